@@ -1,1 +1,1 @@
-"""The window. Qt, and never torch."""
+"""The window: Qt, never torch."""

@@ -1,6 +1,6 @@
-"""The program: the window, or with arguments one of the headless commands.
+"""The program: the window, or a headless command if there are arguments.
 
-Nothing heavy is imported here before it is known what is asked for.
+Heavy modules are imported only after the arguments are known.
 """
 
 import builtins
@@ -17,7 +17,7 @@ NO_SCREEN = (
 )
 
 
-COMMANDS = {  # beside those of the engine: they open the record, or draw
+COMMANDS = {  # besides those of the engine: these open the record or draw
     "rebuild": "app.rebuilding:rebuild",
     "queue": "app.queueing:queue",
     "export-runs": "app.run_files:export_runs",
@@ -27,8 +27,9 @@ COMMANDS = {  # beside those of the engine: they open the record, or draw
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Carry out a command line and give the exit code."""
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")  # it looks into each package for some
+    """Run a command line and return the exit code."""
+    # pydantic searches every package for plugins
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
     given = sys.argv[1:] if arguments is None else arguments
     match given:
         case ["--engine-worker", *rest]:  # the packaged program starts itself as its worker
@@ -42,27 +43,27 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def command(arguments: list[str]) -> int:
-    """A headless command, of the engine or of the window's side."""
+    """Run a headless command of the engine or of the window."""
     return int(import_module("engine.cli").main(arguments, COMMANDS))
 
 
 def has_screen() -> bool:
-    """Whether Qt will find something to draw on."""
+    """Return True if there is a display for Qt."""
     names = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
     return sys.platform != "linux" or any(os.environ.get(name) for name in names)
 
 
 def open_window() -> int:
-    """Open the window of the user's home, or bring the one that is open to the front."""
+    """Open the window of the user's home, or bring the running one to the front."""
     if not has_screen():
         remark(NO_SCREEN)
         return 1
-    gc.disable()  # while modules are loaded, which leaves none; then app.shell.garbage takes over
+    gc.disable()  # loading modules leaves no garbage; app.shell.garbage takes over later
     try:
         import_as_usual()
         from app.background import give_up
         from app.shell.opening import run_window
-    except ImportError as error:  # a system library that Qt needs
+    except ImportError as error:  # a system library of Qt is missing
         remark(
             f"bert-studio: the window cannot start: {error}. In a checkout, python dev.py installs "
             "what is missing; bert-studio --help lists what works without a window.",
@@ -72,9 +73,9 @@ def open_window() -> int:
 
 
 def import_as_usual() -> None:
-    """Take off the import of PySide, which reads the source of every module that is loaded.
+    """Restore Python's import in place of PySide's, which reads the source of every module.
 
-    It looks there for a wish to have other names for what Qt has, which is made nowhere here.
+    PySide searches it for a request to switch naming styles, which this program never makes.
     """
     import_module("PySide6.QtCore")
     builtins.__import__ = getattr(builtins, "__orig_import__", builtins.__import__)

@@ -1,12 +1,11 @@
-"""Run a function off the window's thread, and get its result or its error on it.
+"""Run a function outside the GUI thread and get its result or error in it.
 
     job = background.run(self, lambda: read(path), self._on_read)
     job = background.run(self, work, self._on_done, progress=self._on_progress)   # work(progress)
 
-The result comes on the window's thread, and only while `owner` exists and the job is not cancelled.
-What the system refuses, as a missing file, comes as a StudioError. An error without `failed` goes
-to `sys.excepthook`, where `app.notices` shows it: a StudioError in its own words, anything else as
-a mistake of the studio.
+The result arrives in the GUI thread, and only if `owner` exists and the job is not cancelled.
+System errors, such as a missing file, arrive as a StudioError. Without `failed`, errors go to
+`sys.excepthook`, where `app.notices` shows them.
 """
 
 import logging
@@ -25,16 +24,17 @@ from engine.system.errors import explained
 
 T = TypeVar("T")
 
-MIN_THREADS = 8  # so that works which wait for a dead drive leave some for the others
-PROGRESS_INTERVAL = 0.05  # s between two reports of progress
-TURN = 0.0005  # s that a work keeps Python when the window's thread wants it; Python has 0.005
+MIN_THREADS = 8  # some may hang on an unreachable drive
+PROGRESS_INTERVAL = 0.05  # s between two progress reports
+# s until a thread yields the interpreter lock to the GUI thread; Python's default is 0.005
+TURN = 0.0005
 
 
 class Progress:
-    """What a long work reports to and asks; called in the work's thread.
+    """Progress and cancellation of a background job; called in its thread.
 
-    `progress(done, total)` reports; the last report and a pause of 50 ms between two are kept.
-    `progress.cancelled()` says that the result is no longer wanted.
+    `progress(done, total)` reports, at most every 50 ms and always the last value.
+    `progress.cancelled()` is True once the result is no longer needed.
     """
 
     def __init__(self, report: Callable[[int, int], None], cancelled: threading.Event) -> None:
@@ -52,7 +52,7 @@ class Progress:
 
 
 class Job:
-    """One work under way, for whoever wants to cancel it."""
+    """A background job that can be cancelled."""
 
     def __init__(
         self,
@@ -66,15 +66,15 @@ class Job:
         self._finished = threading.Event()
 
     def cancel(self) -> None:
-        """Drop the result, and tell the work, which looks at `Progress.cancelled`."""
+        """Drop the result and make `Progress.cancelled` return True."""
         self._cancelled.set()
 
     def is_over(self) -> bool:
-        """Whether the work itself has ended, wanted or not."""
+        """True if the function has ended, cancelled or not."""
         return self._finished.is_set()
 
     def work(self, work: Callable[..., Any], courier: "_Courier") -> None:
-        """Do it, in a thread of the pool."""
+        """Run the function in a thread of the pool."""
         result: object = None
         error: BaseException | None = None
         try:
@@ -109,13 +109,14 @@ class Job:
 
 
 class _Courier(QObject):
-    """Carries what threads have to say to the window's thread.
+    """Carries results from threads to the GUI thread.
 
-    There is one, and it is never deleted: an object for each job could lose its last reference in a
-    thread while the event loop still had something for it.
+    There is one, never deleted: one for each job could lose its last reference in a thread while
+    the event loop still held events for it.
     """
 
-    reported = Signal(object, object, object)  # job, done, total; Qt's int ends at 2 GB
+    # job, done, total; as objects, since Qt's int overflows at 2 GB
+    reported = Signal(object, object, object)
     ended = Signal(object, object, object)  # job, result, error
 
     def __init__(self) -> None:
@@ -167,9 +168,9 @@ def run(
     failed: Callable[[BaseException], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Job:
-    """Start `work` in the thread pool. Call it from the window's thread.
+    """Start `work` in the thread pool; call this in the GUI thread.
 
-    With `progress`, work is called with a `Progress`; without, with nothing.
+    With `progress`, work is called with a `Progress`, otherwise without arguments.
     """
     job, courier = Job(owner, done, failed, progress), _courier()
     courier.jobs.add(job)
@@ -178,16 +179,16 @@ def run(
 
 
 def finish(seconds: float = 5.0) -> bool:
-    """At the end of the program: cancel all that runs, and wait; whether it ended in time."""
+    """Cancel all jobs at exit and wait; return True if they ended in time."""
     for job in _courier().jobs:
         job.cancel()
     return QThreadPool.globalInstance().waitForDone(int(seconds * 1000))
 
 
 def give_up(code: int) -> int:
-    """The exit code, at the very end; a work that hangs, as on a dead drive, is left behind.
+    """Return the exit code, or end the process at once if a job hangs.
 
-    Qt would wait for its thread without an end, so the process then ends here.
+    Qt would wait for its thread forever.
     """
     if QThreadPool.globalInstance().activeThreadCount():
         logging.shutdown()

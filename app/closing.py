@@ -1,4 +1,4 @@
-"""The question that is asked before the window closes while runs are not finished."""
+"""Confirmation before the window closes while runs are unfinished."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,7 +14,7 @@ from app.widgets.dialogs import Choice
 def ask_to_close(
     window: QWidget, settings: Settings, runs: Sequence[RunningRun], close: Callable[[], None]
 ) -> None:
-    """Say what becomes of `runs`, and close if that is wanted."""
+    """Say what happens to `runs`, and close if the user confirms."""
     box = QCheckBox(tr("&Don’t ask again"))
     box.setAccessibleName(tr("Don’t ask again"))
     box.toggled.connect(lambda on: settings.set("ask_on_close", not on))

@@ -1,4 +1,4 @@
-"""What the command palette finds: pages and actions at once, names once they are read."""
+"""Entries of the command palette: pages and actions at once, names after they are read."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,11 +13,11 @@ from engine.record.runs import all_runs
 
 def at_once(
     studio: Studio,
-    pages: Sequence[tuple[str, str, str, str]],  # key, title, icon, keys of the keyboard
+    pages: Sequence[tuple[str, str, str, str]],  # key, title, icon, shortcut
     quit_window: Callable[[], object],
     show_help: Callable[[str], object],
 ) -> list[Command]:
-    """The pages of the window, what can be done from anywhere, and the pages of help."""
+    """Pages of the window, global actions, and pages of help."""
     page, action = tr("Page"), tr("Action")
     go = studio.go.emit
     found = [Command(title, page, icon, partial(go, key, None), k) for key, title, icon, k in pages]
@@ -55,7 +55,7 @@ def at_once(
 
 
 def by_name(studio: Studio) -> list[Command]:
-    """Runs, data sets and models; reads files and the record, so off the window's thread."""
+    """Runs, data sets and models; reads files and the record, so call it outside the GUI thread."""
     go = studio.go.emit
     with studio.record.read() as session:
         runs = [(run.id, run.name, run.state) for run in all_runs(session)]

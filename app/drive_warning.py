@@ -1,4 +1,4 @@
-"""What the user is told when the home folder lies on a drive that is not this machine's alone."""
+"""Warning if the home folder lies on a network or synchronised drive."""
 
 from app.notices import Notices
 from app.settings import Settings
@@ -6,11 +6,11 @@ from app.translation import tr
 from engine.files.home import Home
 from engine.system.drives import Drive, conflict_copies, drive_of
 
-TOLD = "drive"  # the key of what was told last
+TOLD = "drive"  # settings key of the last warning
 
 
 def warn_of_drive(home: Home, settings: Settings, notices: Notices) -> None:
-    """Say it once for each drive, and whenever there are new copies of the record in conflict."""
+    """Warn once for each drive, and whenever new conflicting copies of the record appear."""
     drive = drive_of(home.root)
     copies = [copy.name for copy in conflict_copies(home.record)]
     found = [drive.kind, drive.name, *copies]

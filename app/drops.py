@@ -1,4 +1,4 @@
-"""What a file or folder that was dropped on the window is, by what is in it."""
+"""Kind of a file or folder dropped on the window, by its content."""
 
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -19,12 +19,12 @@ MODEL_FILES = {
     "bert_model.ckpt.index",
 }
 
-JOB_FIELDS = {"task", "base_model", "data"}  # without which there is no job
+JOB_FIELDS = {"task", "base_model", "data"}  # required fields of a job
 LARGEST_JOB = 1_000_000  # bytes
 
 
 def page_for(paths: Sequence[Path]) -> str:
-    """The key of the page that takes `paths`, or “” where none does."""
+    """Key of the page that handles `paths`, or “” if none does."""
     if not paths:
         return ""
     kinds = {_kind(path) for path in paths}
@@ -54,7 +54,7 @@ def _kind(path: Path) -> str:
 
 
 def holds_model(path: Path) -> bool:
-    """Whether a file is an archive with a model in it."""
+    """Return True for an archive that contains a model."""
     if is_model_archive(path):
         return True
     if path.suffix.lower() != ARCHIVE_SUFFIX or not is_archive(path):
@@ -62,16 +62,16 @@ def holds_model(path: Path) -> bool:
     try:
         names = members(path)
     except BadFile:
-        return False  # whoever takes it says what is wrong with it
+        return False  # the page that opens it reports the error
     return any(PurePosixPath(name).name in MODEL_FILES for name in names)
 
 
 def _is_job(path: Path) -> bool:
-    """Whether a file holds a job, as the wizard saves it or a run folder keeps it."""
+    """Return True for a job file, as saved by the wizard or kept in a run folder."""
     if path.suffix.lower() != ".json":
         return False
     try:
         found = read_json(path, LARGEST_JOB)
     except (OSError, ValueError):
-        return False  # whoever takes it says what is wrong with it
+        return False  # the page that opens it reports the error
     return isinstance(found, dict) and found.keys() >= JOB_FIELDS

@@ -1,4 +1,4 @@
-"""What takes long to load and to make, before it is asked for."""
+"""Preloading of modules and pages before they are needed."""
 
 import pkgutil
 import sys
@@ -14,19 +14,18 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QWidget
 from app.shell.garbage import keep_modules
 from app.timers import repeated
 
-LOOK_INTERVAL_MS = 500  # between two looks at whether somebody is doing something
-PAUSE_MS = 10  # between two works
-SLICE = 0.03  # s of short works that are done at once
+LOOK_INTERVAL_MS = 500  # between two checks for user activity
+PAUSE_MS = 10  # between two tasks
+SLICE = 0.03  # s of short tasks run in one go
 
 Work = Callable[[], object]
 
 
 class EarlyWorks(QObject):
-    """Loads `modules` at once, a few after each, and then makes `pages` while nothing moves.
+    """Loads `modules` a few at a time from the first frame on, then creates `pages` while idle.
 
-    A module holds the window's thread for a tenth of a second at most, and most do for less than
-    a hundredth. A page holds it longer, so none is begun while somebody types, points or is asked
-    something.
+    A module blocks the GUI thread for at most a tenth of a second, most for less than a hundredth.
+    Pages take longer, so none starts while the user types, points or answers a dialog.
     """
 
     def __init__(
@@ -36,15 +35,15 @@ class EarlyWorks(QObject):
         self._modules, self._pages = modules, pages
         self._seen: tuple[QPoint, QWidget | None] | None = None
         self._is_loaded = False
-        self.is_over = False  # whether all works are done
+        self.is_over = False  # all tasks are done
         self._timer = repeated(self, PAUSE_MS, self._go_on)
 
     def begin(self) -> None:
-        """Start, once the window is on the screen."""
+        """Start once the window is on the screen."""
         self._timer.start()
 
     def _go_on(self) -> None:
-        self._seen = self._seen or _here()  # the window has the keyboard by now
+        self._seen = self._seen or _here()  # the window has the focus by now
         if self._is_loaded:
             self._look()
         else:
@@ -63,7 +62,7 @@ class EarlyWorks(QObject):
 
 
 def _do_some(works: Iterator[Work]) -> bool:
-    """Do a few short works, or one long one; whether none is left."""
+    """Run a few short tasks or one long one; return True if none is left."""
     end = time.perf_counter() + SLICE
     while time.perf_counter() < end:
         work = next(works, None)
@@ -74,19 +73,19 @@ def _do_some(works: Iterator[Work]) -> bool:
 
 
 def _here() -> tuple[QPoint, QWidget | None]:
-    """Where the pointer is, and the keyboard."""
+    """Position of the pointer, and the widget with the focus."""
     return QCursor.pos(), QApplication.focusWidget()
 
 
 def _is_busy() -> bool:
-    """Whether somebody types, presses a button of the mouse or is asked something."""
+    """Return True while the user types, presses a mouse button or answers a dialog."""
     types = isinstance(QApplication.focusWidget(), QLineEdit | QPlainTextEdit)
     asked = QApplication.activeModalWidget() or QApplication.activePopupWidget()
     return bool(types or asked or QApplication.mouseButtons().value)
 
 
 def loading(package: str) -> Iterator[Work]:
-    """A work for each module below a package, which is then loaded, and so in short pieces."""
+    """One task for each module below a package, so that each blocks briefly."""
     inside = pkgutil.iter_modules(import_module(package).__path__)
     for module in sorted(inside, key=lambda module: module.ispkg):
         name = f"{package}.{module.name}"
@@ -97,11 +96,11 @@ def loading(package: str) -> Iterator[Work]:
 
 
 def loading_drawing() -> Iterator[Work]:
-    """Load what curves are drawn with, a fifth of a second that the first frame need not wait for.
+    """Load what draws curves, a fifth of a second that the first frame does not need.
 
-    It touches every class of Qt, and PySide makes each when it is touched first: done on another
-    thread while the window was opening, that ended one start in fifteen with a segmentation fault.
-    So it is done on the window's thread, and the classes are touched module by module before.
+    It touches every class of Qt, which PySide creates on first use. Done in another thread while
+    the window opened, one start in fifteen ended with a segmentation fault; so it runs in the GUI
+    thread, module by module.
     """
     for module in ("QtCore", "QtGui", "QtWidgets"):
         yield partial(_touch, f"PySide6.{module}")
@@ -109,7 +108,7 @@ def loading_drawing() -> Iterator[Work]:
 
 
 def _touch(module: str) -> None:
-    """Have PySide make the classes of a module."""
+    """Make PySide create the classes of a module."""
     loaded = import_module(module)
     for name in dir(loaded):
         getattr(loaded, name)

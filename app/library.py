@@ -1,7 +1,7 @@
-"""What there is to choose from: the models and the data sets of a home folder.
+"""Models and data sets of a home folder.
 
-What was read once is read again only when its files have changed, so asking is quick. A damaged
-folder is listed with its problem instead of being left out.
+Entries are cached and read again only after their files change. A damaged folder is listed with its
+problem.
 """
 
 from dataclasses import dataclass, replace
@@ -26,25 +26,25 @@ Origin = Literal["included", "imported", "elsewhere", "run"]
 
 @dataclass(frozen=True)
 class ModelEntry:
-    """A checkpoint folder that can be chosen, or whose `problem` says why it cannot."""
+    """A checkpoint folder; `problem` says why it cannot be used."""
 
     name: str
     path: Path
     info: CheckpointInfo | None
     origin: Origin
     problem: str = ""
-    run: str = ""  # id of the run that made it
-    step: int = 0  # of that run
-    best: bool = False  # of that run's checkpoints
-    data: str = ""  # that the run was trained on
-    metric: str = ""  # by which the run compares its checkpoints
-    score: float | None = None  # of this one; None: not evaluated
+    run: str = ""  # id of the run it came from
+    step: int = 0  # training step of that run
+    best: bool = False  # best checkpoint of that run
+    data: str = ""  # data set of that run
+    metric: str = ""  # metric that selects the run's best checkpoint
+    score: float | None = None  # its value; None if not evaluated
     saved: datetime | None = None
 
 
 @dataclass(frozen=True)
 class DataEntry:
-    """One version of a data set, or a folder whose `problem` says why it cannot be read."""
+    """One version of a data set; `problem` says why it cannot be read."""
 
     name: str
     folder: Path
@@ -59,7 +59,7 @@ class DataEntry:
 def describe_model(
     name: str, path: Path, origin: Origin, run: str = "", step: int = 0, best: bool = False
 ) -> ModelEntry:
-    """The entry of one checkpoint folder."""
+    """Entry of a checkpoint folder."""
     try:
         return ModelEntry(name, path, checkpoint_info(path), origin, "", run, step, best)
     except StudioError as error:
@@ -67,7 +67,7 @@ def describe_model(
 
 
 def own_models(home: Home) -> list[ModelEntry]:
-    """Those that came with the program, then the imported ones by name."""
+    """Included models, then imported ones by name."""
     models = [
         describe_model(name, folder, "included")
         for name, folder in included_models().items()
@@ -80,13 +80,13 @@ def own_models(home: Home) -> list[ModelEntry]:
 
 
 def other_models(folder: str) -> list[ModelEntry]:
-    """Those of the user's `folder` (“”: none) and of the hub's cache, which are used in place."""
+    """Models used in place: in the user's `folder` (“”: none) and in the hub's cache."""
     found = models_elsewhere(Path(folder) if folder else None, hub_cache())
     return [describe_model(name, path, "elsewhere") for name, path in found.items()]
 
 
 def datasets(home: Home) -> list[DataEntry]:
-    """Every version of every data set, the newest first."""
+    """All versions of all data sets, newest first."""
     found = []
     for folder in _folders(home.datasets):
         versions = [f for f in _folders(folder) if may_be_there(f / "spec.json")]
@@ -100,7 +100,7 @@ _known: dict[Path, tuple[int, int, DataEntry]] = {}
 
 
 def _dataset(folder: Path) -> DataEntry:
-    """The entry of one version; read again only when its file has changed."""
+    """Entry of one version, cached until its file changes."""
     file = folder / "spec.json"
     try:
         stat = file.stat()
@@ -120,7 +120,7 @@ def _dataset(folder: Path) -> DataEntry:
 
 
 def _folders(parent: Path) -> list[Path]:
-    """The folders in `parent` by name; what is being written has a hidden name."""
+    """Subfolders by name, without hidden ones, which are still being written."""
     try:
         entries = sorted(parent.iterdir(), key=lambda entry: entry.name.casefold())
     except OSError:
@@ -136,7 +136,7 @@ def _changed(folder: Path) -> int:
 
 
 def clear_away(home: Home) -> None:
-    """Remove what interrupted imports left half done."""
+    """Remove unfinished imports."""
     clear_leftovers(home.models)
     clear_leftovers(home.datasets)
     for folder in _folders(home.datasets):

@@ -1,4 +1,4 @@
-"""What this machine has, found out without torch."""
+"""Hardware and libraries of this machine, found without torch."""
 
 import platform
 import shutil
@@ -20,18 +20,18 @@ NVIDIA = Path("/proc/driver/nvidia/gpus")
 
 @dataclass(frozen=True)
 class Machine:
-    """Facts of one moment; sizes in bytes."""
+    """Properties at one moment; sizes in bytes."""
 
     system: str
     processor: str
-    cores: int  # physical ones, that this program may use
+    cores: int  # physical cores available to this process
     memory: int
     memory_free: int
     disk_free: int
     gpus: tuple[str, ...]
-    torch: str  # its version with the build, as 2.13.0+cpu; empty: not installed
-    speeds: Speeds | None = None  # of matrix products, where a worker has measured them
-    pace: Pace | None = None  # the same, of numbers of threads
+    torch: str  # version with build, such as 2.13.0+cpu; empty if not installed
+    speeds: Speeds | None = None  # of matrix products, if a worker has measured them
+    pace: Pace | None = None  # the same, by number of threads
 
     @property
     def torch_build(self) -> str:
@@ -43,17 +43,17 @@ class Machine:
         return "cuda" if sys.platform == "linux" else "cpu"
 
     def uses_gpu(self) -> bool:
-        """Whether training will find a GPU, as far as one can tell without asking torch."""
+        """True if training will probably find a GPU."""
         return self.torch_build == "metal" or (bool(self.gpus) and self.torch_build != "cpu")
 
     def device(self) -> str:
-        """The device in a few words."""
+        """Short description of the device."""
         if self.uses_gpu():
             return self.gpus[0] if self.gpus else tr("GPU (Apple Metal)")
         return tr("CPU, %Ln core(s)", self.cores)
 
     def warning(self) -> str:
-        """What keeps this machine from being as quick as it could be, or “”."""
+        """Reason why this machine is slower than it could be, or “”."""
         if self.gpus and self.torch_build == "cpu":
             return tr(
                 "This machine has an NVIDIA GPU, but the installed PyTorch is a CPU-only build."
@@ -62,7 +62,7 @@ class Machine:
 
 
 def look_at_machine(home: Path) -> Machine:
-    """Look now; a few milliseconds."""
+    """Read everything now; takes a few milliseconds."""
     memory = psutil.virtual_memory()
     return Machine(
         system=f"{platform.system()} {platform.release()}",
@@ -79,7 +79,7 @@ def look_at_machine(home: Path) -> Machine:
 
 
 def installed(package: str) -> str:
-    """The version of an installed package, or “”."""
+    """Version of an installed package, or “”."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -87,7 +87,7 @@ def installed(package: str) -> str:
 
 
 def _gpus() -> tuple[str, ...]:
-    """The names of NVIDIA GPUs, as the driver tells them; elsewhere, whether its tool is there."""
+    """Names of NVIDIA GPUs from the driver, or whether its tool is installed."""
     names = []
     if NVIDIA.is_dir():
         for information in sorted(NVIDIA.glob("*/information")):

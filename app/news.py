@@ -1,4 +1,4 @@
-"""What the user is told of runs: that one ended, and that some were deleted. The rest is logged."""
+"""Notices about runs that ended or were deleted."""
 
 import logging
 
@@ -15,7 +15,7 @@ log = logging.getLogger("studio")
 
 
 class RunNews(QObject):
-    """Notices of what the dispatcher says; a run's own notes stand on its page and in the log."""
+    """Turns the dispatcher's signals into notices; a run's own notes go to its page and the log."""
 
     def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -1,7 +1,7 @@
-"""How notices and errors reach the user, and what happens to an exception that nobody caught.
+"""Notices and errors for the user, and the exception hook.
 
-A notice tells something and goes by itself after a while; an error stays until it is closed. The
-window shows both as banners; a test reads them from `Notices.shown`.
+A notice disappears after a while; an error stays until closed. The window shows both as banners;
+tests read them from `Notices.shown`.
 """
 
 import logging
@@ -27,14 +27,12 @@ from engine.system.errors import explained
 
 log = logging.getLogger("studio")
 
-SENTENCE_LENGTH = (
-    300  # characters of a sentence that a banner shows; the rest stands in its details
-)
+SENTENCE_LENGTH = 300  # characters of a sentence shown in a banner; the rest goes to its details
 
 
 @dataclass(frozen=True)
 class Notice:
-    """One banner. `action` is the text of a button that calls `act` and closes it."""
+    """One banner; `action` labels a button that calls `act` and closes it."""
 
     problem: str
     advice: str = ""
@@ -45,17 +43,17 @@ class Notice:
     number: int = field(default_factory=count().__next__, compare=False)
 
     def as_text(self) -> str:
-        """What “Copy” puts on the clipboard."""
+        """Text that “Copy” puts on the clipboard."""
         return "\n".join(part for part in (self.problem, self.advice, self.details) if part)
 
 
 class Notices(QObject):
-    """What the user is being told now.
+    """Notices currently shown.
 
     Signals:
         added: a Notice to show.
-        repeated: a Notice that is shown already, and how often it came by now.
-        closed: a Notice that is over.
+        repeated: a Notice already shown, and its number of occurrences.
+        closed: a Notice that is closed.
     """
 
     added = Signal(object)
@@ -67,11 +65,11 @@ class Notices(QObject):
         super().__init__(parent)
         self.shown: list[Notice] = []
         self._times: dict[int, int] = {}
-        # from any thread: the signal is delivered on this object's
+        # delivered in this object's thread, whichever emits it
         self._arrived.connect(self._on_arrived, Qt.ConnectionType.AutoConnection)
 
     def say(self, text: str, action: str = "", act: Callable[[], None] | None = None) -> None:
-        """Tell something that needs no answer; with `action`, offer a button for it."""
+        """Show a notice; with `action`, offer a button for it."""
         self._arrived.emit(Notice(translated(text), action=action, act=act))
 
     def error(
@@ -82,14 +80,13 @@ class Notices(QObject):
         action: str = "",
         act: Callable[[], None] | None = None,
     ) -> None:
-        """Say what is wrong in one sentence and what to do in another."""
+        """Show an error: the problem in one sentence, the advice in another."""
         log.warning("%s", shortened(f"{problem} {advice} {details}", 4000))
         said = (translated(problem), translated(advice))
         self._arrived.emit(Notice(*said, details, True, action, act))
 
     def show(self, exception: BaseException) -> None:
-        """Show an exception: what the user can understand in its words, any other as a mistake of
-        the studio."""
+        """Show an exception: a StudioError in its own words, any other as a bug of the program."""
         understood = explained(exception)
         if understood is None:
             self.bug(exception)
@@ -97,7 +94,7 @@ class Notices(QObject):
             self.error(understood.problem, understood.advice, understood.details)
 
     def bug(self, exception: BaseException) -> None:
-        """A mistake of the studio: one line for the user, all of it for whoever mends it."""
+        """Report a bug of the program: one line for the user, everything in the log."""
         whole = "".join(traceback.format_exception(exception))
         log.error("%s", whole)
         last = traceback.format_exception_only(exception)[-1].strip()
@@ -132,12 +129,12 @@ def shortened(text: str, characters: int = SENTENCE_LENGTH) -> str:
 
 
 def one_line(text: str) -> str:
-    """`text` with every control character and line break replaced, so that a record is one line."""
+    """Replace control characters and line breaks, so that a log record is one line."""
     return "".join(c if c.isprintable() else " " for c in text).strip()
 
 
 def catch_exceptions(notices: Notices) -> None:
-    """Show every exception that nobody caught, in a slot or a thread; the window lives on."""
+    """Show uncaught exceptions of slots and threads; the window keeps running."""
 
     def caught(
         kind: type[BaseException], error: BaseException, trace: TracebackType | None
@@ -165,7 +162,7 @@ LEVELS = {
 
 
 def log_qt_messages() -> None:
-    """Send what Qt has to say to the log instead of the terminal."""
+    """Send Qt's messages to the log instead of the terminal."""
 
     def told(kind: QtMsgType, _context: QMessageLogContext, message: str) -> None:
         log.log(LEVELS.get(kind, logging.WARNING), "Qt: %s", one_line(message))

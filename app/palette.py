@@ -1,4 +1,4 @@
-"""The command palette: one line that finds pages, data sets, models, runs and actions."""
+"""Command palette: one line that finds pages, data sets, models, runs and actions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,26 +32,26 @@ from app.widgets.dialogs import Dialog
 from app.widgets.tables import Index
 from app.widgets.text.labels import Text, font, visible
 
-MAX_RESULTS = 60  # shown at once; a longer word finds fewer
+MAX_RESULTS = 60  # results shown at once
 WIDTH = 620
 
 
 @dataclass(frozen=True)
 class Command:
-    """Something to go to or to do. `kind` is a word at the right: Page, Run, Model, …"""
+    """A target or an action; `kind` is shown at the right: Page, Run, Model, …"""
 
     title: str
     kind: str
     icon: str
     act: Callable[[], object]
-    hint: str = ""  # more words to find it by, and what is shown beside it
+    hint: str = ""  # further search words, shown next to the title
 
 
 def score(typed: str, command: Command) -> int | None:
-    """How well `command` answers `typed`, smaller is better; None: not at all.
+    """Rank of `command` for `typed`, lower is better; None if it does not match.
 
-    Every typed word has to be found; the beginning of the title is best, then of a word in it,
-    then anywhere.
+    Every word must occur; the start of the title ranks first, then the start of a word in it, then
+    any position.
     """
     title = command.title.casefold()
     everything = f"{title} {command.kind} {command.hint}".casefold()
@@ -138,10 +138,10 @@ class _Rows(QStyledItemDelegate):
 
 
 class Palette(Dialog):
-    """Opens over the window; Enter does what is chosen, Escape closes.
+    """Opens over the window; Enter runs the selected command, Escape closes.
 
     Signals:
-        carried_out: a Command that the user chose.
+        carried_out: the Command that the user chose.
     """
 
     carried_out = Signal(object)
@@ -187,11 +187,11 @@ class Palette(Dialog):
         self._on_typed("")
 
     def shown(self) -> list[Command]:
-        """What is listed now, the best first."""
+        """Listed commands, best first."""
         return self._found.commands
 
     def add(self, commands: Sequence[Command]) -> None:
-        """More to find, which took a moment to look up."""
+        """Add commands that took a moment to look up."""
         self._commands += commands
         self._on_typed(self.line.text())
 
@@ -220,7 +220,8 @@ class Palette(Dialog):
 
     def _on_typed(self, typed: str) -> None:
         rated = [(score(typed, c), n, c) for n, c in enumerate(self._commands)]
-        found = sorted((s, n, c) for s, n, c in rated if s is not None)  # n is never twice the same
+        # n is unique, so commands are never compared
+        found = sorted((s, n, c) for s, n, c in rated if s is not None)
         self._found.show([c for _, _, c in found][:MAX_RESULTS])
         self.view.setVisible(bool(found))
         self.nothing.setVisible(not found)

@@ -1,4 +1,4 @@
-"""`bert-studio rebuild`: the record, made anew from the run folders."""
+"""`bert-studio rebuild`: rebuild the record from the run folders."""
 
 from typing import Annotated
 

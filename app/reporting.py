@@ -1,4 +1,4 @@
-"""`bert-studio report`: the headless command that draws pictures as the window does."""
+"""`bert-studio report`: the report of a run, with figures drawn as in the window."""
 
 import sys
 from functools import cache
@@ -29,10 +29,10 @@ def report(
     environments.
     """
     folders = [RunFolder(run.absolute()) for run in runs]
-    jobs = [folder.job() for folder in folders]  # says what is wrong before Qt is loaded
+    jobs = [folder.job() for folder in folders]  # reports problems before Qt is loaded
     try:
         _make_application()
-    except ImportError as error:  # a system library that Qt needs
+    except ImportError as error:  # a system library of Qt is missing
         raise StudioError(
             phrase("The pictures of a report cannot be drawn here: {error}.", error=error),
             phrase("Install the library, or save the report in the window of another machine."),
@@ -52,7 +52,7 @@ def report(
 
 @cache
 def _make_application() -> "QApplication":
-    """What Qt needs before anything can be drawn; on Linux no screen is needed, nor looked for."""
+    """The application that drawing needs; on Linux without a display."""
     from PySide6.QtWidgets import QApplication
 
     from app import resources

@@ -24,9 +24,9 @@ MONO = "JetBrains Mono"
 
 
 def load(app: QApplication) -> None:
-    """Register the fonts and the folder of styles, and set the font of the application.
+    """Register fonts and styles, and set the font of the application.
 
-    Where the system has no language of its own, numbers are written as in English.
+    Numbers are written as in English if the system has no language.
     """
     if QLocale().language() == QLocale.Language.C:
         QLocale.setDefault(QLocale(QLocale.Language.English, QLocale.Country.UnitedStates))
@@ -37,16 +37,16 @@ def load(app: QApplication) -> None:
 
 
 def mono_font(points: float = 0) -> QFont:
-    """The font for code, tokens and numbers in columns; 0 means the size of the window's text.
+    """Font for code, tokens and columns of numbers; 0 means the window's text size.
 
-    Without ligatures: “!=” and “->” are shown as they are written.
+    Without ligatures: “!=” and “->” are shown as written.
     """
     return QFont(_mono_font(points or QApplication.font().pointSizeF() * 0.95))
 
 
 @cache
 def _mono_font(points: float) -> QFont:
-    """Made once for each size: cells that are painted by the hundred ask for it."""
+    """Cached by size: cells painted by the hundred ask for it."""
     font = QFont(MONO)
     for ligatures in ("calt", "liga"):
         font.setFeature(QFont.Tag(ligatures), 0)
@@ -57,22 +57,22 @@ def _mono_font(points: float) -> QFont:
 
 @cache
 def _drawing(name: str) -> str:
-    """The SVG text of an icon.
+    """SVG text of an icon.
 
-    Raises FileNotFoundError for a name that is not in resources/icons: a mistake in the program.
+    Raises FileNotFoundError for a name that is not in resources/icons.
     """
     return (resources() / "icons" / f"{name}.svg").read_text(encoding="utf-8")
 
 
 @cache
 def _renderer(name: str, colour: str) -> QSvgRenderer:
-    """The icon in one colour, read once: lists draw it many times."""
+    """The icon in one colour, cached: lists draw it many times."""
     drawing = _drawing(name).replace("currentColor", colour)
     return QSvgRenderer(QByteArray(drawing.encode("utf-8")))
 
 
 class DrawnIcon(QIconEngine):
-    """An icon that `paint` draws at any size."""
+    """Icon that `paint` draws at any size."""
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:
         picture = QPixmap(size)
@@ -84,9 +84,9 @@ class DrawnIcon(QIconEngine):
 
 
 class _Engine(DrawnIcon):
-    """Draws a Lucide icon at any size in a colour of the present theme.
+    """Draws a Lucide icon at any size in a colour of the current theme.
 
-    In a rectangle that is wider than high it stands at the left, which leaves room before a text.
+    It is left-aligned in a rectangle wider than high, which leaves space before a text.
     """
 
     def __init__(self, name: str, role: Role, active: Role) -> None:
@@ -107,18 +107,18 @@ class _Engine(DrawnIcon):
 
 
 def icon(name: str, role: Role = Role.TEXT, active: Role | None = None) -> QIcon:
-    """The Lucide icon `name` in the colour of `role`, or of `active` while it is switched on."""
+    """Lucide icon in the colour of `role`, or of `active` while switched on."""
     _drawing(name)
     return QIcon(_Engine(name, role, active or role))
 
 
 def app_icon() -> QIcon:
-    """The picture of the program, for windows and task bars."""
+    """Icon of the program, for windows and task bars."""
     return QIcon(str(resources() / "icons" / "bert-studio.svg"))
 
 
 def licence_files() -> dict[str, Path]:
-    """What is bundled and under which licence text."""
+    """Included components and their licence files."""
     return {
         "Inter": resources() / "fonts" / "Inter-LICENSE.txt",
         "JetBrains Mono": resources() / "fonts" / "JetBrainsMono-LICENSE.txt",

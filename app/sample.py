@@ -1,4 +1,4 @@
-"""The sample data set that comes with the program, as a data set of a home."""
+"""The included sample data set, imported into a home."""
 
 import threading
 
@@ -12,14 +12,14 @@ from engine.files.shipped import SAMPLE_TEST, sample_data
 from engine.phrases import phrase
 
 NAME = "topics"
-_importing = threading.Lock()  # two pages may ask for it at the same time
+_importing = threading.Lock()  # two pages may request it at once
 
 
 def sample_entry(home: Home) -> DataEntry:
-    """The sample in this home; it is imported when it is not there yet.
+    """Return the sample's entry in this home; import it first if needed.
 
-    Reads and writes files, and waits for another thread that does so; not for the window's thread.
-    Raises StudioError where the program came without it.
+    Reads and writes files and may wait for another thread, so call it outside the GUI thread.
+    Raises StudioError if the program was installed without it.
     """
     with _importing:
         return _entry(home)

@@ -1,8 +1,7 @@
-"""What the user prefers, typed, kept in `settings.json` of the home folder.
+"""Typed preferences, saved in `settings.json` of the home folder.
 
-`Preferences` is what the Settings page shows. `places` is what the window remembers by itself:
-geometry, splitters, columns. A damaged file never stops the start: it is kept as
-`settings.json.bad` and the defaults are taken.
+`Preferences` are shown on the Settings page; `places` are what the window remembers by itself:
+geometry, splitters, columns. A damaged file is kept as `settings.json.bad`; defaults replace it.
 """
 
 import json
@@ -24,31 +23,30 @@ from engine.files.regular_file import read_json
 
 log = logging.getLogger("studio")
 
-SAVE_DELAY_MS = 400  # ms between a change and the file
+SAVE_DELAY_MS = 400  # ms from a change to the write
 
 
 class Preferences(RunPreferences):
-    """What can be chosen, with what counts for runs without a window; unknown fields of a newer
-    version are kept out of the way.
-    """
+    """Preferences, including those for runs without a window; unknown fields of a newer version are
+    kept apart."""
 
     theme: Literal["light", "dark", "system"] = "system"
-    language: str = Field("", max_length=20)  # the code of a known one; empty: that of the system
+    language: str = Field("", max_length=20)  # code of a known language; empty: the system's
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
-    threads: int = Field(0, ge=0, le=1024)  # 0: what is quickest
+    threads: int = Field(0, ge=0, le=1024)  # 0: the fastest number
     explorer_device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
-    exact_answers: bool = False  # in Explore: float32, also where shorter numbers agree
-    stand_by: bool = True  # a worker waits with torch loaded while a run or an import is planned
-    hub_allowed: bool = False  # the user has agreed that the Hugging Face Hub is contacted
-    model_folder: str = Field("", max_length=1_000)  # whose models are used in place; empty: none
-    ask_on_close: bool = True  # only while runs are not finished
+    exact_answers: bool = False  # in Explore: fp32, even if fewer bits agree
+    stand_by: bool = True  # keep a standby worker while a run or an import is planned
+    hub_allowed: bool = False  # the user agreed to contact the Hugging Face Hub
+    model_folder: str = Field("", max_length=1_000)  # folder of models used in place; empty: none
+    ask_on_close: bool = True  # only while runs are unfinished
 
 
 class Settings(QObject):
-    """The preferences, and what the window remembers.
+    """Preferences and remembered state of the window.
 
     Signals:
-        changed: a preference has a new value; its name.
+        changed: name of a preference with a new value.
     """
 
     changed = Signal(str)
@@ -61,9 +59,9 @@ class Settings(QObject):
         self._timer = debounced(self, SAVE_DELAY_MS, self._write)
 
     def set(self, name: str, value: object) -> None:
-        """Change one preference; the file follows a moment later.
+        """Change one preference; the file is written a moment later.
 
-        Raises pydantic's ValidationError for a value out of range: a mistake of the caller.
+        Raises pydantic's ValidationError for an invalid value.
         """
         new = Preferences.model_validate({**self.preferences.model_dump(), name: value})
         if new != self.preferences:
@@ -72,19 +70,19 @@ class Settings(QObject):
             self.changed.emit(name)
 
     def place(self, key: str, default: Any = None) -> Any:
-        """Something small that was kept: a text, a number, a list of these."""
+        """A remembered value: text, number or a list of these."""
         return self._places.get(key, default)
 
     def keep(self, key: str, value: Any) -> None:
-        """Keep something small under `key` for the next start."""
+        """Remember a small value under `key`."""
         if self._places.get(key) != value:
             self._places[key] = value
             self._timer.start()
 
     def remember(self, widget: QWidget, key: str) -> None:
-        """Bring back where a splitter, header or window was left, and keep it from now on.
+        """Restore the state of a splitter, header or window, and save it from now on.
 
-        Call it after the widget has its children or its model.
+        Call it once the widget has its children or its model.
         """
         if not isinstance(widget, QSplitter | QHeaderView | QMainWindow):
             raise TypeError(f"{type(widget).__name__} has nothing to remember")
@@ -92,7 +90,7 @@ class Settings(QObject):
         if isinstance(widget, QMainWindow):
             if state:
                 widget.restoreGeometry(state)
-            return  # the window keeps its place with `keep_geometry` when it closes
+            return  # the window saves its geometry with `keep_geometry` when it closes
         if state:
             widget.restoreState(state)
         keep = lambda *_: self.keep(key, _text(widget.saveState()))  # noqa: E731
@@ -107,7 +105,7 @@ class Settings(QObject):
         self.keep(key, _text(window.saveGeometry()))
 
     def close(self) -> None:
-        """Write now what still waits; what changes afterwards is not kept."""
+        """Write pending changes; later ones are not saved."""
         if self._timer.isActive():
             self._timer.stop()
             write_file(self._file, self._content())

@@ -1,7 +1,6 @@
-"""The few long-lived objects, made once and handed to the pages.
+"""Long-lived objects, created once and passed to the pages.
 
-A page gets the studio in `__init__` and takes from it what it needs. Signals here are for what
-concerns more than one page.
+A page gets the studio in `__init__`. Its signals are those that concern several pages.
 """
 
 from collections.abc import Callable
@@ -28,16 +27,16 @@ from engine.record.workers import QueueRunner
 
 
 class Studio(QObject):
-    """Home, settings, notices, record, dispatcher and explorer of one window; what runs now.
+    """Home, settings, notices, record, dispatcher and explorer of one window.
 
     Signals:
-        datasets_changed: a data set was added or removed; whoever did it emits this.
-        models_changed: likewise for models, also when a run has saved a checkpoint.
+        datasets_changed: a data set was added or removed.
+        models_changed: a model was added or removed, or a run saved a checkpoint.
         go: show the page with this key; its `arrive` gets the argument. Arguments are None for the
             page as it was, a folder (data, models, explore), {"run": id} or {"lineage": key}
             (runs), {"import": True} (data, models), {"get": True} (models), {"model": folder},
             {"data": folder} or {"preset": "first"} (train).
-        closing: nothing may be asked of the record any more.
+        closing: the record must not be queried any more.
     """
 
     datasets_changed = Signal()
@@ -77,11 +76,10 @@ class Studio(QObject):
         parent: QObject | None = None,
         runner: QueueRunner | None = None,
     ) -> Self:
-        """Everything for the window of `home`, whose folders exist and whose lock is held.
+        """Open everything for a home whose folders exist and whose lock is held.
 
-        `runner` goes on with the queue when the window is closed.
-
-        Raises StudioError where the record cannot be opened, as when a newer program made it.
+        `runner` continues the queue after the window closes. Raises StudioError if the record
+        cannot be opened, for example if a newer program wrote it.
         """
         settings = Settings(home.settings)
         record = open_record(home.record, home.backups)
@@ -100,7 +98,7 @@ class Studio(QObject):
         return studio
 
     def close(self) -> None:
-        """End what belongs to the window; runs train on. Nothing may be asked afterwards."""
+        """Close what belongs to the window; runs keep training. Use nothing afterwards."""
         self.closing.emit()
         self.standby.end()
         self.explorer.close()
@@ -111,14 +109,13 @@ class Studio(QObject):
         self.record.close()
 
     def datasets(self) -> list[DataEntry]:
-        """Every version of every data set, the newest first."""
+        """All versions of all data sets, newest first."""
         return library.datasets(self.home)
 
     def models(self) -> list[ModelEntry]:
-        """The included models, the imported ones, those that lie elsewhere, and of each run the
-        best and the last checkpoint.
+        """Included, imported and external models, and the best and last checkpoint of each run.
 
-        Reads files and the record: better off the window's thread.
+        Reads files and the record: call it outside the GUI thread.
         """
         others = library.other_models(self.settings.preferences.model_folder)
         return [*library.own_models(self.home), *others, *self._models_of_runs()]
@@ -152,7 +149,7 @@ class Studio(QObject):
                 c.folder: value_at(session, str(c.run_id), runs[str(c.run_id)].best_metric, c.step)
                 for c in saved
             }
-        last = {c.run_id: c.folder for c in saved}  # they come run by run in the order of steps
+        last = {c.run_id: c.folder for c in saved}  # ordered by run, then step
         chosen = [c for c in saved if c.best or last[c.run_id] == c.folder]
         newest_first = {run: place for place, run in enumerate(runs)}
         chosen.sort(key=lambda c: (newest_first[str(c.run_id)], not c.best, -c.step))
@@ -162,7 +159,7 @@ class Studio(QObject):
         self.notices.show(error)
 
     def stand_by(self) -> None:
-        """A run is being planned: have its worker load torch now, if the user likes that."""
+        """Start a standby worker for a planned run, if the preferences allow it."""
         if self.settings.preferences.stand_by:
             self.dispatcher.stand_by()
 
@@ -177,7 +174,7 @@ class Studio(QObject):
 
 
 def _model_of_run(run: Run, checkpoint: Checkpoint, score: float | None) -> ModelEntry:
-    """A checkpoint with what is known of its run."""
+    """Entry of a checkpoint with the details of its run."""
     entry = library.describe_model(
         run.name, checkpoint.folder, "run", run.id, checkpoint.step, checkpoint.best
     )

@@ -1,10 +1,9 @@
-"""Colours, spacing and the look of the controls, light and dark.
+"""Colours, spacing and styles of controls, light and dark.
 
-`colour(Role.…)` is the only source of colours in the window. Widgets that paint for themselves ask
-for it while they paint: Qt has them paint anew when the palette changes. The eight chart colours
-were searched for so that any two differ by a CIEDE2000 of 10 for protanopes, deuteranopes and
-tritanopes as well (Machado and others 2009; `tests/app/colour_vision.py` computes it), and those
-closest to one another have different dashes.
+`colour(Role.…)` is the only source of colours in the window. Widgets that paint themselves call it
+while painting, since Qt repaints them when the palette changes. Any two of the eight chart colours
+differ by a CIEDE2000 of 10 or more for normal vision, protanopia, deuteranopia and tritanopia
+(Machado et al. 2009; `tests/app/colour_vision.py` computes it); the closest have different dashes.
 """
 
 from enum import StrEnum
@@ -15,13 +14,13 @@ from PySide6.QtCore import QEvent, QFile, QObject, Qt
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QPalette, QPen
 from PySide6.QtWidgets import QApplication
 
-SPACE = 4  # px; every distance is a multiple of it
+SPACE = 4  # px; all distances are multiples of it
 
 Choice = Literal["light", "dark", "system"]
 
 
 class Role(StrEnum):
-    """What a colour is for."""
+    """Purpose of a colour."""
 
     TEXT = "text"
     MUTED = "muted"
@@ -32,7 +31,7 @@ class Role(StrEnum):
     WARN = "warn"
     BAD = "bad"
     BORDER = "border"
-    EDGE = "edge"  # the outline of a control: 3 : 1 against what is around it
+    EDGE = "edge"  # outline of a control: contrast 3:1 with its surroundings
     WINDOW = "window"
     SURFACE = "surface"
     RAISED = "raised"
@@ -60,23 +59,23 @@ CHART = (
     Role.CHART_8,
 )
 
-# What a colour means where it is more than the place of a series in a chart: one meaning for each
-# but the first, which is that of all data.
-SEGMENTS = (Role.CHART_1, Role.CHART_3)  # the first and the second text
-SIDES = (Role.CHART_1, Role.CHART_4)  # the first and the second model
-SIGNS = (Role.CHART_1, Role.CHART_2)  # above zero and below
-OUTCOMES = (Role.CHART_1, Role.CHART_2)  # right and wrong
-THINGS = {  # of a lineage, by what they are
+# Colours with a fixed meaning beyond the order of series. Each has one meaning, except the first,
+# which is also that of single series.
+SEGMENTS = (Role.CHART_1, Role.CHART_3)  # first and second text
+SIDES = (Role.CHART_1, Role.CHART_4)  # first and second model
+SIGNS = (Role.CHART_1, Role.CHART_2)  # positive and negative
+OUTCOMES = (Role.CHART_1, Role.CHART_2)  # correct and wrong
+THINGS = {  # kinds of nodes of a lineage
     "files": Role.CHART_8,
     "data": Role.CHART_3,
     "model": Role.CHART_6,
     "run": Role.CHART_1,
     "export": Role.CHART_4,
 }
-PICKED = Role.TEXT  # the frame of what is selected or pointed at
+PICKED = Role.TEXT  # frame of the selected or hovered item
 
 DASHES: tuple[tuple[float, ...], ...] = ((), (6, 3), (2, 2), (8, 3, 2, 3))
-DASHES_OF = (0, 1, 2, 3, 1, 0, 3, 0)  # for each colour; colours with the same are far apart
+DASHES_OF = (0, 1, 2, 3, 1, 0, 3, 0)  # by colour; those with equal dashes are far apart
 
 LIGHT: dict[Role, str] = {
     Role.TEXT: "#1a2230",
@@ -134,22 +133,21 @@ DARK: dict[Role, str] = {
 
 
 def is_dark() -> bool:
-    """Whether the present theme is the dark one."""
+    """True in the dark theme."""
     return QGuiApplication.palette().color(QPalette.ColorRole.Window).lightness() < 128
 
 
 def colour(role: Role, opacity: float = 1.0) -> QColor:
-    """The colour of `role` in the present theme; `opacity` from 0 to 1."""
+    """Colour of `role` in the current theme; `opacity` from 0 to 1."""
     found = QColor(_opaque(role, is_dark()))
     found.setAlphaF(opacity)
     return found
 
 
 def chart_pen(number: int, width: float = 2.0) -> QPen:
-    """The line of a series, by its number from 0 on: a colour, and dashes of its own.
+    """Pen of a series by its index from 0: a colour and dashes.
 
-    Two series of one colour differ in their dashes, and so do those whose colours come closest to
-    eyes of any kind.
+    Series of equal colour have different dashes, and so do those with the closest colours.
     """
     pen = QPen(colour(CHART[number % len(CHART)]))
     pen.setWidthF(width)
@@ -163,17 +161,17 @@ def chart_pen(number: int, width: float = 2.0) -> QPen:
 
 @cache
 def _opaque(role: Role, dark: bool) -> QColor:
-    """Read once: painters ask for colours by the hundred."""
+    """Cached: painters ask for colours by the hundred."""
     return QColor((DARK if dark else LIGHT)[role])
 
 
 def system_is_dark() -> bool:
-    """What the desktop asks for; light where it says nothing."""
+    """True if the desktop asks for dark; False if unknown."""
     return QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
 
 
 def apply(app: QApplication, choice: Choice) -> None:
-    """Give the whole application the light or the dark look."""
+    """Apply the light or dark style to the application."""
     hints = app.styleHints()
     wanted = {
         "light": Qt.ColorScheme.Light,
@@ -183,7 +181,8 @@ def apply(app: QApplication, choice: Choice) -> None:
     hints.setColorScheme(wanted[choice])  # title bars, and what the desktop draws itself
     dark = choice == "dark" or (choice == "system" and system_is_dark())
     colours = DARK if dark else LIGHT
-    app.setStyleSheet("")  # taken off and put on again, a sheet is five times as quick as replaced
+    # removing and setting a style sheet is five times as fast as replacing it
+    app.setStyleSheet("")
     if app.style().objectName() != "fusion":
         app.setStyle("Fusion")
     app.setPalette(_palette(colours))
@@ -191,7 +190,7 @@ def apply(app: QApplication, choice: Choice) -> None:
 
 
 class FollowSystem(QObject):
-    """Applies a theme, and again whenever the desktop changes between light and dark."""
+    """Applies a theme, and again when the desktop switches between light and dark."""
 
     def __init__(self, app: QApplication, choice: Choice) -> None:
         super().__init__(app)
@@ -209,7 +208,7 @@ class FollowSystem(QObject):
 
 
 def set_font(app: QApplication, family: str) -> None:
-    """The family of the window's text in the size that the desktop asks for, at least 10 pt."""
+    """Set the font family in the size of the desktop, at least 10 pt."""
     size = max(app.font().pointSizeF(), 10.0)
     font = QFont(family)
     font.setPointSizeF(size)
@@ -217,7 +216,7 @@ def set_font(app: QApplication, family: str) -> None:
 
 
 def repaints(event: QEvent) -> bool:
-    """Whether `event`, seen in `changeEvent`, says that the theme has changed."""
+    """Return True if `event`, seen in `changeEvent`, announces another theme."""
     return event.type() == QEvent.Type.PaletteChange
 
 

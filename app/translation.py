@@ -1,8 +1,8 @@
-"""The texts of the window in the user's language.
+"""Texts of the window in the user's language.
 
-A language is a line in `LANGUAGES` and a file in `resources/translations`, which `dev.py texts`
-makes and which is read as it is. What it lacks stays English. A text has one translation wherever
-it stands; where two meanings share an English text, the second argument of `tr` tells them apart.
+A language is a line in `LANGUAGES` and a file in `resources/translations`, created by `dev.py
+texts`. Missing texts stay English. A text has one translation everywhere; the second argument of
+`tr` distinguishes two meanings of one English text.
 """
 
 import re
@@ -17,16 +17,16 @@ from engine.phrases import Phrase, in_english, rendered
 
 
 def one_or_more(number: int) -> int:
-    """The plural form of English, German, Spanish and many others."""
+    """Plural form of English, German, Spanish and many others."""
     return 0 if number == 1 else 1
 
 
 @dataclass(frozen=True)
 class Language:
-    """`form` gives which of the plural forms a number asks for."""
+    """`form` returns the plural form for a number."""
 
     code: str
-    name: str  # as its speakers call it
+    name: str  # in the language itself
     form: Callable[[int], int] = one_or_more
     forms: int = 2
 
@@ -35,14 +35,14 @@ LANGUAGES: tuple[Language, ...] = (Language("en", "English"),)
 
 
 def language_of(code: str) -> Language:
-    """The language with this code, that of the system for “”; English where there is none."""
+    """Language with this code, the system's for “”; English if there is none."""
     wanted = [code] if code else [name.split("-")[0] for name in QLocale().uiLanguages()]
     known = {language.code: language for language in LANGUAGES}
     return next((known[each] for each in wanted if each in known), LANGUAGES[0])
 
 
 class Translator(QTranslator):
-    """English with its plurals, and over it the file of a language."""
+    """English with plurals, overlaid by the file of a language."""
 
     def __init__(self, language: Language = LANGUAGES[0], parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -64,22 +64,22 @@ class Translator(QTranslator):
 
 
 def tr(text: str, number: int = -1, comment: str = "") -> str:
-    """`text` in the user's language, outside of a QObject; `number` replaces its %n."""
+    """Translate a text outside a QObject; `number` replaces its %n."""
     return QCoreApplication.translate("", text, comment, number)
 
 
 def marked(text: str) -> str:
-    """A text of a table, which is given to `in_language` where it is shown."""
+    """Mark a text of a table for translation; `in_language` translates it when shown."""
     return text
 
 
 def in_language(text: str) -> str:
-    """A text that was marked, or is a title of the engine, in the user's language."""
+    """Translate a marked text or a title of the engine."""
     return translated(text) if isinstance(text, Phrase) else _looked_up(text, -1)
 
 
 def translated(said: str) -> str:
-    """What the engine said, in the user's language; a plain `str` stays as it is."""
+    """Translate a phrase of the engine; a plain `str` stays as it is."""
     return rendered(said, _looked_up)
 
 
@@ -92,8 +92,8 @@ def file_of(code: str) -> Path:
 
 
 def entries(file: Path) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
-    """(text, comment) and the forms of each translation in a .ts file."""
-    from xml.etree import ElementTree as ET  # English needs none of it
+    """(text, comment) and forms of each translation in a .ts file."""
+    from xml.etree import ElementTree as ET  # not needed for English
 
     for message in ET.parse(file).iter("message"):  # noqa: S314 (it comes with the program)
         forms = message.findall("translation/numerusform") or message.findall("translation")
@@ -102,10 +102,10 @@ def entries(file: Path) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
 
 
 def paragraphs(page: str) -> list[str]:
-    """What of a page of the help is translated as one: lines without a blank one in between."""
+    """Paragraphs of a help page, each translated as one text."""
     return [part.strip() for part in re.split(r"\n\s*\n", page) if part.strip()]
 
 
 def translated_page(page: str) -> str:
-    """A page of the help in the user's language."""
+    """A help page in the user's language."""
     return "\n\n".join(in_language(part) for part in paragraphs(page))

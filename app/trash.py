@@ -1,4 +1,4 @@
-"""Deleting that can be undone: what goes lies in the system's trash until the user empties it."""
+"""Deletion with undo, through the system's trash."""
 
 import os
 from pathlib import Path
@@ -10,12 +10,13 @@ from engine.phrases import phrase
 
 
 def move_to_trash(folder: Path) -> Path:
-    """Move a folder there and say where it lies now; not for the window's thread.
+    """Move a folder to the trash and return its new path; not in the GUI thread.
 
-    Raises StudioError where the system has no trash for this disk; the folder is then untouched.
+    Raises StudioError if the system has no trash for this disk; the folder stays untouched.
     """
     data = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.GenericDataLocation)
-    Path(data).mkdir(mode=0o700, parents=True, exist_ok=True)  # where desktops keep their trash
+    # parent of the trash on Linux desktops
+    Path(data).mkdir(mode=0o700, parents=True, exist_ok=True)
     file = QFile(str(folder))
     if not file.moveToTrash():
         raise StudioError(
@@ -30,7 +31,7 @@ def move_to_trash(folder: Path) -> Path:
 def bring_back(place: Path, folder: Path) -> None:
     """Undo `move_to_trash`.
 
-    Raises StudioError where it is gone from the trash, or its old place is taken.
+    Raises StudioError if it is no longer in the trash or its old path is occupied.
     """
     if folder.exists():
         raise StudioError(
@@ -45,6 +46,6 @@ def bring_back(place: Path, folder: Path) -> None:
             phrase("{folder} could not be restored from the trash.", folder=folder.name),
             phrase("It was at {place}.", place=place),
         ) from error
-    # a desktop's trash keeps a note beside each thing that lies in it
+    # desktops keep a note for each item in the trash
     note = place.parent.parent / "info" / f"{place.name}.trashinfo"
     note.unlink(missing_ok=True)

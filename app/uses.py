@@ -1,4 +1,4 @@
-"""The runs that were made from something that is to be deleted."""
+"""Runs that depend on something about to be deleted."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,18 +10,18 @@ from engine.config.job import FromScratch, JobSpec
 from engine.record.opening import Record
 from engine.record.runs import all_runs
 
-MAX_NAMED = 5  # runs that a question names
+MAX_NAMED = 5  # runs named in a question
 
 
 @dataclass(frozen=True)
 class Uses:
-    """The names of the runs that were made from it."""
+    """Names of dependent runs."""
 
     finished: tuple[str, ...]
     unfinished: tuple[str, ...]
 
     def sentences(self) -> list[str]:
-        """What becomes of these runs."""
+        """Consequences for these runs."""
         said = []
         if self.finished:
             said.append(tr("%Ln finished run(s) trained from it will be kept.", len(self.finished)))
@@ -34,7 +34,7 @@ class Uses:
 
 
 def uses_of(record: Record, reads: Callable[[JobSpec], bool]) -> Uses:
-    """The runs whose job reads it. It reads the record; not for the window's thread."""
+    """Runs whose job reads it. Queries the record; not in the GUI thread."""
     finished: list[str] = []
     unfinished: list[str] = []
     with record.read() as session:
@@ -46,12 +46,12 @@ def uses_of(record: Record, reads: Callable[[JobSpec], bool]) -> Uses:
 
 
 def reads_data(job: JobSpec, folder: Path) -> bool:
-    """Whether a job reads the version of a data set in `folder`."""
+    """Return True if a job reads the data set version in `folder`."""
     return isinstance(job.data, StoredData) and job.data.folder == folder
 
 
 def reads_model(job: JobSpec, folder: Path) -> bool:
-    """Whether a job begins with the model in `folder`, or takes its tokenizer."""
+    """Return True if a job starts from the model in `folder` or uses its tokenizer."""
     base = job.base_model
     path = base.tokenizer if isinstance(base, FromScratch) else base.path
     return path is not None and folder in (path, *path.parents)

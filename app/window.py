@@ -1,4 +1,4 @@
-"""The frame of the window, and PAGES: the table of pages."""
+"""Main window, and PAGES: the table of pages."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -45,28 +45,29 @@ FIRST_SIZE = (1280, 820)
 
 
 def _page_for(paths: list[Path]) -> str:
-    """The key of the page that takes `paths`, or “” where none does."""
-    from app.drops import page_for  # the formats of data are not needed for the first frame
+    """Key of the page that handles `paths`, or “” if none does."""
+    from app.drops import page_for  # data formats are not needed for the first frame
 
     return page_for(paths)
 
 
 @dataclass(frozen=True)
 class PageEntry:
-    """One page. It is made when it is first shown; `keys` lead to it from anywhere.
+    """One page, created when first shown; `keys` is its shortcut.
 
-    A page is a QWidget. If it has `arrive(argument)`, that is called whenever it is shown; if it
-    has `accept_drop(paths) -> bool`, it is asked about files that are dropped on the window; if it
-    has `make_rest()`, that makes what its first look does not need, while nobody does anything.
+    A page is a QWidget. Optional methods: `arrive(argument)` is called whenever it is shown,
+    `accept_drop(paths) -> bool` for files dropped on the window, `make_rest()` while idle, to
+    create what the first view does not need.
     """
 
     key: str
-    title: str  # in English; the window translates it
+    title: str  # in English; translated by the window
     icon: str
     keys: str
     make: Callable[[Studio], QWidget]
-    help: str = FIRST  # the key of the page of help that F1 opens there
-    is_large: bool = False  # made early before the others, which take less than a tenth of a second
+    help: str = FIRST  # key of its help page for F1
+    # created before the others when idle; those take less than a tenth of a second
+    is_large: bool = False
 
 
 def _home(studio: Studio) -> QWidget:
@@ -155,7 +156,7 @@ LOWER: list[PageEntry] = [
 
 
 class MainWindow(QMainWindow):
-    """Navigation at the left, the page with banners below it, then the status."""
+    """Navigation at the left, the current page with banners, and the status bar."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__()
@@ -200,7 +201,7 @@ class MainWindow(QMainWindow):
         self._show_first_page()
 
     def begin(self) -> None:
-        """Start what goes on behind the window, once it is on the screen."""
+        """Start background activity once the window is on the screen."""
         focused = self.focusWidget()
         if focused is None or not self.stack.isAncestorOf(focused):
             self.stack.setFocus()
@@ -213,14 +214,14 @@ class MainWindow(QMainWindow):
     # ── going about ──────────────────────────────────────────────────────────────────────────
 
     def go(self, key: str, argument: object = None) -> None:
-        """Show the page `key`; it is made if it was never shown."""
+        """Show a page, creating it if needed."""
         if key not in self.entries:
             return
         try:
             page = self.pages[key] if key in self.pages else self._make(key)
         except Exception:
             if self.current:
-                self.navigation.show_page(self.current)  # the click has moved the mark already
+                self.navigation.show_page(self.current)  # the click has already moved the selection
             raise
         self.stack.setCurrentWidget(page)
         self.navigation.show_page(key)
@@ -232,7 +233,7 @@ class MainWindow(QMainWindow):
             arrive(argument)
 
     def open_palette(self) -> None:
-        """Open the command palette, or close it where it is open."""
+        """Toggle the command palette."""
         if self._palette is not None:
             self._palette.close()
             return
@@ -244,27 +245,27 @@ class MainWindow(QMainWindow):
         self._palette.open()
 
     def show_help(self, key: str) -> None:
-        """Open the page of a concept."""
+        """Show the help page of a concept."""
         open_help(key, self)
 
     def show_help_for_focus(self) -> None:
-        """Open the page of help about what has the focus, or about the page that is shown."""
+        """Show help on the focused control, or on the current page."""
         self.show_help(help_for(self.focusWidget(), self.entries[self.current].help))
 
     def end(self) -> None:
-        """Close without a question, as when the system shuts down."""
+        """Close without confirmation, as at system shutdown."""
         self._may_close = True
         self.close()
 
     def come_to_front(self) -> None:
-        """For a second start of the program."""
+        """Raise the window after a second start of the program."""
         self.setWindowState(self.windowState() & ~Qt.WindowState.WindowMinimized)
         self.show()
         self.raise_()
         self.activateWindow()
 
     def _show_first_page(self) -> None:
-        """The page of the last time; where that one is broken, the way in."""
+        """Show the last page used, or Home if that one fails."""
         last = self.studio.settings.place("page", PAGES[0].key)
         try:
             self.go(last if last in self.entries else PAGES[0].key)
@@ -291,13 +292,12 @@ class MainWindow(QMainWindow):
         yield keep_what_is_there
 
     def _make_early(self, key: str) -> None:
-        """Make a page that is not shown yet, and give all in it its style, which takes half as long
-        again; the first visit then shows it at once."""
+        """Create a hidden page and apply its style, so that the first visit is immediate."""
         if key not in self.pages:
             self._make(key).ensurePolished()
 
     def _make_rest(self, key: str) -> None:
-        """Make what a page leaves for later, where it does."""
+        """Create what a page defers, if it defers anything."""
         make_rest = getattr(self.pages[key], "make_rest", None)
         if make_rest is not None:
             make_rest()
@@ -341,15 +341,15 @@ class MainWindow(QMainWindow):
             self.take(paths)
 
     def take(self, paths: list[Path]) -> None:
-        """Give files or folders to the page that is shown, or to the one that knows their kind.
+        """Pass files or folders to the current page, or to the one that handles their kind.
 
-        A drive that does not answer holds only the look at them, which is off this thread.
+        Their kind is determined outside the GUI thread, since a drive may not answer.
         """
         background.run(self, lambda: _page_for(paths), lambda key: self._give(key, paths))
 
     def _give(self, key: str, paths: list[Path]) -> None:
         if key != "train" and self._offered(self.current, paths):
-            return  # a job is for the wizard, though its file could hold rows
+            return  # a job goes to the wizard, though its file could hold rows
         if key in self.entries:
             self.go(key)
             if self._offered(key, paths):

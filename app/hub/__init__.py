@@ -1,1 +1,1 @@
-"""What pages share that fetch from the hub or send to it."""
+"""Parts of pages that download from the hub or upload to it."""

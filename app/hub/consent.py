@@ -1,4 +1,4 @@
-"""Before the first contact with the hub, the program says what will be contacted."""
+"""Consent before the first connection to the hub."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ from engine.hub.address import host
 
 
 def ask_first(owner: QWidget, settings: Settings, act: Callable[[], object]) -> None:
-    """Do it at once where the user has agreed before; else say what will be contacted, and ask."""
+    """Act at once if the user has agreed before; otherwise say what will be contacted, and ask."""
     if settings.preferences.hub_allowed:
         act()
         return

@@ -1,4 +1,4 @@
-"""Files with their sizes, before they are fetched or sent."""
+"""List of files with sizes, before download or upload."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ from app.translation import tr
 from app.widgets.text import numbers
 from engine.messages.hub import HubFile, Planned
 
-MOST_FILES = 200  # that a list names
+MOST_FILES = 200  # files listed at most
 
 
 def list_of(files: Sequence[HubFile], name: str) -> QPlainTextEdit:
-    """A list that can be read and copied; `name` is for a screen reader."""
+    """List that can be read and copied; `name` is its accessible name."""
     shown = QPlainTextEdit()
     shown.setReadOnly(True)
     shown.setAccessibleName(name)
@@ -28,7 +28,7 @@ def list_of(files: Sequence[HubFile], name: str) -> QPlainTextEdit:
 
 
 def said_of(plan: Planned) -> str:
-    """Size, licence and revision of what would be fetched, and whether there is room."""
+    """Size, licence, revision and free disk space of a planned download."""
     said = [
         tr("%Ln file(s), {0}.", len(plan.files)).format(numbers.size(plan.bytes)),
         tr("Licence: {0}.").format(plan.licence or tr("none named")),

@@ -1,4 +1,4 @@
-"""Work with the hub: a question, and the dialog that says how far it is."""
+"""Requests to the hub, with a progress dialog."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ SIZE = QSize(520, 220)  # px
 
 
 class HubWork(QObject):
-    """One question at a time; what goes wrong is a notice."""
+    """One request at a time; failures become notices."""
 
     def __init__(self, studio: Studio, owner: QWidget) -> None:
         super().__init__(owner)
@@ -32,9 +32,9 @@ class HubWork(QObject):
         name: str = "",
         note: str = "",
     ) -> None:
-        """Ask in a process of its own; with a title, a dialog shows how far it is.
+        """Send a question to a worker; with a title, a dialog shows the progress.
 
-        `name` is that of its bar, and `note` what is said below it.
+        `name` is the accessible name of its bar, `note` the text below it.
         """
 
         def over(answer: Answer) -> None:
@@ -59,14 +59,14 @@ class HubWork(QObject):
             self.dialog = None
 
     def _stop(self) -> None:
-        """The user stopped it, or closed the dialog; what was fetched stays for the next time."""
+        """Cancel; what was downloaded is kept for the next time."""
         if self.worker is not None:
             self.worker.cancel()
             self.worker = self.dialog = None
 
 
 class HubDialog(StagesDialog):
-    """How far the work is; closing it stops the work."""
+    """Progress of the request; closing it cancels."""
 
     def __init__(
         self, title: str, name: str, note: str, stop: Callable[[], object], owner: QWidget

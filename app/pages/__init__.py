@@ -1,1 +1,1 @@
-"""One folder for each screen of the window; no page knows another."""
+"""One folder for each page of the window; no page imports another."""

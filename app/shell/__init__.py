@@ -1,1 +1,1 @@
-"""What starts, claims and ends the program."""
+"""Start, single instance and end of the program."""

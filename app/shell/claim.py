@@ -1,4 +1,4 @@
-"""One window for each home: the lock on it. No Qt, so that a second start is over soon."""
+"""Lock for one window per home; no Qt, so that a second start ends quickly."""
 
 from contextlib import ExitStack
 
@@ -9,13 +9,13 @@ from engine.runs.lock import hold
 
 
 class Claim:
-    """The right to be the window of a home, until `release` or the end of the process."""
+    """Ownership of a home, until `release` or the end of the process."""
 
     def __init__(self) -> None:
         self._held = ExitStack()
 
     def take(self, home: Home) -> bool:
-        """Whether this process is the one; False where another window has the home."""
+        """Return True if this process owns the home now, False if another window does."""
         taken = StudioError(phrase("BERT Studio is already running with this home folder."))
         try:
             self._held.enter_context(hold(home.lock, taken))

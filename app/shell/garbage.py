@@ -1,8 +1,7 @@
-"""Frees what refers to itself in a circle on the window's thread only.
+"""Garbage collection in the GUI thread only.
 
-Python looks for such circles in whichever thread happens to make an object. Were it a thread of
-`app.background`, Qt objects in a circle would be destroyed there, and their timers with them, which
-ends the program.
+Python collects cycles in any thread that allocates. In a thread of `app.background` that would
+destroy Qt objects and their timers, which crashes the program.
 """
 
 import gc
@@ -11,14 +10,14 @@ from PySide6.QtCore import QObject
 
 from app.timers import repeated
 
-COLLECT_INTERVAL_MS = 500  # ms between two looks at whether there is enough to free
+COLLECT_INTERVAL_MS = 500  # ms between two checks of the allocation counts
 
 
 class Collector(QObject):
-    """Takes over from Python as long as it lives. Make it on the window's thread.
+    """Replaces Python's collector while it exists; create it in the GUI thread.
 
-    What exists already is kept for good, so that a look takes no longer than a blink; to look for
-    garbage in it first would take longer than to draw the first frame.
+    Existing objects are frozen, so that a collection is short; collecting them first would take
+    longer than drawing the first frame.
     """
 
     def __init__(self, parent: QObject) -> None:
@@ -30,7 +29,7 @@ class Collector(QObject):
         timer.start()
 
     def look(self) -> None:
-        """Free the youngest objects, and older ones now and then, as Python would."""
+        """Collect the youngest generation, and older ones at Python's usual ratios."""
         full = [c > t for c, t in zip(gc.get_count(), gc.get_threshold(), strict=True)]
         if not full[0]:
             return
@@ -38,16 +37,16 @@ class Collector(QObject):
 
 
 def keep_modules() -> None:
-    """Never look at what was just loaded, which stays; the next look would go through all of it."""
+    """Freeze what was just loaded; it stays, and the next collection would traverse it."""
     if not gc.isenabled():  # a Collector has taken over
         gc.freeze()
 
 
 def keep_what_is_there() -> None:
-    """Free what can be freed, and never look at the rest again.
+    """Collect once, then freeze everything.
 
-    For a moment in which nobody does anything: all pages and modules stay, and to go through them
-    holds the window for a fifteenth of a second whenever the older objects have their turn.
+    For an idle moment: pages and modules stay, and traversing them blocks the GUI thread for a
+    fifteenth of a second.
     """
     if not gc.isenabled():  # a Collector has taken over
         gc.collect()

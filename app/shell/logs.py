@@ -1,4 +1,4 @@
-"""The log of the window: one line for each record, whatever it says, readable by the user alone."""
+"""Log file of the window: one line for each record, readable by the user alone."""
 
 import logging
 import os
@@ -9,7 +9,7 @@ MAX_LOG_BYTES = 2_000_000  # bytes of one file; two older ones are kept
 
 
 class OneLine(logging.Formatter):
-    """A record with its traceback on one line; control characters are escaped."""
+    """Formats a record with its traceback on one line, control characters escaped."""
 
     def format(self, record: logging.LogRecord) -> str:
         whole = super().format(record)
@@ -17,7 +17,7 @@ class OneLine(logging.Formatter):
 
 
 def log_to(file: Path) -> logging.Handler:
-    """Send the records of the studio to `file` from now on; the caller closes the handler."""
+    """Log to `file` from now on; the caller closes the handler."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.close(descriptor)
     handler = RotatingFileHandler(

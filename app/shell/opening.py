@@ -1,4 +1,4 @@
-"""From an empty screen to the window, and from its end to the end of the program."""
+"""Start of the program up to the window, and its end."""
 
 import logging
 import sys
@@ -31,7 +31,7 @@ log = logging.getLogger("studio")
 
 
 def run_window() -> int:
-    """Be the window of the home until it is closed; gives the exit code."""
+    """Run the window of the home until it is closed; return the exit code."""
     keep_files_private()
     try:
         return _claim_and_run(Home())
@@ -104,13 +104,12 @@ def _show(app: QApplication, home: Home, studio: Studio) -> int:
 
 
 def make_application(arguments: list[str]) -> QApplication:
-    """The application with its names, fonts and styles, as the desktop has them until a theme is
-    chosen."""
+    """Create the application with names, fonts and styles; the theme follows the desktop."""
     app = QApplication(arguments)
     app.setApplicationName("bert-studio")
     app.setApplicationDisplayName("BERT Studio")
     app.setDesktopFileName("bert-studio")
-    app.installTranslator(Translator(parent=app))  # until it is known which language is wanted
+    app.installTranslator(Translator(parent=app))  # until the language is known
     resources.load(app)
     Collector(app)
     app.setWindowIcon(resources.app_icon())
@@ -119,7 +118,7 @@ def make_application(arguments: list[str]) -> QApplication:
 
 
 def _open(home: Home, notices: Notices, app: QApplication) -> Studio | None:
-    """What the window needs; None where that cannot be, and the user was told why."""
+    """Open the studio; None if that fails, after the user was informed."""
     try:
         return Studio.open(home, notices, app, QueueRunner(home))
     except NewerRecord as error:
@@ -137,7 +136,7 @@ def _open(home: Home, notices: Notices, app: QApplication) -> Studio | None:
 
 
 def _tell(error: StudioError, choices: list[Choice]) -> str:
-    """Say what keeps the window closed, as there is none yet to show this in; gives the answer."""
+    """Show why the window cannot open, in a dialog of its own; return the answer."""
     log.error("%s", one_line(str(error)))
     remark(f"bert-studio: {error}")
     title, close = "BERT Studio", QCoreApplication.translate("opening", "&Close")

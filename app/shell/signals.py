@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP close the window as a click would, and ask nothing."""
+"""SIGINT, SIGTERM and SIGHUP close the window without confirmation."""
 
 import signal
 import socket
@@ -10,10 +10,10 @@ ENDING = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr
 
 
 class Ending(QObject):
-    """Calls `end` in the event loop when the process is told to end.
+    """Calls `end` in the event loop after a termination signal.
 
-    Python runs its handlers only between two steps of Python, and an idle window takes none; so the
-    interpreter writes the signal into a socket that wakes the event loop.
+    Python runs its handlers between two bytecodes, and an idle window executes none; so the
+    interpreter writes the signal to a socket that wakes the event loop.
     """
 
     def __init__(self, end: Callable[[], object], parent: QObject) -> None:
@@ -29,7 +29,7 @@ class Ending(QObject):
         self._notifier.activated.connect(self._on_signal)
 
     def close(self) -> None:
-        """Give the signals back."""
+        """Restore the previous handlers."""
         self._notifier.setEnabled(False)
         signal.set_wakeup_fd(self._before)
         for number, handler in self._handlers.items():

@@ -1,7 +1,7 @@
-"""A second start on a home brings its window to the front.
+"""A second start on a home raises its window.
 
-The window listens on a local socket that only this user may open; its name follows from the path
-of the home. Who is the window is settled before, by `app.shell.claim`.
+The window listens on a local socket for this user alone, named after the path of the home.
+`app.shell.claim` decides which process owns the home.
 """
 
 import hashlib
@@ -14,11 +14,11 @@ from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 from engine.files.home import Home
 
-ANSWER_SECONDS = 5.0  # s for the first window to begin to listen
+ANSWER_SECONDS = 5.0  # s for the first window to start listening
 
 
 def server_name(home: Home) -> str:
-    """The name of the socket of a home, the same in every process of this user."""
+    """Socket name of a home, the same in every process of this user."""
     user = os.environ.get("USERNAME", "") if os.name == "nt" else str(os.getuid())
     path = f"{user}\0{os.path.realpath(home.root)}".encode("utf-8", "surrogateescape")
     return f"bert-studio-{hashlib.sha256(path).hexdigest()[:24]}"
@@ -32,7 +32,7 @@ class InstanceServer(QObject):
         self._answer = answer
         self._server = QLocalServer(self)
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
-        QLocalServer.removeServer(server_name(home))  # left by a window that was killed
+        QLocalServer.removeServer(server_name(home))  # left over from a killed window
         self._server.newConnection.connect(self._on_connection)
         self.is_listening = self._server.listen(server_name(home))
 
@@ -46,7 +46,7 @@ class InstanceServer(QObject):
 
 
 def activate_running(home: Home) -> bool:
-    """Ask the window that has the home to come to the front; whether it answered."""
+    """Ask the window that owns the home to come to the front; return True if it answered."""
     end = time.monotonic() + ANSWER_SECONDS
     while time.monotonic() < end:
         caller = QLocalSocket()
@@ -55,5 +55,5 @@ def activate_running(home: Home) -> bool:
             caller.bytesAvailable() or caller.waitForReadyRead(2000)
         ):
             return True
-        time.sleep(0.05)  # it has the lock and does not listen yet
+        time.sleep(0.05)  # it has the lock but does not listen yet
     return False

@@ -1,1 +1,1 @@
-"""The help as a page of the window."""
+"""Help page."""

@@ -1,4 +1,4 @@
-"""The Help page: every concept, setting and metric, with a search."""
+"""Help page: every concept, setting and metric, with a search."""
 
 from PySide6.QtWidgets import QWidget
 
@@ -8,7 +8,7 @@ from app.widgets.page import Page
 
 
 class HelpPage(Page):
-    """What was shown last stays until something else is asked for."""
+    """The last topic stays until another is opened."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("", "", parent)
@@ -21,7 +21,7 @@ class HelpPage(Page):
         self.body.addWidget(self.view, 1)
 
     def arrive(self, argument: object = None) -> None:
-        """Show the page with this key; None changes nothing."""
+        """Show the topic with this key; None changes nothing."""
         if isinstance(argument, str):
             self.view.show_page(argument)
         self.view.search.setFocus()

@@ -1,1 +1,1 @@
-"""The way in: three cards, the first steps, recent runs, and how this machine is."""
+"""Home page: three cards, first steps, recent runs, the machine."""

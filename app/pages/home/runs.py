@@ -1,4 +1,4 @@
-"""The last runs, each with the shape of its loss."""
+"""Recent runs, each with a sparkline of its loss."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -36,7 +36,7 @@ class RecentRuns(QWidget):
         self._shown: list[RecentRun] = []
 
     def show_runs(self, runs: Sequence[RecentRun], total: int) -> None:
-        """Rows for `runs`; the rows stay, so that the focus does, where the runs are the same."""
+        """Show `runs`; unchanged rows keep their widgets and the focus."""
         self.all.setText(self.tr("&All %Ln run(s)", "", total))
         if [run.id for run in runs] != [run.id for run in self._shown]:
             clear(self.rows)

@@ -1,4 +1,4 @@
-"""What the Home page shows: the last runs, and the machine."""
+"""State of the Home page: recent runs and the machine."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,13 +14,13 @@ from engine.record.metrics import sparkline
 from engine.record.runs import Run, all_runs
 
 RECENT = 5
-REFRESH_DELAY_MS = 1000  # ms in which changes are looked at together
-AGAIN = 10_000  # ms between two looks at memory and disk
+REFRESH_DELAY_MS = 1000  # ms over which changes are collected
+AGAIN = 10_000  # ms between two readings of memory and disk
 
 
 @dataclass(frozen=True)
 class RecentRun:
-    """A run as Home shows it. `share` is what is done, from 0 to 1, or -1."""
+    """A run as Home shows it; `share` is the completed fraction, or -1."""
 
     id: str
     name: str
@@ -33,15 +33,15 @@ class RecentRun:
     losses: tuple[float, ...]
 
     def age(self) -> float:
-        """Seconds since it was asked for."""
+        """Seconds since it was created."""
         return (datetime.now(UTC) - self.created).total_seconds()
 
 
 class HomeState(QObject):
-    """Reads off the window's thread, and only while `watch` says that somebody looks.
+    """Reads outside the GUI thread, and only while `watch` is on.
 
     Signals:
-        runs_changed: list of RecentRun, the newest first, and how many runs there are in all.
+        runs_changed: list of RecentRun, newest first, and the total number of runs.
         machine_seen: a Machine.
     """
 
@@ -59,7 +59,7 @@ class HomeState(QObject):
             signal.connect(self._on_changed)
 
     def watch(self, watched: bool) -> None:
-        """Begin or end to follow what changes."""
+        """Start or stop following changes."""
         if watched:
             self.read_runs()
             self.look_at_machine()
@@ -69,7 +69,7 @@ class HomeState(QObject):
             self._pause.stop()
 
     def has_first_steps(self) -> bool:
-        """Whether MiniLM and the sample are there to begin with."""
+        """True if MiniLM and the sample data are included."""
         return minilm().is_dir() and sample_data().is_file()
 
     def read_runs(self) -> None:

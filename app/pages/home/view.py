@@ -1,4 +1,4 @@
-"""The way in: what one can do here, what was done last, and how the machine is."""
+"""Home page: ways to start, recent runs, and the machine."""
 
 from functools import partial
 
@@ -18,7 +18,7 @@ from app.widgets.text.labels import OneLine, Text
 
 
 class HomePage(Page):
-    """Cards, first steps, recent runs and a health line."""
+    """Cards, first steps, recent runs and a line on the machine."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__(

@@ -1,1 +1,1 @@
-"""What the user prefers, and what the program is made of."""
+"""Settings page: preferences, and versions and licences."""

@@ -1,4 +1,4 @@
-"""What the program is, what it is made of, and under which licences."""
+"""Versions, components and licences of the program."""
 
 import platform
 from pathlib import Path
@@ -38,7 +38,7 @@ PARTS = (  # package, licence
 
 
 class About(Card):
-    """Versions, licences and the machine, and a button that copies them."""
+    """Versions, licences and the machine, with a button that copies them."""
 
     def __init__(self) -> None:
         super().__init__(self.tr("About"))
@@ -86,7 +86,7 @@ class About(Card):
         self.texts: QPlainTextEdit | None = None
 
     def show_machine(self, machine: Machine) -> None:
-        """Name the torch build, and what it runs on."""
+        """Show the torch build and its device."""
         build = {"cpu": self.tr("for CPU only"), "metal": self.tr("for Apple Metal")}.get(
             machine.torch_build, self.tr("for NVIDIA GPUs ({0})").format(machine.torch_build)
         )
@@ -132,7 +132,7 @@ class About(Card):
 
 
 def precision_sentence(speeds: Speeds | None) -> str:
-    """What “auto” means for the precision here; empty where nothing was measured yet."""
+    """Meaning of precision “auto” on this machine; empty before it was measured."""
     if speeds is None:
         return ""
     if not speeds.times:
@@ -151,7 +151,7 @@ def precision_sentence(speeds: Speeds | None) -> str:
 
 
 def threads_sentence(pace: Pace | None) -> str:
-    """What “automatic” means for the threads here; empty where nothing was measured."""
+    """Meaning of automatic threads on this machine; empty before it was measured."""
     if pace is None:
         return ""
     template = translate("Settings", "Trains with %n thread(s). Measured: {0}.", "", pace.fastest)
@@ -161,7 +161,7 @@ def threads_sentence(pace: Pace | None) -> str:
 
 
 def _texts() -> list[str]:
-    """The licence of the program and of what is bundled with it."""
+    """Licence texts of the program and of what it includes."""
     own = Path(__file__).resolve().parents[3] / "LICENSE"
     files = ({"BERT Studio": own} if own.is_file() else {}) | resources.licence_files()
     return [

@@ -1,4 +1,4 @@
-"""Whether the hub may be contacted, the token for it, and a folder of models used in place."""
+"""Consent for the hub, its token, and a folder of models used in place."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from engine.hub.address import host
 
 
 class Elsewhere(QWidget):
-    """Holds the controls of a card; the page lays them out."""
+    """Controls of a card; the page lays them out."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""How runs are started, and what happens when one ends."""
+"""How runs start, and what happens when one ends."""
 
 from functools import partial
 
@@ -14,7 +14,7 @@ COMMAND_WIDTH = 280  # px
 
 
 class RunSettings(QObject):
-    """The controls; `rows` gives each with its title and what it does."""
+    """Controls; `rows` gives each with title and explanation."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__(studio)
@@ -54,7 +54,7 @@ class RunSettings(QObject):
         self._enable()
 
     def rows(self) -> list[tuple[str, QWidget, str]]:
-        """Title, control and explanation, in their order."""
+        """Title, control and explanation of each setting, in order."""
         return [
             (
                 self.tr("Runs at the same time"),

@@ -1,4 +1,4 @@
-"""Appearance, training, closing, and what the program is made of; every choice is at once true."""
+"""Appearance, training, closing, and About; each change takes effect at once."""
 
 from functools import partial
 
@@ -132,7 +132,7 @@ class SettingsPage(Page):
         background.run(self, lambda: look_at_machine(root), self._on_machine)
 
     def _appearance(self) -> list[tuple[str, QWidget, str]]:
-        """The theme, and the language where there is a choice of them."""
+        """Theme, and language if there are several."""
         follows = self.tr("“System” follows the theme of your desktop.")
         rows: list[tuple[str, QWidget, str]] = [(self.tr("Theme"), self.theme_choice, follows)]
         if len(translation.LANGUAGES) > 1:
@@ -183,7 +183,7 @@ class SettingsPage(Page):
         return card
 
     def _on_changed(self, name: str) -> None:
-        """A preference that was changed elsewhere, as by the command palette."""
+        """Follow a preference changed elsewhere, such as in the command palette."""
         preferences = self._studio.settings.preferences
         if name == "theme":
             self.theme_choice.choose(THEMES.index(preferences.theme))
