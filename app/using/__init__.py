@@ -1,1 +1,1 @@
-"""What a fine-tuned model is for: tried on a text, applied to a file, used elsewhere."""
+"""Use of a fine-tuned model: try it on a text, apply it to a file, use it elsewhere."""

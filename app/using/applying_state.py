@@ -1,4 +1,4 @@
-"""One file that a model is applied to: what is wanted, how far it is, how it ended. No widgets."""
+"""State of applying a model to a file: choices, progress, outcome. No widgets."""
 
 from pathlib import Path
 
@@ -16,16 +16,16 @@ from engine.files.home import folder_name, free_folder
 from engine.messages.applying import Applied, Apply, FileInput, FirstPredicted, PredictFirst
 from engine.messages.question import Answer, Refused, Working
 
-DATASET = "dataset"  # in the place of a suffix: the result becomes a data set of the home
+DATASET = "dataset"  # instead of a suffix: import the result as a data set
 FORMS = (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx", DATASET)
 VECTOR_FORMS = (".parquet", ".npy", ".jsonl", ".csv", ".tsv", ".xlsx")
 INPUTS = ("text", "pair", "negative", "beginning", "endings")  # roles that a model can read
-TARGET = {"token_classification": "tags", "question_answering": "answers"}  # else the label
+TARGET = {"token_classification": "tags", "question_answering": "answers"}  # otherwise the label
 
 
 class ApplyingState(QObject):
     """Signals:
-    changed: anything that can be asked of it.
+    changed: any part of the state.
     """
 
     changed = Signal()
@@ -46,8 +46,8 @@ class ApplyingState(QObject):
         self.problem: Refused | None = None
         self.working: Working | None = None
         self.applied: Applied | None = None
-        self.dataset: Path | None = None  # the version that was made of the result
-        self.is_looking = False  # whether the file is read, or its first rows are predicted
+        self.dataset: Path | None = None  # data set version made from the result
+        self.is_looking = False  # the file is being read, or its first rows predicted
         self._asked = 0
         self._reading: background.Job | None = None
         self._worker: OneTimeWorker | None = None
@@ -60,25 +60,25 @@ class ApplyingState(QObject):
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether predictions can be unsure."""
+        """True if predictions have probabilities, so that they can be unsure."""
         return self.task not in ("regression", "sentence_similarity")
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """How the result can be written, the usual form first."""
+        """Suffixes of possible output files, the usual one first."""
         head = TASKS[self.task].info.head
         return VECTOR_FORMS if head is not None and head.pools else FORMS
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The inputs that a model of this task reads."""
+        """Input roles of the model's task."""
         facts = TASKS[self.task].info
         read = (*facts.reads, *facts.may_read)
         return tuple(role for role in INPUTS if role in read)
 
     @property
     def out(self) -> Path | None:
-        """Where the result is written; that of a data set only for the time of the import."""
+        """Path of the result; that of a data set is temporary."""
         if self.file is None:
             return None
         if self.form == DATASET:
@@ -86,7 +86,7 @@ class ApplyingState(QObject):
         return self.place / f"{self.file.stem}-predicted{self.form}"
 
     def open(self, file: Path) -> None:
-        """Recognise a file, off the window's thread, and predict its first rows."""
+        """Recognise a file outside the GUI thread and predict its first rows."""
         self.file, self.place = file, file.parent
         self.found = self.mapping = None
         self.first = self.problem = self.applied = None
@@ -99,7 +99,7 @@ class ApplyingState(QObject):
         self.changed.emit()
 
     def use(self, role: str, column: str | None) -> None:
-        """Let the model read another column for an input."""
+        """Assign a column to an input role."""
         if self.found is None:
             return
         inputs = self.mapping.model_dump(include=set(INPUTS)) if self.mapping else {}
@@ -107,7 +107,7 @@ class ApplyingState(QObject):
         self._map({**free, role: column})
 
     def choose_endings(self, columns: tuple[str, ...]) -> None:
-        """The columns with the choices, of which the model picks one."""
+        """Choose the columns with the choices of multiple choice."""
         inputs = self.mapping.model_dump(include=set(INPUTS) - {"endings"}) if self.mapping else {}
         free = {key: None if value in columns else value for key, value in inputs.items()}
         self._map({**free, "endings": columns})
@@ -144,7 +144,7 @@ class ApplyingState(QObject):
     # ── the first rows ───────────────────────────────────────────────────────────────────────
 
     def wanted(self, resume: bool = False) -> Apply | None:
-        """What is asked of the worker; None while the file or its text column is not known."""
+        """Question for the worker; None while the file or its text column is unknown."""
         if self.file is None or self.found is None or self.mapping is None or self.out is None:
             return None
         given = FileInput(path=self.file, reading=self.found.reading, mapping=self.mapping)
@@ -181,7 +181,7 @@ class ApplyingState(QObject):
         return self.working is not None
 
     def start(self) -> None:
-        """Predict every row in a process of its own; what is kept of an earlier time counts."""
+        """Predict every row in a process of its own; reuses chunks of an earlier attempt."""
         wanted = self.wanted(resume=self.first is not None and self.first.kept > 0)
         if wanted is None or self.is_running:
             return
@@ -194,19 +194,19 @@ class ApplyingState(QObject):
         self.changed.emit()
 
     def cancel(self) -> None:
-        """Stop; the rows that are predicted are kept beside the result to be."""
+        """Stop; predicted rows are kept next to the future result."""
         if self._worker is not None:
             self.stop()
             self._look()
 
     def stop(self) -> None:
-        """End the worker, at the end of the dialog or of the program."""
+        """End the worker when the dialog or the program closes."""
         if self._worker is not None:
             self._worker.cancel()
             self._worker = self.working = None
 
     def back(self) -> None:
-        """Forget how the last one ended; what was wanted stays."""
+        """Forget the last outcome; the choices stay."""
         self.applied = self.dataset = None
         self._look()
 
@@ -228,7 +228,7 @@ class ApplyingState(QObject):
         self.changed.emit()
 
     def _import(self, answer: Applied) -> None:
-        """Make a data set of the result, in which the predictions are what is to be corrected."""
+        """Import the result as a data set whose predictions can be corrected."""
         assert self.file is not None and self.mapping is not None
         name = self.tr("{0}, predicted").format(self.file.stem)
         into = free_folder(self._studio.home.datasets, name) / "1"

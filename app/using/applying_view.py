@@ -1,4 +1,4 @@
-"""The dialog in which a model is applied to a file."""
+"""Dialog that applies a model to a file."""
 
 from pathlib import Path
 
@@ -32,14 +32,11 @@ from engine.data.formats.sources import data_suffixes
 SIZE = QSize(860, 620)  # px
 WIDEST_COLUMN = 320  # px
 STEP = 0.05  # of the threshold
-NAME_CHARACTERS = 100  # of a column in a list
+NAME_CHARACTERS = 100  # of a column name in a list
 
 
 class ApplyingDialog(StagesDialog):
-    """What is wanted with the first rows, then how far it is, then how it ended.
-
-    You can keep using the window. The button of the progress stops the work and stays here.
-    """
+    """Choices with the first rows, then progress, then the outcome; the window stays usable."""
 
     def __init__(self, studio: Studio, state: ApplyingState, owner: QWidget) -> None:
         super().__init__(tr("Apply “{0}” to a file").format(state.name), owner)
@@ -78,7 +75,7 @@ class ApplyingDialog(StagesDialog):
             self.parts.setCurrentWidget(self.choices)
 
     def _on_shown(self) -> None:
-        """The result where it is: as a data set of the program, or in its folder."""
+        """Show the result: as a data set of the program, or in its folder."""
         state = self.state
         if state.dataset is not None:
             self._studio.go.emit("data", state.dataset)
@@ -88,7 +85,7 @@ class ApplyingDialog(StagesDialog):
 
 
 class Choices(QWidget):
-    """The file, its columns, what is written where, and the first rows."""
+    """File, columns, output, and the first rows."""
 
     def __init__(self, state: ApplyingState) -> None:
         super().__init__()
@@ -139,7 +136,7 @@ class Choices(QWidget):
         return box
 
     def _fix_width(self, box: QComboBox) -> None:
-        """So that a long name does not widen it."""
+        """Keep a long name from widening the box."""
         box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         box.setMinimumContentsLength(16)
 
@@ -190,7 +187,7 @@ class Choices(QWidget):
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
     def show_state(self) -> None:
-        """Bring everything in line with the state."""
+        """Update every control from the state."""
         state = self._state
         self.file.setText(str(state.file) if state.file else self.tr("No file chosen"))
         columns = state.found.columns if state.found else ()
@@ -267,7 +264,7 @@ class Choices(QWidget):
 
 
 class Outcome(QWidget):
-    """What was written, and where it is."""
+    """Written files and where they are."""
 
     def __init__(self, state: ApplyingState) -> None:
         super().__init__()
@@ -316,7 +313,7 @@ class Outcome(QWidget):
 
 
 def ask(studio: Studio, owner: QWidget, state: ApplyingState) -> ApplyingDialog:
-    """Open the dialog over the window of `owner`, which can be used while it works."""
+    """Open the dialog, non-modal, over the window of `owner`."""
     dialog = ApplyingDialog(studio, state, owner)
     dialog.show()
     return dialog

@@ -1,4 +1,4 @@
-"""The dialog with the code that uses a model without this program, and with its model card."""
+"""Dialog with code that uses a model in other programs, and its model card."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +24,7 @@ ONNX_FOLDER = "model-onnx"
 
 
 class ElsewhereDialog(Dialog):
-    """Python for transformers and for onnxruntime, and the model card that exports get."""
+    """Python code for transformers and onnxruntime, and the model card of exports."""
 
     def __init__(self, checkpoint: Path, owner: QWidget) -> None:
         super().__init__(owner.window(), tr("Use it elsewhere"))
@@ -61,9 +61,9 @@ class ElsewhereDialog(Dialog):
         background.run(self, self._write, self._on_written, self._on_failed)
 
     def _write(self) -> tuple[str, ...]:
-        """The texts of the tabs; off the window's thread, since files are read."""
+        """Texts of the tabs; outside the GUI thread, since files are read."""
         task, settings = fine_tuned_task(self._checkpoint), prediction_settings(self._checkpoint)
-        assert task is not None  # the dialog is offered for fine-tuned models
+        assert task is not None  # the dialog is offered for fine-tuned models only
         return (
             transformers_code(task, str(self._checkpoint), settings=settings),
             onnx_code(task, ONNX_FOLDER, settings=settings),
@@ -82,7 +82,7 @@ class ElsewhereDialog(Dialog):
 
 
 class Copied(QWidget):
-    """A text to be copied, and what it is for."""
+    """Text to copy, with its purpose."""
 
     def __init__(self, name: str, note: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The first rows with their predictions as an item model."""
+"""Item model of the first rows with their predictions."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ SHOWN_CHARACTERS = 200  # of a cell
 
 
 class FirstTable(QAbstractTableModel):
-    """Every column of the file, and those that are predicted, which are told by weight."""
+    """All columns of the file, then the predicted ones, whose headings are bold."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The rows of a data set that are nearest to the text that is typed. No widgets."""
+"""Rows of a data set nearest to the typed text. No widgets."""
 
 from hashlib import sha256
 from pathlib import Path
@@ -15,10 +15,10 @@ from engine.messages.question import Answer, Refused, Working
 
 
 class NearestState(QObject):
-    """The vectors of a split are computed once, in a process of their own, and kept in the cache.
+    """Vectors of a split are computed once, in a process of their own, and cached.
 
     Signals:
-        changed: anything that can be asked of it.
+        changed: any part of the state.
     """
 
     changed = Signal()
@@ -44,7 +44,7 @@ class NearestState(QObject):
 
     @property
     def parts(self) -> tuple[SplitName, ...]:
-        """The splits of the data set that have rows."""
+        """Non-empty splits of the data set."""
         spec = self.data.spec if self.data else None
         return () if spec is None else tuple(part for part in SPLITS if spec.rows.get(part))
 
@@ -55,7 +55,7 @@ class NearestState(QObject):
 
     @property
     def file(self) -> Path:
-        """Where the vectors of these rows by this model are kept."""
+        """Cache file of the vectors of these rows by this model."""
         assert self.data is not None
         stamp = self._checkpoint.stat().st_mtime_ns if self._checkpoint.exists() else 0
         key = f"{self._checkpoint} {stamp} {self.data.folder} {self.part}"
@@ -67,7 +67,7 @@ class NearestState(QObject):
         return self.data is not None and self.file.is_file()
 
     def choose(self, data: DataEntry | None, part: SplitName | None = None) -> None:
-        """Look among other rows."""
+        """Search in other rows."""
         self.data = data
         there = self.parts
         usual: SplitName = there[0] if there else "train"
@@ -75,12 +75,12 @@ class NearestState(QObject):
         self.cancel()
 
     def type_in(self, text: str) -> None:
-        """Look for what is nearest to another text."""
+        """Search for rows nearest to another text."""
         self.text = text
         self._ask()
 
     def compute(self) -> None:
-        """Compute the vectors of all rows, if nothing is computed yet."""
+        """Compute the vectors of all rows, unless a computation is running."""
         if self.data is None or self.working is not None:
             return
         question = EncodeRows(
@@ -93,7 +93,7 @@ class NearestState(QObject):
         self.changed.emit()
 
     def cancel(self) -> None:
-        """Stop what is computed; a part of the vectors is not kept."""
+        """Cancel the computation; partial vectors are discarded."""
         if self._worker is not None:
             self._worker.cancel()
         self._worker = self.working = None

@@ -1,4 +1,4 @@
-"""The nearest rows: which rows are looked among, how far their vectors are, and a table."""
+"""Nearest rows: choice of the rows, progress of their vectors, and a table."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ LEAST_HEIGHT = 60 * SPACE  # of the table
 
 
 class NearestView(QWidget):
-    """Rows of a data set by their similarity to the first text."""
+    """Rows of a data set by similarity to the first text."""
 
     def __init__(self, state: NearestState) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class NearestView(QWidget):
         self.show_state()
 
     def show_state(self) -> None:
-        """Bring everything in line with the state."""
+        """Update every control from the state."""
         state = self.state
         self._fill()
         is_working = state.working is not None
@@ -131,7 +131,7 @@ class NearestView(QWidget):
 
 
 class NearestModel(QAbstractTableModel):
-    """Rows by their cosine, as an item model."""
+    """Item model of rows with their cosine."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

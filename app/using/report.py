@@ -1,7 +1,7 @@
-"""The report of a run, or of a comparison of several, with its pictures, as HTML or PDF.
+"""Report of a run, or comparison of several, with figures, as HTML or PDF.
 
-Three steps, since widgets draw the pictures: `gather` and `write` read, measure and write, on any
-thread; `drawn` makes one picture in between, on the window's.
+In three steps, since widgets draw the figures: `gather` and `write` read, measure and write in any
+thread; `drawn` makes one figure at a time in the GUI thread.
 """
 
 from base64 import b64encode
@@ -36,24 +36,24 @@ from engine.progress import ProgressCallback, no_progress
 from engine.results.several import Candidate
 from engine.runs.folder import RunFolder
 
-POINTS = 1_000  # of a curve that are drawn
-SMOOTHED = 25  # points around each of the training loss
-WHOLE = 100  # a value on an axis from which it is written without decimals
-PDF_SCALE = 3  # pixels of a picture to one of the page
-PDF_SHRINK = 0.75  # of the size on a screen
-PDF_SIZE = (600, 860)  # px of a page that a picture may fill
+POINTS = 1_000  # points drawn of a curve
+SMOOTHED = 25  # window of the moving average of the training loss, in points
+WHOLE = 100  # values on an axis from which decimals are dropped
+PDF_SCALE = 3  # pixels of a picture for one of the page
+PDF_SHRINK = 0.75  # relative to the size on a screen
+PDF_SIZE = (600, 860)  # px of a page available for a figure
 PDF_FONT = 9  # pt
 
 
 class Placed(NamedTuple):
-    """A figure, and the key of the section that it belongs to."""
+    """A figure with the key of its section."""
 
     section: str
     figure: Figure
 
 
 class ToDraw(NamedTuple):
-    """What a picture of the results of a part shows."""
+    """A figure of the results of a split, to be drawn."""
 
     part: SplitName
     kind: type[ResultPicture]
@@ -61,7 +61,7 @@ class ToDraw(NamedTuple):
 
 
 class Material(NamedTuple):
-    """All that a report is made of, but for the pictures that are still to be drawn."""
+    """Contents of a report except the figures still to be drawn."""
 
     report: Report
     curves: tuple[Placed, ...]
@@ -69,9 +69,9 @@ class Material(NamedTuple):
 
 
 def write_report(gathered: Callable[[], Material], path: Path) -> None:
-    """All three steps at once, in English, where no window has to stay fluent.
+    """Run all three steps in English, without a window.
 
-    `gathered` is the first one: `gather` of a run, or `gather_comparison` of several.
+    `gathered` is the first step: `gather` of a run, or `gather_comparison` of several.
     """
     known_suffix(path, FORMS)
     translator = Translator()
@@ -85,7 +85,7 @@ def write_report(gathered: Callable[[], Material], path: Path) -> None:
 
 
 def gather(run: RunFolder) -> Material:
-    """Read the run and measure its predictions; takes long where there are many.
+    """Read the run and measure its predictions; slow for many rows.
 
     Raises StudioError as `report_of` does.
     """
@@ -111,7 +111,7 @@ def gather_comparison(
 
 
 def drawn(one: ToDraw) -> Placed | None:
-    """Make the picture; None where it shows nothing. Only on the window's thread."""
+    """Draw the figure; None if it shows nothing. Only in the GUI thread."""
     picture = one.kind()
     picture.show_measured(one.measured)
     found = picture.figure()
@@ -120,16 +120,16 @@ def drawn(one: ToDraw) -> Placed | None:
 
 
 def write(path: Path, report: Report, figures: Sequence[Placed], language: str = "en") -> None:
-    """Write the report whole or not at all, in the form that the name of the file says.
+    """Write the report, whole or not at all, as the suffix says.
 
-    Raises StudioError where there is no such form, or the disk refuses it.
+    Raises StudioError for an unknown suffix or if the disk refuses.
     """
     content = FORMS[known_suffix(path, FORMS)](report, figures, language)
     write_file(path, content, shared=True)
 
 
 def as_html(report: Report, figures: Sequence[Placed], language: str) -> bytes:
-    """One page that needs no other file."""
+    """One self-contained page."""
     pictures = [
         _picture(one, _data_uri(figure.svg(one.figure)), figure.sheet_size(one.figure).width())
         for one in figures
@@ -138,7 +138,7 @@ def as_html(report: Report, figures: Sequence[Placed], language: str) -> bytes:
 
 
 def as_pdf(report: Report, figures: Sequence[Placed], language: str) -> bytes:
-    """The same page on sheets of A4 with their numbers."""
+    """The same page on numbered A4 sheets."""
     document = QTextDocument()
     document.setUseDesignMetrics(True)
     document.setMetaInformation(QTextDocument.MetaInformation.CssMedia, "print")
@@ -187,7 +187,7 @@ def _data_uri(svg: bytes) -> str:
 
 
 def _curves(run: RunFolder) -> Iterator[Placed]:
-    """The loss, and the metrics of the validation rows that are shares."""
+    """Training loss, and validation metrics that are fractions."""
     series = _series(run)
     lines = [
         _line(series, "loss", tr("training"), SMOOTHED),
@@ -207,7 +207,7 @@ def _curves(run: RunFolder) -> Iterator[Placed]:
 
 
 def _curves_of(runs: Sequence[Candidate]) -> Iterator[Placed]:
-    """The training loss of several runs, and each metric of the validation rows."""
+    """Training loss of several runs, and each validation metric."""
     found = [_series(RunFolder(run.folder)) for run in runs]
     names = dict.fromkeys(name for one in found for name in one if name.startswith(VALIDATION))
     for name in ("loss", *names):
@@ -230,7 +230,7 @@ def _curves_of(runs: Sequence[Candidate]) -> Iterator[Placed]:
 
 
 def _series(run: RunFolder) -> dict[str, Series]:
-    """The curves by name; what was measured anew after a resume counts."""
+    """Curves by name; values measured again after a resume replace the old ones."""
     points: dict[str, tuple[list[float], list[float | None]]] = {}
     found: dict[str, Series] = {}
     for event in run.every_event():
@@ -248,7 +248,7 @@ def _series(run: RunFolder) -> dict[str, Series]:
 
 
 def _line(all_series: Mapping[str, Series], key: str, name: str, smoothed: int = 1) -> Line | None:
-    """A curve that can be drawn; None where it has not two points."""
+    """Curve to draw; None if it has fewer than two points."""
     series = all_series.get(key, Series())
     values = series.smoothed(smoothed)
     if np.isfinite(values).sum() < 2:
@@ -260,7 +260,7 @@ def _line(all_series: Mapping[str, Series], key: str, name: str, smoothed: int =
 def _chart(
     found: Sequence[Line | None], title: str, ends: tuple[float, float] | None = None
 ) -> Chart | None:
-    """Curves over steps, each in a colour of its own; None where there are none."""
+    """Curves over steps, each in its colour; None without curves."""
     lines = tuple(
         replace(one, role=CHART[place % len(CHART)])
         for place, one in enumerate(one for one in found if one is not None)

@@ -1,4 +1,4 @@
-"""Saving a report while the window stays fluent. No widgets that are seen."""
+"""Saving a report without blocking the window."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,11 +14,11 @@ from app.widgets import buttons
 
 
 class SavingReport(QObject):
-    """One report at a time: read off the window's thread, drawn on it one picture in each turn of
-    the event loop, and written off it again.
+    """One report at a time: read in a thread, drawn in the GUI thread one figure for each turn of
+    the event loop, and written in a thread.
 
     Signals:
-        changed: `is_at_work` is another one now.
+        changed: `is_at_work` changed.
     """
 
     changed = Signal()
@@ -31,9 +31,9 @@ class SavingReport(QObject):
         self.is_at_work = False
 
     def save(self, gathered: Callable[[], Material], path: Path) -> None:
-        """Write a report to a file, and say so, or what was wrong.
+        """Write a report to a file and notify the user of success or failure.
 
-        `gathered` reads what it is made of, off the window's thread.
+        `gathered` reads its contents in a thread.
         """
         if self.is_at_work:
             return
@@ -75,7 +75,7 @@ class SavingReport(QObject):
 
 
 def dress_report_button(button: QPushButton, saving: SavingReport) -> None:
-    """The button that asks where to save a report; it says so while one is being saved."""
+    """Make a button ask for the file of a report, and show while one is being saved."""
     text = tr("Saving the report…") if saving.is_at_work else tr("Save the rep&ort…")
     buttons.set_text(button, text)
     button.setEnabled(not saving.is_at_work)

@@ -1,4 +1,4 @@
-"""The tab “Use it” of a run and of a model: try it, apply it to a file, take it elsewhere."""
+"""Tab “Use it” of a run or a model: try it, apply it to a file, use it elsewhere."""
 
 from functools import partial
 from pathlib import Path
@@ -30,11 +30,11 @@ from engine.files.home import folder_name
 from engine.messages.reports import CheckpointInfo
 from engine.runs.folder import RunFolder
 
-WIDEST = 220 * SPACE  # of the boxes for texts
+WIDEST = 220 * SPACE  # of the text boxes
 
 
 class UseTab(QWidget):
-    """What can be done with a fine-tuned model, or why nothing can."""
+    """Uses of a fine-tuned model, or why there are none."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__()
@@ -44,8 +44,8 @@ class UseTab(QWidget):
         self.info: CheckpointInfo | None = None
         self.trying: TryingView | None = None
         self.nearest: NearestView | None = None
-        self.run: RunFolder | None = None  # that the checkpoint is of
-        self._file: Path | None = None  # dropped before it was known what the model is
+        self.run: RunFolder | None = None  # run of the checkpoint
+        self._file: Path | None = None  # dropped before the model was known
         self.none = Text("", "muted")
         self.apply = buttons.primary(
             self.tr("Apply to a &file…"), lambda: self.apply_to(None), "file-text"
@@ -87,7 +87,7 @@ class UseTab(QWidget):
         self._show(None)
 
     def show_model(self, checkpoint: Path | None, name: str) -> None:
-        """Another checkpoint, or none yet; its folder is read off the window's thread."""
+        """Show another checkpoint, or none; its folder is read outside the GUI thread."""
         self.name = name
         if checkpoint == self.checkpoint:
             return
@@ -101,12 +101,12 @@ class UseTab(QWidget):
             try:
                 return checkpoint_info(checkpoint), run_of(checkpoint)
             except StudioError:
-                return None, None  # the page itself says what is wrong with it
+                return None, None  # the page itself shows the problem
 
         background.run(self, read, lambda found: self._on_read(checkpoint, *found))
 
     def apply_to(self, file: Path | None) -> None:
-        """Open the dialog for a file, or for one that is still to be chosen."""
+        """Open the dialog for a file, or let the user choose one."""
         if self.checkpoint is None or self.info is None or self.info.task is None:
             self._file = file
             return
@@ -121,7 +121,7 @@ class UseTab(QWidget):
             self.code.show()
 
     def _ask_where(self) -> None:
-        """Ask for the file of the report without stopping the program."""
+        """Ask for the file of the report without blocking."""
         run = self.run
         if run is None:
             return
@@ -130,7 +130,7 @@ class UseTab(QWidget):
         ask_where(self, title, name, list(FORMS), partial(self.saving.save, partial(gather, run)))
 
     def _show_saving(self) -> None:
-        """The button for the report: there for a run, and said to be at work."""
+        """Show the report button for a run, and whether it is at work."""
         dress_report_button(self.report, self.saving)
         self.report.setVisible(self.run is not None and self.apply.isEnabled())
 
@@ -169,7 +169,7 @@ class UseTab(QWidget):
                 self._place.addWidget(self.nearest)
 
     def _nearest_to(self, trying: TryingView) -> NearestView:
-        """The rows of a data set that are nearest to the first text."""
+        """Rows of a data set nearest to the first text."""
         assert self.checkpoint is not None
         state = NearestState(self._studio, self.checkpoint)
         view = NearestView(state)

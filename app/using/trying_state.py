@@ -1,4 +1,4 @@
-"""A typed text, what a fine-tuned model predicts for it, and the words that decided. No widgets."""
+"""Prediction for a typed text, and the words that decided it. No widgets."""
 
 from pathlib import Path
 
@@ -32,10 +32,10 @@ class TryingState(QObject):
         self.predicted: Predicted | None = None
         self.problem: Refused | None = None
         self.words: tuple[WordEffect, ...] = ()
-        self.explained = ""  # the label that the words speak for
-        self.left = 0  # words that are not yet known
+        self.explained = ""  # label that the effects of words refer to
+        self.left = 0  # words not yet computed
         self.no_words = ""  # why there are none
-        self._predicting = self._occluding = 0  # numbers of the questions
+        self._predicting = self._occluding = 0  # ids of the questions
         self._explorer.answered.connect(self._on_answer)
 
     @property
@@ -44,7 +44,7 @@ class TryingState(QObject):
 
     @property
     def compares(self) -> bool:
-        """Whether the model compares two texts, and no word can be said to decide."""
+        """True if the model compares two texts, so that no word can be said to decide."""
         head = TASKS[self.task].info.head
         return head is not None and head.pools
 
@@ -53,7 +53,7 @@ class TryingState(QObject):
         return self.compares and not self.pair.strip()
 
     def type_in(self, text: str, pair: str) -> None:
-        """Predict for these; what was asked before is not waited for any more."""
+        """Predict for these texts; earlier questions are dropped."""
         cleaned = tuple(
             one[:MAX_CHARACTERS].encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             for one in (text, pair)
@@ -62,7 +62,7 @@ class TryingState(QObject):
         self._ask()
 
     def choose_from(self, endings: tuple[str, ...]) -> None:
-        """The choices, for multiple choice."""
+        """Set the choices of multiple choice."""
         self.endings = endings
         self._ask()
 

@@ -1,4 +1,4 @@
-"""A text box, the prediction while typing, and the words that decided below it."""
+"""Text box with a live prediction and the words that decided it."""
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
@@ -15,14 +15,14 @@ from app.widgets.text.word_effects import Words
 from engine.config.tasks import TASKS
 
 TYPING_PAUSE_MS = 150  # as on the Explore page
-BOX_LINES = 3  # of a text box; a longer text scrolls
+BOX_LINES = 3  # of a text box; longer texts scroll
 
 
 class TryingView(QWidget):
-    """What a model predicts for what is typed here.
+    """Prediction of a model for typed text.
 
     Signals:
-        settled: the first text, after a pause of typing.
+        settled: the first text, after a pause in typing.
     """
 
     settled = Signal(str)
@@ -63,7 +63,7 @@ class TryingView(QWidget):
         self.show_state()
 
     def _names(self) -> tuple[str, str, bool]:
-        """What is typed in the two boxes, and whether the second is for this task."""
+        """Labels of the two boxes, and whether this task has a second one."""
         match self._state.task:
             case "question_answering":
                 return self.tr("Question"), self.tr("Passage"), True
@@ -79,7 +79,7 @@ class TryingView(QWidget):
         self.settled.emit(self._state.text)
 
     def show_state(self) -> None:
-        """Bring everything in line with the state."""
+        """Update every control from the state."""
         state = self._state
         shown = state.predicted is not None
         if state.predicted is not None:

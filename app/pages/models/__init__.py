@@ -1,1 +1,1 @@
-"""Import, look into and export checkpoints."""
+"""Models page: import, inspect and export checkpoints."""

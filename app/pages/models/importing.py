@@ -1,4 +1,4 @@
-"""An import under way, and what became of it; the report stays until the user leaves it."""
+"""Import in progress and its report, which stays until the user leaves it."""
 
 from collections.abc import Sequence
 
@@ -23,14 +23,14 @@ from app.widgets.text.labels import Text, visible
 from engine.messages.importing import Imported
 from engine.messages.question import Refused
 
-MOST_NAMES = 5_000  # tensors that a list names
+MOST_NAMES = 5_000  # tensors named in a list
 
 
 class ImportPage(Page):
     """Signals:
     left: back to the list.
-    import_asked: the user wants to choose another folder.
-    opened: the path of the model that was imported.
+    import_asked: choose another folder.
+    opened: path of the imported model.
     tuned: the same, to fine-tune it.
     """
 
@@ -138,7 +138,7 @@ class ImportPage(Page):
 
 
 class Section(Card):
-    """A heading with a count that opens a list of names."""
+    """Heading with a count that expands a list of names."""
 
     def __init__(self, title: str, help_text: str, names: Sequence[str]) -> None:
         super().__init__(padding=3 * SPACE)

@@ -15,9 +15,9 @@ from app.widgets.text.labels import Text
 
 class ModelList(Page):
     """Signals:
-    get_asked: the user wants a model from elsewhere.
-    import_asked: the user wants to choose a folder.
-    opened: the path of a model.
+    get_asked: get a model from elsewhere.
+    import_asked: choose a folder.
+    opened: path of a model.
     """
 
     get_asked = Signal()
@@ -74,7 +74,7 @@ class ModelList(Page):
         self._stack.setCurrentWidget(self._whole if models else self.empty)
 
     def _filter(self) -> None:
-        """List the models in whose card every typed word occurs."""
+        """List models whose card contains every typed word."""
         words = self.search.text().casefold().split()
         said = [(entry, entry.sentence().casefold()) for entry in self._entries]
         found = [entry for entry, text in said if all(word in text for word in words)]

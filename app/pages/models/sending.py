@@ -1,4 +1,4 @@
-"""A model goes to the hub: under which name, every file first, then the files themselves."""
+"""Upload of a model to the hub: its name, the list of files, then the files."""
 
 from PySide6.QtWidgets import QLineEdit
 
@@ -18,10 +18,10 @@ MAX_NAME = 200  # characters
 
 
 class Sending(HubWork):
-    """One model at a time; how it ends is a notice."""
+    """One upload at a time; the outcome is a notice."""
 
     def ask(self, model: ModelEntry) -> None:
-        """Ask for the name on the hub, and whether everybody may see it."""
+        """Ask for the name on the hub and whether it is public."""
         name = QLineEdit()
         name.setPlaceholderText(self.tr("owner/model"))
         name.setMaxLength(MAX_NAME)

@@ -1,4 +1,4 @@
-"""The models that there are; importing and deleting them. No widgets."""
+"""List, import and deletion of models. No widgets."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ from engine.messages.question import Answer, Refused, Working
 
 
 def model_folder(paths: Sequence[Path]) -> Path | None:
-    """The folder of the model among what was dropped: it, one in it, or that of one of its files.
+    """Model folder among dropped paths: one of them, one inside, or that of a dropped file.
 
     An archive with a model in it counts as its folder.
     """
@@ -36,17 +36,17 @@ def model_folder(paths: Sequence[Path]) -> Path | None:
 
 
 def _name_of(source: Path) -> str:
-    """The name of a folder, or of an archive without its ending."""
+    """Name of a folder, or of an archive without its suffix."""
     ending = next((end for end in SUFFIXES if source.name.lower().endswith(end)), "")
     return source.name[: len(source.name) - len(ending)] if source.is_file() else source.name
 
 
 class ModelsState(QObject):
     """Signals:
-    listed: `models` is another now.
-    importing_changed: how far the import is, or how it ended.
-    removed: the path of a model that is in the trash now.
-    uses_known: a ModelEntry and its Uses, as `ask_uses` wanted them.
+    listed: `models` changed.
+    importing_changed: progress or outcome of the import.
+    removed: path of a model moved to the trash.
+    uses_known: a ModelEntry and its Uses, requested by `ask_uses`.
     """
 
     listed = Signal()
@@ -58,7 +58,7 @@ class ModelsState(QObject):
         super().__init__(parent)
         self._studio = studio
         self.models: list[ModelEntry] | None = None  # None: not read yet
-        self.source: Path | None = None  # what is or was imported last
+        self.source: Path | None = None  # last import
         self.working: Working | None = None
         self.imported: Imported | None = None
         self.problem: Refused | None = None
@@ -69,7 +69,7 @@ class ModelsState(QObject):
     # ── what there is ────────────────────────────────────────────────────────────────────────
 
     def read_list(self) -> None:
-        """Read the list anew, off the window's thread."""
+        """Read the list again outside the GUI thread."""
         if self._reading is not None:
             self._reading.cancel()
         self._reading = background.run(self, self._studio.models, self._on_list)
@@ -89,9 +89,9 @@ class ModelsState(QObject):
         return self._worker is not None
 
     def import_model(self, source: Path, name: str = "") -> None:
-        """Bring the checkpoint in `source` into the home, in a process of its own.
+        """Import the checkpoint in `source` in a process of its own.
 
-        It gets the name of its folder where no other is given.
+        Its name defaults to that of its folder.
         """
         if self.is_importing:
             return
@@ -108,7 +108,7 @@ class ModelsState(QObject):
         self.importing_changed.emit()
 
     def cancel_import(self) -> None:
-        """Stop; nothing of it stays, since a folder appears whole or not at all."""
+        """Cancel; a folder appears whole or not at all."""
         if self._worker is not None:
             self._worker.cancel()
             self._worker, self.working, self.source = None, None, None
@@ -130,14 +130,14 @@ class ModelsState(QObject):
         self.importing_changed.emit()
 
     def export_of(self, model: ModelEntry) -> ExportState:
-        """An export of a model, for the dialog that asks what is wanted."""
+        """Export of a model, for the dialog."""
         stored = model.info.dtype if model.info else "float32"
         return ExportState(self._studio, model.path, model.name, stored, self)
 
     # ── deleting ─────────────────────────────────────────────────────────────────────────────
 
     def why_not_delete(self, model: ModelEntry) -> str:
-        """A sentence, where this model cannot be deleted here."""
+        """Reason why this model cannot be deleted, or “”."""
         if model.origin == "included":
             return self.tr("This model is part of BERT Studio and cannot be deleted.")
         if model.origin == "elsewhere":
@@ -149,7 +149,7 @@ class ModelsState(QObject):
         return ""
 
     def ask_uses(self, model: ModelEntry) -> None:
-        """Find the runs that begin with this model; `uses_known` tells them."""
+        """Find runs based on this model; `uses_known` reports them."""
         record, folder = self._studio.record, model.path
         background.run(
             self,
@@ -158,7 +158,7 @@ class ModelsState(QObject):
         )
 
     def delete(self, model: ModelEntry) -> None:
-        """Move an imported model to the trash; a notice offers to bring it back."""
+        """Move an imported model to the trash; a notice offers undo."""
 
         def removed(place: Path) -> None:
             self._studio.models_changed.emit()

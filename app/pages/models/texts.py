@@ -1,4 +1,4 @@
-"""What is said of a model on the list and on its page."""
+"""Texts on a model, on the list and on its page."""
 
 from app.library import ModelEntry
 from app.tasks import part_of
@@ -14,17 +14,17 @@ from engine.config.sentence import SentenceSpec
 from engine.messages.reports import CheckpointInfo
 
 ICONS = {"included": "sparkles", "imported": "box", "elsewhere": "folder", "run": "activity"}
-SHOWN_LABELS = 12  # named in full
+SHOWN_LABELS = 12  # labels named in full
 SHOWN_PROMPT = 200  # characters
 
 
 def family_title(family: str) -> str:
-    """A family as papers call it."""
+    """Name of a family as in papers."""
     return FAMILIES[family].title if family in FAMILIES else family
 
 
 def entry_of(model: ModelEntry) -> Entry:
-    """The model's card on the list."""
+    """Card of a model on the list."""
     if model.info is None:
         return Entry(
             model.path,
@@ -73,12 +73,12 @@ def _mark(model: ModelEntry) -> str:
 
 
 def size_of(info: CheckpointInfo) -> str:
-    """As papers write it: L layers, H the width, A heads."""
+    """Size as in papers: L layers, H hidden size, A heads."""
     return f"L {info.layers}  H {info.hidden_size}  A {info.heads}"
 
 
 def heads_of(info: CheckpointInfo) -> list[str]:
-    """The heads that the checkpoint has; the pooler is a part of others and goes unnamed."""
+    """Heads of the checkpoint, without the pooler."""
     names = {
         "mlm": tr("masked language modelling (MLM)"),
         "nsp": tr("next-sentence prediction (NSP)"),
@@ -89,7 +89,7 @@ def heads_of(info: CheckpointInfo) -> list[str]:
 
 
 def origin_of(model: ModelEntry) -> str:
-    """Where the model comes from, in a sentence."""
+    """Origin of the model, in a sentence."""
     if model.origin == "included":
         if model.info is not None and "mlm" in model.info.task_heads:
             return tr(
@@ -106,7 +106,7 @@ def origin_of(model: ModelEntry) -> str:
 
 
 def facts_of(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, TextStyle]]:
-    """All that is known, for the model's page."""
+    """Properties for the model's page."""
     info = model.info
     if info is None:
         return [(tr("Folder"), str(model.path))]
@@ -152,7 +152,7 @@ def facts_of(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, TextSt
 
 
 def _facts_of_sentences(sentence: SentenceSpec, hidden_size: int) -> list[tuple[str, str]]:
-    """How a sentence encoder makes one vector of a text."""
+    """Pooling of a sentence encoder."""
     names = pooling_names()
     dense = " → ".join(numbers.count(layer.outputs) for layer in sentence.dense)
     longest = sentence.max_length
@@ -168,7 +168,7 @@ def _facts_of_sentences(sentence: SentenceSpec, hidden_size: int) -> list[tuple[
 
 
 def pooling_names() -> dict[str, str]:
-    """Each way to make one vector of many, as users call it."""
+    """Names of pooling modes for users."""
     return {
         "cls": "[CLS]",
         "max": tr("maximum of the tokens"),

@@ -1,4 +1,4 @@
-"""The Models page: the list, the shelf, an import, or one model."""
+"""Models page: the list, the shelf, an import, or one model."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,14 +23,14 @@ from engine.runs.lineage import model_key, run_key
 
 
 class ModelsPage(QWidget):
-    """Shows one of its four at a time; what was open stays open while the user is elsewhere."""
+    """Shows one of its four views; it stays open while the user is elsewhere."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__()
         self._studio = studio
         self.state = ModelsState(studio, self)
         self.model: ModelView | None = None
-        self._wanted: Path | None = None  # to open once the list has been read
+        self._wanted: Path | None = None  # to open once the list is read
         column = layouts.column(parent=self, spacing=0)
         self.stack = QStackedWidget()
         column.addWidget(self.stack, 1)
@@ -38,7 +38,7 @@ class ModelsPage(QWidget):
         self.importing = ImportPage(self.state, self.stack)
         self.getting = GettingPage(GettingState(studio, self), self.stack)
         self.sending = Sending(studio, self)
-        self._fetched: Path | None = None  # what is imported from among the downloads
+        self._fetched: Path | None = None  # download being imported
         self.getting.left.connect(self.show_list)
         self.getting.fetched.connect(self._on_fetched)
         self.list.get_asked.connect(self.show_getting)
@@ -56,8 +56,8 @@ class ModelsPage(QWidget):
         self.state.uses_known.connect(self._ask_to_delete)
 
     def arrive(self, argument: object = None) -> None:
-        """A folder opens that model, {"import": True} the dialog for one, {"get": True} the shelf;
-        None changes nothing.
+        """Open a model by its folder, the import dialog for {"import": True}, the shelf for {"get":
+        True}; None changes nothing.
         """
         self.state.read_list()
         if isinstance(argument, Path):
@@ -68,7 +68,7 @@ class ModelsPage(QWidget):
             self.show_getting()
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
-        """Import a model folder, or that of one of its files; a file is for the open model."""
+        """Import a dropped model folder or that of a file; other files go to the open model."""
         if self.model is not None and self.model.accept_drop(paths):
             return True
         folder = model_folder(paths)
@@ -105,7 +105,7 @@ class ModelsPage(QWidget):
         self.stack.setCurrentWidget(self.importing)
 
     def _on_importing(self) -> None:
-        """Once a download is among the models, what was fetched goes."""
+        """Remove the download once its model is imported."""
         if self._fetched is not None and self.state.imported is not None:
             self.getting.state.clear_download(self._fetched)
             self._fetched = None

@@ -1,1 +1,1 @@
-"""Getting a model: the shelf, a search on the hub, the list of files, the download."""
+"""Getting a model: shelf, search on the hub, list of files, download."""

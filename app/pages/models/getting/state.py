@@ -1,4 +1,4 @@
-"""What is on the shelf and on the hub, and the download of one model. No widgets."""
+"""Shelf, search on the hub, and the download of one model. No widgets."""
 
 import shutil
 from collections.abc import Iterable, Sequence
@@ -31,26 +31,26 @@ from engine.messages.question import Answer, Refused, Working
 
 @dataclass(frozen=True)
 class MachineFacts:
-    """What decides whether a model fits."""
+    """Properties of the machine that decide whether a model fits."""
 
     memory_free: int  # bytes
-    rate: float  # matrix products on the processor, operations per second
-    gpu: str = ""  # the one that a training will use; "": none
+    rate: float  # CPU matrix products, operations per second
+    gpu: str = ""  # used for training; "": none
     gpu_free: int = 0  # bytes of its memory
 
     @property
     def training_free(self) -> int:
-        """Bytes that a training finds free where it computes."""
+        """Bytes free on the device that trains."""
         return self.gpu_free if self.gpu else self.memory_free
 
 
 class GettingState(QObject):
-    """One question to the hub at a time; a newer one ends the one before.
+    """One question to the hub at a time; a newer one cancels the previous.
 
     Signals:
-        changed: what is offered, found or under way is another now.
-        planned: a Planned, for the question whether it shall be fetched.
-        fetched: the folder that a download has filled, and the model's name.
+        changed: offers, search results or progress.
+        planned: a Planned, to confirm the download.
+        fetched: the folder of a finished download, and the model's name.
     """
 
     changed = Signal()
@@ -61,25 +61,25 @@ class GettingState(QObject):
         super().__init__(parent)
         self._studio = studio
         self.entries: Sequence[ShelfEntry] = OFFERED
-        self.machine: MachineFacts | None = None  # None: not looked at yet
-        self.found: tuple[HubModel, ...] | None = None  # None: nothing was searched
+        self.machine: MachineFacts | None = None  # None: not read yet
+        self.found: tuple[HubModel, ...] | None = None  # None: no search yet
         self.working: Working | None = None
-        self.is_download = False  # whether what is under way is one
+        self.is_download = False  # the current request is a download
         self.problem: Refused | None = None
         self._worker: OneTimeWorker | None = None
 
     @property
     def folder(self) -> Path:
-        """Where what is fetched lies until it is imported."""
+        """Folder of downloads until they are imported."""
         return self._studio.home.downloads
 
     @property
     def settings(self) -> Settings:
-        """Where it is kept that the user has agreed to the hub being asked."""
+        """Settings with the user's consent to contact the hub."""
         return self._studio.settings
 
     def look(self) -> None:
-        """Look at the machine once, off the window's thread."""
+        """Read the machine's properties once, outside the GUI thread."""
         if self.machine is None:
             home = self._studio.home.root
             background.run(self, lambda: _look(home), self._on_machine)
@@ -97,30 +97,30 @@ class GettingState(QObject):
         self._ask(SearchHub(words=words), self._on_found, self.tr("Searching the hub"))
 
     def plan(self, model: str) -> None:
-        """Ask for the list of a model's files."""
+        """Request the list of a model's files."""
         rate = self.machine.rate if self.machine else None
         question = PlanDownload(model=model, folder=self.folder, rate=rate)
         self._ask(question, self._on_planned, self.tr("Listing the files"))
 
     def download(self, plan: Planned) -> None:
-        """Fetch what was planned; `fetched` tells where it is."""
+        """Start a planned download; `fetched` gives its folder."""
         self.is_download = True
         question = Download(plan=plan, folder=self.folder)
         self._ask(question, self._on_downloaded, self.tr("Starting the download"))
 
     def cancel(self) -> None:
-        """End what is under way; what was fetched stays for the next time."""
+        """Cancel the current request; downloaded parts are kept."""
         if self._worker is not None:
             self._worker.cancel()
             self._end()
 
     def forget(self) -> None:
-        """Take back what was found and what went wrong."""
+        """Clear search results and errors."""
         self.found = self.problem = None
         self.changed.emit()
 
     def clear_download(self, folder: Path) -> None:
-        """Remove what was fetched, once it is imported."""
+        """Remove a download after its import."""
         if folder.parent == self.folder:
             background.run(self, lambda: shutil.rmtree(folder, ignore_errors=True), lambda _: None)
 
@@ -172,9 +172,9 @@ def _look(home: Path) -> MachineFacts:
 
 
 def machine_facts(machine: Machine, gpus: Iterable[GpuLoad]) -> MachineFacts:
-    """What decides whether a model fits; `gpus` are those that a training may use.
+    """Properties that decide whether a model fits; `gpus` are those available for training.
 
-    It takes the first one. A GPU that shares the memory of the machine has none of its own.
+    Uses the first one. A GPU that shares the machine's memory has none of its own.
     """
     rate = cost.rate_of(machine.pace, machine.speeds)
     first = next(iter(gpus), None)

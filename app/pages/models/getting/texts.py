@@ -1,4 +1,4 @@
-"""What is said of a model that is not here yet."""
+"""Texts on models that are not downloaded yet."""
 
 from app.pages.models.getting.state import GettingState, MachineFacts
 from app.pages.models.texts import family_title
@@ -21,7 +21,7 @@ Fact = tuple[str, str] | tuple[str, str, TextStyle]
 
 
 def verdict_of(state: GettingState, entry: ShelfEntry) -> Verdict | None:
-    """Whether the model can be fine-tuned here; None where the machine was not looked at yet."""
+    """Whether the model can be fine-tuned here; None before the machine was read."""
     if state.machine is None:
         return None
     return verdict(state.cost_of(entry).training, state.machine.training_free)
@@ -40,7 +40,7 @@ def verdict_word(found: Verdict | None) -> str:
 
 
 def entry_card(state: GettingState, entry: ShelfEntry) -> Entry:
-    """The card of a model on the shelf."""
+    """Card of a model on the shelf."""
     found = verdict_of(state, entry)
     facts = [translated(entry.good_for), languages_of(entry.languages)]
     return Entry(
@@ -56,7 +56,7 @@ def entry_card(state: GettingState, entry: ShelfEntry) -> Entry:
 
 
 def found_card(model: HubModel) -> Entry:
-    """The card of a model that a search has found."""
+    """Card of a search result."""
     facts = [family_title(model.family) if model.family else tr("unknown family")]
     facts.append(model.licence or tr("no licence named"))
     return Entry(
@@ -78,7 +78,7 @@ def _found_mark(model: HubModel) -> str:
 
 
 def languages_of(codes: tuple[str, ...]) -> str:
-    """Languages in words; many of them as a number."""
+    """Names of languages, or their number if there are many."""
     if "mul" in codes:
         return tr("many languages")
     if len(codes) > MOST_NAMED:
@@ -87,7 +87,7 @@ def languages_of(codes: tuple[str, ...]) -> str:
 
 
 def facts_of(state: GettingState, entry: ShelfEntry) -> list[Fact]:
-    """All that is known of a model before it is fetched."""
+    """Everything known of a model before its download."""
     return [
         (tr("Good for"), translated(entry.good_for)),
         (tr("Languages"), languages_of(entry.languages)),
@@ -101,8 +101,7 @@ def facts_of(state: GettingState, entry: ShelfEntry) -> list[Fact]:
 
 
 def cost_facts(machine: MachineFacts | None, cost: Cost) -> list[Fact]:
-    """What a model takes of this machine, and whether that is there; nothing where it was not
-    looked at yet."""
+    """Memory and time that a model takes on this machine; empty before the machine was read."""
     facts: list[Fact] = []
     if machine is None:
         return facts
@@ -130,7 +129,7 @@ def _time(seconds: float) -> str:
 
 
 def found_facts(model: HubModel) -> list[Fact]:
-    """The same of a model that a search has found."""
+    """The same for a search result."""
     facts: list[Fact] = [
         (tr("Family"), family_title(model.family) if model.family else tr("unknown")),
         (tr("Licence"), model.licence or tr("none named"), "body" if model.licence else "warn"),

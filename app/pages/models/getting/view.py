@@ -1,4 +1,4 @@
-"""The shelf and the hub beside it: what there is on the left, what is known of one on the right."""
+"""Shelf and hub search: list at the left, details at the right."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +34,7 @@ from engine.messages.question import Refused
 class GettingPage(Page):
     """Signals:
     left: back to the list of models.
-    fetched: the folder that a download has filled, and the model's name.
+    fetched: the folder of a finished download, and the model's name.
     """
 
     left = Signal()
@@ -105,7 +105,7 @@ class GettingPage(Page):
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
     def arrive(self) -> None:
-        """Come here anew: the shelf, and what the machine has."""
+        """Show the shelf and read the machine."""
         self.state.look()
         self.words.setFocus()
 
@@ -128,7 +128,7 @@ class GettingPage(Page):
         self._show_details()
 
     def _entries(self) -> list[Entry]:
-        """What matches the words: of the hub where it was searched, else of the shelf."""
+        """Matches: of the hub if it was searched, otherwise of the shelf."""
         if self.state.found is not None:
             return [texts.found_card(model) for model in self.state.found]
         words, group = self.words.text().casefold().split(), self.group.currentData()
@@ -177,7 +177,7 @@ class GettingPage(Page):
             self._show()
 
     def _on_current(self) -> None:
-        """The arrow keys choose as a click does."""
+        """Arrow keys select as a click does."""
         index = self.list.currentIndex()
         if index.isValid():
             self._choose(index.data(ITEM).key)
@@ -206,7 +206,7 @@ class GettingPage(Page):
         ask_first(self, self.state.settings, act)
 
     def _ask_to_fetch(self, plan: Planned) -> None:
-        """The list of sizes, and whether there is room; then the download."""
+        """Show the files with sizes and free space, then download."""
 
         def answered(key: str) -> None:
             if key == "download":
@@ -236,7 +236,7 @@ class GettingPage(Page):
 
 
 class _Problem(Card):
-    """What went wrong with the hub, and what to do."""
+    """Problem with the hub, and advice."""
 
     def __init__(self) -> None:
         super().__init__(padding=4 * SPACE)

@@ -1,1 +1,1 @@
-"""One model: its parts, its vocabulary, its tokenizer, its card."""
+"""Page of one model: parts, vocabulary, tokenizer, card."""

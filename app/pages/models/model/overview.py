@@ -1,4 +1,4 @@
-"""What a model is made of: its facts, and its parts as a tree."""
+"""Properties of a model, and its parts as a tree."""
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter
@@ -20,13 +20,13 @@ from app.widgets.facts import Facts
 from app.widgets.page import Card, scrolling
 from app.widgets.tables import Index
 
-SIDE = 80 * SPACE  # width of the facts
+SIDE = 80 * SPACE  # width of the properties
 
-LONGEST_NUMBER = "999,999,999"  # that a bar leaves room for
+LONGEST_NUMBER = "999,999,999"  # reserved width next to a bar
 
 
 class OverviewTab(QWidget):
-    """Facts at the left, parts at the right."""
+    """Properties at the left, parts at the right."""
 
     def __init__(self, model: ModelEntry, parent: QWidget) -> None:
         super().__init__(parent)
@@ -48,7 +48,7 @@ class OverviewTab(QWidget):
 
 
 class PartsView(QTreeView):
-    """The parts of the network as a tree; a bar shows the share of all parameters."""
+    """Tree of the network's parts; a bar shows the fraction of all parameters."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class PartsView(QTreeView):
 
 
 class ShareBar(QStyledItemDelegate):
-    """A number at the right, beside a bar of its share."""
+    """Number with a bar of its fraction."""
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         super().paint(painter, option, index)

@@ -1,4 +1,4 @@
-"""What is read of one model: its configuration, its tokenizer, its card. No widgets, no torch."""
+"""Configuration, tokenizer and card of one model. No widgets, no torch."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +18,13 @@ from engine.tokenizers.folder import GOOGLE_CONFIG
 from engine.tokenizers.steps import steps
 from engine.tokenizers.tokenizer import Tokenizer
 
-LARGEST_CARD = 200_000  # bytes of a README that are shown
-LONGEST_LINE = 2_000  # characters; a longer line would make the window slow
+LARGEST_CARD = 200_000  # bytes shown of a README
+LONGEST_LINE = 2_000  # characters; longer lines make the window slow
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a folder holds besides its weights; `problem` tells why there is no tokenizer."""
+    """Contents of a folder besides weights; `problem` says why there is no tokenizer."""
 
     parts: tuple[Block, ...]
     tokenizer: Tokenizer | None
@@ -34,9 +34,9 @@ class Contents:
 
 class ModelState(QObject):
     """Signals:
-    read: `contents` is there.
-    found: ids of the tokens that were sought, or None for all.
-    tried: the Steps of the text that was typed last.
+    read: `contents` is available.
+    found: ids of matching tokens, or None for all.
+    tried: the Steps of the text typed last.
     """
 
     read = Signal()
@@ -51,12 +51,12 @@ class ModelState(QObject):
         self._trying: background.Job | None = None
 
     def start(self) -> None:
-        """Read the folder off the window's thread."""
+        """Read the folder outside the GUI thread."""
         model = self.model
         background.run(self, lambda: read_contents(model), self._on_read)
 
     def seek(self, text: str) -> None:
-        """Find the tokens that contain `text`; all for an empty one."""
+        """Find tokens that contain `text`; all if it is empty."""
         if self._seeking is not None:
             self._seeking.cancel()
             self._seeking = None
@@ -70,7 +70,7 @@ class ModelState(QObject):
         self._seeking = background.run(self, lambda: find_tokens(vocabulary, text), self.found.emit)
 
     def try_out(self, text: str) -> None:
-        """Take `text` through the tokenizer's steps."""
+        """Run the tokenizer's steps on `text`."""
         if self._trying is not None:
             self._trying.cancel()
         tokenizer = self._tokenizer()
@@ -86,7 +86,7 @@ class ModelState(QObject):
 
 
 def read_contents(model: ModelEntry) -> Contents:
-    """Read what can be read; a missing or damaged token leaves its place empty."""
+    """Read everything readable; a missing or damaged part stays empty."""
     tokenizer, problem = None, ""
     try:
         tokenizer = Tokenizer.from_folder(model.path)
@@ -100,7 +100,7 @@ def read_contents(model: ModelEntry) -> Contents:
 
 
 def network(folder: Path) -> EncoderSpec | None:
-    """The shape of the network, None for one that cannot be; the list says what is wrong."""
+    """Shape of the network, None if it cannot be read; the list shows the problem."""
     for name in (CONFIG, GOOGLE_CONFIG):
         try:
             if (config := json_object(folder, name)) is not None:
@@ -111,7 +111,7 @@ def network(folder: Path) -> EncoderSpec | None:
 
 
 def _card(folder: Path) -> str:
-    """The beginning of README.md as plain text, its lines cut; empty where there is none."""
+    """Start of README.md as plain text with truncated lines; empty if there is none."""
     try:
         with open_regular(folder / "README.md") as file:
             text = file.read(LARGEST_CARD).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""The item models of a model's page: its parts as a tree, its vocabulary as a list."""
+"""Item models of a model's page: its parts as a tree, its vocabulary as a list."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,13 +19,13 @@ from app.widgets.text.labels import visible
 from engine.checkpoints.outline import Block, parameters
 from engine.tokenizers.vocabulary import Vocabulary
 
-SHARE = Qt.ItemDataRole.UserRole  # of all parameters, 0 to 1
-MAX_TOKEN_CHARACTERS = 200  # characters of a token that are shown
+SHARE = Qt.ItemDataRole.UserRole  # fraction of all parameters, 0 to 1
+MAX_TOKEN_CHARACTERS = 200  # characters shown of a token
 
 
 @dataclass(eq=False)
 class _Node:
-    """A part with its place in the tree, which an index points to."""
+    """Tree node that an index points to."""
 
     block: Block
     row: int
@@ -34,7 +34,7 @@ class _Node:
 
 
 class PartsModel(QAbstractItemModel):
-    """The blocks of a network: name, shapes, parameters."""
+    """Blocks of a network: name, shapes, parameters."""
 
     def __init__(self, blocks: tuple[Block, ...], parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -113,7 +113,7 @@ def _shape(shape: tuple[int, ...]) -> str:
 
 
 class VocabularyModel(QAbstractTableModel):
-    """The tokens of a vocabulary, or those that were found: id, token, kind."""
+    """Tokens of a vocabulary, or search results: id, token, kind."""
 
     def __init__(self, vocabulary: Vocabulary, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -174,7 +174,7 @@ class VocabularyModel(QAbstractTableModel):
 
 
 def find_tokens(vocabulary: Vocabulary, sought: str) -> list[int]:
-    """The ids of tokens with `sought` in them: the one of that number, then what begins with it."""
+    """Ids of tokens that contain `sought`: the one with that id first, then prefixes."""
     wanted = sought.strip()
     if wanted.isdecimal() and len(wanted) < 9:
         number = int(wanted)

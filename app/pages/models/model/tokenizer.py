@@ -1,4 +1,4 @@
-"""The tokenizer of a model: a text, and what becomes of it in three steps."""
+"""Tokenizer of a model: a text and its three steps."""
 
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
 
@@ -14,11 +14,11 @@ from app.widgets.text.tokenizer_texts import step_helps
 from engine.tokenizers.steps import Steps
 from engine.tokenizers.tokenizer import Tokenizer
 
-TYPING_DELAY_MS = 150  # ms after a key before the text is taken
+TYPING_DELAY_MS = 150  # ms after the last key
 
 
 class TokenizerTab(QWidget):
-    """A text, and what becomes of it in three steps."""
+    """A text and its three steps."""
 
     def __init__(self, state: ModelState, parent: QWidget) -> None:
         super().__init__(parent)
@@ -79,7 +79,7 @@ class TokenizerTab(QWidget):
         self.text.setEnabled(not problem)
 
     def begin(self, tokenizer: Tokenizer) -> None:
-        """Say what this kind of tokenizer does, and show the first example."""
+        """Describe this kind of tokenizer and show the first example."""
         self._unknown = tokenizer.unknown
         _, _, cls, sep, _ = tokenizer.vocabulary.special
         self._ends = f"{cls}, {sep}"
@@ -106,7 +106,7 @@ class TokenizerTab(QWidget):
 
 
 def _step(title: str, help_text: Text, *shown: QWidget) -> Card:
-    """A card for one step: what it does, and its outcome."""
+    """Card of one step with its explanation and result."""
     card = Card(title)
     card.body.setSpacing(2 * SPACE)
     card.body.addWidget(help_text)

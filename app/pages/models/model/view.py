@@ -1,4 +1,4 @@
-"""One model's page: facts and parts, vocabulary, tokenizer, card."""
+"""Page of one model: properties and parts, vocabulary, tokenizer, card."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ class ModelView(Page):
     """Signals:
     left: back to the list.
     explored, tuned, exported, sent, deleted: the button of that name was pressed.
-    lineage_wanted: what was made from this model should be shown.
+    lineage_wanted: show what was made from this model.
     """
 
     left = Signal()
@@ -91,7 +91,8 @@ class ModelView(Page):
         return tab
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
-        """Apply a fine-tuned model to a dropped file; False where it is none, or no data."""
+        """Apply a fine-tuned model to a dropped file; False if it is no data or the model is not
+        fine-tuned."""
         if len(paths) != 1 or not is_data_file(paths[0]) or self.use is None:
             return False
         self.tabs.setCurrentWidget(self.use)
@@ -99,7 +100,7 @@ class ModelView(Page):
         return True
 
     def _place(self, title: str) -> QWidget:
-        """An empty place for a tab: what is filled in its place is quicker to make."""
+        """Placeholder for a tab, filled when first shown."""
         place = QWidget()
         self.tabs.addTab(place, title)
         return place
@@ -144,7 +145,7 @@ class ModelView(Page):
 
 
 def results_of(studio: Studio, model: ModelEntry) -> ResultsOf:
-    """The results of a fine-tuned model: those of its run, or those of files, below the home."""
+    """Results of a fine-tuned model: those of its run, or of files, kept in the home."""
     if model.origin == "run":
         return results_of_run(RunFolder(model.path.parents[1]), model.step)
     folder = studio.home.results / model.path.name
@@ -163,7 +164,7 @@ def results_of(studio: Studio, model: ModelEntry) -> ResultsOf:
 
 
 class CardTab(QWidget):
-    """The README of the model as it is written; never as markup, which could open other files."""
+    """README of the model as plain text; as markup it could open other files."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The vocabulary of a model: a field to search in, and the tokens."""
+"""Vocabulary of a model with a search field."""
 
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -15,11 +15,11 @@ from app.widgets import layouts
 from app.widgets.tables import apply_style
 from app.widgets.text.labels import Text
 
-TYPING_DELAY_MS = 150  # ms after a key before the text is taken
+TYPING_DELAY_MS = 150  # ms after the last key
 
 
 class VocabularyTab(QWidget):
-    """A field to search in, and the tokens."""
+    """Search field and tokens."""
 
     def __init__(self, state: ModelState, parent: QWidget) -> None:
         super().__init__(parent)
