@@ -9,7 +9,7 @@ import os
 import sys
 from importlib import import_module
 
-from engine.system.terminal import remark
+from engine.system.terminal import echo_error
 
 NO_SCREEN = (
     "bert-studio: there is no display for the window. Use the headless commands instead: "
@@ -56,7 +56,7 @@ def has_screen() -> bool:
 def open_window() -> int:
     """Open the window of the user's home, or bring the running one to the front."""
     if not has_screen():
-        remark(NO_SCREEN)
+        echo_error(NO_SCREEN)
         return 1
     gc.disable()  # loading modules leaves no garbage; app.shell.garbage takes over later
     try:
@@ -64,7 +64,7 @@ def open_window() -> int:
         from app.background import give_up
         from app.shell.opening import run_window
     except ImportError as error:  # a system library of Qt is missing
-        remark(
+        echo_error(
             f"bert-studio: the window cannot start: {error}. In a checkout, python dev.py installs "
             "what is missing; bert-studio --help lists what works without a window.",
         )

@@ -20,7 +20,7 @@ from typing import Any, TypeVar, overload
 import shiboken6
 from PySide6.QtCore import QObject, Qt, QThreadPool, Signal
 
-from engine.system.errors import explained
+from engine.system.errors import explain_error
 
 T = TypeVar("T")
 
@@ -86,7 +86,7 @@ class Job:
             else:
                 result = work()
         except BaseException as caught:  # noqa: BLE001  # a thread's edge; Rust raises such too
-            error = explained(caught) or caught
+            error = explain_error(caught) or caught
         self._finished.set()
         courier.ended.emit(self, result, error)
 

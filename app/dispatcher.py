@@ -20,7 +20,7 @@ from engine.record.run_manager import RunManager
 from engine.record.run_watch import RunUpdate, Trashed
 from engine.record.workers import QueueRunner
 from engine.runs.folder import RunFolder
-from engine.system.errors import explained
+from engine.system.errors import explain_error
 
 BUSY_REFRESH_MS, IDLE_REFRESH_MS = 250, 4_000  # while a run is not finished, and else
 
@@ -275,7 +275,7 @@ class _RequestRunner(QObject):
         try:
             request.updates = request.work()
         except Exception as error:  # noqa: BLE001 - an edge: it is told or raised in the window's thread
-            request.error = explained(error) or error
+            request.error = explain_error(error) or error
         self.done.emit(request)
 
 

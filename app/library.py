@@ -19,7 +19,7 @@ from engine.files.regular_file import read_regular
 from engine.files.shipped import included_models
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
-from engine.system.errors import explained, may_be_there
+from engine.system.errors import explain_error, may_exist
 
 Origin = Literal["included", "imported", "elsewhere", "run"]
 
@@ -89,8 +89,8 @@ def datasets(home: Home) -> list[DataEntry]:
     """All versions of all data sets, newest first."""
     found = []
     for folder in _folders(home.datasets):
-        versions = [f for f in _folders(folder) if may_be_there(f / "spec.json")]
-        if may_be_there(folder / "spec.json"):
+        versions = [f for f in _folders(folder) if may_exist(f / "spec.json")]
+        if may_exist(folder / "spec.json"):
             versions.append(folder)
         found += [(_changed(version), _dataset(version)) for version in versions]
     return [entry for _, entry in sorted(found, key=lambda pair: pair[0], reverse=True)]
@@ -109,7 +109,7 @@ def _dataset(folder: Path) -> DataEntry:
             return known[2]
         spec = DatasetSpec.model_validate_json(read_regular(file))
     except (OSError, ValueError) as error:
-        understood = explained(error)
+        understood = explain_error(error)
         problem = phrase("The description of {folder} is damaged.", folder=folder.name)
         return DataEntry(
             folder.name, folder, None, understood.problem if understood is not None else problem

@@ -23,7 +23,7 @@ from PySide6.QtCore import (
 )
 
 from app.translation import translated
-from engine.system.errors import explained
+from engine.system.errors import explain_error
 
 log = logging.getLogger("studio")
 
@@ -87,7 +87,7 @@ class Notices(QObject):
 
     def show(self, exception: BaseException) -> None:
         """Show an exception: a StudioError in its own words, any other as a bug of the program."""
-        understood = explained(exception)
+        understood = explain_error(exception)
         if understood is None:
             self.bug(exception)
         else:

@@ -22,7 +22,7 @@ from engine.record.workers import QueueRunner
 from engine.runs.job_file import given_job
 from engine.runs.lock import is_held
 from engine.runs.searching import is_by_search
-from engine.system.terminal import say
+from engine.system.terminal import echo
 from engine.visible import visible
 
 LOOK = 0.5  # s between two looks at how runs stand
@@ -105,9 +105,9 @@ def _list(runs: Sequence[Run], as_json: bool) -> None:
         sys.stdout.write(to_json(lines, indent=2).decode() + "\n")
         return
     for run in runs:
-        say(f"{run.state}: {visible(run.name)}")
+        echo(f"{run.state}: {visible(run.name)}")
     if not runs:
-        say("The queue is empty.")
+        echo("The queue is empty.")
 
 
 def _all_finished(record: Record, ids: set[str]) -> bool:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from engine.files.home import Home
-from engine.system.terminal import say
+from engine.system.terminal import echo
 
 
 def rebuild(
@@ -25,4 +25,4 @@ def rebuild(
 
     home = Home()
     runs = rebuild_record(home, set_aside)
-    say(f"The record in {home.root} has {runs} runs.")
+    echo(f"The record in {home.root} has {runs} runs.")

@@ -11,7 +11,7 @@ from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.results.several import Candidate
 from engine.runs.folder import RunFolder
-from engine.system.terminal import say
+from engine.system.terminal import echo
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
@@ -47,7 +47,7 @@ def report(
     write_report(
         lambda: gather_comparison(compared) if several else gather(folders[0]), out.absolute()
     )
-    say(f"Saved as {out}.")
+    echo(f"Saved as {out}.")
 
 
 @cache

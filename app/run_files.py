@@ -16,7 +16,7 @@ from engine.record.runs import all_runs, said_of, say_again
 from engine.runs.bundle import Checkpoints, pack, unpack
 from engine.runs.copying import copy_run
 from engine.runs.folder import RunFolder
-from engine.system.terminal import say
+from engine.system.terminal import echo
 
 
 def export_runs(
@@ -47,7 +47,7 @@ def export_runs(
             phrase("Export each of them into a file of its own."),
         )
     pack([RunFolder(folder) for folder in found], to.absolute(), checkpoints, said)
-    say(f"{to.stat().st_size / 1e6:.1f} MB written to {to.absolute()}")
+    echo(f"{to.stat().st_size / 1e6:.1f} MB written to {to.absolute()}")
 
 
 def import_runs(
@@ -66,7 +66,7 @@ def import_runs(
                 manager.adopt(made)
                 with record.session() as session:
                     say_again(session, made.path.name, said)
-                say(made.path)
+                echo(made.path)
                 shutil.rmtree(folder)
         finally:
             record.close()

@@ -13,7 +13,7 @@ from pathlib import Path
 from PySide6.QtCore import QCoreApplication, QLocale, QObject, QTranslator
 
 from engine.files.shipped import resources
-from engine.phrases import Phrase, in_english, rendered
+from engine.phrases import Phrase, apply_plural, render
 
 
 def one_or_more(number: int) -> int:
@@ -58,7 +58,7 @@ class Translator(QTranslator):
     ) -> str:
         forms = self._known.get((source, disambiguation or ""))
         if not forms or not all(forms):
-            return in_english(source, number) if number >= 0 else source
+            return apply_plural(source, number) if number >= 0 else source
         form = self._language.form(number) if number >= 0 else 0
         return forms[min(form, len(forms) - 1)]
 
@@ -80,7 +80,7 @@ def in_language(text: str) -> str:
 
 def translated(said: str) -> str:
     """Translate a phrase of the engine; a plain `str` stays as it is."""
-    return rendered(said, _looked_up)
+    return render(said, _looked_up)
 
 
 def _looked_up(text: str, number: int) -> str:

@@ -22,7 +22,7 @@ sys.path.insert(0, str(PROJECT))
 import torch  # noqa: E402
 
 from engine.config.model import EncoderSpec  # noqa: E402
-from engine.files.atomic_write import whole_folder  # noqa: E402
+from engine.files.atomic_write import atomic_folder  # noqa: E402
 from engine.files.shipped import starter_model, tiny_model  # noqa: E402
 from engine.messages.explore.attention import Attend  # noqa: E402
 from engine.messages.explore.fill_mask import FillMask  # noqa: E402
@@ -68,7 +68,7 @@ def make(path: Path, spec: EncoderSpec, tokenizer: Tokenizer, steps: int) -> Run
     run = RunFolder(path)
     network = Network(spec, Heads(mlm=True))
     half = checkpoint.HALF["float16"]
-    with whole_folder(run.snapshots) as inside:
+    with atomic_folder(run.snapshots) as inside:
         checkpoint.write_words(inside, network, tokenizer, (), half)
     tiny = run_of(tiny_model())
     assert tiny is not None
@@ -76,7 +76,7 @@ def make(path: Path, spec: EncoderSpec, tokenizer: Tokenizer, steps: int) -> Run
     for step in range(steps):
         with torch.no_grad():
             next(network.parameters()).add_(0.001)
-        with whole_folder(snapshot(run, step)) as inside:
+        with atomic_folder(snapshot(run, step)) as inside:
             checkpoint.write_weights(inside, checkpoint.finite_tensors(network, half))
     return run
 

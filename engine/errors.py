@@ -6,7 +6,7 @@ and is caught only at the edges; a stop or a late answer is no exception.
 
 from pathlib import Path
 
-from engine.phrases import Phrase, joined, phrase
+from engine.phrases import Phrase, join, phrase
 from engine.visible import SENTENCE_CHARACTERS, concise, visible
 
 MAX_DETAILS = 100_000  # characters
@@ -29,7 +29,7 @@ class StudioError(Exception):
     @property
     def phrase(self) -> Phrase:
         """Both sentences, for use in another text."""
-        return joined(" ", (part for part in (self.problem, self.advice) if part))
+        return join(" ", (part for part in (self.problem, self.advice) if part))
 
     def __str__(self) -> str:
         return str.__str__(self.phrase)

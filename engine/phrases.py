@@ -21,7 +21,7 @@ SPEC = re.compile(r"[+0]?\d?,?(?:\.\d{1,2})?[deEfgs%]?")  # the formats allowed 
 PLURAL = re.compile(r"\((e?s)\)")  # “{n} run(s)”, “%Ln class(es)”
 AGREES = re.compile(r"\(e?s\)((?: (?:of|in|with) [^.,:;!?]*?)?) (are|were|have)\b")  # its verb
 SINGULAR = {"are": "is", "were": "was", "have": "has"}
-DEEPEST = 20  # nested texts
+MAX_DEPTH = 20  # nested texts
 
 
 class Phrase(str):
@@ -33,7 +33,7 @@ class Phrase(str):
     args: Mapping[str, Argument]
 
     def __new__(cls, key: str, args: Mapping[str, Argument]) -> Self:
-        made = super().__new__(cls, filled(in_english(key, args.get("n")), args))
+        made = super().__new__(cls, fill_in(apply_plural(key, args.get("n")), args))
         object.__setattr__(made, "key", key)
         object.__setattr__(made, "args", args)
         return made
@@ -45,10 +45,10 @@ class Phrase(str):
         return Phrase, (self.key, dict(self.args))
 
     def __add__(self, other: str) -> "Phrase":
-        return joined("", (self, other))
+        return join("", (self, other))
 
     def __radd__(self, other: str) -> "Phrase":
-        return joined("", (other, self))
+        return join("", (other, self))
 
 
 def phrase(template: str, /, **args: object) -> Phrase:
@@ -60,29 +60,29 @@ def phrase(template: str, /, **args: object) -> Phrase:
     return Phrase(template, {name: _argument(value) for name, value in args.items()})
 
 
-def joined(separator: str, parts: Iterable[str]) -> Phrase:
+def join(separator: str, parts: Iterable[str]) -> Phrase:
     """`separator.join(parts)` that can still be translated."""
-    args = {f"p{place}": part for place, part in enumerate(parts)}
+    args = {f"p{index}": part for index, part in enumerate(parts)}
     between = separator.replace("{", "{{").replace("}", "}}")
     return Phrase(between.join(f"{{{name}}}" for name in args), args)
 
 
-def rendered(said: str, translate: Callable[[str, int], str]) -> str:
+def render(text: str, translate: Callable[[str, int], str]) -> str:
     """Translate a text; `translate` gives a template for a key and a number (-1: none).
 
     A plain `str`, such as a name, is not translated.
     """
-    if not isinstance(said, Phrase):
-        return said
+    if not isinstance(text, Phrase):
+        return text
     args = {
-        name: rendered(value, translate) if isinstance(value, str) else value
-        for name, value in said.args.items()
+        name: render(value, translate) if isinstance(value, str) else value
+        for name, value in text.args.items()
     }
-    number = said.args.get("n")
-    return filled(translate(said.key, number if isinstance(number, int) else -1), args)
+    number = text.args.get("n")
+    return fill_in(translate(text.key, number if isinstance(number, int) else -1), args)
 
 
-def in_english(template: str, number: object) -> str:
+def apply_plural(template: str, number: object) -> str:
     """Resolve the plural endings of a template if `number` is a whole number."""
     if not isinstance(number, int) or "(" not in template:
         return template
@@ -91,7 +91,7 @@ def in_english(template: str, number: object) -> str:
     return PLURAL.sub("", AGREES.sub(lambda m: f"{m[1]} {SINGULAR[m[2]]}", template))
 
 
-def filled(template: str, args: Mapping[str, Argument]) -> str:
+def fill_in(template: str, args: Mapping[str, Argument]) -> str:
     """Fill in the fields of `template`; a field without an argument stays unchanged."""
 
     def fill(field: re.Match[str]) -> str:
@@ -108,37 +108,38 @@ def filled(template: str, args: Mapping[str, Argument]) -> str:
 def _formatted(value: Argument, spec: str) -> str:
     """Format a value, with a space before a percent sign as in the window."""
     try:
-        said = format(value, spec) if SPEC.fullmatch(spec) else str(value)
+        text = format(value, spec) if SPEC.fullmatch(spec) else str(value)
     except ValueError:  # a number format for a text
         return str(value)
-    return f"{said[:-1]} %" if spec.endswith("%") else said
+    return f"{text[:-1]} %" if spec.endswith("%") else text
 
 
 def _argument(value: object) -> Argument:
     """Convert an argument to what JSON can hold."""
-    said = getattr(value, "phrase", None) if isinstance(value, Exception) else value
-    if isinstance(said, bool) or not isinstance(said, str | int | float):
+    argument = getattr(value, "phrase", None) if isinstance(value, Exception) else value
+    if isinstance(argument, bool) or not isinstance(argument, str | int | float):
         return str(value)
-    return str(said) if isinstance(said, float) and not math.isfinite(said) else said
+    is_special = isinstance(argument, float) and not math.isfinite(argument)
+    return str(argument) if is_special else argument
 
 
-def plain(said: str) -> Any:
+def to_json(text: str) -> Any:
     """Convert to JSON: a plain `str` unchanged, a `Phrase` as its key and arguments."""
-    if not isinstance(said, Phrase):
-        return said
-    args = {name: plain(v) if isinstance(v, str) else v for name, v in said.args.items()}
-    return {"key": said.key, "args": args}
+    if not isinstance(text, Phrase):
+        return text
+    args = {name: to_json(v) if isinstance(v, str) else v for name, v in text.args.items()}
+    return {"key": text.key, "args": args}
 
 
-def from_plain(value: Any, depth: int = 0) -> str:
-    """The inverse of `plain`; raises ValueError for any other value."""
+def from_json(value: Any, depth: int = 0) -> str:
+    """The inverse of `to_json`; raises ValueError for any other value."""
     if isinstance(value, str):
         return value
     match value:
-        case {"key": str(key), "args": dict(args)} if depth < DEEPEST:
-            return Phrase(key, {str(name): _from_plain(v, depth) for name, v in args.items()})
+        case {"key": str(key), "args": dict(args)} if depth < MAX_DEPTH:
+            return Phrase(key, {str(name): _from_json(v, depth) for name, v in args.items()})
     raise ValueError("this is neither a text nor its key and arguments")
 
 
-def _from_plain(value: Any, depth: int) -> Argument:
-    return value if isinstance(value, int | float) else from_plain(value, depth + 1)
+def _from_json(value: Any, depth: int) -> Argument:
+    return value if isinstance(value, int | float) else from_json(value, depth + 1)

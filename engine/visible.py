@@ -24,7 +24,7 @@ ARGUMENT_CHARACTERS = (80, 40, 20)
 
 def visible(text: str) -> str:
     r"""Escape control and direction characters as \x1b or \u202e; keep tabs and line feeds."""
-    return UNSEEN.sub(_written_out, text)
+    return UNSEEN.sub(_escape, text)
 
 
 def one_line(text: str) -> str:
@@ -32,12 +32,12 @@ def one_line(text: str) -> str:
     return LINE_ENDS.sub(lambda found: repr(found[0])[1:-1], visible(text))
 
 
-def is_text(name: str) -> bool:
+def is_valid_text(name: str) -> bool:
     """True if a file name is valid text; on POSIX it may be any bytes."""
     return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
-def _written_out(found: re.Match[str]) -> str:
+def _escape(found: re.Match[str]) -> str:
     code = ord(found[0])
     return (
         f"\\x{code:02x}"
@@ -48,7 +48,7 @@ def _written_out(found: re.Match[str]) -> str:
     )
 
 
-def shortened(text: str, characters: int) -> str:
+def shorten(text: str, characters: int) -> str:
     """Shorten a text to its beginning and its end."""
     if len(text) <= characters:
         return text
@@ -62,16 +62,16 @@ def concise(*sentences: str) -> tuple[str, ...]:
     First the names in them are shortened, so that a `Phrase` can still be translated; what is still
     too long is truncated.
     """
-    said = tuple(_with_short_arguments(one, None) for one in sentences)
+    said = tuple(_shorten_arguments(one, None) for one in sentences)
     for longest in ARGUMENT_CHARACTERS:
         if _length(said) <= SENTENCE_CHARACTERS:
             return said
-        said = tuple(_with_short_arguments(one, longest) for one in sentences)
+        said = tuple(_shorten_arguments(one, longest) for one in sentences)
     first, *others = said
     room = max(SENTENCE_CHARACTERS // 2, SENTENCE_CHARACTERS - _length(others) - 1)
-    kept = [_cut(first, room)]
+    kept = [_truncate(first, room)]
     for one in others:
-        kept.append(_cut(one, SENTENCE_CHARACTERS - _length(kept) - 1))
+        kept.append(_truncate(one, SENTENCE_CHARACTERS - _length(kept) - 1))
     return tuple(kept)
 
 
@@ -80,23 +80,23 @@ def _length(sentences: Sequence[str]) -> int:
     return len(" ".join(filter(None, sentences)))
 
 
-def _cut(sentence: str, characters: int) -> str:
+def _truncate(sentence: str, characters: int) -> str:
     return sentence if len(sentence) <= characters else f"{sentence[: characters - 1]}…"
 
 
-def _with_short_arguments(said: str, longest: int | None) -> str:
+def _shorten_arguments(said: str, longest: int | None) -> str:
     """Shorten the arguments of a phrase; a plain `str` is untrusted as a whole."""
     if not isinstance(said, Phrase):
         return one_line(said)
     args = {
-        name: _short_argument(value, longest) if isinstance(value, str) else value
+        name: _shorten_argument(value, longest) if isinstance(value, str) else value
         for name, value in said.args.items()
     }
     return said if args == said.args else Phrase(said.key, args)
 
 
-def _short_argument(value: str, longest: int | None) -> str:
+def _shorten_argument(value: str, longest: int | None) -> str:
     if isinstance(value, Phrase):
-        return _with_short_arguments(value, longest)
+        return _shorten_arguments(value, longest)
     shown = one_line(value)
-    return shown if longest is None else shortened(shown, longest)
+    return shown if longest is None else shorten(shown, longest)

@@ -26,7 +26,7 @@ LAST = {name.rpartition(".")[2] for name in LIBRARIES}
 def reads_in(file: Path) -> list[int]:
     """The lines with `open(…)` for reading, `read_text()` and `read_bytes()`.
 
-    And those in which a library opens a file that was not looked at by `regular(…)`.
+    And those in which a library opens a file that was not checked by `check_regular(…)`.
     """
     found = []
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -34,7 +34,7 @@ def reads_in(file: Path) -> list[int]:
             continue
         if isinstance(node.func, ast.Attribute) and node.func.attr in READS:
             found.append(node.lineno)
-        if _is_library(node.func) and not ast.unparse(node.args[0]).startswith("regular("):
+        if _is_library(node.func) and not ast.unparse(node.args[0]).startswith("check_regular("):
             found.append(node.lineno)
         if isinstance(node.func, ast.Name) and node.func.id == "open":
             mode = node.args[1] if len(node.args) > 1 else ast.Constant("r")

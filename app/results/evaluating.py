@@ -13,7 +13,7 @@ from engine.config.dataset import FileData, SplitName
 from engine.errors import StudioError
 from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, FitBaselines
 from engine.messages.question import Answer, Question, Refused, Working
-from engine.phrases import joined
+from engine.phrases import join
 from engine.results.predictions import PredictionInfo
 from engine.results.store import baselines_of_run, evaluation_of_run, looks_in, root_of
 from engine.runs.folder import RunFolder
@@ -105,7 +105,7 @@ class Evaluating(QObject):
     def _on_done(self, answer: Answer) -> None:
         self._end(answer.file if isinstance(answer, Evaluated) else None)
         if isinstance(answer, Evaluated) and answer.notes:
-            self._studio.notices.say(joined(" ", answer.notes))
+            self._studio.notices.say(join(" ", answer.notes))
         if isinstance(answer, BaselinesFitted):
             self.fitted.emit()
 

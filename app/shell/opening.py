@@ -20,12 +20,12 @@ from app.window import MainWindow
 from engine.errors import StudioError
 from engine.files.atomic_write import keep_files_private
 from engine.files.home import Home
-from engine.phrases import joined
+from engine.phrases import join
 from engine.record.checking import NewerRecord
 from engine.record.opening import set_aside
 from engine.record.workers import QueueRunner
-from engine.system.errors import explained
-from engine.system.terminal import remark, say
+from engine.system.errors import explain_error
+from engine.system.terminal import echo, echo_error
 
 log = logging.getLogger("studio")
 
@@ -36,9 +36,9 @@ def run_window() -> int:
     try:
         return _claim_and_run(Home())
     except Exception as error:
-        if (understood := explained(error)) is None:
+        if (understood := explain_error(error)) is None:
             raise
-        remark(f"bert-studio: {understood}")
+        echo_error(f"bert-studio: {understood}")
         return 1
 
 
@@ -47,7 +47,7 @@ def _claim_and_run(home: Home) -> int:
     claim = Claim()
     if not claim.take(home):
         came = activate_running(home)
-        say(
+        echo(
             "BERT Studio is already running; switching to its window."
             if came
             else "BERT Studio is already running, but its window does not respond."
@@ -128,7 +128,7 @@ def _open(home: Home, notices: Notices, app: QApplication) -> Studio | None:
         set_aside(home.record)
         return _open(home, notices, app)
     except (StudioError, OSError) as error:
-        understood = explained(error)
+        understood = explain_error(error)
         if understood is None:
             raise
         _tell(understood, [])
@@ -138,9 +138,9 @@ def _open(home: Home, notices: Notices, app: QApplication) -> Studio | None:
 def _tell(error: StudioError, choices: list[Choice]) -> str:
     """Show why the window cannot open, in a dialog of its own; return the answer."""
     log.error("%s", one_line(str(error)))
-    remark(f"bert-studio: {error}")
+    echo_error(f"bert-studio: {error}")
     title, close = "BERT Studio", QCoreApplication.translate("opening", "&Close")
-    text = translated(joined("\n\n", (error.problem, error.advice)))
+    text = translated(join("\n\n", (error.problem, error.advice)))
     answers: list[str] = []
     Question(
         None, title, text, [*choices, Choice("close", close, "primary")], answers.append

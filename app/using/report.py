@@ -30,7 +30,7 @@ from engine.config.dataset import SplitName
 from engine.documents.comparison import CURVES, comparison_report
 from engine.documents.report import TRAINED, Picture, Report, html, report_of
 from engine.files.atomic_write import write_file
-from engine.files.table_files import known_suffix
+from engine.files.table_files import check_suffix
 from engine.messages.events import Measured
 from engine.progress import ProgressCallback, no_progress
 from engine.results.several import Candidate
@@ -73,7 +73,7 @@ def write_report(gathered: Callable[[], Material], path: Path) -> None:
 
     `gathered` is the first step: `gather` of a run, or `gather_comparison` of several.
     """
-    known_suffix(path, FORMS)
+    check_suffix(path, FORMS)
     translator = Translator()
     QCoreApplication.installTranslator(translator)
     try:
@@ -124,7 +124,7 @@ def write(path: Path, report: Report, figures: Sequence[Placed], language: str =
 
     Raises StudioError for an unknown suffix or if the disk refuses.
     """
-    content = FORMS[known_suffix(path, FORMS)](report, figures, language)
+    content = FORMS[check_suffix(path, FORMS)](report, figures, language)
     write_file(path, content, shared=True)
 
 

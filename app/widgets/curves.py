@@ -36,7 +36,7 @@ from app.widgets.plot import Plot
 from app.widgets.series import Floats, Series, Steps, Values
 from app.widgets.text import numbers
 from app.widgets.text.labels import OneLine, Text
-from engine.files.spreadsheet import table_text
+from engine.files.spreadsheet import format_table
 
 __all__ = ["Curve", "Sparkline", "paint_sparkline"]
 
@@ -249,7 +249,7 @@ class Curve(QWidget):
             for name, series in self._series.items()
             for step, value in zip(series.steps.tolist(), series.values.tolist(), strict=True)
         ]
-        QGuiApplication.clipboard().setText(table_text(("series", "step", "value"), rows, "\t"))
+        QGuiApplication.clipboard().setText(format_table(("series", "step", "value"), rows, "\t"))
 
     def _make_line(self, name: str) -> None:
         if self._plot is None or name in self._lines:

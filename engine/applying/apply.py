@@ -22,11 +22,11 @@ from engine.applying.conll import WRITERS, write
 from engine.data.datasets.rows import Rows
 from engine.data.formats.reading import TableReader, read
 from engine.errors import BadFile, StudioError
-from engine.files.table_files import cell_of, known_suffix, records
+from engine.files.table_files import check_suffix, format_cell, iter_records
 from engine.messages.applying import Applied, Apply, FirstPredicted, PredictFirst
 from engine.messages.question import Working
 from engine.phrases import phrase
-from engine.system.memory import give_back_memory
+from engine.system.memory import trim_memory
 from engine.tasks.predicting import Predictor
 
 CHUNK_ROWS = 4_096  # rows that are predicted at once, and then kept
@@ -49,7 +49,7 @@ def apply(wanted: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> A
         BadFile: with the line, when the rows before it are kept.
         StudioError: where file, model, threshold and form do not fit one another.
     """
-    known_suffix(wanted.out, WRITERS)
+    check_suffix(wanted.out, WRITERS)
     _refuse_itself(wanted)
     progress = _Progress(wanted, emit)
     table = read(wanted.given.path, wanted.given.reading, progress.read)
@@ -60,7 +60,7 @@ def apply(wanted: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> A
         chunk = chunk_of(stretch.cells, predictor.predict(rows, progress.predicted))
         check_threshold(chunk, wanted.threshold)
         chunks.add(chunk)
-        give_back_memory()
+        trim_memory()
     if not chunks.rows:
         raise _no_rows(wanted.given.path)
     emit(Working(to=wanted.number, stage=phrase("Writing the result")))
@@ -70,7 +70,7 @@ def apply(wanted: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> A
 def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicted:
     """What Apply would write in the first rows. Raises StudioError as it would."""
     wanted = question.asked
-    known_suffix(wanted.out, WRITERS)
+    check_suffix(wanted.out, WRITERS)
     _refuse_itself(wanted)
     table = read(wanted.given.path, wanted.given.reading, glance=True)
     first = next(stretches(table, question.rows), None)
@@ -83,7 +83,7 @@ def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicte
     return FirstPredicted(
         to=question.number,
         columns=tuple(shown.column_names),
-        rows=tuple(tuple(map(_shown, row.values())) for row in records([shown])),
+        rows=tuple(tuple(map(_shown, row.values())) for row in iter_records([shown])),
         predicted=shown.num_columns - len(table.columns),
         kept=kept_rows(wanted),
     )
@@ -137,7 +137,7 @@ def _refuse_itself(wanted: Apply) -> None:
 
 
 def _shown(value: object) -> str:
-    text = "" if value is None else str(cell_of(value))
+    text = "" if value is None else str(format_cell(value))
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
 
 

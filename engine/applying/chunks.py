@@ -16,13 +16,13 @@ import pyarrow.parquet as pq
 
 from engine.errors import StudioError
 from engine.files.atomic_write import (
-    beside,
+    atomic_file,
     clear_leftovers,
     disk_errors_for,
-    whole_file,
+    sibling,
     write_file,
 )
-from engine.files.regular_file import read_json, regular
+from engine.files.regular_file import check_regular, read_json
 from engine.messages.applying import Apply
 from engine.phrases import phrase
 
@@ -33,7 +33,7 @@ FREE = {"out", "threshold", "raw", "resume", "number", "side", "batch_size"}  # 
 
 def folder_of(out: Path) -> Path:
     """Where the chunks of a result lie until it is whole."""
-    return beside(out, f"{out.name}.part")
+    return sibling(out, f"{out.name}.part")
 
 
 class Chunks:
@@ -43,7 +43,7 @@ class Chunks:
         self.folder = folder
         self._paths = sorted(p for p in folder.iterdir() if CHUNK.fullmatch(p.name))
         try:
-            self.rows = sum(pq.read_metadata(regular(path)).num_rows for path in self._paths)
+            self.rows = sum(pq.read_metadata(check_regular(path)).num_rows for path in self._paths)
         except (OSError, pa.ArrowException) as error:
             raise _damaged(folder) from error
 
@@ -75,7 +75,7 @@ class Chunks:
     def add(self, chunk: pa.Table) -> None:
         """Keep one more; it is there whole or not at all."""
         path = self.folder / f"chunk-{len(self._paths):08}.parquet"
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             pq.write_table(chunk, file, compression="zstd")
         self._paths.append(path)
         self.rows += chunk.num_rows
@@ -83,14 +83,14 @@ class Chunks:
     @property
     def schema(self) -> pa.Schema:
         """What holds the rows of every chunk."""
-        schemas = [pq.read_schema(regular(path)) for path in self._paths]
+        schemas = [pq.read_schema(check_regular(path)) for path in self._paths]
         return pa.unify_schemas(schemas, promote_options="permissive")
 
     def __iter__(self) -> Iterator[pa.Table]:
         """Every chunk with the schema of all."""
         empty = self.schema.empty_table()
         for path in self._paths:
-            chunk = pq.read_table(regular(path))
+            chunk = pq.read_table(check_regular(path))
             yield pa.concat_tables([empty, chunk], promote_options="permissive")
 
     def remove(self) -> None:

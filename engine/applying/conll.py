@@ -8,8 +8,8 @@ import pyarrow as pa
 from engine.applying.vectors import write_vectors
 from engine.data.formats.conll import EMPTY, NO_BREAK_SPACE
 from engine.errors import StudioError
-from engine.files.atomic_write import whole_file
-from engine.files.table_files import TABLE_WRITERS, Tables, records, write_table
+from engine.files.atomic_write import atomic_file
+from engine.files.table_files import TABLE_WRITERS, Tables, iter_records, write_table
 from engine.phrases import phrase
 
 SUFFIX = ".conll"
@@ -26,9 +26,9 @@ def write(path: Path, schema: pa.Schema, tables: Tables, raw: bool) -> None:
         write_table(path, schema, tables, raw)
         return
     words, tags = _column(schema, "words"), _column(schema, "tags")
-    with whole_file(path, shared=True) as file, open(file, "w", encoding="utf-8") as out:
+    with atomic_file(path, shared=True) as file, open(file, "w", encoding="utf-8") as out:
         between = ""
-        for row in records(tables):
+        for row in iter_records(tables):
             if row[words]:
                 out.write(between + "".join(_lines(row[words], row[tags])))
                 between = "\n"

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.lib import format as npy
 
 from engine.errors import StudioError
-from engine.files.atomic_write import whole_file
+from engine.files.atomic_write import atomic_file
 from engine.phrases import phrase
 
 VECTOR = "vector"
@@ -22,7 +22,7 @@ def write_vectors(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> 
     """
     name = _column(schema)
     rows, size = 0, 0
-    with whole_file(path, shared=True) as file, open(file, "wb") as out:
+    with atomic_file(path, shared=True) as file, open(file, "wb") as out:
         for table in tables:
             lists: pa.ListArray[Any] = table[name].combine_chunks()  # type: ignore[assignment]
             flat = lists.flatten().to_numpy().astype(np.float32)

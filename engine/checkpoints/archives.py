@@ -15,8 +15,8 @@ from typing import IO
 
 from engine.checkpoints.needed import CONFIGS, needed
 from engine.errors import BadCheckpoint
-from engine.files.atomic_write import check_room
-from engine.files.untrusted import shown
+from engine.files.atomic_write import check_free_space
+from engine.files.untrusted import safe_name
 from engine.phrases import phrase
 
 TAR_SUFFIXES = (".tar.gz", ".tgz", ".tar")
@@ -62,7 +62,7 @@ def unpack(archive: Path, into: Path) -> Path:
         }
         names = needed(inside, archive.name)
         sizes = {name: _size(members[inside[name]]) for name in names}
-        check_room(into / archive.name, sum(sizes.values()))
+        check_free_space(into / archive.name, sum(sizes.values()))
         for name in names:
             target = into / name
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -93,7 +93,9 @@ def _folder_of_model(members: Members, archive: Path) -> PurePosixPath:
     found = [PurePosixPath(name).parent for name in members if PurePosixPath(name).name in CONFIGS]
     if not found:
         raise BadCheckpoint(
-            phrase("{name} has no config.json, so no model is in it.", name=shown(archive.name)),
+            phrase(
+                "{name} has no config.json, so no model is in it.", name=safe_name(archive.name)
+            ),
             phrase("Choose an archive of the whole folder of a model."),
         )
     return min(found, key=lambda folder: (len(folder.parts), str(folder)))
@@ -137,7 +139,7 @@ def _of_tar(tar: tarfile.TarFile, member: Member) -> IO[bytes]:
 def _count(number: int, archive: Path) -> None:
     if number > MAX_MEMBERS:
         raise BadCheckpoint(
-            phrase("{name} has more files than a model.", name=shown(archive.name)),
+            phrase("{name} has more files than a model.", name=safe_name(archive.name)),
             phrase("Unpack it yourself, and choose the folder of one model."),
         )
 
@@ -168,6 +170,6 @@ def _damage(archive: Path) -> Iterator[None]:
 
 def _damaged(archive: Path) -> BadCheckpoint:
     return BadCheckpoint(
-        phrase("{name} is damaged, or cannot be unpacked.", name=shown(archive.name)),
+        phrase("{name} is damaged, or cannot be unpacked.", name=safe_name(archive.name)),
         phrase("Get it again, or unpack it yourself and choose the folder."),
     )

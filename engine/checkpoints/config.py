@@ -12,8 +12,8 @@ from engine.config.families.family import Family
 from engine.config.model import Activation, EncoderSpec
 from engine.config.validation import problem_of
 from engine.errors import BadCheckpoint
-from engine.files.untrusted import shown
-from engine.phrases import joined, phrase
+from engine.files.untrusted import safe_name
+from engine.phrases import join, phrase
 
 CONFIG = "config.json"
 CAUSAL = "is_decoder"  # a network without cross-attention is then left-to-right, and nothing else
@@ -52,7 +52,7 @@ def family_of(config: dict[str, Any]) -> Family:
             return family
     *others, last = (family.title for family in FAMILIES.values())
     supported = phrase("{others} and {last}", others=", ".join(others), last=last)
-    raise refusal(name, shown(name), supported)
+    raise refusal(name, safe_name(name), supported)
 
 
 def spec_of(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
@@ -69,7 +69,7 @@ def spec_of(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
                     "{file} sets {name} to “{config}”, which is not supported for {family}.",
                     file=file,
                     name=name,
-                    config=shown(config.get(name)),
+                    config=safe_name(config.get(name)),
                     family=family.title,
                 ),
                 phrase(
@@ -106,7 +106,7 @@ def spec_of(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
         names["causal"] = CAUSAL
         raise _bad_config(
             file,
-            joined(
+            join(
                 "; ",
                 (
                     phrase(
@@ -129,7 +129,7 @@ def _refuse_activation(named: object, file: str) -> None:
             phrase(
                 "{file} asks for the activation “{named}”, which BERT Studio does not have.",
                 file=file,
-                named=shown(named),
+                named=safe_name(named),
             ),
             phrase("Choose a checkpoint with one of these: {known}.", known=", ".join(known)),
         )

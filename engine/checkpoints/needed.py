@@ -6,7 +6,7 @@ from pathlib import PurePosixPath
 
 from engine.checkpoints.source import LICENCES
 from engine.errors import BadCheckpoint
-from engine.files.untrusted import shown
+from engine.files.untrusted import safe_name
 from engine.phrases import phrase
 
 CONFIGS = ("config.json", "bert_config.json")
@@ -52,7 +52,7 @@ def needed(names: Iterable[str], model: str) -> list[str]:
     ]
     if missing:
         raise BadCheckpoint(
-            phrase("{model} has no {missing}.", model=shown(model), missing=missing[0]),
+            phrase("{model} has no {missing}.", model=safe_name(model), missing=missing[0]),
             phrase("Choose another model; many are published in several forms."),
         )
     return taken + weights

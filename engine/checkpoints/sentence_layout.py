@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from engine.config.sentence import POOLING_MODES, DenseActivation, DenseSpec, SentenceSpec
 from engine.errors import BadCheckpoint
-from engine.files.untrusted import AGAIN, json_list, json_object, shown
+from engine.files.untrusted import AGAIN, json_list, json_object, safe_name
 from engine.phrases import phrase
 
 MODULES = "modules.json"
@@ -83,7 +83,7 @@ def read_sentence(folder: Path) -> SentenceFolder | None:
                 phrase(
                     "{file} has a module that is not supported: {name}.",
                     file=MODULES,
-                    name=shown(unknown),
+                    name=safe_name(unknown),
                 ),
                 phrase("Supported are pooling, dense layers and normalisation behind an encoder."),
             )
@@ -176,7 +176,7 @@ def _inside(folder: Path, path: str) -> Path:
     if path in ("", "."):
         return folder
     if Path(path).name != path or path == ".." or "\\" in path or (folder / path).is_symlink():
-        raise _bad(phrase("“{path}” points outside the folder", path=shown(path)))
+        raise _bad(phrase("“{path}” points outside the folder", path=safe_name(path)))
     return folder / path
 
 
@@ -192,7 +192,7 @@ def _pooling(folder: Path) -> tuple[Any, ...]:
     for mode in modes:
         if mode not in POOLING_MODES:
             raise BadCheckpoint(
-                phrase("The pooling “{mode}” is not supported.", mode=shown(mode)),
+                phrase("The pooling “{mode}” is not supported.", mode=safe_name(mode)),
                 phrase("Choose an encoder that pools by {modes}.", modes=", ".join(POOLING_MODES)),
             )
     return tuple(modes)
@@ -205,7 +205,7 @@ def _dense(folder: Path) -> DenseSpec:
     name = str(config.get("activation_function", "Tanh")).rpartition(".")[2]
     if name not in ACTIVATIONS or config.get("use_residual"):
         raise BadCheckpoint(
-            phrase("The dense layer in {path} is not supported.", path=shown(folder.name)),
+            phrase("The dense layer in {path} is not supported.", path=safe_name(folder.name)),
             phrase("Supported activations are {names}.", names=", ".join(ACTIVATIONS)),
         )
     return DenseSpec(

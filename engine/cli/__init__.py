@@ -16,8 +16,8 @@ import typer
 
 from engine.cli.options import GroupedHelp
 from engine.files.atomic_write import keep_files_private
-from engine.system.errors import explained
-from engine.system.terminal import remark
+from engine.system.errors import explain_error
+from engine.system.terminal import echo_error
 from engine.system.torch_import import load_torch_without_gc
 from engine.worker import share_the_machine
 
@@ -78,19 +78,19 @@ def main(arguments: list[str] | None = None, more: Mapping[str, str] | None = No
     except typer.Exit as end:
         return int(end.exit_code)
     except (typer.Abort, KeyboardInterrupt):
-        remark("Cancelled.")
+        echo_error("Cancelled.")
         return CANCELLED
     except typer.TyperException as wrong:
-        remark(f"bert-studio: {wrong.format_message()} See bert-studio --help.")
+        echo_error(f"bert-studio: {wrong.format_message()} See bert-studio --help.")
         return WRONG_USAGE
     except BrokenPipeError:  # the reader of our output has gone, as `| head` does
         sys.stderr.close()
         return 0
     except Exception as error:  # noqa: BLE001 (the edge of the program)
-        if (understood := explained(error)) is not None:
-            remark(f"bert-studio: {understood}")
+        if (understood := explain_error(error)) is not None:
+            echo_error(f"bert-studio: {understood}")
             return WRONG_INPUT
-        remark(
+        echo_error(
             "bert-studio: unexpected error in BERT Studio. Please report this bug with the "
             "lines below.",
             *traceback.format_exc().splitlines(),

@@ -8,7 +8,7 @@ import typer
 from engine.cli.loading import remark_loading
 from engine.files.shipped import starter_model
 from engine.phrases import phrase
-from engine.system.terminal import remark, say, say_json
+from engine.system.terminal import echo, echo_error, echo_json
 
 Model = Annotated[
     Path | None, typer.Option(help="A checkpoint folder; without it: the starter model.")
@@ -63,20 +63,22 @@ def fill(
         facts = {"model": str(folder), "tokens": tokens, "cut": answer.cut, "masks": masks}
         facts["causal"] = answer.causal
         facts["loading"] = loaded.report.besides()
-        say_json(facts)
+        echo_json(facts)
         return
     if answer.causal:
-        remark("This is a left-to-right model: it predicts from the tokens before.")
+        echo_error("This is a left-to-right model: it predicts from the tokens before.")
     for number, one in enumerate(answer.predictions, start=1):
         if len(answer.predictions) > 1:
-            say(f"{mask} {number}:")
+            echo(f"{mask} {number}:")
         for likely in one.ranked:
-            say(f"{likely.probability:7.2%}  {likely.label}")
+            echo(f"{likely.probability:7.2%}  {likely.label}")
 
 
 def _remark_cut(cut: bool, tokens: int) -> None:
     if cut:
-        remark(phrase("note: truncated to the first {n:,} tokens, the model's maximum.", n=tokens))
+        echo_error(
+            phrase("note: truncated to the first {n:,} tokens, the model's maximum.", n=tokens)
+        )
 
 
 def attention(
@@ -110,5 +112,5 @@ def attention(
     content = io.BytesIO()
     np.save(content, array)
     write_file(out, content.getvalue(), shared=True)
-    say(" ".join(token.text for token in tokens))
-    say(f"{' x '.join(map(str, array.shape))} float32 written to {out}")
+    echo(" ".join(token.text for token in tokens))
+    echo(f"{' x '.join(map(str, array.shape))} float32 written to {out}")

@@ -17,7 +17,7 @@ from engine.results.fitting import with_best_f1, with_temperature
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import best_checkpoint, file_of, results_of
 from engine.runs.folder import RunFolder
-from engine.system.terminal import say, say_json
+from engine.system.terminal import echo, echo_json
 
 
 def calibrate(
@@ -89,9 +89,9 @@ def calibrate(
     if settings != before:
         save_settings(folder, settings)
     if as_json:
-        say_json(settings.model_dump(mode="json"))
+        echo_json(settings.model_dump(mode="json"))
         return
-    say(*_lines(settings))
+    echo(*_lines(settings))
 
 
 def _checkpoint(model: Path) -> Path:

@@ -13,9 +13,9 @@ from engine.data.datasets.differences import RowDifference, counts_of, differenc
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
 from engine.files.home import versions_in
-from engine.files.table_files import TABLE_WRITERS, known_suffix, write_table
+from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.phrases import phrase
-from engine.system.terminal import say, say_json
+from engine.system.terminal import echo, echo_json
 
 SHOWN = 20  # rows that are printed
 SHOWN_CHARACTERS = 60  # of a cell
@@ -50,7 +50,7 @@ def changes(
     Versions are named as in reviews/2; the newest one is meant where none is. Rows count from 0.
     """
     if out is not None:
-        known_suffix(out, TABLE_WRITERS)
+        check_suffix(out, TABLE_WRITERS)
     new = needed_dataset(data)
     old = _older(new, since)
     found = differences(old, new)
@@ -64,7 +64,7 @@ def changes(
         **counts_of(found)._asdict(),
     }
     if as_json:
-        say_json(
+        echo_json(
             facts
             | {"cells": _cells(old, new, found[:SHOWN]), "file": None if out is None else str(out)}
         )
@@ -75,15 +75,15 @@ def changes(
             version=step["version"],
             made_from=step["made_from"],
         )
-        say(" ".join([made, *step["changes"]]))
-    say(
+        echo(" ".join([made, *step["changes"]]))
+    echo(
         f"{facts['changed']:,} rows changed, {facts['added']:,} added, {facts['removed']:,} removed"
     )
-    say(*map(_line, _cells(old, new, found[:SHOWN])))
+    echo(*map(_line, _cells(old, new, found[:SHOWN])))
     if len(found) > SHOWN:
-        say(f"… and {len(found) - SHOWN:,} more rows")
+        echo(f"… and {len(found) - SHOWN:,} more rows")
     if out is not None:
-        say(f"Every changed cell is written to {out}")
+        echo(f"Every changed cell is written to {out}")
 
 
 def _older(new: Dataset, since: int | None) -> Dataset:

@@ -31,7 +31,7 @@ from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.datasets.surveying import problems_of_survey
 from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
-from engine.system.terminal import say, say_json
+from engine.system.terminal import echo, echo_json
 
 
 def check(
@@ -64,7 +64,7 @@ def check(
         problems = [error]
     if as_json:
         told = [_told_problem(problem) for problem in problems]
-        say_json({"ok": not problems} | facts | {"problems": told})
+        echo_json({"ok": not problems} | facts | {"problems": told})
     elif facts:
         _say(facts)
     refuse(problems)
@@ -82,19 +82,19 @@ def _say(facts: dict[str, Any]) -> None:
         if key not in ("notes", "findings"):
             shown = ", ".join(value) if isinstance(value, list) else value
             said = json.dumps(shown) if isinstance(shown, dict) else shown
-            say(f"{key}: {said}")
+            echo(f"{key}: {said}")
     for note in facts["notes"]:
-        say(f"note: {note}")
+        echo(f"note: {note}")
     for finding in facts["findings"]:
-        say(f"{finding['severity']}: {finding['sentence']}")
+        echo(f"{finding['severity']}: {finding['sentence']}")
         if finding["lines"]:
             more = ", …" if finding["rows"] > len(finding["lines"]) else ""
-            say(f"  lines {', '.join(map(str, finding['lines']))}{more}")
+            echo(f"  lines {', '.join(map(str, finding['lines']))}{more}")
         if "version" in facts and finding["fixes"]:
             ways = (
                 f"{finding['check']} {way} ({title})" for way, title in finding["fixes"].items()
             )
-            say(f"  fixes: {', '.join(ways)}")
+            echo(f"  fixes: {', '.join(ways)}")
 
 
 check_command = with_options(

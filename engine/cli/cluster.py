@@ -17,7 +17,7 @@ from engine.runs.folder import RunFolder
 from engine.runs.groups import expand
 from engine.runs.job_file import given_job
 from engine.runs.launch import CODE
-from engine.system.terminal import say
+from engine.system.terminal import echo
 
 PORT = 29500  # torch's own choice
 NOTICE = 300  # s before its time is over, in which Slurm lets the run save
@@ -64,7 +64,7 @@ def cluster(
             ),
             phrase("Give the job a larger batch, or take fewer processes."),
         )
-    say(*script(RunFolder.create(into.absolute(), wanted).path, nodes, each).splitlines())
+    echo(*script(RunFolder.create(into.absolute(), wanted).path, nodes, each).splitlines())
 
 
 def script(folder: Path, nodes: int, processes: int) -> str:

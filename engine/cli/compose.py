@@ -41,9 +41,9 @@ from engine.data.datasets.importing import label_notes
 from engine.data.datasets.surveying import problems_of_survey, survey
 from engine.data.formats.sources import format_titles, holds_texts
 from engine.errors import StudioError
-from engine.files.shipped import usual_base_model
+from engine.files.shipped import default_base_model
 from engine.phrases import phrase
-from engine.system.terminal import remark, say_json_text
+from engine.system.terminal import echo_error, echo_json_text
 
 SCRATCH = "From scratch, with --size"
 SCRATCH_OPTIONS = (
@@ -125,7 +125,7 @@ def compose(
     job = take_recommended(_validated(raw), raw.get("training", {}), raw.get("features", {}))
     if search is not None:
         job = _validated(job.model_dump() | {"search": search})
-    say_json_text(job.model_dump_json(indent=1))
+    echo_json_text(job.model_dump_json(indent=1))
 
 
 job_command = with_options(
@@ -168,7 +168,7 @@ def _base_model(folder: Path | None, task: str, given: dict[str, Any]) -> dict[s
             raise StudioError(
                 phrase("{flag} is for a model from scratch.", flag=flag), phrase("Add --size.")
             )
-        usual = usual_base_model(pretrains=task == "pretraining")
+        usual = default_base_model(pretrains=task == "pretraining")
         return FromCheckpoint(path=(folder or usual).absolute()).model_dump()
     if folder is not None:
         raise StudioError(
@@ -212,7 +212,7 @@ def _source_and_task(
         kind = asked or likely_task(source.mapping, rows.flags or rows.labels).kind
         wrong = problems_of_survey(rows, source.mapping, TASKS[kind](kind=kind))
         for note in (*rows.notes, *label_notes(rows.labels or rows.spans)):
-            remark(f"note: {note}")
+            echo_error(f"note: {note}")
     refuse(wrong)
     return source, kind
 
@@ -224,7 +224,7 @@ def _file(
     named = COLUMNS.given(given)
     found = recognised(data, encoding, named, given["task"])
     for note in notes_of(found, named):
-        remark(f"note: {note}")
+        echo_error(f"note: {note}")
     return FileData(
         path=data.absolute(),
         validation=_absolute(validation),

@@ -10,7 +10,7 @@ from engine.runs.curve_files import CurveFiles
 from engine.runs.folder import RunFolder
 from engine.runs.mlflow import MLflowFiles
 from engine.runs.tensorboard import TensorBoardFiles
-from engine.system.terminal import say
+from engine.system.terminal import echo
 
 FORMS: dict[str, type[CurveFiles]] = {"tensorboard": TensorBoardFiles, "mlflow": MLflowFiles}
 FOLLOW_SECONDS = 2.0  # s between two looks
@@ -46,4 +46,4 @@ def export_curves(
             break
         time.sleep(FOLLOW_SECONDS)
     for files in written:
-        say(files.folder)
+        echo(files.folder)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from engine.phrases import phrase
-from engine.system.terminal import remark, say, say_json_text
+from engine.system.terminal import echo, echo_error, echo_json_text
 
 FAILED = 1  # exit code
 
@@ -36,17 +36,17 @@ def doctor(
             | {"Device": found.name, "Precision": found.machine.precision_name},
         )
         if not as_json:
-            say(*head(report))
+            echo(*head(report))
         for name in CHECKS:
             check = carry_out(name, found)
             report = report.model_copy(update={"checks": (*report.checks, check)})
             if not as_json:
-                say(*lines(check))
+                echo(*lines(check))
     if as_json:
-        say_json_text(report.model_dump_json(indent=1))
+        echo_json_text(report.model_dump_json(indent=1))
     if report.passed:
         return 0
-    remark(
+    echo_error(
         phrase(
             "bert-studio: {count} of {total} checks of “{device}” failed ({names}). Please report "
             "this with the lines above.",

@@ -16,7 +16,7 @@ from engine.cli.stored import needed_dataset
 from engine.config.dataset import SplitName, StoredData
 from engine.errors import StudioError
 from engine.files.home import Home
-from engine.files.table_files import TABLE_WRITERS, known_suffix, write_table
+from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.messages.evaluating import Evaluate, FitBaselines
 from engine.phrases import phrase
 from engine.results.beside import beside, what_follows
@@ -34,7 +34,7 @@ from engine.results.store import (
     root_of,
 )
 from engine.runs.folder import RunFolder
-from engine.system.terminal import remark, say, say_json
+from engine.system.terminal import echo, echo_error, echo_json
 
 if TYPE_CHECKING:
     from engine.tasks.scoring import Scored
@@ -104,7 +104,7 @@ def evaluate(
     Each time that test rows are scored is counted.
     """
     if predictions is not None:
-        known_suffix(predictions, TABLE_WRITERS)
+        check_suffix(predictions, TABLE_WRITERS)
     if sum(one is not None for one in (file, run, data)) != 1:
         raise StudioError(
             phrase("It is not clear which rows are to be scored."),
@@ -135,14 +135,14 @@ def evaluate(
     remark_loading(scored.loading)
     print_precision(scored.computed, precision)
     for note in scored.notes:
-        remark(f"note: {note}")
+        echo_error(f"note: {note}")
     if predictions is not None:
         table = plain_table(scored.predictions)
         write_table(predictions, table.schema, [table])
     worst = slices_of(scored.predictions) if slices else None
     _tell(scored, looks, seeds, compared, worst, as_json)
     if predictions is not None and not as_json:
-        say(f"{len(scored.predictions)} rows written to {predictions}")
+        echo(f"{len(scored.predictions)} rows written to {predictions}")
 
 
 evaluate_command = with_options(evaluate, [*COLUMNS.parameters(), *CLEANING.parameters()])
@@ -245,22 +245,22 @@ def _tell(
             "test_looks": looks,
             "loading": scored.loading.besides(),
         }
-        say_json(report | ({} if worst is None else {"slices": worst}))
+        echo_json(report | ({} if worst is None else {"slices": worst}))
         return
-    say(*(scored.report.lines() if scored.report else ()))
+    echo(*(scored.report.lines() if scored.report else ()))
     for name, found in own.items():
-        say(f"{name} {_written(found)}")
+        echo(f"{name} {_written(found)}")
     if over_seeds := mean_over_seeds(scored.predictions, seeds):
-        say(over_seeds)
+        echo(over_seeds)
     for one in besides:
-        say(f"{one.name}: {one.metric} {_written(one.score)}")
-        say(f"  the model less this baseline: {_written(one.difference)}: {one.verdict}")
+        echo(f"{one.name}: {one.metric} {_written(one.score)}")
+        echo(f"  the model less this baseline: {_written(one.difference)}: {one.verdict}")
     if besides:
-        say(what_follows(besides))
+        echo(what_follows(besides))
     if worst is not None:
-        say(*slice_lines(worst))
+        echo(*slice_lines(worst))
     if looks:
-        say(f"The test rows have been scored {looks} time{'s' if looks > 1 else ''}.")
+        echo(f"The test rows have been scored {looks} time{'s' if looks > 1 else ''}.")
 
 
 def _written(found: Interval) -> str:

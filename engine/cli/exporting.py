@@ -12,7 +12,7 @@ from engine.messages import now
 from engine.messages.exporting import Export
 from engine.phrases import phrase
 from engine.runs.exports import ExportNote, note_export
-from engine.system.terminal import remark, say
+from engine.system.terminal import echo, echo_error
 
 
 def export(
@@ -39,7 +39,7 @@ def export(
             precision=given["precision"],
             texts=None if texts is None else texts.absolute(),
         ),
-        emit=lambda working: remark(f"{working.stage} …"),
+        emit=lambda working: echo_error(f"{working.stage} …"),
     )
     made = ExportNote(
         at=now(),
@@ -50,10 +50,10 @@ def export(
     )
     note_export(Home(), made)
     for note in done.report.notes:
-        remark(f"note: {note}")
+        echo_error(f"note: {note}")
     for one in done.report.comparisons:
-        say(one.sentence())
-    say(f"{done.bytes / 1e6:.1f} MB written to {done.folder}; see {TEXT} in it.")
+        echo(one.sentence())
+    echo(f"{done.bytes / 1e6:.1f} MB written to {done.folder}; see {TEXT} in it.")
 
 
 export_command = with_options(

@@ -17,8 +17,8 @@ from engine.cli.stored import needed_dataset
 from engine.config.dataset import FileData, Split, SplitName, StoredData
 from engine.errors import StudioError
 from engine.files.home import Home
-from engine.files.regular_file import regular
-from engine.files.table_files import TABLE_WRITERS, known_suffix, write_table
+from engine.files.regular_file import check_regular
+from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.messages.explore.text_set import (
     MAX_TEXTS,
     CountHeads,
@@ -34,7 +34,7 @@ from engine.messages.explore.text_set import (
 )
 from engine.messages.question import Answer, Working
 from engine.phrases import phrase
-from engine.system.terminal import remark, say, say_json
+from engine.system.terminal import echo, echo_error, echo_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,11 +133,11 @@ def heads(
     if out is not None:
         _write(out, found)
     if as_json:
-        say_json({"method": method, **found.facts, "heads": list(_records(found))})
+        echo_json({"method": method, **found.facts, "heads": list(_records(found))})
         return
-    say(*_lines(found, method, top))
+    echo(*_lines(found, method, top))
     if out is not None:
-        say(f"{found.values.shape[1] * found.values.shape[2]} heads written to {out}")
+        echo(f"{found.values.shape[1] * found.values.shape[2]} heads written to {out}")
 
 
 heads_command = with_options(heads, TEXT_COLUMNS.parameters())
@@ -152,7 +152,7 @@ def _check(
 ) -> None:
     """Raise StudioError where an option has no effect, or a file cannot be what it is asked to."""
     if out is not None:
-        known_suffix(out, TABLE_WRITERS)
+        check_suffix(out, TABLE_WRITERS)
     if replacement != "zero" and method != "each":
         raise StudioError(
             phrase("--replacement is of heads that are switched off one by one."),
@@ -216,7 +216,7 @@ def _text_set(
 
 def _remark_cut(count: int) -> None:
     if count > MAX_TEXTS:
-        remark(f"note: only the first {MAX_TEXTS:,} of {count:,} texts are used.")
+        echo_error(f"note: only the first {MAX_TEXTS:,} of {count:,} texts are used.")
 
 
 def _measured(
@@ -253,7 +253,7 @@ def _measured(
                     facts["replacement"] = replacement
         finally:
             line.end()
-        return Measured(found.columns, np.load(regular(found.file)), facts)
+        return Measured(found.columns, np.load(check_regular(found.file)), facts)
 
 
 def _said(answer: Answer) -> str:
@@ -362,20 +362,20 @@ def _prune(
             "pruned": _named(found.pruned),
         }
         facts["saved"] = str(save) if save is not None and found.pruned else None
-        say_json(facts)
+        echo_json(facts)
         return
     gone = 0
     for number, one in enumerate(found.rounds):
         gone += len(one.heads)
         figure = "not finite" if one.figure is None else f"{one.figure:.4f}"
-        say(f"round {number}: {gone} of {len(records)} heads pruned, {found.metric} {figure}")
-    say(f"{len(found.pruned)} heads can go: {' '.join(_names(found.pruned)) or 'none'}")
+        echo(f"round {number}: {gone} of {len(records)} heads pruned, {found.metric} {figure}")
+    echo(f"{len(found.pruned)} heads can go: {' '.join(_names(found.pruned)) or 'none'}")
     if save is not None and found.pruned:
-        say(f"The model without them was written to {save}")
+        echo(f"The model without them was written to {save}")
     elif save is not None:
-        remark("Nothing was saved: no head can go.")
+        echo_error("Nothing was saved: no head can go.")
     if out is not None:
-        say(f"{len(records)} heads written to {out}")
+        echo(f"{len(records)} heads written to {out}")
 
 
 def _named(heads: Sequence[tuple[int, int]]) -> list[list[int]]:

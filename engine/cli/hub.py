@@ -14,7 +14,7 @@ from engine.messages.hub import Cost, HubFile, Planned
 from engine.messages.question import Working
 from engine.phrases import phrase
 from engine.system.precision import Pace, Speeds, last
-from engine.system.terminal import remark, say
+from engine.system.terminal import echo, echo_error
 
 MB = 1e6  # bytes
 
@@ -66,20 +66,22 @@ def push(
         planned = pushing.plan(checkpoint, name, not public)
         _files(planned.files)
         kind = "private" if planned.private else "public"
-        say(f"{planned.bytes / MB:,.1f} MB would go to {planned.host} as {name} ({kind}).")
+        echo(f"{planned.bytes / MB:,.1f} MB would go to {planned.host} as {name} ({kind}).")
         return
-    done = pushing.push(checkpoint, name, not public, lambda working: remark(f"{working.stage} …"))
-    say(f"{done.address} {done.revision}")
+    done = pushing.push(
+        checkpoint, name, not public, lambda working: echo_error(f"{working.stage} …")
+    )
+    echo(f"{done.address} {done.revision}")
 
 
 def _list() -> None:
     rate = _rate(Home())
     for group, title in shelf.GROUPS.items():
-        say("", title)
+        echo("", title)
         for entry in shelf.OFFERED:
             if entry.group == group:
                 taken = cost.cost_of(entry.spec, rate)
-                say(
+                echo(
                     f"  {entry.name}",
                     f"      {entry.title}: {entry.good_for}",
                     f"      {entry.parameters / 1e6:.0f}M parameters, {entry.megabytes:.0f} MB, "
@@ -103,12 +105,12 @@ def _said(taken: Cost) -> str:
 def _search(words: str) -> None:
     from engine.hub import client
 
-    remark(f"Asking {client.host()} …")
+    echo_error(f"Asking {client.host()} …")
     for found in client.search(words):
         said = [found.family or "unknown family", found.licence or "no licence named"]
         said += ["gated"] if found.gated else []
         said += [] if found.offered else ["not supported"]
-        say(f"{found.name}: {', '.join(said)}")
+        echo(f"{found.name}: {', '.join(said)}")
 
 
 def _fetch(name: str, revision: str, to: Path | None, dry_run: bool) -> None:
@@ -117,14 +119,14 @@ def _fetch(name: str, revision: str, to: Path | None, dry_run: bool) -> None:
     home = Home()
     if to is not None and to.exists():
         raise StudioError(phrase("{into} already exists.", into=to), phrase("Choose a new folder."))
-    remark(f"Asking {client.host()} …")
+    echo_error(f"Asking {client.host()} …")
     planned = download.plan(name, revision, home.downloads, _rate(home))
     _files(planned.files)
     for note in planned.notes:
-        remark(f"note: {note}")
-    say(f"{planned.bytes / MB:,.1f} MB; revision {planned.revision}; {planned.licence or '?'}")
+        echo_error(f"note: {note}")
+    echo(f"{planned.bytes / MB:,.1f} MB; revision {planned.revision}; {planned.licence or '?'}")
     if planned.cost is not None:
-        say(_said(planned.cost))
+        echo(_said(planned.cost))
     if dry_run:
         return
     into = to.absolute() if to is not None else free_folder(home.models, name.rpartition("/")[2])
@@ -136,13 +138,13 @@ def _fetch(name: str, revision: str, to: Path | None, dry_run: bool) -> None:
         _, report = import_checkpoint(place, into)
     shutil.rmtree(place, ignore_errors=True)
     for note in report.remarks():
-        remark(f"note: {note}")
-    say(str(into))
+        echo_error(f"note: {note}")
+    echo(str(into))
 
 
 def _files(files: tuple[HubFile, ...]) -> None:
     for file in files:
-        say(f"{file.bytes / MB:>10,.2f} MB  {file.name}")
+        echo(f"{file.bytes / MB:>10,.2f} MB  {file.name}")
 
 
 class _Line:

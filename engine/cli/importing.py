@@ -25,7 +25,7 @@ from engine.files.home import Home, folder_name, free_folder, next_version
 from engine.hub.fetched import PREFIX, Fetched
 from engine.messages.question import Working
 from engine.phrases import phrase
-from engine.system.terminal import remark, say, say_json
+from engine.system.terminal import echo, echo_error, echo_json
 
 SPLIT = Split.model_fields
 MB = 1e6  # bytes
@@ -67,7 +67,7 @@ def import_data(
     """
     if data.as_posix() == PREFIX:
         for known, folder in datasets_elsewhere(hub_cache()).items():
-            say(f"{known}: {folder}")
+            echo(f"{known}: {folder}")
         return
     line = ProgressLine(sys.stderr)
     fetched = _fetched(data, line)
@@ -105,13 +105,13 @@ def import_data(
     if fetched is not None:
         shutil.rmtree(fetched.folder, ignore_errors=True)
     for note in dict.fromkeys((*notes_of(found, named), *spec.notes)):
-        remark(f"note: {note}")
+        echo_error(f"note: {note}")
     if as_json:
-        say_json(version_facts(open_dataset(into)) | {"name": called})
+        echo_json(version_facts(open_dataset(into)) | {"name": called})
         return
     rows = ", ".join(f"{count:,} {split}" for split, count in spec.rows.items())
-    say(f"version {version} of “{called}”: {rows}")
-    say(f"folder: {into}")
+    echo(f"version {version} of “{called}”: {rows}")
+    echo(f"folder: {into}")
 
 
 import_command = with_options(
@@ -136,7 +136,7 @@ def _fetched(data: Path, line: ProgressLine) -> "Fetched | None":
         return None
     from engine.hub import client, datasets, download
 
-    remark(f"Asking {client.host()} …")
+    echo_error(f"Asking {client.host()} …")
     place = Home().downloads
     planned = datasets.plan(datasets.address_in(named), place)
     if not planned.files:
@@ -145,10 +145,10 @@ def _fetched(data: Path, line: ProgressLine) -> "Fetched | None":
             phrase("Choose one of: {names}.", names=", ".join(planned.subsets)),
         )
     for file in planned.files:
-        say(f"{file.bytes / MB:>10,.2f} MB  {file.name}")
+        echo(f"{file.bytes / MB:>10,.2f} MB  {file.name}")
     for note in planned.notes:
-        remark(f"note: {note}")
-    say(f"{planned.bytes / MB:,.1f} MB; revision {planned.revision}; {planned.licence or '?'}")
+        echo_error(f"note: {note}")
+    echo(f"{planned.bytes / MB:,.1f} MB; revision {planned.revision}; {planned.licence or '?'}")
 
     def emit(working: Working) -> None:
         said = f"{working.done / MB:,.1f} of {planned.bytes / MB:,.1f} MB"

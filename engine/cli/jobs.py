@@ -13,7 +13,7 @@ from engine.files.home import Home
 from engine.runs.folder import RunFolder
 from engine.runs.groups import expand
 from engine.runs.job_file import given_job
-from engine.system.terminal import say
+from engine.system.terminal import echo
 
 
 def train(
@@ -66,5 +66,5 @@ def _work(run: RunFolder, processes: int | None = None) -> int:
     with awake_while_training(Home().settings):
         code = work(run.path, line.on_event, processes)
     line.end()
-    say(run.path)
+    echo(run.path)
     return code

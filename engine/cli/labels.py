@@ -19,9 +19,9 @@ from engine.data.datasets.relabelling import NEW_LABEL, ROW, read_corrections
 from engine.data.datasets.store import Dataset
 from engine.files.home import Home
 from engine.files.shipped import minilm
-from engine.files.table_files import TABLE_WRITERS, known_suffix, write_table
+from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.messages.labelling import LabelErrorsFound
-from engine.system.terminal import remark, say, say_json
+from engine.system.terminal import echo, echo_error, echo_json
 
 SHOWN = 20  # changed rows that are printed
 SHOWN_CHARACTERS = 80  # of their texts
@@ -53,7 +53,7 @@ def label_errors(
     from engine.tasks.suggesting import find_label_errors
     from engine.training.fold_runs import fold_scorer
 
-    known_suffix(out, TABLE_WRITERS)
+    check_suffix(out, TABLE_WRITERS)
     dataset, base = needed_dataset(data), (model or minilm()).absolute()
     line = ProgressLine(sys.stderr)
 
@@ -70,7 +70,7 @@ def label_errors(
             found = find_label_errors(dataset, loaded, report)
     except KeyboardInterrupt:
         if fine_tune:
-            remark("Finished folds are kept; the same command resumes.")
+            echo_error("Finished folds are kept; the same command resumes.")
         raise
     finally:
         line.end()
@@ -78,10 +78,10 @@ def label_errors(
     write_table(out, table.schema, [table])
     facts = {"rows": found.rows, "likely": found.likely, "listed": len(table), "file": str(out)}
     if as_json:
-        say_json(facts)
+        echo_json(facts)
         return
-    say(f"About {found.likely:,} of {found.rows:,} labels are probably wrong.")
-    say(f"The {len(table):,} least credible ones are written to {out}")
+    echo(f"About {found.likely:,} of {found.rows:,} labels are probably wrong.")
+    echo(f"The {len(table):,} least credible ones are written to {out}")
 
 
 def _table(dataset: Dataset, found: LabelErrorsFound) -> pa.Table:
@@ -130,9 +130,9 @@ def relabel(
         facts = _change(old, one)
         text = " ".join(str(facts["text"]).split())
         short = text if len(text) <= SHOWN_CHARACTERS else f"{text[:SHOWN_CHARACTERS]}…"
-        say(f"row {facts['row']}: {facts['before']} → {facts['after']}  {short}")
+        echo(f"row {facts['row']}: {facts['before']} → {facts['after']}  {short}")
     if len(changed) > SHOWN:
-        say(f"… and {len(changed) - SHOWN:,} more rows")
+        echo(f"… and {len(changed) - SHOWN:,} more rows")
     tell_version(made, as_json)
 
 

@@ -20,7 +20,7 @@ from engine.runs.lineage import (
     runs_of,
 )
 from engine.runs.needed import as_text, needed_for
-from engine.system.terminal import say, say_json
+from engine.system.terminal import echo, echo_json
 
 MOST_LISTED = 200  # things that were made from it
 
@@ -41,17 +41,17 @@ def lineage(
     key = _key_of(known, home, thing)
     before, after = known.ancestors(key), known.descendants(key)
     if as_json:
-        say_json(_plain(known, [key, *before, *after], key))
+        echo_json(_plain(known, [key, *before, *after], key))
         return
-    say(_line(known.nodes[key]))
-    say("", "Made from it:" if after else "Nothing was made from it.")
+    echo(_line(known.nodes[key]))
+    echo("", "Made from it:" if after else "Nothing was made from it.")
     for other in after[:MOST_LISTED]:
-        say(f"  {_line(known.nodes[other])}")
+        echo(f"  {_line(known.nodes[other])}")
     if len(after) > MOST_LISTED:
-        say(f"  and {len(after) - MOST_LISTED:,} more")
-    say("", "Needed to reproduce it:")
+        echo(f"  and {len(after) - MOST_LISTED:,} more")
+    echo("", "Needed to reproduce it:")
     for line in as_text(needed_for(known, key)):
-        say(f"  {line}")
+        echo(f"  {line}")
 
 
 def _key_of(known: Lineage, home: Home, thing: Path) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from engine.system.terminal import remark
+from engine.system.terminal import echo_error
 
 Model = Annotated[Path, typer.Option(help="A fine-tuned checkpoint folder.")]
 MaxLength = Annotated[
@@ -29,6 +29,6 @@ def print_precision(computed: str, precision: str) -> None:
     if precision == "exact":
         return
     if computed == "float32":
-        remark("Computed in fp32: nothing faster agrees with it on this machine.")
+        echo_error("Computed in fp32: nothing faster agrees with it on this machine.")
     else:
-        remark(f"Computed in {computed}, which agrees with fp32 on built-in texts.")
+        echo_error(f"Computed in {computed}, which agrees with fp32 on built-in texts.")

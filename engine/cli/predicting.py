@@ -13,7 +13,7 @@ from engine.cli.progress import ProgressLine
 from engine.cli.rows import INPUT_COLUMNS, needed_mapping, recognised
 from engine.messages.applying import Apply, FileInput
 from engine.messages.question import Working
-from engine.system.terminal import remark, say
+from engine.system.terminal import echo, echo_error
 
 
 def predict(
@@ -88,13 +88,13 @@ def predict(
     except BaseException:
         line.end()
         if (kept := folder_of(wanted.out)).is_dir():
-            remark(f"What is predicted is kept in {kept.name}; add --resume to continue.")
+            echo_error(f"What is predicted is kept in {kept.name}; add --resume to continue.")
         raise
     line.end()
     for note in done.notes:
-        remark(f"note: {note}")
+        echo_error(f"note: {note}")
     unsure = "" if done.unsure is None else f", {done.unsure} of them unsure"
-    say(f"{done.rows} rows written to {out}{unsure}")
+    echo(f"{done.rows} rows written to {out}{unsure}")
 
 
 def _told(working: Working) -> str:

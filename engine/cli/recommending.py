@@ -21,7 +21,7 @@ from engine.config.training import TrainingSpec
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import read
 from engine.data.lengths import lengths_in_dataset, lengths_in_file
-from engine.system.terminal import remark
+from engine.system.terminal import echo_error
 from engine.tokenizers.tokenizer import Tokenizer
 
 COUNTED = 20_000  # rows of a file; more make no difference
@@ -48,7 +48,7 @@ def take_recommended(
     for name, value in taken.items():
         if name in found.reasons:
             title = TrainingSpec.model_fields[name].title
-            remark(f"{title} {value:g}: {found.reasons[name]}")
+            echo_error(f"{title} {value:g}: {found.reasons[name]}")
     features = job.features
     if "learning_rate" not in of_probe:
         features = probe_rate(Features(), features)

@@ -9,7 +9,7 @@ import typer
 
 from engine.config.changes import changes
 from engine.files.atomic_write import sha256
-from engine.files.regular_file import regular
+from engine.files.regular_file import check_regular
 from engine.messages.events import Measured
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.reproducibility import (
@@ -18,7 +18,7 @@ from engine.runs.reproducibility import (
     damaged_checkpoints,
     reproducibility_of,
 )
-from engine.system.terminal import say
+from engine.system.terminal import echo
 
 DIFFERENT = 1  # exit code
 
@@ -30,12 +30,12 @@ def reproducibility(
     run = RunFolder(folder.absolute())
     run.job()
     for line in report_lines(reproducibility_of(run)):
-        say(line)
+        echo(line)
     wrong = damaged_checkpoints(run)
     count = len(run.checkpoint_folders())
-    say(f"files: {count} checkpoints, " + ("all checksums match" if not wrong else "damaged"))
+    echo(f"files: {count} checkpoints, " + ("all checksums match" if not wrong else "damaged"))
     for sentence in wrong:
-        say(f"  {sentence}")
+        echo(f"  {sentence}")
     return DIFFERENT if wrong else 0
 
 
@@ -68,18 +68,18 @@ def compare(
     """Compare two runs: their jobs, environments, losses and weights."""
     runs = RunFolder(first.absolute()), RunFolder(second.absolute())
     different = changes(runs[0].job(), runs[1].job())
-    say("job: " + ("the same" if not different else "different"))
+    echo("job: " + ("the same" if not different else "different"))
     for change in different:
-        say(f"  {change.path}: {change.old} | {change.new}")
+        echo(f"  {change.path}: {change.old} | {change.new}")
     here, there = (reproducibility_of(run).environment for run in runs)
     unlike = [
         n for n in (*here, *(n for n in there if n not in here)) if here.get(n) != there.get(n)
     ]
-    say("environment: " + ("the same" if not unlike else "different"))
+    echo("environment: " + ("the same" if not unlike else "different"))
     for name in unlike:
-        say(f"  {name}: {here.get(name, 'unknown')} | {there.get(name, 'unknown')}")
+        echo(f"  {name}: {here.get(name, 'unknown')} | {there.get(name, 'unknown')}")
     step = _first_other_loss(*runs)
-    say("losses: " + ("the same" if step is None else f"different from step {step} on"))
+    echo("losses: " + ("the same" if step is None else f"different from step {step} on"))
     same = _compare_weights(*runs)
     return 0 if same else DIFFERENT
 
@@ -109,33 +109,33 @@ def _compare_weights(first: RunFolder, second: RunFolder) -> bool:
     """Whether the last checkpoints hold the same weights, and if not, where they differ."""
     folders = [run.checkpoint_folders()[-1:] for run in (first, second)]
     if not all(folders):
-        say("weights: not compared, because one of the runs has no checkpoint")
+        echo("weights: not compared, because one of the runs has no checkpoint")
         return False
     here, there = (folder[0] for folder in folders)
     steps = f"of step {step_of(here)}" + (
         "" if step_of(here) == step_of(there) else f" and of step {step_of(there)}"
     )
     if sha256(here / WEIGHTS) == sha256(there / WEIGHTS):
-        say(f"weights {steps}: the same, bit for bit")
+        echo(f"weights {steps}: the same, bit for bit")
         return True
     from safetensors import safe_open
 
     with (
-        safe_open(regular(here / WEIGHTS), "np") as one,
-        safe_open(regular(there / WEIGHTS), "np") as other,
+        safe_open(check_regular(here / WEIGHTS), "np") as one,
+        safe_open(check_regular(there / WEIGHTS), "np") as other,
     ):
         names, known = list(one.keys()), set(other.keys())
         missing = sorted(set(names) ^ known)
         if missing:
-            say(f"weights {steps}: different tensors ({', '.join(missing[:4])})")
+            echo(f"weights {steps}: different tensors ({', '.join(missing[:4])})")
             return False
         gaps = {name: _gap(one.get_tensor(name), other.get_tensor(name)) for name in names}
     unlike = [name for name in names if gaps[name] != 0]
     if not unlike:
-        say(f"weights {steps}: the same, bit for bit (the files differ in form)")
+        echo(f"weights {steps}: the same, bit for bit (the files differ in form)")
         return True
     largest = max(unlike, key=lambda name: gaps[name])
-    say(
+    echo(
         f"weights {steps}: {len(unlike)} of {len(names)} tensors differ, first {unlike[0]}; the "
         f"largest difference is {gaps[largest]:.3g}, in {largest}"
     )

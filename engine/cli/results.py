@@ -19,7 +19,7 @@ from engine.results.seeds import compare_runs
 from engine.results.slices import MIN_ROWS, worst_slices
 from engine.results.store import file_of
 from engine.runs.folder import RunFolder
-from engine.system.terminal import say, say_json
+from engine.system.terminal import echo, echo_json
 
 SHOWN_ROWS = 10  # of each kind of flip
 SHOWN_TEXT = 80  # characters of a row
@@ -37,9 +37,9 @@ def slices(
     """Find the slices of the rows in which a model is worse than elsewhere."""
     found = slices_of(kept(result, part), min_rows)
     if as_json:
-        say_json(found)
+        echo_json(found)
         return
-    say(*slice_lines(found))
+    echo(*slice_lines(found))
 
 
 def compare_results(
@@ -59,18 +59,18 @@ def compare_results(
         return
     found = compare(kept(first, part), kept(second, part))
     if as_json:
-        say_json(_comparison_json(found))
+        echo_json(_comparison_json(found))
         return
-    say(found.matching.sentence)
+    echo(found.matching.sentence)
     for one in found.metrics if found.rows else ():
-        say(
+        echo(
             f"{one.name}: {one.first.value:.4f} and {one.second.value:.4f}, difference "
             f"{one.difference.value:+.4f} ({one.difference.low:+.4f} to {one.difference.high:+.4f})"
         )
     for title, rows in (("better", found.better), ("worse", found.worse)):
-        say(f"{title} in the second: {int(rows.sum())} rows")
-        say(*_flips(found, rows))
-    say(found.sentence)
+        echo(f"{title} in the second: {int(rows.sum())} rows")
+        echo(*_flips(found, rows))
+    echo(found.sentence)
 
 
 def _over_seeds(first: Path, second: Path, as_json: bool) -> None:
@@ -80,14 +80,14 @@ def _over_seeds(first: Path, second: Path, as_json: bool) -> None:
     if as_json:
         ends = found.difference._asdict().items()
         known = {name: value if math.isfinite(value) else None for name, value in ends}
-        say_json({"metric": metric, "first": scores[0], "second": scores[1], "difference": known,
+        echo_json({"metric": metric, "first": scores[0], "second": scores[1], "difference": known,
                   "claim": str(found.claim)})  # fmt: skip
         return
     for side, together in zip(scores, found.together, strict=True):
-        say(f"{metric}: " + ", ".join(f"{side[seed]:.4f} (seed {seed})" for seed in side))
+        echo(f"{metric}: " + ", ".join(f"{side[seed]:.4f} (seed {seed})" for seed in side))
         if together is not None and together.deviation is not None:
-            say(f"  mean {together.mean:.4f} ± {together.deviation:.4f}")
-    say(found.claim)
+            echo(f"  mean {together.mean:.4f} ± {together.deviation:.4f}")
+    echo(found.claim)
 
 
 def kept(result: Path, part: SplitName) -> Predictions:

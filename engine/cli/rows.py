@@ -19,7 +19,7 @@ from engine.data.formats.reading import Recognised, read, recognise
 from engine.data.formats.rows import Remarks
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.phrases import phrase
-from engine.system.terminal import remark
+from engine.system.terminal import echo_error
 
 COLUMNS = FieldOptions("Columns", "", Mapping, tuple(settings_of(Mapping)))
 CLEANING = FieldOptions("Columns", "cleaning", Cleaning, ("skip_empty",))
@@ -97,7 +97,7 @@ def notes_of(found: Recognised, named: dict[str, Any]) -> tuple[str, ...]:
 def refuse(problems: Sequence[StudioError]) -> None:
     """Say every problem, the last by raising it; nothing where there is none."""
     for problem in problems[:-1]:
-        remark(f"bert-studio: {problem}")
+        echo_error(f"bert-studio: {problem}")
     for problem in problems[-1:]:
         raise problem
 
@@ -149,8 +149,8 @@ def read_table(
     if not lines:
         raise BadFile(file, phrase("There are no rows in it."), phrase("Choose a file with rows."))
     if skipped:
-        remark(str(phrase("note: {n:,} row(s) with an empty cell skipped.", n=skipped)))
+        echo_error(str(phrase("note: {n:,} row(s) with an empty cell skipped.", n=skipped)))
     for note in (tags.note, *remarks.sentences()) if tags else ():
         if note:
-            remark(f"note: {note}")
+            echo_error(f"note: {note}")
     return FileRows(Rows.of(mapping, cells, lines), cells, mapping)

@@ -19,7 +19,7 @@ from engine.runs.branching import branch as make_branch
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.retention import check_removal, retained_checkpoints
 from engine.runs.snapshots import snapshot_folders, snapshots_size
-from engine.system.terminal import say, say_json_text
+from engine.system.terminal import echo, echo_json_text
 
 Folder = Annotated[Path, typer.Argument(help="The run folder.")]
 
@@ -43,8 +43,8 @@ def branch(
         raise describe_validation(error, "The job of the branch") from error
     made = make_branch(source, step, job, into.absolute())
     for change in changes(source.job(), job):
-        say(change.sentence())
-    say(made.path)
+        echo(change.sentence())
+    echo(made.path)
 
 
 def checkpoints(
@@ -67,12 +67,12 @@ def checkpoints(
     total = 0
     for kept in retained_checkpoints(run):
         total += kept.bytes
-        say(f"step {kept.step}: {kept.bytes / 1e6:.1f} MB, {', '.join(kept.reasons) or 'kept'}")
+        echo(f"step {kept.step}: {kept.bytes / 1e6:.1f} MB, {', '.join(kept.reasons) or 'kept'}")
     if snapshots := snapshot_folders(run):
         steps = f"{step_of(snapshots[0])} to {step_of(snapshots[-1])}"
         total += (taken := snapshots_size(run))
-        say(f"{len(snapshots)} snapshots of steps {steps}: {taken / 1e6:.1f} MB")
-    say(f"all: {total / 1e6:.1f} MB")
+        echo(f"{len(snapshots)} snapshots of steps {steps}: {taken / 1e6:.1f} MB")
+    echo(f"all: {total / 1e6:.1f} MB")
 
 
 def batch(
@@ -93,9 +93,9 @@ def batch(
     run.job()
     shown = BatchPreview().show(run, step or _last_step(run))
     if as_json:
-        say_json_text(shown.model_dump_json(exclude={"to", "kind"}))
+        echo_json_text(shown.model_dump_json(exclude={"to", "kind"}))
         return
-    say(f"step {shown.step} of {shown.steps}: {len(shown.rows)} inputs")
+    echo(f"step {shown.step} of {shown.steps}: {len(shown.rows)} inputs")
     for number, row in enumerate(shown.rows, start=1):
         targets = {one.position: one for one in row.targets}
         words = [
@@ -103,8 +103,8 @@ def batch(
             for place, token in enumerate(row.tokens[: row.length])
         ]
         padding = len(row.tokens) - row.length
-        say("", f"{number}. {row.wanted}".rstrip())
-        say(" ".join(words) + (f" and {padding} x {row.tokens[-1]}" if padding else ""))
+        echo("", f"{number}. {row.wanted}".rstrip())
+        echo(" ".join(words) + (f" and {padding} x {row.tokens[-1]}" if padding else ""))
 
 
 def _target_text(one: Target) -> str:

@@ -38,7 +38,7 @@ from engine.runs.searching import (
     trials_of,
     values_of,
 )
-from engine.system.terminal import remark, say
+from engine.system.terminal import echo, echo_error
 from engine.worker import FAILED
 
 VECTORS = "vectors"  # the folder in which a layer sweep keeps its vectors until it is done
@@ -78,9 +78,9 @@ def resume(into: Path) -> int:
     if code is None:
         shutil.rmtree(into / VECTORS, ignore_errors=True)  # nobody will read them any more
     else:
-        remark(f"Resume with: bert-studio resume {into}")
+        echo_error(f"Resume with: bert-studio resume {into}")
     _say(summarise(name, [RunFolder(into / one) for one in _members(into)[1]]))
-    say(into)
+    echo(into)
     return code or 0
 
 
@@ -103,7 +103,7 @@ def _train_search(into: Path, names: list[str]) -> int | None:
     for name in names:  # which becomes longer
         runs, higher = _search_runs(into, names)
         if (why := end_of(runs, higher)) is not None and not runs[names.index(name)].state:
-            remark(phrase("The search ends: {why}.", why=why))
+            echo_error(phrase("The search ends: {why}.", why=why))
             return None
         run = RunFolder(into / name)
         if not search_run(run)[0].has_ended:
@@ -126,7 +126,7 @@ def _train(into: Path, names: list[str], name: str) -> int:
     from engine.worker.train import main as work
 
     run, all_runs = RunFolder(into / name), [RunFolder(into / one) for one in names]
-    remark(f"{names.index(name) + 1} of {len(names)}: {name}")
+    echo_error(f"{names.index(name) + 1} of {len(names)}: {name}")
     run.clear_stop()
     line = ProgressLine(sys.stderr, run)
     group = run.job().group
@@ -177,9 +177,9 @@ def _say(told: dict[str, Any]) -> None:
     for row in told["rows"]:
         mark = phrase(" (best)") if row.get("best") else ""
         said = ", ".join(f"{path} {shown(value)}" for path, value in row["values"].items())
-        say((row["vectors"] or said or "All runs") + mark)
+        echo((row["vectors"] or said or "All runs") + mark)
         for metric, found in row["metrics"].items():
-            say(f"  {metric}: {_written(found)} ({found['runs']} of {row['runs']})")
+            echo(f"  {metric}: {_written(found)} ({found['runs']} of {row['runs']})")
 
 
 def _members(into: Path) -> tuple[str, list[str]]:

@@ -16,9 +16,9 @@ from engine.cli.stored import needed_dataset
 from engine.config.dataset import SplitName
 from engine.errors import StudioError
 from engine.files.shipped import minilm
-from engine.files.table_files import known_suffix, write_table
+from engine.files.table_files import check_suffix, write_table
 from engine.phrases import phrase
-from engine.system.terminal import remark, say, say_json
+from engine.system.terminal import echo, echo_error, echo_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,12 +74,12 @@ def similarity(
     vectors = sentence_vectors(loaded, texts, tell_truncated=_remark_truncated)
     cosines = cosines_of(vectors, vectors)
     if as_json:
-        say_json({"texts": texts, "cosines": [[float(one) for one in row] for row in cosines]})
+        echo_json({"texts": texts, "cosines": [[float(one) for one in row] for row in cosines]})
     elif len(texts) == 2:
-        say(f"{cosines[0, 1]:.4f}")
+        echo(f"{cosines[0, 1]:.4f}")
     else:
         for number, (row, text) in enumerate(zip(cosines, texts, strict=True), start=1):
-            say(f"{number:>3} " + " ".join(f"{one:7.4f}" for one in row) + f"  {text}")
+            echo(f"{number:>3} " + " ".join(f"{one:7.4f}" for one in row) + f"  {text}")
 
 
 def vectors(
@@ -104,7 +104,7 @@ def vectors(
     """Write one vector for each row of a file or of a stored data set."""
     from engine.tasks.vector_files import save_vectors, vector_table
 
-    known_suffix(out, (".npy", ".parquet", ".jsonl"))
+    check_suffix(out, (".npy", ".parquet", ".jsonl"))
     rows = _rows(file, data, part, encoding, TEXT_COLUMN.given(given))
     loaded = _loaded(model)
     made = _made(loaded, rows.texts, max_length, batch_size)
@@ -113,7 +113,7 @@ def vectors(
     else:
         table = vector_table(rows.cells, made, VECTOR)
         write_table(out, table.schema, [table])
-    say(f"{made.shape[0]} vectors of {made.shape[1]} numbers written to {out}")
+    echo(f"{made.shape[0]} vectors of {made.shape[1]} numbers written to {out}")
 
 
 def nearest(
@@ -147,10 +147,10 @@ def nearest(
         for number, cosine in zip(found.numbers, found.cosines, strict=True)
     ]
     if as_json:
-        say_json({"text": query, "nearest": said})
+        echo_json({"text": query, "nearest": said})
         return
     for one in said:
-        say(f"{one['cosine']:7.4f}  {one['line']:>6}  {one['text']}")
+        echo(f"{one['cosine']:7.4f}  {one['line']:>6}  {one['text']}")
 
 
 def _made(
@@ -176,7 +176,7 @@ def _made(
 def _remark_truncated(texts: int, tokens: int) -> None:
     from engine.tasks.inputs import truncation_note
 
-    remark(f"note: {truncation_note(texts, tokens)}")
+    echo_error(f"note: {truncation_note(texts, tokens)}")
 
 
 def _loaded(model: Path | None) -> "Checkpoint":

@@ -9,7 +9,7 @@ from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
 from engine.files.home import Home, folder_name, free_folder, newest_version, next_version
 from engine.phrases import phrase
-from engine.system.terminal import say, say_json
+from engine.system.terminal import echo, echo_json
 
 
 def stored_version(given: Path) -> Path | None:
@@ -76,10 +76,10 @@ def version_facts(made: Dataset) -> dict[str, object]:
 def tell_version(made: Dataset, as_json: bool, more: dict[str, object] | None = None) -> None:
     """Print what a new version is and what is different in it."""
     if as_json:
-        say_json(version_facts(made) | (more or {}))
+        echo_json(version_facts(made) | (more or {}))
         return
     spec = made.spec
-    say(*spec.changes)
+    echo(*spec.changes)
     rows = ", ".join(f"{count:,} {split}" for split, count in spec.rows.items())
-    say(f"version {spec.version} of “{spec.name}”, made from version {spec.made_from}: {rows}")
-    say(f"folder: {made.folder}")
+    echo(f"version {spec.version} of “{spec.name}”, made from version {spec.made_from}: {rows}")
+    echo(f"folder: {made.folder}")

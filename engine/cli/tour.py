@@ -20,15 +20,15 @@ from engine.files.home import Home, free_folder
 from engine.files.shipped import (
     FIRST_TRAINING,
     SAMPLE_TEST,
+    default_base_model,
     sample_data,
     starter_model,
-    usual_base_model,
 )
 from engine.messages.events import Ended, Event, Measured, Saved
 from engine.messages.explore.fill_mask import FillMask
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
-from engine.system.terminal import remark, say
+from engine.system.terminal import echo, echo_error
 
 SENTENCE = "The president of the United [MASK] lives in Washington."
 PASSAGES = (
@@ -45,17 +45,17 @@ def tour(
     if into is None:
         home.make()
     folder = into.absolute() if into else free_folder(home.runs, "tour")
-    say(f"1 of 4  Fine-tune MiniLM on {sample_data().name}: what is a passage about?")
+    echo(f"1 of 4  Fine-tune MiniLM on {sample_data().name}: what is a passage about?")
     run, curves, best = _train(folder)
 
-    say("2 of 4  Predict two new passages:")
+    echo("2 of 4  Predict two new passages:")
     from engine.tasks.predicting import Predictor
 
     predictor = Predictor(best)
     for text, said in zip(PASSAGES, predictor.predict(Rows(list(PASSAGES))), strict=True):
-        say(f"        {said['label']} ({said['probability']:.0%})  {text}")
+        echo(f"        {said['label']} ({said['probability']:.0%})  {text}")
 
-    say(f"3 of 4  Fill a mask: {SENTENCE}")
+    echo(f"3 of 4  Fill a mask: {SENTENCE}")
     from engine.explore.attention import weights
     from engine.explore.fill_mask import fill_mask
     from engine.explore.pictures import attention_svg, curve_svg
@@ -64,9 +64,9 @@ def tour(
     starter = checkpoint.load(starter_model())
     answer = fill_mask(starter, FillMask(checkpoint=starter_model(), text=SENTENCE, top=5))
     predictions = ", ".join(f"{x.label} {x.probability:.0%}" for x in answer.predictions[0].ranked)
-    say(f"        {predictions}")
+    echo(f"        {predictions}")
 
-    say("4 of 4  Charts:")
+    echo("4 of 4  Charts:")
     tokens, array = weights(starter, SENTENCE, None)
     layer = array.shape[0] - 1
     title = f"Starter model, layer {layer + 1}, head 1: each row attends to the columns"
@@ -76,9 +76,9 @@ def tour(
         ("loss.svg", curve_svg("Loss of the fine-tuning run", curves)),
     ):
         write_file(run.path / name, picture.encode("utf-8"))
-        say(f"        {run.path / name}")
-    say(f"The run is in {run.path}; its best checkpoint is {best.name}.")
-    say("More: bert-studio --help (job, train, resume, check, predict, evaluate, fill, attention)")
+        echo(f"        {run.path / name}")
+    echo(f"The run is in {run.path}; its best checkpoint is {best.name}.")
+    echo("More: bert-studio --help (job, train, resume, check, predict, evaluate, fill, attention)")
     return 0
 
 
@@ -90,7 +90,7 @@ def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]],
     job = JobSpec(
         name="Tour: topics of passages",
         task=TextClassification(),
-        base_model=FromCheckpoint(path=usual_base_model(pretrains=False)),
+        base_model=FromCheckpoint(path=default_base_model(pretrains=False)),
         data=FileData(
             path=sample_data(),
             reading=found.reading,
@@ -120,7 +120,7 @@ def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]],
     code = work(run.path, on_event)
     line.end()
     if problem and problem[0].bug:
-        remark(f"bert-studio: {problem[0].problem} {problem[0].advice}")
+        echo_error(f"bert-studio: {problem[0].problem} {problem[0].advice}")
         raise typer.Exit(code)
     if problem:
         raise StudioError(

@@ -4,17 +4,17 @@ from typing import Annotated, Any
 
 from pydantic import PlainSerializer, PlainValidator
 
-from engine.phrases import from_plain, plain
+from engine.phrases import from_json, to_json
 from engine.visible import concise
 
 
 def _short(value: Any) -> str:
     """A sentence of at most 300 characters, also where the file of somebody else has it longer."""
-    return concise(from_plain(value))[0]
+    return concise(from_json(value))[0]
 
 
 PhraseField = Annotated[
     str,
     PlainValidator(_short, json_schema_input_type=str),
-    PlainSerializer(plain, when_used="json"),
+    PlainSerializer(to_json, when_used="json"),
 ]

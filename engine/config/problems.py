@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from engine.phrases import joined
+from engine.phrases import join
 
 
 class Problem(NamedTuple):
@@ -16,7 +16,7 @@ class BrokenRules(ValueError):
     """Rules that do not hold. Pydantic hands it on in the context of its error."""
 
     def __init__(self, problems: list[Problem]) -> None:
-        super().__init__(joined("; ", (problem.text for problem in problems)))
+        super().__init__(join("; ", (problem.text for problem in problems)))
         self.problems = problems
 
 

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from engine.config.problems import BrokenRules, Problem
 from engine.errors import StudioError
-from engine.phrases import joined, phrase
+from engine.phrases import join, phrase
 
 # discriminator values that pydantic adds to the location
 TAGS = {"scratch", "checkpoint", "stored", "file"}
@@ -19,7 +19,7 @@ def problems_in(error: ValidationError) -> list[Problem]:
 
 def describe_validation(error: ValidationError, where: str) -> StudioError:
     """All problems of the object named `where`, in one error."""
-    wrong = joined("; ", map(_with_field, problems_in(error)))
+    wrong = join("; ", map(_with_field, problems_in(error)))
     return StudioError(
         phrase("{where} is not valid: {wrong}.", where=where, wrong=wrong),
         phrase("Please correct these fields."),

@@ -34,7 +34,7 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.serving.serving import Serving
-from engine.system.errors import explained
+from engine.system.errors import explain_error
 from engine.system.precision import Precision
 from engine.tasks.learner import Batch
 from engine.tasks.predicting import Predictor
@@ -333,7 +333,7 @@ def _each(steps: Iterator[Step], name: str, faults: list[Fault]) -> Steps:
 
 
 def _fault(what: str, error: Exception) -> Fault:
-    if (understood := explained(error)) is not None:
+    if (understood := explain_error(error)) is not None:
         return Fault(name=what, problem=str(understood))
     problem = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
     lines = "".join(traceback.format_exception(error)).replace(str(Path.home()), "~")

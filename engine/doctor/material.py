@@ -11,7 +11,7 @@ from engine.config.job import FromCheckpoint, FromScratch, JobSpec
 from engine.config.tasks import task_of
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.data.datasets.rows import Rows
-from engine.files.spreadsheet import table_text
+from engine.files.spreadsheet import format_table
 
 SIZE: dict[str, Any] = {
     "vocab_size": 120,
@@ -77,7 +77,7 @@ def write(folder: Path) -> None:
         for number, (text, good) in enumerate(texts)
     ]
     with open(folder / "rows.csv", "w", newline="", encoding="utf-8") as file:
-        file.write(table_text(header, rows))
+        file.write(format_table(header, rows))
     words = {"ann": "B-person", "bob": "B-person", "rome": "B-place", "oslo": "B-place"}
     tagged = [
         f"{person}\t{words[person]}\nlives\tO\nin\tO\na\tO\n{word}\tO\n{place}\t{words[place]}"

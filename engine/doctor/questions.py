@@ -8,7 +8,7 @@ from typing import Any, get_args
 import numpy as np
 
 from engine.doctor.material import OTHER, TEXT
-from engine.files.regular_file import regular
+from engine.files.regular_file import check_regular
 from engine.messages.explore.attention import Attend, Measure, ShowQueryKey
 from engine.messages.explore.attribution import (
     Attribute,
@@ -146,9 +146,9 @@ def _files(answer: Answer, question: Question) -> dict[str, Any]:
     if path is None:
         return {}
     if path.suffix == ".npz":
-        with np.load(regular(path)) as found:
+        with np.load(check_regular(path)) as found:
             return {name: found[name] for name in found.files}
-    return {"": np.load(regular(path))}
+    return {"": np.load(check_regular(path))}
 
 
 def apart(ours: Any, theirs: Any, name: str = "") -> float:

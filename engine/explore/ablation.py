@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.errors import StudioError
-from engine.files.regular_file import regular
+from engine.files.regular_file import check_regular
 from engine.messages.explore.heads_off import AblationQuestion
 from engine.models.attention import Attention
 from engine.models.encoder import Layer
@@ -131,7 +131,7 @@ def _read(network: Network, question: AblationQuestion) -> Tensor:
     assert question.head_means is not None
     wanted = (network.spec.layers, network.spec.hidden_size)
     try:
-        found = np.load(regular(question.head_means), allow_pickle=False)
+        found = np.load(check_regular(question.head_means), allow_pickle=False)
     except (OSError, ValueError):
         found = np.zeros(0)
     if found.shape != wanted:

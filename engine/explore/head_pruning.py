@@ -18,7 +18,7 @@ from engine.explore.ablation import Head, heads_off
 from engine.explore.head_importance import check_loss, prepared, weighed
 from engine.explore.over_texts import TELL_SECONDS, Kept
 from engine.explore.text_scores import BATCH, MAX_LENGTH, learner_of_rows
-from engine.files.atomic_write import whole_folder
+from engine.files.atomic_write import atomic_folder
 from engine.messages.explore.text_set import (
     HeadsPruned,
     HeadsRemoved,
@@ -247,7 +247,7 @@ def remove(question: RemoveHeads) -> HeadsRemoved:
     """
     loaded = load(question.checkpoint)
     cut(loaded.network, question.heads)
-    with whole_folder(question.into) as inside:
+    with atomic_folder(question.into) as inside:
         write_copy(loaded, question.checkpoint, inside)
     return HeadsRemoved(to=question.number, folder=question.into)
 

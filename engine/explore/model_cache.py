@@ -13,7 +13,7 @@ from engine.files.snapshot_folder import SNAPSHOTS, is_snapshot
 from engine.models.checkpoint import Checkpoint, load
 from engine.phrases import phrase
 from engine.serving.serving import Serving
-from engine.system.terminal import remark
+from engine.system.terminal import echo_error
 from engine.tokenizers.tokenizer import Tokenizer
 
 MAX_MODELS = 3
@@ -79,7 +79,7 @@ class ModelCache:
             except StopIteration:
                 continue
             except (MemoryError, RuntimeError) as error:  # of torch, where memory is short
-                remark(f"No quick answers: {error}")
+                echo_error(f"No quick answers: {error}")
                 held.serving.give_up()
                 continue
             return True

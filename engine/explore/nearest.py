@@ -7,7 +7,7 @@ import numpy as np
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
-from engine.files.regular_file import regular
+from engine.files.regular_file import check_regular
 from engine.messages.explore.nearest import (
     EncodeRows,
     FindNearest,
@@ -44,7 +44,7 @@ def find_nearest(model: Checkpoint, question: FindNearest) -> NearestRows:
     """Raises StudioError where the vectors are gone, or are not those of the rows."""
     rows = _rows(question)
     try:
-        vectors = np.load(regular(question.file), mmap_mode="r")
+        vectors = np.load(check_regular(question.file), mmap_mode="r")
     except (OSError, ValueError) as error:
         raise _no_vectors() from error
     query = sentence_vectors(model, [question.text])[0]  # [D]

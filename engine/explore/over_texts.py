@@ -14,8 +14,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from engine.files.atomic_write import disk_errors_for, whole_file
-from engine.files.regular_file import regular
+from engine.files.atomic_write import atomic_file, disk_errors_for
+from engine.files.regular_file import check_regular
 from engine.messages.explore.text_set import SetQuestion
 
 Arrays = dict[str, np.ndarray]  # by name, with a row for each text
@@ -53,7 +53,7 @@ class Kept:
         """Keep more; the file is there whole or not at all."""
         if self.folder is not None:
             path = self.folder / f"chunk-{len(self.chunks):08}.npz"
-            with disk_errors_for(path), whole_file(path) as file, open(file, "wb") as out:
+            with disk_errors_for(path), atomic_file(path) as file, open(file, "wb") as out:
                 np.savez(out, **chunk)  # type: ignore[arg-type]
         self.chunks.append(chunk)
 
@@ -63,7 +63,7 @@ class Kept:
             try:
                 if path.name != f"chunk-{number:08}.npz" or path.is_symlink():
                     raise ValueError(path.name)
-                with np.load(regular(path), allow_pickle=False) as stored:
+                with np.load(check_regular(path), allow_pickle=False) as stored:
                     self.chunks.append({name: stored[name] for name in stored.files})
             except (OSError, ValueError, BadZipFile, EOFError):
                 self.chunks = []

@@ -15,7 +15,7 @@ from engine.errors import StudioError
 from engine.models.checkpoint import Checkpoint
 from engine.runs.snapshots import run_of, snapshot_folders
 from engine.serving.serving import Serving
-from engine.system.terminal import remark
+from engine.system.terminal import echo_error
 from engine.tokenizers.tokenizer import Tokenizer
 
 QUICK = 0.5  # s to load one: those that take longer are loaded only when they are asked about
@@ -73,7 +73,7 @@ class SnapshotCache:
                     self._take(folder, self._signature(folder))
                 except StudioError as error:  # told when somebody asks about it
                     self._damaged.add(folder)
-                    remark(f"Not loaded ahead: {error}")
+                    echo_error(f"Not loaded ahead: {error}")
                 return True
         return False
 

@@ -20,7 +20,7 @@ from engine.export.onnx_graph import quantise, write_graph
 from engine.export.reloading import Reloaded, Request, fingerprint, reload
 from engine.export.report import write_report
 from engine.export.running import predict, torch_run
-from engine.files.atomic_write import give_usual_rights, verify, whole_folder
+from engine.files.atomic_write import apply_user_umask, atomic_folder, verify
 from engine.files.untrusted import plain_file
 from engine.messages.exporting import Export, Exported
 from engine.messages.question import Working
@@ -75,7 +75,7 @@ def export(wanted: Export, scratch: Path | None = None, emit: Emit = lambda _: N
             request.positions,
             request.places,
         )
-        with whole_folder(wanted.into) as inside:
+        with atomic_folder(wanted.into) as inside:
             stage(2)
             _write(inside, loaded, wanted, Path(aside))
             stage(3)
@@ -100,7 +100,7 @@ def export(wanted: Export, scratch: Path | None = None, emit: Emit = lambda _: N
             )
             write_report(inside, report)
             _check(wanted)  # again: whoever came first in the meantime keeps the place
-        give_usual_rights(wanted.into)
+        apply_user_umask(wanted.into)
     size = sum(file.stat().st_size for file in wanted.into.iterdir())
     return Exported(to=wanted.number, folder=wanted.into, bytes=size, report=report)
 

@@ -18,15 +18,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from engine.errors import BadCheckpoint, DiskFull
-from engine.files.regular_file import LARGEST_MANIFEST, open_regular, read_json
+from engine.files.regular_file import MAX_MANIFEST, open_regular, read_json
 from engine.phrases import phrase
 
 MANIFEST = "manifest.json"
 UMASK = "BERT_STUDIO_UMASK"  # octal; of the user, for the children of a private process
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-LONGEST_NAME = 255  # bytes, on the usual file systems
+MAX_NAME = 255  # bytes, on the usual file systems
 OLD = ".old-"  # prefix of a folder that holds what is being replaced
-UNFINISHED = re.compile(r"\.(.+)\.tmp-[0-9a-f]{8}")  # the name while it is being written
+TEMPORARY = re.compile(r"\.(.+)\.tmp-[0-9a-f]{8}")  # the name while it is being written
 
 
 def _flush(path: Path) -> None:
@@ -84,7 +84,7 @@ def disk_errors_for(path: Path) -> Iterator[None]:
         ) from error
 
 
-def unfinished(path: Path) -> Path:
+def temporary_path(path: Path) -> Path:
     """A new temporary name next to `path`; a long name is truncated.
 
     Raises OSError if `path` is a device: none is ever replaced, not even /dev/null by root.
@@ -93,10 +93,10 @@ def unfinished(path: Path) -> Path:
         kind = path.lstat().st_mode
         if stat.S_ISCHR(kind) or stat.S_ISBLK(kind):
             raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), str(path))
-    return beside(path, f"{_unfinished_start(path)}{secrets.token_hex(4)}")
+    return sibling(path, f"{_temporary_prefix(path)}{secrets.token_hex(4)}")
 
 
-def beside(path: Path, name: str) -> Path:
+def sibling(path: Path, name: str) -> Path:
     """`name` in the folder of `path`.
 
     Raises IsADirectoryError if `path` has no name, as “/”, “” and “.”.
@@ -106,19 +106,19 @@ def beside(path: Path, name: str) -> Path:
     return path.with_name(name)
 
 
-def _unfinished_start(path: Path) -> str:
-    name, room = os.fsencode(path.name), LONGEST_NAME - len("..tmp-01234567")
+def _temporary_prefix(path: Path) -> str:
+    name, room = os.fsencode(path.name), MAX_NAME - len("..tmp-01234567")
     kept = path.name if len(name) <= room else name[:room].decode(errors="ignore")
     return f".{kept}.tmp-"
 
 
-def final_name(path: Path) -> Path:
+def final_path(path: Path) -> Path:
     """The final path of a temporary path or of a file in it."""
-    parts = (UNFINISHED.fullmatch(part) for part in path.parts)
+    parts = (TEMPORARY.fullmatch(part) for part in path.parts)
     return Path(*(m[1] if m else part for m, part in zip(parts, path.parts, strict=True)))
 
 
-def check_room(path: Path, needed: int) -> None:
+def check_free_space(path: Path, needed: int) -> None:
     """Raise DiskFull if the disk of `path` has less than `needed` bytes left."""
     existing = next(p for p in (path, *path.parents) if p.exists())
     free = shutil.disk_usage(existing).free
@@ -142,19 +142,19 @@ def check_room(path: Path, needed: int) -> None:
 
 
 def write_file(path: Path, content: bytes, shared: bool = False) -> None:
-    """Replace `path` by `content`, or leave it as it was; `shared` as in `whole_file`."""
-    with whole_file(path, shared) as temporary, open(temporary, "r+b") as file:
+    """Replace `path` by `content`, or leave it as it was; `shared` as in `atomic_file`."""
+    with atomic_file(path, shared) as temporary, open(temporary, "r+b") as file:
         file.write(content)
 
 
 @contextmanager
-def whole_file(path: Path, shared: bool = False) -> Iterator[Path]:
+def atomic_file(path: Path, shared: bool = False) -> Iterator[Path]:
     """Yield an empty file to fill; it then replaces `path`, complete and durable.
 
     If the block raises, `path` stays as it was. Only the user may read it, unless it is `shared`:
     an output with the user's usual permissions.
     """
-    temporary = unfinished(path)
+    temporary = temporary_path(path)
     try:
         with disk_errors_for(path):
             with open(temporary, "xb", opener=_private):
@@ -175,13 +175,13 @@ def sha256(path: Path) -> str:
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path) -> Iterator[Path]:
     """Yield an empty folder to fill; it then replaces `path`, complete and durable.
 
     If the block raises, `path` stays as it was. An existing folder is replaced only after the new
     one is complete.
     """
-    temporary = unfinished(path)
+    temporary = temporary_path(path)
     try:
         with disk_errors_for(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -226,7 +226,7 @@ def verify(folder: Path) -> None:
     manifest = folder / MANIFEST
     if not manifest.exists():
         return
-    for name, (size, digest) in _listed(manifest).items():
+    for name, (size, digest) in _read_manifest(manifest).items():
         file = folder / name
         if not file.is_file() or file.stat().st_size != size or sha256(file) != digest:
             raise BadCheckpoint(
@@ -239,10 +239,10 @@ def verify(folder: Path) -> None:
             )
 
 
-def _listed(manifest: Path) -> dict[str, tuple[int, str]]:
+def _read_manifest(manifest: Path) -> dict[str, tuple[int, str]]:
     """Size and SHA-256 of each file in a manifest; all are in its folder."""
     try:
-        content = read_json(manifest, LARGEST_MANIFEST)["files"]
+        content = read_json(manifest, MAX_MANIFEST)["files"]
         listed = {name: (entry["bytes"], entry["sha256"]) for name, entry in content.items()}
         if not all(_is_inside(name) for name in listed):
             raise ValueError("a name leads out of the folder")
@@ -279,10 +279,10 @@ def _clear_leftover(entry: Path) -> None:
         shutil.rmtree(entry, ignore_errors=True) if entry.is_dir() else entry.unlink()
 
 
-def remove_whole(folder: Path) -> None:
+def remove_atomically(folder: Path) -> None:
     """Remove a folder so that at any time it is complete or absent; `clear_leftovers` removes the
     rest after a crash."""
-    gone = unfinished(folder)
+    gone = temporary_path(folder)
     os.rename(folder, gone)
     shutil.rmtree(gone)
 
@@ -291,13 +291,13 @@ def keep_files_private() -> None:
     """Let only the user read what this process and its children create from now on.
 
     Call it at the start of a program. Files outside the home get the user's usual permissions by
-    `give_usual_rights` and `write_file`.
+    `apply_user_umask` and `write_file`.
     """
     before = os.umask(0o077)
     os.environ.setdefault(UMASK, f"{before:o}")
 
 
-def give_usual_rights(folder: Path) -> None:
+def apply_user_umask(folder: Path) -> None:
     """Give a folder outside the home the user's usual permissions."""
     if os.name != "posix":
         return
@@ -322,5 +322,5 @@ def _private(path: str, flags: int) -> int:
 def clear_leftovers_of(path: Path) -> None:
     """Remove leftovers of an interrupted write of `path`; no process may be writing it now."""
     for entry in path.parent.iterdir() if path.parent.is_dir() else ():
-        if entry.name.startswith(_unfinished_start(path)):
+        if entry.name.startswith(_temporary_prefix(path)):
             shutil.rmtree(entry, ignore_errors=True)

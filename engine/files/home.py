@@ -7,9 +7,9 @@ from platformdirs import user_data_path
 
 from engine.errors import StudioError
 from engine.phrases import phrase
-from engine.visible import is_text
+from engine.visible import is_valid_text
 
-LONGEST_ROOT = 400  # bytes of its path; SQLite accepts 512 for a file below it
+MAX_ROOT = 400  # bytes of its path; SQLite accepts 512 for a file below it
 
 
 class Home:
@@ -57,10 +57,10 @@ class Home:
 
     def _check(self) -> None:
         path = str(self.root)
-        if not is_text(path) or len(os.fsencode(path)) > LONGEST_ROOT:
+        if not is_valid_text(path) or len(os.fsencode(path)) > MAX_ROOT:
             problem = (
                 phrase("The path of the home folder {path} is too long.", path=path)
-                if is_text(path)
+                if is_valid_text(path)
                 else phrase("The home folder {path} has a name that is not valid text.", path=path)
             )
             advice = phrase("Choose another one: set BERT_STUDIO_HOME, or unset it.")

@@ -4,8 +4,8 @@ from engine.phrases import phrase
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 WIDTHS = {FIXED64: 8, FIXED32: 4}  # bytes
-LONGEST_VARINT = 10  # bytes
-LONGEST_MESSAGE = 10_000  # bytes; the description of a tensor takes fifty
+MAX_VARINT = 10  # bytes
+MAX_MESSAGE = 10_000  # bytes; the description of a tensor takes fifty
 
 
 class Unreadable(Exception):
@@ -20,26 +20,26 @@ class Unknown(Unreadable):
     """The file may be sound, but uses features that BERT Studio does not support."""
 
 
-def varint(content: bytes, at: int) -> tuple[int, int]:
+def decode_varint(content: bytes, at: int) -> tuple[int, int]:
     """Decode the number (0 to 2^64 - 1) at a byte; returns it and the next byte."""
-    number = 0
-    for place, byte in enumerate(content[at : at + LONGEST_VARINT]):
-        number |= (byte & 0x7F) << 7 * place
-        if byte < 0x80 and number < 1 << 64:
-            return number, at + place + 1
+    int_field = 0
+    for place, byte in enumerate(content[at : at + MAX_VARINT]):
+        int_field |= (byte & 0x7F) << 7 * place
+        if byte < 0x80 and int_field < 1 << 64:
+            return int_field, at + place + 1
     raise Damage(phrase("a number does not end"))
 
 
-def as_varint(number: int) -> bytes:
+def encode_varint(int_field: int) -> bytes:
     """Encode a number from 0 to 2^64 - 1 in groups of 7 bits, the lowest first."""
     found = bytearray()
-    while number >= 0x80:
-        found.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*found, number])
+    while int_field >= 0x80:
+        found.append(int_field & 0x7F | 0x80)
+        int_field >>= 7
+    return bytes([*found, int_field])
 
 
-def fields(message: bytes, longest: int = LONGEST_MESSAGE) -> dict[int, list[int | bytes]]:
+def decode_fields(message: bytes, longest: int = MAX_MESSAGE) -> dict[int, list[int | bytes]]:
     """The values of a message by field number, in order.
 
     Raises Damage if it is not a message.
@@ -49,13 +49,13 @@ def fields(message: bytes, longest: int = LONGEST_MESSAGE) -> dict[int, list[int
     found: dict[int, list[int | bytes]] = {}
     at = 0
     while at < len(message):
-        key, at = varint(message, at)
+        key, at = decode_varint(message, at)
         kind = key & 7
         value: int | bytes
         if kind == VARINT:
-            value, at = varint(message, at)
+            value, at = decode_varint(message, at)
         elif kind == BYTES:
-            size, at = varint(message, at)
+            size, at = decode_varint(message, at)
             value, at = message[at : at + size], at + size
         elif kind in WIDTHS:
             value = int.from_bytes(message[at : at + WIDTHS[kind]], "little")
@@ -68,7 +68,7 @@ def fields(message: bytes, longest: int = LONGEST_MESSAGE) -> dict[int, list[int
     return found
 
 
-def number(found: dict[int, list[int | bytes]], field: int) -> int:
+def int_field(found: dict[int, list[int | bytes]], field: int) -> int:
     """The int64 in a field, 0 if it is absent; the last one counts."""
     value = found.get(field, [0])[-1]
     if isinstance(value, bytes):
@@ -76,7 +76,7 @@ def number(found: dict[int, list[int | bytes]], field: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def messages(found: dict[int, list[int | bytes]], field: int) -> list[bytes]:
+def message_fields(found: dict[int, list[int | bytes]], field: int) -> list[bytes]:
     """All messages in a field."""
     inner = [value for value in found.get(field, []) if isinstance(value, bytes)]
     if len(inner) != len(found.get(field, [])):
@@ -84,13 +84,13 @@ def messages(found: dict[int, list[int | bytes]], field: int) -> list[bytes]:
     return inner
 
 
-def as_field(field: int, value: int | bytes) -> bytes:
+def encode_field(field: int, value: int | bytes) -> bytes:
     """Encode a non-negative number or a message as a field; nothing for 0, the default."""
     if isinstance(value, bytes):
-        return as_varint(field << 3 | BYTES) + as_varint(len(value)) + value
-    return as_varint(field << 3 | VARINT) + as_varint(value) if value else b""
+        return encode_varint(field << 3 | BYTES) + encode_varint(len(value)) + value
+    return encode_varint(field << 3 | VARINT) + encode_varint(value) if value else b""
 
 
-def as_fixed32(field: int, value: int) -> bytes:
+def encode_fixed32(field: int, value: int) -> bytes:
     """Encode a number from 0 to 2^32 - 1 as a four-byte field."""
-    return as_varint(field << 3 | FIXED32) + value.to_bytes(4, "little")
+    return encode_varint(field << 3 | FIXED32) + value.to_bytes(4, "little")

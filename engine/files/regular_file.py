@@ -14,9 +14,9 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-SMALL = 16_000_000  # bytes of a job, a summary, settings: JSON files of ordinary size
-LARGEST_MANIFEST = 64_000_000  # bytes of a list of files
-LONGEST_LINE = 16_000_000  # bytes of a plausible line
+MAX_SMALL = 16_000_000  # bytes of a job, a summary, settings: JSON files of ordinary size
+MAX_MANIFEST = 64_000_000  # bytes of a list of files
+MAX_LINE = 16_000_000  # bytes of a plausible line
 NOT_A_FILE = "it is a pipe or a device, not a file"
 TOO_LARGE = "it is larger than such a file can be"
 
@@ -48,13 +48,13 @@ def open_regular(
         raise
 
 
-def regular(path: Path) -> Path:
+def check_regular(path: Path) -> Path:
     """Check that a path is a plain file, for a library that opens it itself. Raises OSError."""
     open_regular(path).close()
     return path
 
 
-def read_regular(path: Path, largest: int = SMALL) -> bytes:
+def read_regular(path: Path, largest: int = MAX_SMALL) -> bytes:
     """Read a plain file of at most `largest` bytes. Raises OSError as `open_regular`."""
     with open_regular(path, largest) as file:
         content = file.read(largest + 1)
@@ -63,7 +63,7 @@ def read_regular(path: Path, largest: int = SMALL) -> bytes:
     return content
 
 
-def read_json(path: Path, largest: int = SMALL) -> Any:
+def read_json(path: Path, largest: int = MAX_SMALL) -> Any:
     """Parse a JSON file.
 
     Raises:
@@ -76,10 +76,10 @@ def read_json(path: Path, largest: int = SMALL) -> Any:
         raise ValueError("nested too deeply") from error
 
 
-def lines_of(file: BufferedReader) -> Iterator[bytes]:
-    """The complete lines of an open file, except those longer than `LONGEST_LINE`."""
+def iter_lines(file: BufferedReader) -> Iterator[bytes]:
+    """The complete lines of an open file, except those longer than `MAX_LINE`."""
     is_inside = False
-    while line := file.readline(LONGEST_LINE):
+    while line := file.readline(MAX_LINE):
         ends = line.endswith(b"\n")
         if ends and not is_inside:
             yield line

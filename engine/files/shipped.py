@@ -49,7 +49,7 @@ def included_name(folder: Path) -> str:
     return ""
 
 
-def usual_base_model(pretrains: bool) -> Path:
+def default_base_model(pretrains: bool) -> Path:
     """The default base model.
 
     MiniLM is better for fine-tuning (its README has figures), and the starter model has the MLM

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?%?")
 
 
-def table_text(
+def format_table(
     header: Sequence[object],
     rows: Iterable[Sequence[object]],
     delimiter: str = ",",
@@ -25,12 +25,12 @@ def table_text(
     """
     kept = io.StringIO(newline="")
     writer = csv.writer(kept, delimiter=delimiter)  # noqa: TID251
-    for row in (header, *rows) if raw else (map(escaped, row) for row in (header, *rows)):
+    for row in (header, *rows) if raw else (map(escape_cell, row) for row in (header, *rows)):
         writer.writerow(row)
     return kept.getvalue()
 
 
-def escaped(cell: object) -> object:
+def escape_cell(cell: object) -> object:
     """Prefix a cell with an apostrophe if a spreadsheet would run it.
 
     Spreadsheets skip white space before a formula, and some accept full-width signs. A single sign

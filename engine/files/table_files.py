@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.errors import StudioError
-from engine.files.atomic_write import whole_file
-from engine.files.spreadsheet import escaped
+from engine.files.atomic_write import atomic_file
+from engine.files.spreadsheet import escape_cell
 from engine.phrases import phrase
 
 AT_ONCE = 2_000  # rows that are Python objects at a time
@@ -37,12 +37,12 @@ def write_table(path: Path, schema: pa.Schema, tables: Tables, raw: bool = False
     Raises StudioError if the suffix is unknown, the rows do not fit into the format, or writing
     fails.
     """
-    write = TABLE_WRITERS[known_suffix(path, TABLE_WRITERS)]
-    with whole_file(path, shared=True) as file:
+    write = TABLE_WRITERS[check_suffix(path, TABLE_WRITERS)]
+    with atomic_file(path, shared=True) as file:
         write(file, schema, tables, raw)
 
 
-def known_suffix(path: Path, suffixes: Iterable[str]) -> str:
+def check_suffix(path: Path, suffixes: Iterable[str]) -> str:
     """The suffix of `path` in lower case. Raises StudioError if it is none of `suffixes`."""
     if path.suffix.lower() not in (known := list(suffixes)):
         raise StudioError(
@@ -56,7 +56,7 @@ def known_suffix(path: Path, suffixes: Iterable[str]) -> str:
     return path.suffix.lower()
 
 
-def records(tables: Tables) -> Iterator[dict[str, Any]]:
+def iter_records(tables: Tables) -> Iterator[dict[str, Any]]:
     """Every row by column name; numbers that are not finite become None."""
     for table in tables:
         for first in range(0, table.num_rows, AT_ONCE):
@@ -68,7 +68,7 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def cell_of(value: Any) -> Any:
+def format_cell(value: Any) -> Any:
     """Format lists, dicts and booleans as JSON."""
     is_json = isinstance(value, list | dict | bool)
     return json.dumps(value, ensure_ascii=False) if is_json else value
@@ -78,17 +78,17 @@ def _write_delimited(delimiter: str) -> "Writer":
     def write(file: Path, schema: pa.Schema, tables: Tables, raw: bool) -> None:
         with open(file, "w", encoding="utf-8", newline="") as out:
             writer = csv.writer(out, delimiter=delimiter)  # noqa: TID251 - cells are escaped here
-            writer.writerow(schema.names if raw else map(escaped, schema.names))
-            for row in records(tables):
-                cells = map(cell_of, row.values())
-                writer.writerow(cells if raw else map(escaped, cells))
+            writer.writerow(schema.names if raw else map(escape_cell, schema.names))
+            for row in iter_records(tables):
+                cells = map(format_cell, row.values())
+                writer.writerow(cells if raw else map(escape_cell, cells))
 
     return write
 
 
 def _write_lines(file: Path, _: pa.Schema, tables: Tables, __: bool) -> None:
     with open(file, "w", encoding="utf-8", newline="\n") as out:
-        out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in records(tables))
+        out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in iter_records(tables))
 
 
 def _write_parquet(file: Path, schema: pa.Schema, tables: Tables, _: bool) -> None:
@@ -115,7 +115,7 @@ def _write_excel(file: Path, schema: pa.Schema, tables: Tables, _: bool) -> None
         sheet = book.add_worksheet()
         sheet.freeze_panes(1, 0)
         _write_excel_row(sheet, 0, schema.names, schema.names)
-        for number, row in enumerate(records(tables), 1):
+        for number, row in enumerate(iter_records(tables), 1):
             if number > EXCEL_ROWS:
                 raise _does_not_fit(
                     phrase(
@@ -129,7 +129,7 @@ def _write_excel(file: Path, schema: pa.Schema, tables: Tables, _: bool) -> None
 def _write_excel_row(sheet: Any, number: int, cells: Sequence[Any], names: Sequence[str]) -> None:
     for column, cell in enumerate(cells):
         if isinstance(cell, list | dict):
-            cell = cell_of(cell)
+            cell = format_cell(cell)
         if isinstance(cell, str) and len(cell) > EXCEL_CHARACTERS:
             raise _does_not_fit(
                 phrase(

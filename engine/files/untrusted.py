@@ -19,18 +19,18 @@ from engine.errors import BadCheckpoint
 from engine.files.atomic_write import MANIFEST
 from engine.files.regular_file import open_regular, read_regular
 from engine.phrases import phrase
-from engine.visible import one_line, shortened
+from engine.visible import one_line, shorten
 
-LARGEST_JSON = 32_000_000  # bytes; an index of a thousand layers, or very many labels
-LONGEST_SHOWN = 80  # characters of an untrusted name in a sentence
+MAX_JSON = 32_000_000  # bytes; an index of a thousand layers, or very many labels
+MAX_SAFE_NAME = 80  # characters of an untrusted name in a sentence
 AGAIN = phrase("Download it again completely, or choose another checkpoint.")
 LFS = b"version https://git-lfs"
 PAGE = (b"<!doctype html", b"<html", b"<?xml", b"<head")
 
 
-def shown(text: object) -> str:
+def safe_name(text: object) -> str:
     """An untrusted name for a sentence: visible, on one line, not too long."""
-    return shortened(one_line(str(text)[:1_000]), LONGEST_SHOWN)
+    return shorten(one_line(str(text)[:1_000]), MAX_SAFE_NAME)
 
 
 def check_folder(folder: Path) -> None:
@@ -38,13 +38,13 @@ def check_folder(folder: Path) -> None:
     if folder.is_file():
         raise BadCheckpoint(
             phrase(
-                "{folder} is a file, not the folder of a checkpoint.", folder=shown(folder.name)
+                "{folder} is a file, not the folder of a checkpoint.", folder=safe_name(folder.name)
             ),
             phrase("Choose the folder that contains it."),
         )
     if not folder.is_dir():
         raise BadCheckpoint(
-            phrase("There is no folder {folder}.", folder=shown(folder.name)),
+            phrase("There is no folder {folder}.", folder=safe_name(folder.name)),
             phrase("It may have been moved or deleted."),
         )
 
@@ -59,8 +59,8 @@ def plain_file(folder: Path, name: str) -> Path | None:
         raise BadCheckpoint(
             phrase(
                 "“{name}” is not a file name in {folder}.",
-                name=shown(name),
-                folder=shown(folder.name),
+                name=safe_name(name),
+                folder=safe_name(folder.name),
             ),
             phrase("Files outside the folder are never read. ") + AGAIN,
         )
@@ -72,13 +72,15 @@ def plain_file(folder: Path, name: str) -> Path | None:
         if not stat.S_ISREG(real.stat().st_mode):
             raise BadCheckpoint(
                 phrase(
-                    "{name} in {folder} is not a plain file.", name=name, folder=shown(folder.name)
+                    "{name} in {folder} is not a plain file.",
+                    name=name,
+                    folder=safe_name(folder.name),
                 ),
                 AGAIN,
             )
     except (OSError, RuntimeError) as error:  # a dangling or circular link; no permission
         raise BadCheckpoint(
-            phrase("{name} in {folder} cannot be read.", name=name, folder=shown(folder.name)),
+            phrase("{name} in {folder} cannot be read.", name=name, folder=safe_name(folder.name)),
             AGAIN,
         ) from error
     if not real.is_relative_to(home) and not _in_cache(real, home):
@@ -86,7 +88,7 @@ def plain_file(folder: Path, name: str) -> Path | None:
             phrase(
                 "{name} in {folder} is a link that points outside the folder.",
                 name=name,
-                folder=shown(folder.name),
+                folder=safe_name(folder.name),
             ),
             phrase("Files outside the folder are never read. Put the file itself into the folder."),
         )
@@ -124,13 +126,13 @@ def check_content(path: Path) -> None:
 
 def json_object(folder: Path, name: str) -> dict[str, Any] | None:
     """The object in a JSON file of `folder`, None if there is no such file."""
-    content = _json(folder, name, LARGEST_JSON)
+    content = _json(folder, name, MAX_JSON)
     if content is not None and not isinstance(content, dict):
         raise BadCheckpoint(phrase("{name} is not a JSON object.", name=name), AGAIN)
     return content
 
 
-def json_list(folder: Path, name: str, largest: int = LARGEST_JSON) -> list[Any] | None:
+def json_list(folder: Path, name: str, largest: int = MAX_JSON) -> list[Any] | None:
     """The list in a JSON file of `folder`, None if there is no such file."""
     content = _json(folder, name, largest)
     if content is not None and not isinstance(content, list):
@@ -171,7 +173,7 @@ def _refuse(constant: str) -> None:
 
 
 @contextmanager
-def unchanged_meanwhile(folder: Path, names: list[str]) -> Iterator[None]:
+def verify_meanwhile(folder: Path, names: list[str]) -> Iterator[None]:
     """Verify files against the studio's own manifest while the block reads them.
 
     Raises BadCheckpoint for a changed file, which takes precedence over errors of the block.
@@ -209,7 +211,7 @@ def _check_unchanged(folder: Path, names: list[str]) -> None:
                 phrase(
                     "{name} in {folder} is damaged: it differs from what was saved.",
                     name=name,
-                    folder=shown(folder.name),
+                    folder=safe_name(folder.name),
                 ),
                 phrase("Use an earlier checkpoint, or copy this one again from the original."),
             )

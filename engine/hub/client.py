@@ -26,7 +26,7 @@ from huggingface_hub.errors import (
 
 from engine.config.families import FAMILIES
 from engine.errors import StudioError
-from engine.files.untrusted import shown
+from engine.files.untrusted import safe_name
 from engine.hub import token
 from engine.messages.hub import HubKind, HubModel
 from engine.phrases import phrase
@@ -99,7 +99,7 @@ def hub_errors(model: str, repo: HubKind = "model") -> Iterator[None]:
 def explained(error: BaseException, model: str, repo: HubKind = "model") -> StudioError:
     """What an error of the library or of the network means for whoever wanted `model`, which may
     also be a data set."""
-    name = shown(model)
+    name = safe_name(model)
     details = str(error)
     match error:
         case OfflineModeIsEnabled():

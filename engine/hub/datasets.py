@@ -15,12 +15,12 @@ from engine.data.columns.names import split_named
 from engine.data.formats.archives import name_of
 from engine.data.formats.sources import format_titles, is_data_file
 from engine.errors import StudioError
-from engine.files.untrusted import shown
+from engine.files.untrusted import safe_name
 from engine.hub import client
 from engine.hub.download import plan_of
 from engine.hub.fetched import PREFIX
 from engine.messages.hub import Planned
-from engine.phrases import joined, phrase
+from engine.phrases import join, phrase
 
 WHOLE = "default"  # what the hub calls the only subset
 MAX_PARTS = 8  # of the name of a file
@@ -55,7 +55,8 @@ def address_in(text: str) -> Address:
     found = WRITTEN.fullmatch(text.strip().removeprefix(PREFIX).strip("/"))
     if found is None:
         raise StudioError(
-            phrase("“{name}” is not the name of a data set on the hub.", name=shown(text)), ADVICE
+            phrase("“{name}” is not the name of a data set on the hub.", name=safe_name(text)),
+            ADVICE,
         )
     return Address(found["name"], found["subset"] or "", found["revision"] or "")
 
@@ -81,7 +82,9 @@ def plan(address: Address, folder: Path) -> Planned:
     chosen = wanted or _default(subsets)
     if wanted and wanted not in subsets:
         raise StudioError(
-            phrase("{name} has no subset “{subset}”.", name=shown(name), subset=shown(wanted)),
+            phrase(
+                "{name} has no subset “{subset}”.", name=safe_name(name), subset=safe_name(wanted)
+            ),
             phrase("Choose one of: {names}.", names=_some(subsets)),
         )
     empty = plan_of(info, name, [], folder, "dataset")
@@ -93,7 +96,7 @@ def plan(address: Address, folder: Path) -> Planned:
         raise StudioError(
             phrase(
                 "{name} has {count:,} files, more than the {most:,} that can be imported at once.",
-                name=shown(name),
+                name=safe_name(name),
                 count=len(files),
                 most=MAX_FILES,
             ),
@@ -148,10 +151,10 @@ def splits_of(titles: Mapping[str, list[str]]) -> tuple[dict[SplitName, list[str
         files = [file for title, own in named.items() if own == split for file in titles[title]]
         if files:
             found[split] = files
-    skipped = [f"“{shown(title)}”" for title, split in named.items() if split is None]
+    skipped = [f"“{safe_name(title)}”" for title, split in named.items() if split is None]
     if not skipped:
         return found, []
-    return found, [phrase("Splits that are left out: {names}.", names=joined(", ", skipped))]
+    return found, [phrase("Splits that are left out: {names}.", names=join(", ", skipped))]
 
 
 def split_in(title: str) -> SplitName | None:
@@ -240,7 +243,7 @@ def _matching(pattern: str, files: list[str]) -> list[str]:
 def _some(names: Iterable[str]) -> str:
     listed = list(names)
     more = ", …" if len(listed) > SHOWN else ""
-    return ", ".join(shown(name) for name in listed[:SHOWN]) + more
+    return ", ".join(safe_name(name) for name in listed[:SHOWN]) + more
 
 
 def _without_data(name: str, files: list[str]) -> StudioError:
@@ -248,15 +251,15 @@ def _without_data(name: str, files: list[str]) -> StudioError:
         return StudioError(
             phrase(
                 "{name} has only a loading script, and no code of the hub is run here.",
-                name=shown(name),
+                name=safe_name(name),
             ),
             phrase(
                 "The hub makes a copy of many data sets in Parquet: try "
                 "{name}@refs/convert/parquet.",
-                name=shown(name),
+                name=safe_name(name),
             ),
         )
     return StudioError(
-        phrase("{name} has no file that can be read here.", name=shown(name)),
+        phrase("{name} has no file that can be read here.", name=safe_name(name)),
         phrase("These can: {formats}.", formats=format_titles()),
     )

@@ -23,10 +23,10 @@ from engine.checkpoints.config import family_of, spec_of
 from engine.checkpoints.needed import CONFIGS, is_pickled, needed
 from engine.checkpoints.source import write_source
 from engine.errors import BadCheckpoint, StudioError
-from engine.files.atomic_write import check_room
+from engine.files.atomic_write import check_free_space
 from engine.files.home import folder_name
 from engine.files.regular_file import open_regular
-from engine.files.untrusted import AGAIN, LARGEST_JSON, json_object, shown
+from engine.files.untrusted import AGAIN, MAX_JSON, json_object, safe_name
 from engine.hub import client, token
 from engine.hub.cost import cost_of
 from engine.messages.hub import HubFile, HubKind, Planned, Source
@@ -76,7 +76,7 @@ def plan(model: str, revision: str, folder: Path, rate: float | None = None) -> 
 def _config(planned: Planned) -> tuple[dict[str, Any], str]:
     """What is in the config of a model, and the name of its file."""
     file = next(file for file in planned.files if file.name in CONFIGS)
-    if file.bytes > LARGEST_JSON:
+    if file.bytes > MAX_JSON:
         raise BadCheckpoint(
             phrase("{name} is far too large for such a file.", name=file.name), AGAIN
         )
@@ -123,7 +123,7 @@ def download(
     """
     place = folder_of(folder, planned.model, planned.revision)
     missing = planned.bytes - sum(_there(place, file) for file in planned.files)
-    check_room(place / planned.model.rpartition("/")[2], missing)
+    check_free_space(place / planned.model.rpartition("/")[2], missing)
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     progress = _Progress(planned, place, emit)
     for file in planned.files:
@@ -215,8 +215,8 @@ def _fetch(
             raise StudioError(
                 phrase(
                     "{file} of {model} arrived twice with a wrong checksum.",
-                    file=shown(file.name),
-                    model=shown(planned.model),
+                    file=safe_name(file.name),
+                    model=safe_name(planned.model),
                 ),
                 phrase("Something between here and the hub changes it. Try another network."),
             )
@@ -255,8 +255,8 @@ def _not_as_listed(planned: Planned, file: HubFile, part: Path) -> StudioError:
     return StudioError(
         phrase(
             "{file} of {model} has another size than the hub says.",
-            file=shown(file.name),
-            model=shown(planned.model),
+            file=safe_name(file.name),
+            model=safe_name(planned.model),
         ),
         phrase("Try again; if it stays so, choose another one."),
     )

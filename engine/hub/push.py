@@ -12,7 +12,7 @@ from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.needed import PAPERS, needed
 from engine.documents.card import model_card
 from engine.errors import StudioError
-from engine.files.untrusted import plain_file, shown
+from engine.files.untrusted import plain_file, safe_name
 from engine.hub import client
 from engine.hub.counted import CountedFile, Sent
 from engine.messages.hub import HubFile, Pushed, PushPlanned
@@ -34,7 +34,7 @@ def plan(checkpoint: Path, model: str, private: bool) -> PushPlanned:
         validate_repo_id(model)
     if "/" not in model:
         raise StudioError(
-            phrase("“{name}” does not say whose model it is.", name=shown(model)),
+            phrase("“{name}” does not say whose model it is.", name=safe_name(model)),
             phrase("Write the name of your account before it: owner/model."),
         )
     checkpoint_info(checkpoint)
@@ -74,7 +74,7 @@ def push(checkpoint: Path, model: str, private: bool, emit: Emit) -> Pushed:
             raise
         if private and not api.model_info(model, timeout=client.TIMEOUT).private:
             raise StudioError(
-                phrase("{model} exists already and is public.", model=shown(model)),
+                phrase("{model} exists already and is public.", model=safe_name(model)),
                 phrase("Choose another name, or say that the model may be public."),
             )
         emit(Working(stage=phrase("Computing the checksums")))

@@ -8,7 +8,7 @@ from pydantic import Field, TypeAdapter
 
 from engine.config.phrases import PhraseField
 from engine.messages import Count, Message, Moment, now
-from engine.phrases import Phrase, joined, phrase
+from engine.phrases import Phrase, join, phrase
 
 
 class Event(Message):
@@ -31,7 +31,7 @@ class Branched(Event):
             "Branched from “{run}” at step {step}; {changes}.",
             run=self.run,
             step=self.step,
-            changes=joined("; ", self.changes) if self.changes else phrase("nothing was changed"),
+            changes=join("; ", self.changes) if self.changes else phrase("nothing was changed"),
         )
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from engine.config.phrases import PhraseField
 from engine.messages import Message
-from engine.phrases import Phrase, joined
+from engine.phrases import Phrase, join
 
 
 class Answer(Message):
@@ -50,7 +50,7 @@ class Refused(Answer):
     @property
     def phrase(self) -> Phrase:
         """Both sentences as one text."""
-        return joined(" ", filter(None, (self.problem, self.advice)))
+        return join(" ", filter(None, (self.problem, self.advice)))
 
 
 class Question(Message):

@@ -7,7 +7,7 @@ from engine.config.phrases import PhraseField
 from engine.config.sentence import SentenceSpec
 from engine.config.tasks import TASKS
 from engine.messages import Message, now
-from engine.phrases import Phrase, joined, phrase
+from engine.phrases import Phrase, join, phrase
 
 
 class LoadReport(Message):
@@ -28,7 +28,7 @@ class LoadReport(Message):
         if self.unexpected:
             names, count = _first_few(self.unexpected), len(self.unexpected)
             parts.append(phrase("{n} not used ({names})", n=count, names=names))
-        return joined("; ", parts) + "."
+        return join("; ", parts) + "."
 
     def remarks(self) -> tuple[str, ...]:
         """Unusual facts about the file, each a sentence."""
@@ -112,7 +112,7 @@ class Comparison(Message):
             parts.append(said)
         if self.chance:
             parts.append(phrase("probabilities differ by at most {chance:.2g}", chance=self.chance))
-        return phrase("{output}: {said}.", output=self.output, said=joined("; ", parts))
+        return phrase("{output}: {said}.", output=self.output, said=join("; ", parts))
 
     def _difference(self) -> Phrase:
         if not self.difference:

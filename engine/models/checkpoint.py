@@ -25,15 +25,15 @@ from engine.checkpoints.source import copy_source
 from engine.config.families import FAMILIES
 from engine.config.model import EncoderSpec
 from engine.errors import BadCheckpoint, StudioError
-from engine.files.atomic_write import whole_folder
+from engine.files.atomic_write import atomic_folder
 from engine.files.snapshot_folder import shared_folder
 from engine.files.untrusted import (
     check_content,
     check_folder,
     json_object,
     plain_file,
-    shown,
-    unchanged_meanwhile,
+    safe_name,
+    verify_meanwhile,
 )
 from engine.messages.reports import CheckpointInfo, LoadReport
 from engine.models.heads import Heads
@@ -137,7 +137,7 @@ def load(
     with open_weight_files(folder, dense) as stored:
         weights = split(stored, FAMILIES[spec.family].fused)
         words = [file, *TOKENIZER]
-        with unchanged_meanwhile(folder, [*weights.files]), unchanged_meanwhile(inner, words):
+        with verify_meanwhile(folder, [*weights.files]), verify_meanwhile(inner, words):
             tokenizer = _tokenizer(inner, spec) if known is None else known
             spec = told_segments(spec, tokenizer)
             pools = None if layout is None else layout.spec
@@ -148,7 +148,7 @@ def load(
     report = LoadReport(
         loaded=tuple(plan.take),
         missing=tuple(plan.missing),
-        unexpected=tuple(shown(name) for name in plan.unexpected),
+        unexpected=tuple(safe_name(name) for name in plan.unexpected),
         notes=(*notes_of(config), *weights.notes, *plan.notes),
     )
     return Checkpoint(
@@ -268,7 +268,7 @@ def save(
     extra: dict[str, Any] | None = None,
 ) -> None:
     """Write a checkpoint that is whole or absent; see `write`."""
-    with whole_folder(folder) as inside:
+    with atomic_folder(folder) as inside:
         write(inside, network, tokenizer, labels, dtype, extra)
 
 
@@ -280,7 +280,7 @@ def import_checkpoint(source: Path, into: Path) -> tuple[CheckpointInfo, LoadRep
     Weights that were stored in half precision stay so.
     """
     loaded = load(source)
-    with whole_folder(into) as inside:
+    with atomic_folder(into) as inside:
         dtype = write_copy(loaded, source, inside)
     info = loaded.info.model_copy(
         update={
@@ -310,7 +310,7 @@ def read_config(folder: Path) -> tuple[str, dict[str, Any]]:
     raise BadCheckpoint(
         phrase(
             "{folder} has neither {config} nor {google_config}, so it is not a checkpoint folder.",
-            folder=shown(folder.name),
+            folder=safe_name(folder.name),
             config=CONFIG,
             google_config=GOOGLE_CONFIG,
         ),

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from engine.errors import BadCheckpoint
 from engine.files.regular_file import open_regular
-from engine.files.untrusted import AGAIN, shown
+from engine.files.untrusted import AGAIN, safe_name
 from engine.phrases import phrase
 
 LARGEST_PICKLE = 32_000_000  # bytes of instructions; those of a thousand layers are a tenth
@@ -134,7 +134,7 @@ def _check(path: Path, instructions: bytes, size: int) -> None:
     largest = 0
     for opcode, argument, _ in _instructions(path, io.BytesIO(instructions)):
         if opcode.name == "GLOBAL" and argument not in HARMLESS:
-            raise _holds_code(path, f"“{shown(argument)}”")
+            raise _holds_code(path, f"“{safe_name(argument)}”")
         if opcode.name not in PLAIN:
             raise _holds_code(path, phrase("the instruction {opcode}", opcode=opcode.name))
         describes_tensors |= opcode.name == "BINPERSID"
@@ -163,6 +163,6 @@ def _check_size(path: Path, name: str, tensor: Tensor) -> None:
     stored = tensor.untyped_storage().nbytes() if plain else 0
     if tensor.numel() * tensor.element_size() > stored:
         raise BadCheckpoint(
-            phrase("{name} in {path} is not a plain tensor.", name=shown(name), path=path.name),
+            phrase("{name} in {path} is not a plain tensor.", name=safe_name(name), path=path.name),
             AGAIN,
         )

@@ -19,7 +19,7 @@ from engine.config.model import EncoderSpec
 from engine.config.sentence import KIND, SentenceSpec
 from engine.config.tasks import added_layers, head_of
 from engine.errors import BadCheckpoint
-from engine.files.untrusted import AGAIN, shown
+from engine.files.untrusted import AGAIN, safe_name
 from engine.models.heads import Heads
 from engine.models.network import names_of_mlm_head, shell
 from engine.models.published import (
@@ -262,7 +262,7 @@ class StateDictMapper:
         found, wanted = max(numbers, default=-1) + 1, self._spec.stored_layers
         layers = "layers" if wanted == self._spec.layers else phrase("layer groups")
         if not found:
-            some = shown(next(iter([*self._files.shapes, *self._files.besides])))
+            some = safe_name(next(iter([*self._files.shapes, *self._files.besides])))
             raise BadCheckpoint(
                 phrase(
                     "The file contains no layers of {family}, but for example {some}.",
@@ -300,7 +300,7 @@ class StateDictMapper:
             raise BadCheckpoint(
                 phrase(
                     "{name} has the shape {found} in the file, but {wanted} according to {file}.",
-                    name=shown(name),
+                    name=safe_name(name),
                     found=list(found),
                     wanted=list(wanted),
                     file=self._file,
@@ -311,8 +311,8 @@ class StateDictMapper:
             raise BadCheckpoint(
                 phrase(
                     "{name} is stored as {dtype}, not as floating-point numbers.",
-                    name=shown(name),
-                    dtype=shown(dtype),
+                    name=safe_name(name),
+                    dtype=safe_name(dtype),
                 ),
                 phrase("Choose a copy of this model that is not quantised."),
             )
@@ -397,7 +397,7 @@ class StateDictMapper:
                 phrase(
                     "The file has two different biases for the MLM head; {used} is used, as in "
                     "transformers.",
-                    used=shown(self._names[self._decoder_bias]),
+                    used=safe_name(self._names[self._decoder_bias]),
                 )
             )
 
@@ -410,7 +410,7 @@ def as_float32(name: str, tensor: Tensor) -> Tensor:
             phrase(
                 "{name} contains NaN or infinite values: the file is damaged, or the training "
                 "diverged.",
-                name=shown(name),
+                name=safe_name(name),
             ),
             phrase("Use an earlier checkpoint, or ") + AGAIN[0].lower() + AGAIN[1:],
         )

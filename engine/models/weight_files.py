@@ -18,8 +18,8 @@ from engine.checkpoints.tf1.bundle import open_bundle
 from engine.checkpoints.tf1.folder import find_index
 from engine.checkpoints.tf1.names import is_turned, published_name
 from engine.errors import BadCheckpoint
-from engine.files.regular_file import open_regular, regular
-from engine.files.untrusted import AGAIN, check_content, json_object, plain_file, shown
+from engine.files.regular_file import check_regular, open_regular
+from engine.files.untrusted import AGAIN, check_content, json_object, plain_file, safe_name
 from engine.models.pickled import read_pickled
 from engine.phrases import phrase
 
@@ -95,7 +95,7 @@ def _without_weights(folder: Path) -> BadCheckpoint:
             return BadCheckpoint(
                 phrase(
                     "{folder} has weights for {program} only ({name}).",
-                    folder=shown(folder.name),
+                    folder=safe_name(folder.name),
                     program=program,
                     name=name,
                 ),
@@ -104,7 +104,7 @@ def _without_weights(folder: Path) -> BadCheckpoint:
     return BadCheckpoint(
         phrase(
             "{folder} has no weights: there is neither {safe} nor {pickled}.",
-            folder=shown(folder.name),
+            folder=safe_name(folder.name),
             safe=SAFE,
             pickled=PICKLED,
         ),
@@ -121,7 +121,7 @@ def _shards(folder: Path, index: str, mapping: object, suffix: str) -> list[str]
             raise BadCheckpoint(
                 phrase(
                     "{name} is listed in {index}, but the file is missing.",
-                    name=shown(name),
+                    name=safe_name(name),
                     index=index,
                 ),
                 AGAIN,
@@ -131,7 +131,7 @@ def _shards(folder: Path, index: str, mapping: object, suffix: str) -> list[str]
                 phrase(
                     "{index} lists {name}, which is not a {suffix} file.",
                     index=index,
-                    name=shown(name),
+                    name=safe_name(name),
                     suffix=suffix,
                 ),
                 AGAIN,
@@ -154,7 +154,7 @@ def _open_safe(path: Path, opened: ExitStack) -> WeightFiles:
             phrase("{path} is not a safetensors file, or it is incomplete.", path=path.name), AGAIN
         )
     try:
-        handle = opened.enter_context(safe_open(regular(path), "pt", backend="pread"))
+        handle = opened.enter_context(safe_open(check_regular(path), "pt", backend="pread"))
         slices = {name: handle.get_slice(name) for name in handle.keys()}  # noqa: SIM118
         shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
         dtypes = {name: str(part.get_dtype()) for name, part in slices.items()}
@@ -168,7 +168,8 @@ def _open_safe(path: Path, opened: ExitStack) -> WeightFiles:
             tensor: Tensor = handle.get_tensor(name)
         except (SafetensorError, OSError, ValueError, RuntimeError, AttributeError) as error:
             raise BadCheckpoint(
-                phrase("{name} in {path} cannot be read.", name=shown(name), path=path.name), AGAIN
+                phrase("{name} in {path} cannot be read.", name=safe_name(name), path=path.name),
+                AGAIN,
             ) from error
         return tensor
 
@@ -266,7 +267,7 @@ def check_memory(needed: int, what: str) -> None:
         raise BadCheckpoint(
             phrase(
                 "{what} needs {needed:.1f} GB of memory; {free:.1f} GB are free.",
-                what=shown(what),
+                what=safe_name(what),
                 needed=needed / 1e9,
                 free=free / 1e9,
             ),

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from engine.errors import StudioError
-from engine.files.atomic_write import disk_errors_for, is_full, unfinished
+from engine.files.atomic_write import disk_errors_for, is_full, temporary_path
 from engine.phrases import phrase
 from engine.record.checking import Damaged, is_sound, version_of
 
@@ -71,7 +71,7 @@ def newest_good(backups: Path, version: int) -> Path | None:
 
 def restore(backup: Path, record: Path) -> None:
     """Copy `backup` to the path of the record, which must not exist; all or nothing."""
-    temporary = unfinished(record)
+    temporary = temporary_path(record)
     try:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         _copy(backup, temporary)

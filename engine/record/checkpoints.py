@@ -12,8 +12,8 @@ from engine.messages.events import Saved
 from engine.record.runs import Run
 from engine.record.tables import Moment, Place, Table
 from engine.runs.folder import RunFolder, changed, step_of
-from engine.system.errors import may_be_there
-from engine.visible import is_text
+from engine.system.errors import may_exist
+from engine.visible import is_valid_text
 
 
 class Checkpoint(Table):
@@ -103,8 +103,8 @@ def match_folders(session: Session, run_id: str, folder: RunFolder) -> None:
 def match_imported(session: Session, models: Path) -> None:
     """Make the rows of imported models match the folders on the disk."""
     found = models.iterdir() if models.is_dir() else ()
-    named = (f for f in found if not f.name.startswith(".") and is_text(f.name))
-    standing = {f for f in named if may_be_there(f / "config.json")}
+    named = (f for f in found if not f.name.startswith(".") and is_valid_text(f.name))
+    standing = {f for f in named if may_exist(f / "config.json")}
     known = set(session.scalars(select(Checkpoint.folder).where(Checkpoint.run_id.is_(None))))
     for gone in known - standing:
         remove_checkpoint(session, gone)

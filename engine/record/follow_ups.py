@@ -22,7 +22,7 @@ from engine.runs.folder import RunFolder
 from engine.runs.mlflow import MLflowFiles
 from engine.runs.searching import is_by_search
 from engine.runs.tensorboard import TensorBoardFiles
-from engine.system.errors import explained
+from engine.system.errors import explain_error
 
 log = logging.getLogger("studio")
 
@@ -130,7 +130,7 @@ class LiveCurvesWriter:
             for kind in FORMS[wanted]:
                 kind(folder, self._home.curves / kind.form.lower()).catch_up(is_over)
         except (StudioError, OSError) as error:
-            why = explained(error)
+            why = explain_error(error)
             if why is None:
                 raise
             self._given_up.add(run_id)

@@ -25,8 +25,8 @@ from engine.record.opening import Record, open_record, set_aside
 from engine.record.runs import Run, add_unreadable, all_runs, remove_run
 from engine.record.tables import forget_fact
 from engine.runs.folder import RunFolder
-from engine.system.errors import explained, may_be_there
-from engine.visible import is_text
+from engine.system.errors import explain_error, may_exist
+from engine.visible import is_valid_text
 
 SAID = "SELECT id, name, notes, star, state, tags, archived FROM runs"
 UNREADABLE = (StudioError, OSError, ValueError, OverflowError)  # errors caused by a bad folder
@@ -95,7 +95,7 @@ def _take_in_all(session: Session, home: Home, words: dict[str, Words]) -> Found
     found = Found([], [])
     for path in sorted(home.runs.iterdir()) if home.runs.is_dir() else ():
         before = states.get(path.name)
-        if not is_text(path.name):
+        if not is_valid_text(path.name):
             found.problems.append(_nameless(path))
             continue
         folder = RunFolder(path)
@@ -119,7 +119,7 @@ def _is_run(folder: RunFolder) -> bool:
     path = folder.path
     if path.name.startswith(".") or path.is_symlink() or not path.is_dir():
         return False  # unfinished, or not a run
-    return may_be_there(folder.spec_file) or may_be_there(folder.events_file)
+    return may_exist(folder.spec_file) or may_exist(folder.events_file)
 
 
 def _take_in(session: Session, folder: RunFolder, said: Words | None, listed: bool) -> Run | None:
@@ -155,7 +155,7 @@ def _nameless(path: Path) -> Phrase:
 
 
 def _reason(error: Exception, folder: RunFolder) -> StudioError:
-    understood = explained(error)
+    understood = explain_error(error)
     if understood is not None:
         return understood
     return StudioError(

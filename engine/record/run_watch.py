@@ -15,7 +15,7 @@ from engine.record.runs import WORKING, Run, runs_in
 from engine.record.runs import run as find
 from engine.record.workers import SILENCE, WorkerActivity, Workers
 from engine.runs.folder import RunFolder
-from engine.system.errors import explained
+from engine.system.errors import explain_error
 
 START_TIMEOUT = 60.0  # s until a started process must hold the lock
 RESPONDING = ("running", "stopping")  # states in which a worker has something to do
@@ -116,7 +116,7 @@ class RunWatch:
         try:
             updates = self._follow(run)
         except OSError as error:
-            why = explained(error)
+            why = explain_error(error)
             if why is None:
                 raise
             return self._set_problem(run.id, why.problem, why.advice)

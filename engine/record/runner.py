@@ -27,8 +27,8 @@ from engine.record.run_watch import RunEnd, RunUpdate
 from engine.record.runs import WORKING, runs_in
 from engine.record.searches import has_open
 from engine.runs.lock import hold, is_held
-from engine.system.errors import explained
-from engine.system.terminal import remark, say
+from engine.system.errors import explain_error
+from engine.system.terminal import echo, echo_error
 
 INTERVAL = 0.25  # s between two looks while it starts runs
 WAITING_INTERVAL = 0.5  # s while a window does
@@ -40,9 +40,9 @@ def main() -> int:
     try:
         run_queue(Home())
     except Exception as error:
-        if (understood := explained(error)) is None:
+        if (understood := explain_error(error)) is None:
             raise
-        remark(understood)
+        echo_error(understood)
         return 1
     return 0
 
@@ -96,7 +96,7 @@ def _log(updates: Iterable[RunUpdate]) -> None:
     for update in updates:
         for value in update.values:
             if isinstance(value, RunEnd):
-                say(f"{now():%Y-%m-%d %H:%M:%S} {value.name}: {value.state}")
+                echo(f"{now():%Y-%m-%d %H:%M:%S} {value.name}: {value.state}")
 
 
 if __name__ == "__main__":

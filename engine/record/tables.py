@@ -10,7 +10,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 from sqlalchemy.types import TypeDecorator
 
-from engine.phrases import from_plain, plain
+from engine.phrases import from_json, to_json
 
 
 class Table(DeclarativeBase):
@@ -58,14 +58,14 @@ class Sentence(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        kept = plain(value) if value is not None else None
+        kept = to_json(value) if value is not None else None
         return kept if kept is None or isinstance(kept, str) else json.dumps(kept)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
         if value is None or not value.startswith('{"key": '):
             return value
         try:
-            return from_plain(json.loads(value))
+            return from_json(json.loads(value))
         except ValueError:  # a text that only begins like one
             return value
 
@@ -77,10 +77,10 @@ class Sentences(TypeDecorator[list[str]]):
     cache_ok = True
 
     def process_bind_param(self, value: list[str] | None, dialect: Dialect) -> list[Any] | None:
-        return None if value is None else [plain(each) for each in value]
+        return None if value is None else [to_json(each) for each in value]
 
     def process_result_value(self, value: list[Any] | None, dialect: Dialect) -> list[str] | None:
-        return None if value is None else [from_plain(each) for each in value]
+        return None if value is None else [from_json(each) for each in value]
 
 
 class About(Table):

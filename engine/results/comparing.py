@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from engine.config.tasks import TASKS, metric_of
 from engine.errors import StudioError
-from engine.phrases import Phrase, joined, phrase
+from engine.phrases import Phrase, join, phrase
 from engine.results.conditions import Conditions, Rows
 from engine.results.groups import row_scores
 from engine.results.intervals import Interval
@@ -49,7 +49,7 @@ class Matching:
             parts.append(phrase("{n:,} row(s) only in the second", n=self.only_second))
         if self.relabelled:
             parts.append(phrase("{n:,} row(s) with another gold label", n=self.relabelled))
-        return joined(", ", parts)
+        return join(", ", parts)
 
 
 @dataclass(frozen=True)
@@ -276,11 +276,11 @@ def _text_codes(first: Predictions, second: Predictions) -> tuple[NDArray[np.int
     """A number for the texts of each row, the same for the same texts, on each side."""
     parts: list[Any] = []
     for side in (first, second):
-        joined: Any = pa.chunked_array([pa.array([""] * len(side), pa.string())])
+        join: Any = pa.chunked_array([pa.array([""] * len(side), pa.string())])
         for name in text_columns(side):
             cells: Any = pc.coalesce(side.cells(name), pa.scalar(""))
-            joined = pc.binary_join_element_wise(joined, cells, BETWEEN_TEXTS)
-        parts += joined.cast(pa.large_string()).chunks  # of more than 2 GB together as well
+            join = pc.binary_join_element_wise(join, cells, BETWEEN_TEXTS)
+        parts += join.cast(pa.large_string()).chunks  # of more than 2 GB together as well
     together: Any = pa.chunked_array(parts, pa.large_string()).combine_chunks().dictionary_encode()
     codes = together.indices.to_numpy().astype(np.int64)
     return codes[: len(first)], codes[len(first) :]

@@ -24,7 +24,7 @@ from engine.config.dataset import Mapping as ColumnMapping
 from engine.config.dataset import SplitName
 from engine.errors import StudioError
 from engine.files.atomic_write import disk_errors_for, write_file
-from engine.files.regular_file import regular
+from engine.files.regular_file import check_regular
 from engine.phrases import phrase
 
 METADATA_KEY = b"bert-studio"  # the key of the facts in the metadata of the file
@@ -162,7 +162,7 @@ def read_predictions(path: Path) -> Predictions:
     Raises StudioError where the file cannot be read, or is another one.
     """
     try:
-        table = pq.read_table(regular(path))
+        table = pq.read_table(check_regular(path))
         facts = PredictionInfo.model_validate_json((table.schema.metadata or {})[METADATA_KEY])
     except FileNotFoundError as error:
         raise StudioError(

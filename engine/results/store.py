@@ -22,7 +22,7 @@ from engine.config.tasks.pretraining import Pretraining
 from engine.errors import StudioError
 from engine.files.atomic_write import disk_errors_for
 from engine.files.home import Home, folder_name
-from engine.files.regular_file import lines_of, open_regular, regular
+from engine.files.regular_file import check_regular, iter_lines, open_regular
 from engine.messages.evaluating import Evaluate, FitBaselines, Part
 from engine.phrases import phrase
 from engine.results.predictions import METADATA_KEY, PredictionInfo
@@ -197,7 +197,7 @@ def _files(folder: Path) -> list[Path]:
 def _looks(folder: Path) -> Iterator[Look]:
     try:
         with open_regular(folder / LOOKS) as file:
-            lines = list(lines_of(file))
+            lines = list(iter_lines(file))
     except FileNotFoundError:
         return
     for line in lines:
@@ -209,7 +209,7 @@ def _looks(folder: Path) -> Iterator[Look]:
 
 def _kept(file: Path) -> Kept | None:
     try:
-        metadata = pq.read_metadata(regular(file))
+        metadata = pq.read_metadata(check_regular(file))
         facts = PredictionInfo.model_validate_json((metadata.metadata or {})[METADATA_KEY])
     except (OSError, KeyError, ValidationError, pa.ArrowException):
         return None

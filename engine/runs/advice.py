@@ -32,7 +32,7 @@ ROSE = 0.15  # fraction of the lowest validation loss, or of the lowest training
 WORSE = 0.02  # of the score, since the best
 PARTS = 5  # of the training loss, whose means are compared
 STEADY = 50  # losses, before these means are reliable
-CUT = 0.5  # fraction of the inputs
+TRUNCATED = 0.5  # fraction of the inputs
 OTHER_RATE = 1.5  # times the recommended rate, or a fraction of it
 FACTOR = 3  # to the next rate to try, if none is recommended
 LABELS_NAMED = 5  # labels
@@ -56,7 +56,7 @@ class Advice:
         return job.model_copy(update={"training": TrainingSpec.model_validate(training)})
 
 
-def curves_read(prepared: Prepared) -> tuple[str, ...]:
+def needed_curves(prepared: Prepared) -> tuple[str, ...]:
     """The curves that advice is based on; no others are kept."""
     return ("loss", "validation_loss", prepared.best_metric)
 
@@ -168,7 +168,7 @@ def hardly_learned(m: Measurements) -> Advice | None:
     return Advice("has hardly learned", problem, *_learn_more(m))
 
 
-def over_fits(m: Measurements) -> Advice | None:
+def overfits(m: Measurements) -> Advice | None:
     """The validation loss has long risen, and the score has fallen."""
     losses = m.validation_loss
     if len(losses) < FEW_EVALUATIONS + 1 or not m.scores:
@@ -194,7 +194,7 @@ def over_fits(m: Measurements) -> Advice | None:
     return Advice("over-fits", problem, advice, {"steps": best_step})
 
 
-def labels_are_absent(m: Measurements) -> Advice | None:
+def absent_labels(m: Measurements) -> Advice | None:
     """Some labels occur only in the training set."""
     absent = m.prepared.absent
     if not absent:
@@ -210,9 +210,9 @@ def labels_are_absent(m: Measurements) -> Advice | None:
     return Advice("labels are missing in validation", problem, advice, fix=MEASURE_ALL)
 
 
-def most_are_cut(m: Measurements) -> Advice | None:
+def most_are_truncated(m: Measurements) -> Advice | None:
     """More than half of the inputs reach the maximum length."""
-    if m.prepared.cut <= CUT:
+    if m.prepared.cut <= TRUNCATED:
         return None
     length = m.job.training.max_length
     problem = phrase(
@@ -228,20 +228,20 @@ def most_are_cut(m: Measurements) -> Advice | None:
     return Advice("most inputs are truncated", problem, advice, {"max_length": longer})
 
 
-ADVICES: tuple[Callable[[Measurements], Advice | None], ...] = (
+RULES: tuple[Callable[[Measurements], Advice | None], ...] = (
     rate_too_high,
     no_better_than_majority,
     hardly_learned,
-    over_fits,
-    labels_are_absent,
-    most_are_cut,
+    overfits,
+    absent_labels,
+    most_are_truncated,
 )
 LEARNED_NOTHING = {"rate too high", "no better than always the same", "has hardly learned"}
 
 
-def advices(measurements: Measurements) -> list[Advice]:
+def advise(measurements: Measurements) -> list[Advice]:
     """All advice for a run, the most important first; at most one of each kind."""
-    asked = [advice for ask in ADVICES if (advice := ask(measurements)) is not None]
+    asked = [advice for ask in RULES if (advice := ask(measurements)) is not None]
     found = [_within_limits(advice, measurements.job) for advice in asked]
     nothing = [advice for advice in found if advice.name in LEARNED_NOTHING]
     return [advice for advice in found if advice not in nothing[1:]]
@@ -272,7 +272,7 @@ class Advisor:
             case Prepared():
                 self._prepared = event
             case Measured(name=name, step=step, value=value):
-                if value is not None and self._prepared and name in curves_read(self._prepared):
+                if value is not None and self._prepared and name in needed_curves(self._prepared):
                     self._curves.setdefault(name, {})[step] = value
                 if name.startswith("validation_"):
                     self._was_evaluated = True
@@ -290,7 +290,7 @@ class Advisor:
         if self._prepared is None:
             return []
         curves = {name: sorted(points.items()) for name, points in self._curves.items()}
-        return advices(Measurements(self._job, self._prepared, curves, is_over))
+        return advise(Measurements(self._job, self._prepared, curves, is_over))
 
 
 def _baseline(m: Measurements) -> float:

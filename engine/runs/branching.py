@@ -7,7 +7,13 @@ from pathlib import Path
 from engine.config.changes import Change, changes
 from engine.config.job import JobSpec
 from engine.errors import StudioError
-from engine.files.atomic_write import MANIFEST, disk_errors_for, unfinished, verify, whole_folder
+from engine.files.atomic_write import (
+    MANIFEST,
+    atomic_folder,
+    disk_errors_for,
+    temporary_path,
+    verify,
+)
 from engine.files.regular_file import read_json
 from engine.messages.events import Branched, Measured, Prepared, Saved
 from engine.phrases import phrase
@@ -33,7 +39,7 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
             phrase("{into} already exists.", into=into),
             phrase("Choose a new folder."),
         )
-    temporary = unfinished(into)
+    temporary = temporary_path(into)
     try:
         with disk_errors_for(into):
             alone = job.model_copy(update={"group": None})  # it is not another seed of the job
@@ -137,7 +143,7 @@ def _best(source: RunFolder, checkpoint: Path) -> Path | None:
 
 def _copy(folder: Path, into: Path) -> None:
     _refuse_links(folder)
-    with whole_folder(into) as inside:
+    with atomic_folder(into) as inside:
         shutil.copytree(folder, inside, ignore=shutil.ignore_patterns(MANIFEST), dirs_exist_ok=True)
 
 

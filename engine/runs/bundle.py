@@ -17,11 +17,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from engine.errors import StudioError
-from engine.files.atomic_write import check_room, disk_errors_for, unfinished
+from engine.files.atomic_write import check_free_space, disk_errors_for, temporary_path
 from engine.files.regular_file import open_regular
 from engine.phrases import phrase
-from engine.progress import ProgressCallback
-from engine.runs.copying import CopyCancelled, copied_files
+from engine.progress import Cancelled, ProgressCallback
+from engine.runs.copying import copied_files
 from engine.runs.folder import RunFolder
 
 Checkpoints = Literal["best", "all", "none"]
@@ -57,7 +57,7 @@ def pack(
     total = sum(file.stat().st_size for listed in files.values() for file in listed)
     done = 0
     sums: dict[str, dict[str, str]] = {name: {} for name in files}
-    temporary = unfinished(path)
+    temporary = temporary_path(path)
     try:
         with disk_errors_for(path), zipfile.ZipFile(temporary, "w") as packed:
             for run in runs:
@@ -75,7 +75,7 @@ def pack(
                             done += len(piece)
                             report(done, total)
                             if cancelled():
-                                raise CopyCancelled
+                                raise Cancelled
                     sums[run.path.name][name] = digest.hexdigest()
             facts = {"form": FORM, "runs": [_facts(run, said or {}, sums) for run in runs]}
             packed.writestr(_member(FACTS), json.dumps(facts, indent=1))
@@ -105,7 +105,7 @@ def unpack(
             for name, digest in run["files"].items()
         }
         sizes = {one.filename: one.file_size for one in members if one.filename in listed}
-        check_room(into / path.name, sum(sizes.values()))
+        check_free_space(into / path.name, sum(sizes.values()))
         done, total = 0, sum(sizes.values())
         for member in members:
             if member.filename == FACTS or member.is_dir():
@@ -115,7 +115,7 @@ def unpack(
                 done += count
                 report(done, total)
                 if cancelled():
-                    raise CopyCancelled
+                    raise Cancelled
         if missing := set(listed) - set(sizes):
             name = PurePosixPath(min(missing)).name
             raise _refused(path, phrase("{name} is missing in it", name=name))

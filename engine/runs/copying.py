@@ -9,11 +9,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from engine.errors import StudioError
-from engine.files.atomic_write import check_room, disk_errors_for, unfinished
+from engine.files.atomic_write import check_free_space, disk_errors_for, temporary_path
 from engine.files.home import free_folder
 from engine.files.regular_file import open_regular
 from engine.phrases import phrase
-from engine.progress import ProgressCallback
+from engine.progress import Cancelled, ProgressCallback
 from engine.runs.folder import RunFolder
 
 NOT_COPIED = {"run.lock", "stop", "changed-data", "cache", "reserve"}  # not part of a copy
@@ -23,10 +23,6 @@ NEWER_ERRORS = {
     "union_tag_invalid",
     "literal_error",
 }  # errors caused by a newer job
-
-
-class CopyCancelled(Exception):
-    """Nobody wants the copy any more; nothing is left of it."""
 
 
 def copy_run(
@@ -47,10 +43,10 @@ def copy_run(
     _check(folder, runs)
     sizes = {file: file.stat().st_size for file in copied_files(source)}
     total, done = sum(sizes.values()), 0
-    temporary = unfinished(runs / source.name)
+    temporary = temporary_path(runs / source.name)
     try:
         with disk_errors_for(temporary):
-            check_room(temporary, total)
+            check_free_space(temporary, total)
             temporary.mkdir(mode=0o700, parents=True)
             (temporary / folder.checkpoints.name).mkdir()
             for file in sizes:
@@ -58,7 +54,7 @@ def copy_run(
                     done += count
                     report(done, total)
                     if cancelled():
-                        raise CopyCancelled
+                        raise Cancelled
         target = free_folder(runs, source.name)
         os.rename(temporary, target)
     except OSError as error:

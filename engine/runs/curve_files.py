@@ -17,8 +17,7 @@ from typing import ClassVar, Self
 from engine.files.atomic_write import disk_errors_for, write_file
 from engine.files.regular_file import read_json
 from engine.messages.events import AnyEvent, Ended, Measured, Started
-from engine.progress import ProgressCallback
-from engine.runs.copying import CopyCancelled
+from engine.progress import Cancelled, ProgressCallback
 from engine.runs.folder import RunFolder
 
 POSITION = "bert-studio-position.json"
@@ -124,7 +123,7 @@ class CurveFiles(ABC):
                 done += TOLD_EVERY * POINT_BYTES
                 report(min(done, total), total)
                 if cancelled():
-                    raise CopyCancelled
+                    raise Cancelled
         self._tell(last_end(self.run.last_words()))
         report(total, total)
         return byte

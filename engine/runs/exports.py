@@ -9,7 +9,7 @@ from pathlib import Path
 from engine.config.export import Form, Precision
 from engine.files.atomic_write import disk_errors_for
 from engine.files.home import Home
-from engine.files.regular_file import LONGEST_LINE, lines_of, open_regular
+from engine.files.regular_file import MAX_LINE, iter_lines, open_regular
 from engine.messages import Message, Moment
 
 LARGEST = 64 << 20  # bytes, about 200,000 exports
@@ -36,7 +36,7 @@ def noted_exports(home: Home) -> list[ExportNote]:
     """All exports in chronological order; damaged lines are skipped."""
     try:
         with open_regular(home.exports, LARGEST) as file:
-            lines = [line for line in lines_of(file) if len(line) < LONGEST_LINE]
+            lines = [line for line in iter_lines(file) if len(line) < MAX_LINE]
     except FileNotFoundError:
         return []
     found = (_note(line) for line in lines)

@@ -21,7 +21,7 @@ from engine.config.phrases import PhraseField
 from engine.config.validation import describe_validation
 from engine.errors import StudioError
 from engine.files.atomic_write import MANIFEST, clear_leftovers, disk_errors_for, write_file
-from engine.files.regular_file import LONGEST_LINE, lines_of, open_regular, read_regular
+from engine.files.regular_file import MAX_LINE, iter_lines, open_regular, read_regular
 from engine.files.snapshot_folder import SNAPSHOTS
 from engine.messages import CALENDAR
 from engine.messages.events import EVENT, EVENTS, AnyEvent, Ended, Event, Noted, Saved, Started
@@ -134,11 +134,11 @@ class RunFolder:
                 file.seek(byte)
                 piece = file.read(piece_size)
                 if piece and not piece.endswith(b"\n"):
-                    piece += file.readline(LONGEST_LINE)
+                    piece += file.readline(MAX_LINE)
         except FileNotFoundError:
             return [], 0
         whole = piece[: piece.rfind(b"\n") + 1]
-        if not whole and len(piece) >= LONGEST_LINE:
+        if not whole and len(piece) >= MAX_LINE:
             whole = piece  # a line without an end is not ours
         return _events(whole, byte), byte + len(whole)
 
@@ -154,7 +154,7 @@ class RunFolder:
         """All events but points of curves and progress, which are many."""
         try:
             with self._open_events() as file:
-                lines = [x for x in lines_of(file) if not FREQUENT.search(x)]
+                lines = [x for x in iter_lines(file) if not FREQUENT.search(x)]
         except FileNotFoundError:
             return []
         return _events(b"".join(lines), 0)
@@ -163,7 +163,7 @@ class RunFolder:
         """Number of events of a kind that only a newer version knows."""
         try:
             with self._open_events() as file:
-                kinds = (KIND.search(line) for line in lines_of(file))
+                kinds = (KIND.search(line) for line in iter_lines(file))
                 return sum(1 for kind in kinds if kind and kind[1].decode() not in KINDS)
         except FileNotFoundError:
             return 0
@@ -210,7 +210,7 @@ class RunFolder:
             return 0
         with self._open_events() as file:
             file.seek(byte - 1)
-            file.readline(LONGEST_LINE)
+            file.readline(MAX_LINE)
             return file.tell()
 
     def _open_events(self) -> BufferedReader:
@@ -306,12 +306,12 @@ class RunFolder:
         with open(descriptor, "r+b") as file:
             size = file.seek(0, os.SEEK_END)
             start, tail = size, b""
-            while start > 0 and b"\n" not in tail and len(tail) < LONGEST_LINE:
+            while start > 0 and b"\n" not in tail and len(tail) < MAX_LINE:
                 start = max(0, start - 65536)
                 file.seek(start)
                 tail = file.read(size - start)
             torn = tail[tail.rfind(b"\n") + 1 :]
-            if torn and (len(torn) >= LONGEST_LINE or _event(torn) is not None):
+            if torn and (len(torn) >= MAX_LINE or _event(torn) is not None):
                 file.write(b"\n")
             elif torn:
                 file.truncate(size - len(torn))

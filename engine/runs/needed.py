@@ -9,7 +9,7 @@ from engine.config.dataset import StoredData
 from engine.config.job import FromCheckpoint, FromScratch
 from engine.errors import StudioError
 from engine.files.atomic_write import MANIFEST, sha256
-from engine.files.regular_file import LARGEST_MANIFEST, read_json
+from engine.files.regular_file import MAX_MANIFEST, read_json
 from engine.messages.events import Saved
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
@@ -124,7 +124,7 @@ def weights_of(folder: Path) -> str | None:
     """SHA-256 of the weights, from the manifest or else from the file; None without weights."""
     try:
         if (folder / MANIFEST).is_file():
-            files = read_json(folder / MANIFEST, LARGEST_MANIFEST)["files"]
+            files = read_json(folder / MANIFEST, MAX_MANIFEST)["files"]
             return str(files[WEIGHTS]["sha256"])
         return sha256(folder / WEIGHTS)
     except (OSError, ValueError, LookupError, TypeError):

@@ -8,9 +8,9 @@ from datetime import datetime
 
 from engine.errors import BadCheckpoint
 from engine.files.atomic_write import MANIFEST, verify
-from engine.files.regular_file import LARGEST_MANIFEST, read_json
+from engine.files.regular_file import MAX_MANIFEST, read_json
 from engine.messages.events import AnyEvent, Branched, Ended, Noted, Prepared, Saved, Started
-from engine.phrases import joined, phrase
+from engine.phrases import join, phrase
 from engine.progress import ProgressCallback, no_progress
 from engine.runs.folder import RunFolder, step_of
 
@@ -57,7 +57,7 @@ class Reproducibility:
             phrase(
                 "From step {first}: {differences}.",
                 first=session.first,
-                differences=joined(", ", session.differences),
+                differences=join(", ", session.differences),
             )
             for session in self.sessions
             if session.counts and session.differences
@@ -144,7 +144,7 @@ def damaged_checkpoints(run: RunFolder, progress: ProgressCallback = no_progress
             found.append(f"{folder.name}: {error.problem}")
             continue
         if (event := told.get(step_of(folder))) is not None:
-            files = read_json(folder / MANIFEST, LARGEST_MANIFEST)["files"]
+            files = read_json(folder / MANIFEST, MAX_MANIFEST)["files"]
             for name, wanted in ((WEIGHTS, event.weights), (OPTIMISER, event.optimiser)):
                 if files.get(name, {}).get("sha256") != wanted:
                     found.append(

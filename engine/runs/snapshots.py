@@ -8,7 +8,7 @@ folder above.
 from itertools import takewhile
 from pathlib import Path
 
-from engine.files.atomic_write import MANIFEST, remove_whole
+from engine.files.atomic_write import MANIFEST, remove_atomically
 from engine.runs.folder import STEP, RunFolder, step_of
 from engine.runs.retention import size
 
@@ -61,7 +61,7 @@ def discard_after(run: RunFolder, step: int) -> None:
     """Delete the snapshots after `step`: a run that resumes there makes them again."""
     for folder in snapshot_folders(run):
         if step_of(folder) > step:
-            remove_whole(folder)
+            remove_atomically(folder)
 
 
 def snapshots_size(run: RunFolder) -> int:

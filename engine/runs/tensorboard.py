@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from engine.files.protobuf import FIXED32, FIXED64, as_field, as_varint
+from engine.files.protobuf import FIXED32, FIXED64, encode_field, encode_varint
 from engine.messages.events import AnyEvent, Ended, Measured
 from engine.progress import ProgressCallback
 from engine.runs.curve_files import CurveFiles, number_of
@@ -42,8 +42,8 @@ class TensorBoardFiles(CurveFiles):
         size = self.run.events_size()  # a rewritten file gets another name
         name = f"events.out.tfevents.{int(began)}.{socket.gethostname()}.{size}"
         with open(self.folder / name, "xb") as file:
-            _record(file, _double(1, began) + as_field(3, VERSION))
-            _record(file, _double(1, began) + as_field(7, as_field(1, START)))
+            _record(file, _double(1, began) + encode_field(3, VERSION))
+            _record(file, _double(1, began) + encode_field(7, encode_field(1, START)))
 
     def _append(self, points: Iterator[Measured]) -> None:
         with open(next(self._growing()), "ab") as file:
@@ -81,13 +81,13 @@ def tag(name: str) -> str:
 
 def scalar(seconds: float, step: int, name: str, value: float) -> bytes:
     """One point of one curve as an Event message; `seconds` since 1970."""
-    point = as_field(1, name.encode("utf-8")) + as_varint(2 << 3 | FIXED32)
+    point = encode_field(1, name.encode("utf-8")) + encode_varint(2 << 3 | FIXED32)
     point += struct.pack("<f", value)
-    return _double(1, seconds) + as_field(2, step) + as_field(5, as_field(1, point))
+    return _double(1, seconds) + encode_field(2, step) + encode_field(5, encode_field(1, point))
 
 
 def _double(field: int, value: float) -> bytes:
-    return as_varint(field << 3 | FIXED64) + struct.pack("<d", value)
+    return encode_varint(field << 3 | FIXED64) + struct.pack("<d", value)
 
 
 def _record(file: IO[bytes], content: bytes) -> None:

@@ -15,7 +15,7 @@ from engine.models.attention import Attention
 from engine.models.heads import MlmHead
 from engine.models.network import Network
 from engine.serving.quantized_matmul import Kind, Matmul, matmul
-from engine.system.memory import give_back_memory
+from engine.system.memory import trim_memory
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -128,7 +128,7 @@ def packed_network(network: Network, kind: Kind) -> Network:
 def packing(network: Network, kind: Kind) -> Generator[None, None, Network]:
     """`packed_network`, which gives way after each layer: all of them may take seconds."""
     made, encoder = _twin(network), _twin(network.encoder)
-    give_back_memory()  # what MKL lays out has room to spare, which takes no memory where it is new
+    trim_memory()  # what MKL lays out has room to spare, which takes no memory where it is new
     layers = nn.ModuleList()
     for layer in network.encoder.layers:
         packed = _with_packed_weights(layer, kind)

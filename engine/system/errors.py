@@ -10,15 +10,15 @@ import re
 from pathlib import Path
 
 from engine.errors import DiskFull, StudioError
-from engine.files.atomic_write import FULL, final_name
+from engine.files.atomic_write import FULL, final_path
 from engine.phrases import phrase
 
-LONGEST_TEXT = 10_000  # characters of a message that are searched for a code
+MAX_TEXT = 10_000  # characters of a message that are searched for a code
 CODE_IN_TEXT = re.compile(r"\(os error (\d+)\)|\[Errno (\d+)\]")  # as Rust and Arrow write it
 PATH_IN_TEXT = re.compile(r"'([^'\n]+)'")
 
 
-def explained(error: BaseException) -> StudioError | None:
+def explain_error(error: BaseException) -> StudioError | None:
     """Explain an error to the user; None if it is a bug.
 
     A StudioError explains itself. A system error can be explained if it names a file, or if its
@@ -26,19 +26,19 @@ def explained(error: BaseException) -> StudioError | None:
     """
     if isinstance(error, StudioError):
         return error
-    said = _said(_code(error), _path(error))
+    said = _explain(_code(error), _path(error))
     if said is not None:
         said.__cause__ = error
     return said
 
 
-def _said(code: int, path: Path | None) -> StudioError | None:
+def _explain(code: int, path: Path | None) -> StudioError | None:
     if path is not None:
         return _of_a_place(code, path) or _of_the_disk(code, str(path)) or _other(code, path)
     return _of_the_disk(code, phrase("A file"))
 
 
-def may_be_there(path: Path) -> bool:
+def may_exist(path: Path) -> bool:
     """True if `path` exists, or if that cannot be determined: reading it then says why."""
     try:
         path.stat()
@@ -53,7 +53,7 @@ def _code(error: BaseException) -> int:
     """The errno of an error, or 0."""
     if isinstance(error, OSError) and error.errno:
         return error.errno
-    found = CODE_IN_TEXT.search(str(error)[:LONGEST_TEXT])
+    found = CODE_IN_TEXT.search(str(error)[:MAX_TEXT])
     return int(found[1] or found[2]) if found else 0
 
 
@@ -63,9 +63,9 @@ def _path(error: BaseException) -> Path | None:
         return None
     name = getattr(error, "filename", None)
     if name is None:
-        found = PATH_IN_TEXT.search(str(error)[:LONGEST_TEXT])
+        found = PATH_IN_TEXT.search(str(error)[:MAX_TEXT])
         name = found[1] if found else None
-    return None if name is None or isinstance(name, int) else final_name(Path(os.fsdecode(name)))
+    return None if name is None or isinstance(name, int) else final_path(Path(os.fsdecode(name)))
 
 
 def _of_a_place(code: int, path: Path) -> StudioError | None:
@@ -73,7 +73,7 @@ def _of_a_place(code: int, path: Path) -> StudioError | None:
     match code:
         case errno.ENOENT:
             missing = path
-            while not may_be_there(missing.parent) and missing != missing.parent:
+            while not may_exist(missing.parent) and missing != missing.parent:
                 missing = missing.parent
             return StudioError(
                 phrase("There is no {path}.", path=missing),

@@ -4,7 +4,7 @@ import ctypes
 import sys
 
 
-def give_back_memory() -> None:
+def trim_memory() -> None:
     """Trim the heap of glibc.
 
     Tensors of ever different sizes fragment it; predicting 10,000 rows kept some 250 MB.

@@ -10,22 +10,22 @@ from typing import Any, TextIO
 from engine.visible import UNSEEN, one_line
 
 
-def say(*lines: object) -> None:
+def echo(*lines: object) -> None:
     """Print a result; line ends within a line are escaped, as a name may have one."""
     _print("\n".join(one_line(str(line)) for line in lines), sys.stdout)
 
 
-def remark(*lines: object) -> None:
-    """Print notices and problems on stderr, line by line like `say`."""
+def echo_error(*lines: object) -> None:
+    """Print notices and problems on stderr, line by line like `echo`."""
     _print("\n".join(one_line(str(line)) for line in lines), sys.stderr)
 
 
-def say_json(value: Any) -> None:
+def echo_json(value: Any) -> None:
     """Print a value as one line of JSON."""
-    say_json_text(json.dumps(value, ensure_ascii=False))
+    echo_json_text(json.dumps(value, ensure_ascii=False))
 
 
-def say_json_text(text: str) -> None:
+def echo_json_text(text: str) -> None:
     """Print a string that is JSON already."""
     _print(UNSEEN.sub(lambda found: json.dumps(found[0])[1:-1], text), sys.stdout)
 

@@ -27,8 +27,8 @@ from engine.data.tokenized.windows import Window, answer_positions, windows
 from engine.errors import StudioError
 from engine.evaluation.answers import Choice, choose
 from engine.evaluation.question_answering import QuestionReport, report, row_scores
-from engine.files.atomic_write import whole_folder
-from engine.files.regular_file import regular
+from engine.files.atomic_write import atomic_folder
+from engine.files.regular_file import check_regular
 from engine.messages.explore.prediction import Predict, Predicted, SpanPrediction
 from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
@@ -138,11 +138,11 @@ class QuestionAnsweringLearner(Learner):
         cutter = WindowCutter(self.task, tokenizer, max_length)
         tokenized = open_cached(folder)
         if tokenized is None:
-            with whole_folder(folder) as new, TokenizedWriter(new, tokenizer.size) as writer:
+            with atomic_folder(folder) as new, TokenizedWriter(new, tokenizer.size) as writer:
                 _write(rows, cutter, writer, new, progress)
             tokenized = TokenizedDataset.open(folder)
-        owners = np.load(regular(folder / OWNERS), allow_pickle=False)
-        targets = np.load(regular(folder / PLACES), allow_pickle=False)
+        owners = np.load(check_regular(folder / OWNERS), allow_pickle=False)
+        targets = np.load(check_regular(folder / PLACES), allow_pickle=False)
         known = targets if rows.answers is not None else None
         return QuestionExamples(tokenized, known, rows=rows, owners=owners, cut_windows=cutter)
 

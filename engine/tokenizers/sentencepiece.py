@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import BadCheckpoint
-from engine.files.protobuf import Damage, fields, messages, number
+from engine.files.protobuf import Damage, decode_fields, int_field, message_fields
 from engine.files.regular_file import read_regular
 from engine.phrases import phrase
 from engine.tokenizers import tokenizer_json, unigram
@@ -121,13 +121,13 @@ def read_model(path: Path) -> Model:
     Raises BadCheckpoint, as `from_model` does.
     """
     try:
-        whole = fields(read_regular(path, LARGEST_FILE), LARGEST_FILE)
-        pieces = [_piece(one) for one in messages(whole, PIECES)]
-        trainer = fields(b"".join(messages(whole, TRAINER)), LARGEST_FILE)
-        normalizer = fields(b"".join(messages(whole, NORMALIZER)), LARGEST_FILE)
-        kind = number(trainer, MODEL_TYPE) or UNIGRAM
-        table = b"".join(messages(normalizer, CHARACTERS))
-        falls_back = bool(number(trainer, BYTE_FALLBACK))
+        whole = decode_fields(read_regular(path, LARGEST_FILE), LARGEST_FILE)
+        pieces = [_piece(one) for one in message_fields(whole, PIECES)]
+        trainer = decode_fields(b"".join(message_fields(whole, TRAINER)), LARGEST_FILE)
+        normalizer = decode_fields(b"".join(message_fields(whole, NORMALIZER)), LARGEST_FILE)
+        kind = int_field(trainer, MODEL_TYPE) or UNIGRAM
+        table = b"".join(message_fields(normalizer, CHARACTERS))
+        falls_back = bool(int_field(trainer, BYTE_FALLBACK))
     except (Damage, OSError, UnicodeDecodeError, struct.error) as error:
         raise BadCheckpoint(
             phrase("{path} is not a whole file of SentencePiece.", path=path.name), ADVICE
@@ -146,10 +146,10 @@ def read_model(path: Path) -> Model:
 
 
 def _piece(message: bytes) -> tuple[str, float, int]:
-    found = fields(message)
-    text = messages(found, PIECE)
-    score = struct.unpack("<f", struct.pack("<I", number(found, SCORE)))[0]
-    return (text[-1].decode("utf-8") if text else ""), score, number(found, KIND) or NORMAL
+    found = decode_fields(message)
+    text = message_fields(found, PIECE)
+    score = struct.unpack("<f", struct.pack("<I", int_field(found, SCORE)))[0]
+    return (text[-1].decode("utf-8") if text else ""), score, int_field(found, KIND) or NORMAL
 
 
 def _published(model: Model, layout: Layout, stated: Stated, name: str) -> dict[str, Any]:

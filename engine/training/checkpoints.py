@@ -14,8 +14,14 @@ from torch import Tensor
 
 from engine.checkpoints.heads import TASK
 from engine.errors import BadCheckpoint
-from engine.files.atomic_write import MANIFEST, check_room, remove_whole, verify, whole_folder
-from engine.files.regular_file import LARGEST_MANIFEST, open_regular, read_json
+from engine.files.atomic_write import (
+    MANIFEST,
+    atomic_folder,
+    check_free_space,
+    remove_atomically,
+    verify,
+)
+from engine.files.regular_file import MAX_MANIFEST, open_regular, read_json
 from engine.messages.events import Removed, Saved
 from engine.models import checkpoint
 from engine.models.lora import merged
@@ -104,7 +110,7 @@ def prune(context: RunContext, best_step: int) -> None:
     stay = reasons_to_keep(map(step_of, checkpoints), best_step, context.job.training)
     for one in checkpoints:
         if step_of(one) not in stay:
-            remove_whole(one)
+            remove_atomically(one)
             relative = one.relative_to(folder.path).as_posix()
             context.emit(Removed(step=step_of(one), folder=relative))
 
@@ -138,8 +144,8 @@ def _write(run: TrainingRun, network: Network, optimiser_state: dict[str, Tensor
     progress, data = run.progress, run.setup.data
     folder = run.context.folder.checkpoint(progress.step)
     trained = trained_weights(network, run.average)
-    check_room(folder, checkpoint_size(network) + sum(t.nbytes for t in trained.values()))
-    with whole_folder(folder) as inside:
+    check_free_space(folder, checkpoint_size(network) + sum(t.nbytes for t in trained.values()))
+    with atomic_folder(folder) as inside:
         with run.average.in_place():
             learner = data.learner
             task = learner.task.without_labels() if learner.heads.outputs else None
@@ -163,7 +169,7 @@ def _tensors(file: Path) -> dict[str, torch.Tensor]:
 def _saved(run: RunFolder, progress: TrainingProgress) -> Saved:
     """The event of the checkpoint of `progress.step`, which has been written."""
     folder = run.checkpoint(progress.step)
-    files = read_json(folder / MANIFEST, LARGEST_MANIFEST)["files"]
+    files = read_json(folder / MANIFEST, MAX_MANIFEST)["files"]
     return Saved(
         step=progress.step,
         folder=folder.relative_to(run.path).as_posix(),

@@ -14,8 +14,8 @@ from engine.messages.events import Progressed, measured
 from engine.phrases import Phrase, phrase
 from engine.progress import ProgressCallback
 from engine.results.store import file_of
-from engine.system.errors import explained
-from engine.system.terminal import remark
+from engine.system.errors import explain_error
+from engine.system.terminal import echo_error
 from engine.tasks.evaluating import evaluate as evaluate_network
 from engine.tasks.learner import PredictionCollector
 from engine.tasks.pretraining import PretrainingMetrics
@@ -161,9 +161,9 @@ def keep_predictions(run: TrainingRun, predicted: Predicted, metrics: Mapping[st
         _write(run, predicted, metrics)
     except Exception as error:  # noqa: BLE001 (no run ends for what can be made again)
         left = _remove_older(run)
-        understood = explained(error)
+        understood = explain_error(error)
         if understood is None:
-            remark(*traceback.format_exc().splitlines())
+            echo_error(*traceback.format_exc().splitlines())
         run.context.note(
             phrase(
                 "The predictions for the validation rows at step {step} could not be kept: "

@@ -25,7 +25,7 @@ from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.lengths import lengths_in_dataset
 from engine.files.atomic_write import write_file
-from engine.files.regular_file import regular
+from engine.files.regular_file import check_regular
 from engine.messages.events import Event, Measured, Prepared
 from engine.phrases import phrase
 from engine.results.out_of_sample import folds_of
@@ -100,7 +100,7 @@ def probabilities_of_fold_runs(
             with run.lock():
                 train(run.job(), run, _heard(run, report, fold, folds))
             _keep(kept, _scores(run, len(held_out), names))
-        found[held_out] = np.load(regular(kept), allow_pickle=False)
+        found[held_out] = np.load(check_regular(kept), allow_pickle=False)
     return found
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from engine.errors import StudioError
-from engine.phrases import joined, phrase
+from engine.phrases import join, phrase
 from engine.tasks.learner import Batch, Examples, total
 from engine.training.device.sharding import whole
 from engine.training.training_run import TrainingRun
@@ -48,7 +48,7 @@ def not_finite(run: TrainingRun, step: FailedStep, what: str, value: float) -> N
     else:
         rest = len(named) - SHOWN_EXAMPLES
         more = phrase("; and {count} more", count=rest) if rest > 0 else ""
-        shown = joined("; ", named[:SHOWN_EXAMPLES])
+        shown = join("; ", named[:SHOWN_EXAMPLES])
         sentence = phrase(
             "{count} of its {total} examples cause this: {shown}{more}.",
             count=len(named),

@@ -2,7 +2,7 @@
 
 from engine.checkpoints.heads import TASK
 from engine.errors import StudioError
-from engine.files.atomic_write import MANIFEST, check_room, whole_folder
+from engine.files.atomic_write import MANIFEST, atomic_folder, check_free_space
 from engine.files.snapshot_folder import CONFIG
 from engine.models import checkpoint
 from engine.models.network import Network
@@ -62,9 +62,9 @@ def _save(run: TrainingRun) -> None:
         return
 
     def write() -> None:
-        check_room(folder, snapshot_size(network) + TOKENIZER_SIZE)
+        check_free_space(folder, snapshot_size(network) + TOKENIZER_SIZE)
         _write_shared(run, network)
-        with whole_folder(folder) as inside:
+        with atomic_folder(folder) as inside:
             checkpoint.write_weights(inside, tensors)
 
     run.context.retry_when_full(write)
@@ -91,5 +91,5 @@ def _write_shared(run: TrainingRun, network: Network) -> None:
     learner = data.learner
     task = learner.task.without_labels() if learner.heads.outputs else None
     extra = {TASK: task.model_dump(mode="json")} if task else None
-    with whole_folder(shared) as inside:
+    with atomic_folder(shared) as inside:
         checkpoint.write_words(inside, network, data.tokenizer, learner.labels, DTYPE, extra)

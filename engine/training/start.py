@@ -8,7 +8,7 @@ from engine.config.job import JobSpec
 from engine.config.recommended import layer_weights
 from engine.errors import StudioError
 from engine.messages.events import Prepared
-from engine.phrases import joined, phrase
+from engine.phrases import join, phrase
 from engine.training.checkpoints import ResumePoint, emit_missing_saved, restore
 from engine.training.context import RunContext, TrainingProgress
 from engine.training.data.features import attach_features
@@ -118,7 +118,7 @@ def _resume(run: TrainingRun, resume: ResumePoint, changed: tuple[str, ...]) -> 
     step, exact = resume.progress.step, phrase("bit for bit")
     _check_data(run, resume.progress.environment)
     if changed:
-        exact = phrase("not bit for bit ({changed})", changed=joined(", ", changed))
+        exact = phrase("not bit for bit ({changed})", changed=join(", ", changed))
     run.context.note(phrase("Resumed from step {step}, {exact}.", step=step, exact=exact))
     if run.ranks.writes:
         emit_missing_saved(run.context, resume.progress)

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from engine.files.atomic_write import keep_files_private
-from engine.system.errors import explained
-from engine.system.terminal import remark
+from engine.system.errors import explain_error
+from engine.system.terminal import echo_error
 from engine.system.torch_import import load_torch_without_gc
 from engine.worker import FAILED, share_the_machine
 
@@ -28,9 +28,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return _work(sys.argv[1:] if arguments is None else arguments)
     except Exception as error:
-        if (understood := explained(error)) is None:
+        if (understood := explain_error(error)) is None:
             raise
-        remark(understood)
+        echo_error(understood)
         return FAILED
 
 
@@ -63,7 +63,7 @@ def _work(arguments: list[str]) -> int:
             from engine.export.reloading import main as reload
 
             return reload(Path(folder))
-    remark(USAGE)
+    echo_error(USAGE)
     return 2
 
 

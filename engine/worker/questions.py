@@ -18,8 +18,8 @@ from typing import BinaryIO, NamedTuple
 from engine.errors import is_out_of_memory
 from engine.messages.question import Answer, Question, Refused
 from engine.phrases import phrase
-from engine.system.errors import explained
-from engine.system.terminal import remark
+from engine.system.errors import explain_error
+from engine.system.terminal import echo_error
 
 Emit = Callable[[Answer], object]
 
@@ -114,13 +114,13 @@ def emit_answer(line: Line, emit: Emit, compute: Callable[[], Answer]) -> None:
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # noqa: BLE001 - the edge; panics of Rust are no Exception
-        if (understood := explained(error)) is not None:
+        if (understood := explain_error(error)) is not None:
             problem, advice = understood.problem, understood.advice
             details = understood.details
             emit(Refused(to=line.number, problem=problem, advice=advice, details=details))
             return
         details = traceback.format_exc()
-        remark(*details.splitlines())
+        echo_error(*details.splitlines())
         emit(refusal(line.number, error, details))
 
 

@@ -20,8 +20,8 @@ from engine.runs.event_writer import EventWriter
 from engine.runs.folder import RunFolder, step_of
 from engine.runs.full_disk import reserve
 from engine.runs.ranks import RANK_LOST, Rank, RankLost, this_rank
-from engine.system.errors import explained
-from engine.system.terminal import remark
+from engine.system.errors import explain_error
+from engine.system.terminal import echo_error
 from engine.worker import BUG, FAILED
 from engine.worker.ranks import end_with_worker, run_ranks, write_last_word
 
@@ -140,9 +140,9 @@ def _follow(run: RunFolder, rank: Rank, stop_wanted: Callable[[], bool]) -> int:
 def _failed(error: Exception, has_listener: bool = False) -> Ended:
     """The Ended event of a failed worker; also printed unless a listener prints it."""
     details = "".join(traceback.format_exception(error))
-    if (understood := explained(error)) is not None:
+    if (understood := explain_error(error)) is not None:
         if not has_listener:
-            remark(understood)
+            echo_error(understood)
         return Ended(
             outcome="failed",
             problem=understood.problem,
@@ -150,7 +150,7 @@ def _failed(error: Exception, has_listener: bool = False) -> Ended:
             details=understood.details or ("" if understood is error else details),
         )
     shown = f"{type(error).__name__}: {error}"[:300]
-    remark(*details.splitlines())
+    echo_error(*details.splitlines())
     return Ended(
         outcome="failed",
         problem=phrase("Something went wrong in BERT Studio: {error}", error=shown),

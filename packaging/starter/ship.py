@@ -14,7 +14,7 @@ import torch
 from engine.config.tasks.pretraining import Pretraining
 from engine.config.training import HardwareSpec
 from engine.data.datasets.store import open_dataset
-from engine.files.atomic_write import MANIFEST, whole_folder
+from engine.files.atomic_write import MANIFEST, atomic_folder
 from engine.files.shipped import starter_model
 from engine.messages.events import Measured
 from engine.models import checkpoint
@@ -87,7 +87,7 @@ def main(arguments: list[str]) -> None:
     last = runs[-1].checkpoint_folders()[-1]
     half = checkpoint.load(last)
     target = starter_model()
-    with whole_folder(target) as folder:
+    with atomic_folder(target) as folder:
         checkpoint.write(folder, half.network, half.tokenizer, dtype=torch.float16)
         (folder / "README.md").write_text(_card(runs, folder), encoding="utf-8")
     (target / MANIFEST).unlink()  # what git keeps needs no sums of its own

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "starter"))
 from ship import held_out, measured
 
 from engine.config.job import JobSpec
-from engine.files.atomic_write import whole_folder
+from engine.files.atomic_write import atomic_folder
 from engine.files.shipped import tiny_model
 from engine.models import checkpoint
 from engine.runs.folder import RunFolder, step_of
@@ -84,7 +84,7 @@ def main(arguments: list[str]) -> None:
     last = stored.checkpoint(step_of(run.checkpoint_folders()[-1]))
     assert last == tiny_model(), "engine/files/shipped.py names another step"
     last.parent.mkdir()
-    with whole_folder(last) as inside:
+    with atomic_folder(last) as inside:
         checkpoint.write(inside, made.network, made.tokenizer, dtype=torch.float16)
     # the job with the paths of the recipe, and not with those of the machine that trained
     job = JobSpec.model_validate_json(JOB.read_bytes())

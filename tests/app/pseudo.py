@@ -33,7 +33,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.phrases import in_english
+from engine.phrases import apply_plural
 from tools.texts import collected
 
 LONGER = 0.3  # of its length is added to every text
@@ -60,7 +60,7 @@ class Pseudo(QTranslator):
     def translate(
         self, context: str, source: str, disambiguation: str | None = None, number: int = -1
     ) -> str:
-        english = in_english(source, number) if number >= 0 else source
+        english = apply_plural(source, number) if number >= 0 else source
         return bracketed(english) if (source, disambiguation or "") in self._known else english
 
 

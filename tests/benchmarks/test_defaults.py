@@ -12,7 +12,7 @@ from engine.config.recommended import layer_weights
 from engine.config.tasks import task_of
 from engine.config.training import TrainingSpec
 from engine.messages.events import Prepared
-from engine.runs.advice import LEARNED_NOTHING, Advice, Measurements, advices
+from engine.runs.advice import LEARNED_NOTHING, Advice, Measurements, advise
 
 SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "defaults"
 NAMES = {path.stem for path in SCRIPTS.glob("*.py")}
@@ -97,7 +97,7 @@ def said_of(line) -> list[Advice]:
         name: [(step, value) for step, value in points if value is not None]
         for name, points in line["curves"].items()
     }
-    return advices(Measurements(job, prepared, curves, is_over=True))
+    return advise(Measurements(job, prepared, curves, is_over=True))
 
 
 def without_learning(line) -> float:

@@ -38,7 +38,7 @@ from engine.phrases import Phrase
 from engine.results.predictions import CELL, read_predictions
 from engine.results.token_columns import TEXT as AROUND
 from engine.runs import launch
-from engine.visible import shortened
+from engine.visible import shorten
 from tests.app.pseudo import Pseudo, cut_off, faults, texts_of
 from tools import pictures
 from tools.pictures import (
@@ -157,7 +157,7 @@ def theirs() -> frozenset[str]:
     cells = {" ".join(cell.split()) for one in whole for cell in (one, one[:MAX_CELL])}
     vocabularies = [folder / "vocab.txt" for folder in included_models().values()]
     tokens = [token for file in vocabularies for token in file.read_text("utf-8").split("\n")]
-    cells |= {shortened(topic, MAX_LABEL) for topic in TOPICS}
+    cells |= {shorten(topic, MAX_LABEL) for topic in TOPICS}
     return frozenset({*cells, *tokens, *(token.removeprefix("##") for token in tokens)})
 
 

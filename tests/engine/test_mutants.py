@@ -13,7 +13,7 @@ import pytest
 
 from app.settings import Settings
 from engine.errors import BadCheckpoint
-from engine.files.atomic_write import verify, whole_folder
+from engine.files.atomic_write import atomic_folder, verify
 from engine.files.home import Home
 from engine.record.backups import back_up
 from engine.record.checking import NewerRecord
@@ -99,7 +99,7 @@ def test_damaged_settings_are_set_aside_and_the_defaults_taken(tmp_path: Path, c
 
 @times(200, 5000)
 def test_every_changed_byte_of_a_checkpoint_is_found(tmp_path: Path, count: int) -> None:
-    with whole_folder(tmp_path / "step-00000001") as inside:
+    with atomic_folder(tmp_path / "step-00000001") as inside:
         (inside / "model.safetensors").write_bytes(random.Random(1).randbytes(3000))
         (inside / "config.json").write_text('{"a": 1}')
         (inside / "resume").mkdir()

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from engine.config.phrases import PhraseField
 from engine.errors import BadFile, StudioError
-from engine.phrases import Phrase, from_plain, in_english, joined, phrase, plain, rendered
+from engine.phrases import Phrase, apply_plural, from_json, join, phrase, render, to_json
 
 GERMAN = {
     "“{name}” is empty.": "„{name}“ ist leer.",
@@ -57,7 +57,7 @@ def test_the_verb_follows_the_number_too() -> None:
         ),
     ):
         assert [phrase(template, n=n) for n in (1, 2)] == [one, more]
-        assert in_english(template.replace("{n}", "%Ln"), 1) == one.replace("1", "%Ln")
+        assert apply_plural(template.replace("{n}", "%Ln"), 1) == one.replace("1", "%Ln")
 
 
 def test_the_ending_follows_the_number() -> None:
@@ -69,17 +69,17 @@ def test_the_ending_follows_the_number() -> None:
 def test_it_is_said_in_another_language_with_the_texts_inside_it() -> None:
     said = phrase("{what} in {where}.", what=phrase("{n} row(s)", n=3), where="speeches.csv")
     assert said == "3 rows in speeches.csv."
-    assert rendered(said, german) == "In speeches.csv: 3 Zeile(n)."
-    assert rendered("as it stands", german) == "as it stands"
+    assert render(said, german) == "In speeches.csv: 3 Zeile(n)."
+    assert render("as it stands", german) == "as it stands"
 
 
 def test_what_is_put_together_stays_translatable() -> None:
     empty = phrase("“{name}” is empty.", name="a")
-    said = joined("; ", [empty, "b {c}", empty])
+    said = join("; ", [empty, "b {c}", empty])
     assert said == "“a” is empty.; b {c}; “a” is empty."
-    assert rendered(said, german) == "„a“ ist leer.; b {c}; „a“ ist leer."
-    assert rendered("x: " + empty + " y", german) == "x: „a“ ist leer. y"
-    assert joined(", ", []) == ""
+    assert render(said, german) == "„a“ ist leer.; b {c}; „a“ ist leer."
+    assert render("x: " + empty + " y", german) == "x: „a“ ist leer. y"
+    assert join(", ", []) == ""
 
 
 def test_an_error_keeps_its_texts_and_can_be_an_argument() -> None:
@@ -87,10 +87,10 @@ def test_an_error_keeps_its_texts_and_can_be_an_argument() -> None:
         Path("a.csv"), phrase("“{name}” is empty.", name="b"), "Choose another.", line=3
     )
     assert inner.problem == "a.csv, line 3: “b” is empty."
-    assert "„b“ ist leer." in rendered(inner.problem, german)
+    assert "„b“ ist leer." in render(inner.problem, german)
     outer = StudioError(phrase("{what} in {where}.", what=inner, where="c"))
     assert str(outer) == "a.csv, line 3: “b” is empty. Choose another. in c."
-    assert "„b“ ist leer." in rendered(outer.problem, german)
+    assert "„b“ ist leer." in render(outer.problem, german)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_an_error_keeps_its_texts_and_can_be_an_argument() -> None:
 def test_copies_are_texts(make) -> None:
     said = phrase("{what} in {where}.", what=phrase("{n} row(s)", n=3), where="c")
     made = make(said)
-    assert made == said and plain(made) == plain(said)
+    assert made == said and to_json(made) == to_json(said)
 
 
 def test_a_message_brings_it_across() -> None:
@@ -116,14 +116,14 @@ def test_a_message_brings_it_across() -> None:
 
 def test_arguments_are_what_json_can_hold() -> None:
     said = phrase("{loss:.3f} at {place}", loss=math.nan, place=Path("a"))
-    assert said == "nan at a" and json.dumps(plain(said))
+    assert said == "nan at a" and json.dumps(to_json(said))
 
 
 @pytest.mark.parametrize(
     "key", ["{a.__class__}", "{a[0]}", "{a:>999999999}", "{b}", "{", "{a!x}", "{a:{a}}", "}"]
 )
 def test_a_template_of_somebody_else_does_no_harm(key: str) -> None:
-    assert len(from_plain({"key": key, "args": {"a": "x"}})) < 30
+    assert len(from_json({"key": key, "args": {"a": "x"}})) < 30
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_texts_are_not_nested_without_end() -> None:
     for _ in range(100):
         value = {"key": "{a}", "args": {"a": value}}
     with pytest.raises(ValueError, match="neither"):
-        from_plain(value)
+        from_json(value)
 
 
 def test_a_text_never_changes() -> None:

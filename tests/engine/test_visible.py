@@ -12,8 +12,8 @@ from engine.cli.progress import ProgressLine
 from engine.data.formats.rows import Remarks
 from engine.errors import BadFile, StudioError
 from engine.messages.events import Ended, Noted
-from engine.phrases import Phrase, phrase, rendered
-from engine.system.terminal import remark, say, say_json
+from engine.phrases import Phrase, phrase, render
+from engine.system.terminal import echo, echo_error, echo_json
 from engine.visible import SENTENCE_CHARACTERS, concise, one_line, visible
 
 HOSTILE = "a\x1b[2Jb\u202ec\x9bd\ud800e"
@@ -26,10 +26,10 @@ def test_what_steers_a_terminal_is_written_out() -> None:
 
 
 def test_the_terminal_gets_no_foreign_escape_sequence(capsys: pytest.CaptureFixture[str]) -> None:
-    say(HOSTILE)
-    remark(HOSTILE)
-    remark("two", "lines\nin three")
-    say_json({"name": HOSTILE, "emoji": "😀"})
+    echo(HOSTILE)
+    echo_error(HOSTILE)
+    echo_error("two", "lines\nin three")
+    echo_json({"name": HOSTILE, "emoji": "😀"})
     out, err = capsys.readouterr()
     said, told = out.splitlines()
     assert err.splitlines() == [WRITTEN, "two", r"lines\nin three"]
@@ -83,7 +83,7 @@ def test_a_long_name_is_cut_and_the_sentence_can_still_be_translated() -> None:
         phrase("“{name}” is wrong.", name="<" + "x" * 999 + ">"), phrase("Choose another.")
     )
     assert isinstance(error.problem, Phrase) and error.advice == "Choose another."
-    german = rendered(error.problem, lambda key, _: key.replace("is wrong", "ist falsch"))
+    german = render(error.problem, lambda key, _: key.replace("is wrong", "ist falsch"))
     assert german.startswith("“<xxx") and german.endswith("xxx>” ist falsch.")
 
 

@@ -15,7 +15,7 @@ from engine.config.dataset import DatasetSpec
 from engine.data.datasets.collecting import digest_of, files_of, state_of
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
-from engine.files.atomic_write import whole_folder
+from engine.files.atomic_write import atomic_folder
 from engine.files.home import free_folder
 
 SPEC, DATA = "spec.json", "data.parquet"
@@ -127,7 +127,7 @@ class DataState(QObject):
             dataset = open_dataset(folder)
             dataset.verify()
             into = free_folder(home.datasets, dataset.spec.name) / "1"
-            with whole_folder(into) as made:
+            with atomic_folder(into) as made:
                 for name in (SPEC, DATA):
                     shutil.copyfile(folder / name, made / name)
             return into

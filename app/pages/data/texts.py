@@ -15,7 +15,7 @@ from app.widgets.text.spec_texts import title_of
 from engine.config.dataset import DatasetSpec, Mapping, SplitName
 from engine.data.datasets.collecting import files_of
 from engine.data.formats import FORMATS
-from engine.phrases import joined
+from engine.phrases import join
 
 translate = QCoreApplication.translate
 
@@ -104,7 +104,7 @@ def _lineage(spec: DatasetSpec) -> list[Fact]:
     if spec.made_from is None:
         return []
     made_from = translate("Data", "version {0}").format(spec.made_from)
-    changes = joined("\n", spec.changes[:SHOWN_CHANGES])
+    changes = join("\n", spec.changes[:SHOWN_CHANGES])
     facts: list[Fact] = [(translate("Data", "Made from"), made_from)]
     return [*facts, (translate("Data", "Changes"), translated(changes))] if changes else facts
 

@@ -16,7 +16,7 @@ from app.pages.explore.set_work import ChosenTexts
 from app.pages.explore.side import Input, Mark, Side, Stretch, edited
 from app.timers import debounced
 from engine.messages.explore.text import Token
-from engine.phrases import joined
+from engine.phrases import join
 from engine.tokenizers.tokenizer import Tokenizer
 
 TYPING_PAUSE_MS = 150  # ms without a key before anything is asked
@@ -402,7 +402,7 @@ class Study(QObject):
         self._settle_if_at_rest()
 
     def _on_problem(self) -> None:
-        self.problem_changed.emit(joined(" ", (s.problem for s in self.sides if s.problem)))
+        self.problem_changed.emit(join(" ", (s.problem for s in self.sides if s.problem)))
         self._settle_if_at_rest()
 
     def _settle_if_at_rest(self) -> None:

@@ -12,8 +12,8 @@ from app import background
 from app.pages.runs.rows import RunRow
 from app.studio import Studio
 from app.translation import tr
+from engine.progress import Cancelled
 from engine.runs.bundle import Checkpoints, pack, unpack
-from engine.runs.copying import CopyCancelled
 from engine.runs.curve_files import CurveFiles
 from engine.runs.folder import RunFolder
 from engine.runs.tensorboard import TensorBoardFiles
@@ -106,7 +106,7 @@ class Exchange(QObject):
 
     def _on_failed(self, error: BaseException) -> None:
         self.ended.emit()
-        if not isinstance(error, CopyCancelled):
+        if not isinstance(error, Cancelled):
             self._studio.notices.show(error)
 
 

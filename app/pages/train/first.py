@@ -11,7 +11,7 @@ from app.pages.train.goals import first_goal
 from app.sample import sample_entry
 from engine.errors import StudioError
 from engine.files.home import Home
-from engine.files.shipped import FIRST_TRAINING, usual_base_model
+from engine.files.shipped import FIRST_TRAINING, default_base_model
 
 translate = QCoreApplication.translate
 
@@ -21,7 +21,7 @@ def first_choices(entry: DataEntry, models: list[ModelEntry]) -> Choices:
 
     Raises StudioError where MiniLM is not there.
     """
-    usual = usual_base_model(pretrains=False)
+    usual = default_base_model(pretrains=False)
     model = next((m for m in models if m.path == usual and m.info is not None), None)
     if model is None:
         raise StudioError(

@@ -30,7 +30,7 @@ from engine.config.task import TaskSpec
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.config.validation import describe_validation
 from engine.errors import StudioError
-from engine.files.shipped import usual_base_model
+from engine.files.shipped import default_base_model
 
 
 class TrainState(QObject):
@@ -121,7 +121,7 @@ class TrainState(QObject):
     def choose_goal(self, goal: Goal) -> None:
         """Take this task; the usual model of the one before makes way for that of this one."""
         before = self.choices
-        usual = usual_base_model(before.is_pretraining)
+        usual = default_base_model(before.is_pretraining)
         is_usual = before.model is not None and before.model.path == usual
         choices = replace(before, goal=goal, model=None if is_usual else before.model)
         self.adjust(self._with_usual_model(choices), None)
@@ -209,7 +209,7 @@ class TrainState(QObject):
         if choices.model is not None:
             return choices
         usable = [entry for entry in self.lists.models or () if entry.info is not None]
-        usual = usual_base_model(choices.is_pretraining)
+        usual = default_base_model(choices.is_pretraining)
         found = usable if len(usable) == 1 else [one for one in usable if one.path == usual]
         return replace(choices, model=model_of(found[0])) if found else choices
 

@@ -28,7 +28,7 @@ from app.resources import FAMILY
 from app.theme import LIGHT, Role
 from app.widgets.text.labels import visible
 from engine.errors import StudioError
-from engine.files.spreadsheet import table_text
+from engine.files.spreadsheet import format_table
 from engine.phrases import phrase
 
 MARGIN = 24  # px around the drawing
@@ -169,7 +169,7 @@ def csv_text(table: Table, separator: str = ",", raw: bool = False) -> str:
     Texts that a spreadsheet would run as formulas are escaped, but for `raw`.
     """
     rows = ([_float32(cell) for cell in row] for row in table.rows)
-    return table_text(table.header, rows, separator, raw)
+    return format_table(table.header, rows, separator, raw)
 
 
 def _float32(cell: object) -> object:

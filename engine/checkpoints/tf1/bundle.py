@@ -23,14 +23,14 @@ from engine.files.protobuf import (
     Damage,
     Unknown,
     Unreadable,
-    as_field,
-    as_fixed32,
-    fields,
-    messages,
-    number,
+    decode_fields,
+    encode_field,
+    encode_fixed32,
+    int_field,
+    message_fields,
 )
 from engine.files.regular_file import open_regular, read_regular
-from engine.files.untrusted import AGAIN, check_content, plain_file, shown
+from engine.files.untrusted import AGAIN, check_content, plain_file, safe_name
 from engine.phrases import phrase
 
 INDEX = ".index"
@@ -56,7 +56,7 @@ DTYPES = {  # the numbers of types.proto
     22: "uint32",
     23: "uint64",
 }
-NUMBERS = {dtype: number for number, dtype in DTYPES.items()}
+NUMBERS = {dtype: int_field for int_field, dtype in DTYPES.items()}
 WIDTHS = {  # bytes of one number; a string has no fixed ones
     dtype: 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
     for dtype in NUMBERS
@@ -89,10 +89,10 @@ class Bundle:
     def files(self) -> list[str]:
         """The names of the index and of all files that hold tensors."""
         used = sorted({entry.shard for entry in self.entries.values()})
-        return [self.index, *(self.shard_name(number) for number in used)]
+        return [self.index, *(self.shard_name(int_field) for int_field in used)]
 
-    def shard_name(self, number: int) -> str:
-        return f"{self.index.removesuffix(INDEX)}.data-{number:05}-of-{self.shards:05}"
+    def shard_name(self, int_field: int) -> str:
+        return f"{self.index.removesuffix(INDEX)}.data-{int_field:05}-of-{self.shards:05}"
 
     def read(self, name: str) -> NDArray[np.uint8]:
         """The bytes of a tensor, uint8 [size].
@@ -108,14 +108,14 @@ class Bundle:
                 count = file.readinto(content.data)
         except OSError as error:
             raise BadCheckpoint(
-                phrase("{file_name} cannot be read.", file_name=shown(file_name)), AGAIN
+                phrase("{file_name} cannot be read.", file_name=safe_name(file_name)), AGAIN
             ) from error
         if count != entry.size or masked(crc32c(content)) != entry.checksum:
             raise BadCheckpoint(
                 phrase(
                     "{name} in {file_name} is damaged: its checksum does not match.",
-                    name=shown(name),
-                    file_name=shown(file_name),
+                    name=safe_name(name),
+                    file_name=safe_name(file_name),
                 ),
                 AGAIN,
             )
@@ -132,27 +132,30 @@ def open_bundle(folder: Path, index: str) -> Bundle:
     if path is None:
         raise BadCheckpoint(
             phrase(
-                "{index} in {folder} is missing.", index=shown(index), folder=shown(folder.name)
+                "{index} in {folder} is missing.",
+                index=safe_name(index),
+                folder=safe_name(folder.name),
             ),
             AGAIN,
         )
     check_content(path)
     if path.stat().st_size > LARGEST_INDEX:
         raise BadCheckpoint(
-            phrase("{index} is far too large for a checkpoint index.", index=shown(index)), AGAIN
+            phrase("{index} is far too large for a checkpoint index.", index=safe_name(index)),
+            AGAIN,
         )
     try:
         shards, entries = _contents(read_regular(path, LARGEST_INDEX))
     except Unreadable as error:
         advice = OTHER_FORM if isinstance(error, Unknown) else AGAIN
         raise BadCheckpoint(
-            phrase("{index} cannot be read: {error}.", index=shown(index), error=error), advice
+            phrase("{index} cannot be read: {error}.", index=safe_name(index), error=error), advice
         ) from error
     if any(name.endswith(OBJECTS) for name in entries):
         raise BadCheckpoint(
             phrase(
                 "{index} is an object-based TensorFlow 2 checkpoint.",
-                index=shown(index),
+                index=safe_name(index),
             ),
             OTHER_FORM,
         )
@@ -177,40 +180,42 @@ def _contents(content: bytes) -> tuple[int, dict[str, Entry]]:
             raise Damage(phrase("a name in it is not UTF-8 text")) from error
         entries[name] = _entry(name, value)
         if not 0 <= entries[name].shard < shards:
-            raise Damage(phrase("the file of {name} is missing", name=shown(name)))
+            raise Damage(phrase("the file of {name} is missing", name=safe_name(name)))
     if not entries:
         raise Damage(phrase("it lists no tensors"))
     return shards, entries
 
 
 def _shards(header: bytes) -> int:
-    found = fields(header)
-    if number(found, 2):
+    found = decode_fields(header)
+    if int_field(found, 2):
         raise Unknown(phrase("it was written on a big-endian machine"))
-    for version in messages(found, 3):
-        if number(fields(version), 2) > VERSION:
+    for version in message_fields(found, 3):
+        if int_field(decode_fields(version), 2) > VERSION:
             raise Unknown(phrase("it was written by a newer TensorFlow"))
-    return number(found, 1)
+    return int_field(found, 1)
 
 
 def _entry(name: str, message: bytes) -> Entry:
-    found = fields(message)
-    dtype = DTYPES.get(number(found, 1), phrase("type {found}", found=number(found, 1)))
-    shape = _shape(name, messages(found, 2))
-    checksum = number(found, 6)
-    entry = Entry(dtype, shape, number(found, 3), number(found, 4), number(found, 5), checksum)
+    found = decode_fields(message)
+    dtype = DTYPES.get(int_field(found, 1), phrase("type {found}", found=int_field(found, 1)))
+    shape = _shape(name, message_fields(found, 2))
+    checksum = int_field(found, 6)
+    entry = Entry(
+        dtype, shape, int_field(found, 3), int_field(found, 4), int_field(found, 5), checksum
+    )
     if entry.first < 0 or entry.size < 0:
-        raise Damage(phrase("{name} is outside its file", name=shown(name)))
+        raise Damage(phrase("{name} is outside its file", name=safe_name(name)))
     if dtype in WIDTHS and math.prod(shape) * WIDTHS[dtype] != entry.size:
-        raise Damage(phrase("the size of {name} does not match its shape", name=shown(name)))
+        raise Damage(phrase("the size of {name} does not match its shape", name=safe_name(name)))
     return entry
 
 
 def _shape(name: str, described: list[bytes]) -> tuple[int, ...]:
-    found = fields(described[-1]) if described else {}
-    shape = tuple(number(fields(side), 1) for side in messages(found, 2))
-    if number(found, 3) or len(shape) > MOST_SIDES or min(shape, default=0) < 0:
-        raise Damage(phrase("{name} has an invalid shape", name=shown(name)))
+    found = decode_fields(described[-1]) if described else {}
+    shape = tuple(int_field(decode_fields(side), 1) for side in message_fields(found, 2))
+    if int_field(found, 3) or len(shape) > MOST_SIDES or min(shape, default=0) < 0:
+        raise Damage(phrase("{name} has an invalid shape", name=safe_name(name)))
     return shape
 
 
@@ -227,8 +232,8 @@ def _check_shards(bundle: Bundle) -> None:
             raise BadCheckpoint(
                 phrase(
                     "{file_name}, which belongs to {index}, is missing.",
-                    file_name=shown(file_name),
-                    index=shown(bundle.index),
+                    file_name=safe_name(file_name),
+                    index=safe_name(bundle.index),
                 ),
                 phrase("Add it to the folder, or download the model again."),
             )
@@ -238,9 +243,9 @@ def _check_shards(bundle: Bundle) -> None:
             raise BadCheckpoint(
                 phrase(
                     "{file_name} is incomplete: it has {size} bytes, but {name} ends at {end}.",
-                    file_name=shown(file_name),
+                    file_name=safe_name(file_name),
                     size=size,
-                    name=shown(name),
+                    name=safe_name(name),
                     end=end,
                 ),
                 AGAIN,
@@ -270,16 +275,16 @@ def write_bundle(
 
 def packed_header(shards: int) -> bytes:
     """A BundleHeaderProto."""
-    return as_field(1, shards) + as_field(3, as_field(1, VERSION))
+    return encode_field(1, shards) + encode_field(3, encode_field(1, VERSION))
 
 
 def packed_entry(entry: Entry) -> bytes:
     """A BundleEntryProto."""
     return (
-        as_field(1, NUMBERS[entry.dtype])
-        + as_field(2, b"".join(as_field(2, as_field(1, side)) for side in entry.shape))
-        + as_field(3, entry.shard)
-        + as_field(4, entry.first)
-        + as_field(5, entry.size)
-        + as_fixed32(6, entry.checksum)
+        encode_field(1, NUMBERS[entry.dtype])
+        + encode_field(2, b"".join(encode_field(2, encode_field(1, side)) for side in entry.shape))
+        + encode_field(3, entry.shard)
+        + encode_field(4, entry.first)
+        + encode_field(5, entry.size)
+        + encode_fixed32(6, entry.checksum)
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from engine.checkpoints.tf1.bundle import INDEX
 from engine.errors import BadCheckpoint
 from engine.files.regular_file import open_regular
-from engine.files.untrusted import AGAIN, plain_file, shown
+from engine.files.untrusted import AGAIN, plain_file, safe_name
 from engine.phrases import phrase
 
 STATE = "checkpoint"  # the file in which TensorFlow's Saver notes what it wrote last
@@ -30,16 +30,16 @@ def find_index(folder: Path) -> tuple[str, str] | None:
         raise BadCheckpoint(
             phrase(
                 "{folder} contains {count} TensorFlow checkpoints, for example {found}.",
-                folder=shown(folder.name),
+                folder=safe_name(folder.name),
                 count=len(found),
-                found=shown(found[0]),
+                found=safe_name(found[0]),
             ),
             phrase("Put one of them into its own folder, with its config and vocabulary."),
         )
     if found and latest is None:
         return found[0], ""
     if found:
-        missing, read = shown(latest), shown(found[0])
+        missing, read = safe_name(latest), safe_name(found[0])
         return found[0], phrase(
             "The file “{state}” lists {missing}, which is missing; {read} was loaded.",
             state=STATE,
@@ -52,9 +52,9 @@ def find_index(folder: Path) -> tuple[str, str] | None:
     raise BadCheckpoint(
         phrase(
             "{prefix}{index} is missing in {folder}.",
-            prefix=shown(prefix),
+            prefix=safe_name(prefix),
             index=INDEX,
-            folder=shown(folder.name),
+            folder=safe_name(folder.name),
         ),
         phrase("A TensorFlow checkpoint cannot be read without it. {again}", again=AGAIN),
     )

@@ -10,7 +10,7 @@ one before. The index block names the place of every data block; the footer, tha
 from collections.abc import Iterable, Iterator
 
 from engine.checkpoints.tf1.checksum import crc32c, masked
-from engine.files.protobuf import Damage, Unknown, as_varint, varint
+from engine.files.protobuf import Damage, Unknown, decode_varint, encode_varint
 from engine.phrases import phrase
 
 MAGIC = 0xDB4775248B80FB57.to_bytes(8, "little")
@@ -54,8 +54,8 @@ def read_table(content: bytes) -> dict[bytes, bytes]:
 
 def _handle(content: bytes, at: int) -> tuple[tuple[int, int], int]:
     """Where a block begins and how long it is; and where the next thing begins."""
-    first, at = varint(content, at)
-    size, at = varint(content, at)
+    first, at = decode_varint(content, at)
+    size, at = decode_varint(content, at)
     return (first, size), at
 
 
@@ -82,9 +82,9 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
         raise Damage(phrase("a block is empty"))
     at, key = 0, b""
     while at < end:
-        shared, at = varint(block, at)
-        own, at = varint(block, at)
-        size, at = varint(block, at)
+        shared, at = decode_varint(block, at)
+        own, at = decode_varint(block, at)
+        size, at = decode_varint(block, at)
         if shared > len(key) or at + own + size > end:
             raise Damage(phrase("an entry is longer than its block"))
         if shared + own > LONGEST_KEY:
@@ -102,7 +102,7 @@ def table_of(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
     size = 0
 
     def put(block: bytes) -> bytes:
-        place = as_varint(len(whole)) + as_varint(len(block))
+        place = encode_varint(len(whole)) + encode_varint(len(block))
         sealed = block + bytes([PLAIN])
         whole.extend(sealed + masked(crc32c(sealed)).to_bytes(4, "little"))
         return place
@@ -130,7 +130,7 @@ def _block_of(entries: list[tuple[bytes, bytes]]) -> bytes:
         else:
             shared = _shared(last, key)
         for size in (shared, len(key) - shared, len(value)):
-            block += as_varint(size)
+            block += encode_varint(size)
         block += key[shared:] + value
         last = key
     places = restarts or [0]

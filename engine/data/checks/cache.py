@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from engine.data.checks.check import Finding, Fix
-from engine.files.atomic_write import whole_folder
-from engine.files.regular_file import read_json, regular
-from engine.phrases import from_plain, plain
+from engine.files.atomic_write import atomic_folder
+from engine.files.regular_file import check_regular, read_json
+from engine.phrases import from_json, to_json
 
 RULES_VERSION = 3  # to be raised if a check changes its findings for the same rows
 TEXTS, ROWS = "findings.json", "rows.npz"
@@ -22,7 +22,7 @@ def read_findings(cache: Path, fingerprint: str) -> list[Finding] | None:
     folder = _folder(cache, fingerprint)
     try:
         texts = read_json(folder / TEXTS)
-        with np.load(regular(folder / ROWS), allow_pickle=False) as arrays:
+        with np.load(check_regular(folder / ROWS), allow_pickle=False) as arrays:
             return [_finding(one, index, arrays) for index, one in enumerate(texts)]
     except BROKEN:
         return None
@@ -39,7 +39,7 @@ def cache_findings(cache: Path, fingerprint: str, findings: list[Finding]) -> No
         for n, fix in enumerate(finding.fixes):
             for name in ("dropped", "moved", "moved_to"):
                 arrays[f"{index}.{n}.{name}"] = getattr(fix, name)
-    with whole_folder(folder) as new:
+    with atomic_folder(folder) as new:
         np.savez_compressed(new / ROWS, **arrays)
         texts = json.dumps([_plain(one) for one in findings])
         (new / TEXTS).write_text(texts, encoding="utf-8")
@@ -53,8 +53,8 @@ def _plain(finding: Finding) -> dict[str, Any]:
     fixes = [
         {
             "name": fix.name,
-            "title": plain(fix.title),
-            "change": plain(fix.change),
+            "title": to_json(fix.title),
+            "change": to_json(fix.change),
             "spellings": dict(fix.spellings),
             "cells": {str(row): dict(cells) for row, cells in fix.cells.items()},
         }
@@ -64,7 +64,7 @@ def _plain(finding: Finding) -> dict[str, Any]:
         "check": finding.check,
         "severity": finding.severity,
         "count": finding.count,
-        "sentence": plain(finding.sentence),
+        "sentence": to_json(finding.sentence),
         "fixes": fixes,
     }
 
@@ -74,8 +74,8 @@ def _finding(saved: dict[str, Any], index: int, arrays: Mapping[str, Any]) -> Fi
     fixes = tuple(
         Fix(
             fix["name"],
-            from_plain(fix["title"]),
-            from_plain(fix["change"]),
+            from_json(fix["title"]),
+            from_json(fix["change"]),
             spellings=fix["spellings"],
             cells={int(row): cells for row, cells in fix["cells"].items()},
             **{name: arrays[f"{index}.{n}.{name}"] for name in ("dropped", "moved", "moved_to")},
@@ -86,7 +86,7 @@ def _finding(saved: dict[str, Any], index: int, arrays: Mapping[str, Any]) -> Fi
         saved["check"],
         saved["severity"],
         saved["count"],
-        from_plain(saved["sentence"]),
+        from_json(saved["sentence"]),
         arrays[f"{index}"],
         fixes,
     )

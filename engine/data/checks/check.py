@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engine.data.checks.check_input import CheckInput
 from engine.data.checks.groups import RowIndices
-from engine.phrases import joined, phrase
+from engine.phrases import join, phrase
 
 Severity = Literal["problem", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "note")
@@ -59,7 +59,7 @@ class Finding:
 
 def quote_labels(names: Sequence[str]) -> str:
     """The first labels for a sentence, and the number of the others."""
-    shown = joined(", ", [f"“{name[:40]}”" for name in names[:SHOWN_LABELS]])
+    shown = join(", ", [f"“{name[:40]}”" for name in names[:SHOWN_LABELS]])
     more = len(names) - SHOWN_LABELS
     return phrase("{names} and {more:,} more", names=shown, more=more) if more > 0 else shown
 

@@ -20,7 +20,7 @@ from engine.data.checks.words import Words, words_in
 from engine.data.columns.label_sets import counted
 from engine.data.columns.numbers import is_scale
 from engine.data.columns.plain_texts import plain_text, texts_of, texts_that_group
-from engine.files.regular_file import regular
+from engine.files.regular_file import check_regular
 from engine.progress import CancellableProgress
 
 BATCH_ROWS = 50_000
@@ -92,7 +92,7 @@ class CheckInput:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """These columns of all rows, in batches; an empty cell is an empty text."""
-        with pq.ParquetFile(regular(self._path)) as file:
+        with pq.ParquetFile(check_regular(self._path)) as file:
             for batch in file.iter_batches(BATCH_ROWS, columns=list(dict.fromkeys(columns))):
                 self.progress.advance()
                 filled = [column.fill_null("") for column in batch.columns]
@@ -117,7 +117,7 @@ class CheckInput:
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns of the source."""
-        with pq.ParquetFile(regular(self._path)) as file:
+        with pq.ParquetFile(check_regular(self._path)) as file:
             names = file.schema_arrow.names
         return tuple(name for name in names if name not in ("_line", "_split"))
 

@@ -7,7 +7,7 @@ import numpy as np
 from engine.data.checks.check import Finding, Fix
 from engine.data.checks.check_input import CheckInput, Labels
 from engine.data.columns.spellings import Spellings, spellings_in
-from engine.phrases import joined, phrase
+from engine.phrases import join, phrase
 
 SHOWN = 4  # labels named in a sentence
 SHOWN_ALONE = 20  # labels with a finding of their own; the others share one
@@ -58,4 +58,4 @@ def _change(one: Spellings) -> str:
 
 
 def _names(one: Spellings) -> str:
-    return joined(", ", [f"“{label[:60]}”" for label in one.others[:SHOWN]])
+    return join(", ", [f"“{label[:60]}”" for label in one.others[:SHOWN]])

@@ -16,7 +16,7 @@ from engine.data.datasets.importing import DATA, drawn_splits, split_rows
 from engine.data.datasets.row_writer import Collected
 from engine.data.datasets.store import Dataset
 from engine.files.atomic_write import disk_errors_for
-from engine.files.regular_file import regular
+from engine.files.regular_file import check_regular
 from engine.progress import CancellableProgress, ProgressCallback, no_progress
 
 SHOWN_LINES = 20  # line numbers that are reported for a finding
@@ -95,6 +95,6 @@ def check_files(
         steps = check_progress(len(splits), progress, cancelled)
         drawn = drawn_splits(tuple(sources), split)
         findings = _findings(CheckInput(collected.rows, mapping, splits, split, drawn, steps))
-        lines = pq.read_table(regular(collected.rows), columns=["_line"]).column(0).to_numpy()
+        lines = pq.read_table(check_regular(collected.rows), columns=["_line"]).column(0).to_numpy()
         first = [tuple(lines[one.rows[:SHOWN_LINES]].tolist()) for one in findings]
     return CheckedFiles(collected, findings, first)

@@ -14,7 +14,7 @@ from engine.data.columns.labels import CountedLabels
 from engine.data.columns.mapping import flag_columns, label_columns, named_answers
 from engine.data.columns.names import plain_name
 from engine.errors import MissingColumn, StudioError
-from engine.phrases import joined, phrase
+from engine.phrases import join, phrase
 
 COMPARED_COLUMNS = 10  # that may hold the labels
 
@@ -70,7 +70,7 @@ def unlearned(unseen: tuple[str, ...], task: TaskSpec) -> list[StudioError]:
     """What is wrong where labels of validation rows stand in no training row."""
     if not unseen or not isinstance(task, LabelledTask) or task.labels:
         return []
-    names = joined(", ", [f"“{shortened(label)}”" for label in unseen[:5]])
+    names = join(", ", [f"“{shortened(label)}”" for label in unseen[:5]])
     return [
         StudioError(
             phrase("Validation rows have labels that no training row has: {names}.", names=names),

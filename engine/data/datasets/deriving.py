@@ -20,8 +20,8 @@ from engine.data.datasets.store import READ_ROWS, Dataset, open_dataset
 from engine.data.formats.batches import Batch, batch_of, texts_in
 from engine.data.formats.rows import Remarks
 from engine.errors import StudioError
-from engine.files.atomic_write import whole_folder
-from engine.phrases import Phrase, joined, phrase
+from engine.files.atomic_write import atomic_folder
+from engine.phrases import Phrase, join, phrase
 from engine.progress import Cancelled, ProgressCallback, no_progress
 
 
@@ -66,7 +66,7 @@ def derive(
     columns = old.spec.columns
     remarks, changes, tags = Remarks(), Remarks(), _Tags()
     path = next((path for paths in old.spec.sources.values() for path in paths), folder)
-    with whole_folder(into) as made:
+    with atomic_folder(into) as made:
         place = made / "rows.parquet"
         with RowWriter(place, columns, mapping, Split(), cleaning) as writer:
             writer.begin(path, remarks, changes)
@@ -124,7 +124,7 @@ def _columns_changed(before: Mapping, then: Mapping) -> list[str]:
     """That other columns are in use than before, where they are."""
     if before == then:
         return []
-    old, new = (joined(", ", [f"“{name}”" for name in m.columns]) for m in (before, then))
+    old, new = (join(", ", [f"“{name}”" for name in m.columns]) for m in (before, then))
     return [phrase("The columns in use are {new}; before: {old}.", new=new, old=old)]
 
 

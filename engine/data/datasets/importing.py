@@ -32,9 +32,9 @@ from engine.data.datasets.hub_cache import cached_origin
 from engine.data.datasets.row_writer import Collected
 from engine.data.datasets.splitting import draw_splits, grouped_rows, groups_of
 from engine.errors import StudioError
-from engine.files.atomic_write import whole_folder
-from engine.files.regular_file import regular
-from engine.phrases import joined, phrase
+from engine.files.atomic_write import atomic_folder
+from engine.files.regular_file import check_regular
+from engine.phrases import join, phrase
 from engine.progress import Cancelled, ProgressCallback
 
 SPEC, DATA = "spec.json", "data.parquet"
@@ -70,7 +70,7 @@ def import_dataset(
     files = files_of(sources)
     for _, path in files:
         _refuse_unwritable(path)
-    with whole_folder(into) as folder:
+    with atomic_folder(into) as folder:
         collected = collect(sources, reading, mapping, split, folder, progress, cancelled, cleaning)
         splits, said = split_rows(collected, sources, split)
         spec = DatasetSpec(
@@ -179,8 +179,8 @@ class Fingerprint:
                 self._hash.update(memoryview(content)[int(first) : int(last)])
 
     def _add_cells(self, cells: list[str]) -> None:
-        joined = "".join([f"{len(cell)}:{cell}" for cell in cells])
-        self._hash.update(joined.encode("utf-8"))
+        join = "".join([f"{len(cell)}:{cell}" for cell in cells])
+        self._hash.update(join.encode("utf-8"))
 
     def hexdigest(self) -> str:
         return self._hash.hexdigest()
@@ -280,7 +280,7 @@ def cells_to_fill(collected: Collected) -> tuple[dict[str, int], int]:
 
 def spelling_note(found: Spellings) -> str:
     """A label that seems to be written in several ways, in a sentence."""
-    others = joined(", ", [f"“{label[:60]}”" for label in found.others[:4]])
+    others = join(", ", [f"“{label[:60]}”" for label in found.others[:4]])
     return phrase(
         "The labels “{usual}” and {others} may be one; they are treated as different labels.",
         usual=found.usual[:60],
@@ -297,7 +297,7 @@ def _write(
 ) -> None:
     """Copy the collected rows to their place, with their splits."""
     names: Any = pa.array(SPLITS)
-    source = pq.ParquetFile(regular(collected.rows))
+    source = pq.ParquetFile(check_regular(collected.rows))
     schema = source.schema_arrow.append(pa.field("_split", pa.string()))
     first = 0
     with (

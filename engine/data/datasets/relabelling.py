@@ -20,7 +20,7 @@ from engine.data.datasets.editing import PendingEdits, RowEdit
 from engine.data.datasets.store import Dataset
 from engine.data.formats.reading import read, recognise
 from engine.errors import BadFile, StudioError
-from engine.files.spreadsheet import escaped
+from engine.files.spreadsheet import escape_cell
 from engine.phrases import phrase
 
 ROW, NEW_LABEL = "row", "new_label"
@@ -258,7 +258,7 @@ def _refuse_other_texts(
     for at, name in enumerate(names):
         ours = dataset.column(name).take(places).to_pylist()
         for text, theirs, line in zip(ours, cells, lines, strict=True):
-            if theirs[at] not in (text or "", escaped(text or "")):
+            if theirs[at] not in (text or "", escape_cell(text or "")):
                 raise BadFile(
                     file,
                     phrase("the row has another text in the data set."),

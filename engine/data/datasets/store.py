@@ -26,7 +26,7 @@ from engine.data.datasets.text_columns import cells_of, matching, size_of
 from engine.data.formats.reading import recognise
 from engine.errors import BadCheckpoint, StudioError
 from engine.files.atomic_write import MANIFEST, verify
-from engine.files.regular_file import read_regular, regular
+from engine.files.regular_file import check_regular, read_regular
 from engine.phrases import phrase
 from engine.progress import Cancelled, ProgressCallback
 
@@ -86,13 +86,13 @@ class Dataset:
         self._kept = 0  # bytes of these
         self._chance = random.Random(0)
         try:
-            self._file = pq.ParquetFile(regular(folder / DATA))
+            self._file = pq.ParquetFile(check_regular(folder / DATA))
             names = set(self._file.schema_arrow.names)
             if {*spec.columns, "_line", "_split"} - names:
                 raise _damaged(folder)
             self._check_groups()
             self._shared = pq.ParquetFile(
-                regular(folder / DATA), read_dictionary=list(spec.columns)
+                check_regular(folder / DATA), read_dictionary=list(spec.columns)
             )
             self._splits = self._read_splits()  # int8 [rows], an index into SPLITS
         except BROKEN as error:

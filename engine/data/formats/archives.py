@@ -24,9 +24,9 @@ from typing import Any, BinaryIO, NamedTuple, cast
 import pyarrow as pa
 
 from engine.errors import BadFile
-from engine.files.atomic_write import check_room, disk_errors_for
-from engine.files.regular_file import open_regular, regular
-from engine.phrases import joined, phrase
+from engine.files.atomic_write import check_free_space, disk_errors_for
+from engine.files.regular_file import check_regular, open_regular
+from engine.phrases import join, phrase
 
 LARGEST_UNPACKED = 16 * 1024**3  # bytes, as many as a plain file may have
 SUSPICIOUS, MOST_TIMES = 256 * 1024**2, 500  # bytes, from which on so many times is no text
@@ -103,8 +103,8 @@ def place_of(path: Path) -> Place:
 
 
 def _shown(names: list[str]) -> str:
-    shown = joined(", ", [name[:100] for name in names[:SHOWN_MEMBERS]])
-    return joined(", ", (shown, "…")) if len(names) > SHOWN_MEMBERS else shown
+    shown = join(", ", [name[:100] for name in names[:SHOWN_MEMBERS]])
+    return join(", ", (shown, "…")) if len(names) > SHOWN_MEMBERS else shown
 
 
 def is_archive(file: Path) -> bool:
@@ -312,7 +312,7 @@ def native(path: Path) -> Iterator[pa.NativeFile]:
     stream, source = open_source(path)
     with stream:
         if not source.is_packed:
-            with pa.OSFile(str(regular(source.place.file)), "rb") as raw:
+            with pa.OSFile(str(check_regular(source.place.file)), "rb") as raw:
                 yield raw
             return
         with tempfile.TemporaryDirectory(prefix="bert-studio-") as aside:
@@ -325,7 +325,7 @@ def native(path: Path) -> Iterator[pa.NativeFile]:
 
 def _copy(stream: io.BufferedReader, source: Source, unpacked: Any) -> None:
     place = Path(tempfile.gettempdir()) / source.path.name
-    check_room(place, source.stated)
+    check_free_space(place, source.stated)
     with disk_errors_for(place):
         while chunk := memoryview(stream.read(CHUNK)):
             while chunk:

@@ -18,7 +18,7 @@ from engine.data.formats.plain import PLAIN
 from engine.data.formats.rows import is_about_data
 from engine.data.formats.workbook import WORKBOOK, sheets_with_rows
 from engine.errors import BadFile
-from engine.phrases import joined, phrase
+from engine.phrases import join, phrase
 
 TEXT_FILES_OF_SPLITS = 3  # so few texts in a folder may be the splits of a data set, not documents
 
@@ -36,7 +36,7 @@ def data_suffixes() -> tuple[str, ...]:
 
 def format_titles() -> str:
     """What files can be read, in words."""
-    return joined(", ", (one.title for one in FORMATS.values() if one.suffixes))
+    return join(", ", (one.title for one in FORMATS.values() if one.suffixes))
 
 
 def is_data_file(file: Path) -> bool:

@@ -28,7 +28,7 @@ from engine.data.formats.rows import (
 from engine.data.formats.sheet_size import Sizes, size_of_sheets
 from engine.data.formats.table import ABOVE_HEADER, has_header
 from engine.errors import BadFile
-from engine.phrases import joined, phrase
+from engine.phrases import join, phrase
 
 OLE, ZIP = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PK\x03\x04"
 ENCRYPTED = "EncryptedPackage".encode("utf-16-le")  # in an Excel file that has a password
@@ -53,7 +53,7 @@ def open_workbook(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
             phrase(
                 "The sheet “{name}” was read; there is also {others}.",
                 name=name,
-                others=joined(", ", [f"“{other[:60]}”" for other in others[:SHOWN_SHEETS]]),
+                others=join(", ", [f"“{other[:60]}”" for other in others[:SHOWN_SHEETS]]),
             )
         )
     rows = _rows(lines, name, remarks)

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import StudioError
-from engine.files.atomic_write import verify, whole_folder
-from engine.files.regular_file import read_json, regular
+from engine.files.atomic_write import atomic_folder, verify
+from engine.files.regular_file import check_regular, read_json
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tokenizers.batches import MOST_TEXTS, batches
@@ -48,11 +48,15 @@ class TokenizedDataset:
         try:
             spec = read_json(folder / "spec.json")
             mapped: Literal["r"] | None = "r" if spec["rows"] else None
-            offsets = np.load(regular(folder / "offsets.npy"), mmap_mode=mapped, allow_pickle=False)
-            splits = np.load(regular(folder / "splits.npy"), mmap_mode=mapped, allow_pickle=False)
+            offsets = np.load(
+                check_regular(folder / "offsets.npy"), mmap_mode=mapped, allow_pickle=False
+            )
+            splits = np.load(
+                check_regular(folder / "splits.npy"), mmap_mode=mapped, allow_pickle=False
+            )
             dtype = np.dtype(spec["dtype"])
             ids = (
-                np.memmap(regular(folder / "ids.bin"), dtype=dtype, mode="r")
+                np.memmap(check_regular(folder / "ids.bin"), dtype=dtype, mode="r")
                 if spec["tokens"]
                 else np.zeros(0, dtype=dtype)
             )
@@ -123,7 +127,7 @@ def tokenize_examples(
     """
     if (existing := open_cached(folder)) is not None:
         return existing
-    with whole_folder(folder) as new, TokenizedWriter(new, tokenizer.size) as writer:
+    with atomic_folder(folder) as new, TokenizedWriter(new, tokenizer.size) as writer:
         for first in range(0, len(texts), MOST_TEXTS):
             last = min(first + MOST_TEXTS, len(texts))
             second = None if pairs is None else pairs[first:last]
@@ -152,7 +156,7 @@ def tokenize_stream(
     """
     if (existing := open_cached(folder)) is not None:
         return existing
-    with whole_folder(folder) as new, TokenizedWriter(new, tokenizer.size) as writer:
+    with atomic_folder(folder) as new, TokenizedWriter(new, tokenizer.size) as writer:
         cls, sep, room = tokenizer.cls, tokenizer.sep, max(max_length - 2, 1)
         row: list[int] = []
         done = 0

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from engine.data.tokenized.dataset import TokenizedDataset, TokenizedWriter, open_cached
 from engine.data.tokenized.sentences import sentences
 from engine.errors import StudioError
-from engine.files.atomic_write import whole_folder
-from engine.files.regular_file import regular
+from engine.files.atomic_write import atomic_folder
+from engine.files.regular_file import check_regular
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tokenizers.batches import batches
@@ -75,12 +75,12 @@ def tokenize_pairs(
         cached = folder.with_name("sentences")
         if (known := open_cached(cached)) is None:
             known = _tokenise(texts, tokenizer, cached, progress, total)
-        starts = np.load(regular(cached / "documents.npy"), mmap_mode="r", allow_pickle=False)
+        starts = np.load(check_regular(cached / "documents.npy"), mmap_mode="r", allow_pickle=False)
         sampler = _PairSampler(
             known, starts, max_length - 3, following, np.random.default_rng(seed)
         )
         classes = array("b")
-        with whole_folder(folder) as new:
+        with atomic_folder(folder) as new:
             with TokenizedWriter(new, tokenizer.size) as writer:
                 for first, second, kind in sampler.pairs(draws, progress):
                     ids = [tokenizer.cls, *first, tokenizer.sep, *second, tokenizer.sep]
@@ -99,7 +99,7 @@ def tokenize_pairs(
                     ),
                 )
         pairs = TokenizedDataset.open(folder)
-    return pairs, np.load(regular(folder / "classes.npy"), allow_pickle=False)
+    return pairs, np.load(check_regular(folder / "classes.npy"), allow_pickle=False)
 
 
 def _tokenise(
@@ -111,7 +111,7 @@ def _tokenise(
 ) -> TokenizedDataset:
     """Tokenize sentences without special tokens; `documents.npy` has the start of each document."""
     starts, done, count = array("q", [0]), 0, 0
-    with whole_folder(folder) as new:
+    with atomic_folder(folder) as new:
         with TokenizedWriter(new, tokenizer.size) as writer:
             for batch in batches(texts):
                 split = [sentences(text) for text in batch]

@@ -18,8 +18,8 @@ from engine.data.tokenized.dataset import (
     TokenizedWriter,
     open_cached,
 )
-from engine.files.atomic_write import whole_folder
-from engine.files.regular_file import regular
+from engine.files.atomic_write import atomic_folder
+from engine.files.regular_file import check_regular
 from engine.progress import ProgressCallback
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -48,11 +48,11 @@ def tokenize_words(
     """Tokenize `total` sentences into `folder`, or open it if it is complete."""
     tokenized = open_cached(folder)
     if tokenized is None:
-        with whole_folder(folder) as new:
+        with atomic_folder(folder) as new:
             _write(sentences, total, tokenizer, max_length, new, progress)
         tokenized = TokenizedDataset.open(folder)
     firsts, starts = (
-        np.load(regular(folder / name), allow_pickle=False) for name in (FIRSTS, STARTS)
+        np.load(check_regular(folder / name), allow_pickle=False) for name in (FIRSTS, STARTS)
     )
     return TokenizedWords(tokenized, firsts, starts)
 

@@ -20,8 +20,8 @@ from torch import Tensor
 from engine.config.job import JobSpec
 from engine.config.training import TrainingSpec
 from engine.data.tokenized.dataset import TokenizedDataset
-from engine.files.atomic_write import check_room, disk_errors_for
-from engine.files.regular_file import regular
+from engine.files.atomic_write import check_free_space, disk_errors_for
+from engine.files.regular_file import check_regular
 from engine.models.fast.encoding import lower_layers
 from engine.models.frozen_linear import rounded_once
 from engine.models.lora import merged
@@ -45,7 +45,7 @@ class CachedFeatures:
     """Hidden states at some heights for all inputs, read from disk as they are needed."""
 
     def __init__(self, files: list[Path], lengths: np.ndarray) -> None:
-        self._maps = [np.load(regular(file), mmap_mode="r") for file in files]
+        self._maps = [np.load(check_regular(file), mmap_mode="r") for file in files]
         self._offsets = np.concatenate([[0], np.cumsum(lengths)])
 
     def padded(self, rows: np.ndarray, width: int) -> Tensor:
@@ -156,7 +156,7 @@ class FeatureExtractor:
         self.network.eval()
         with disk_errors_for(inside), ExitStack() as cleaning:
             inside.mkdir(mode=0o700, parents=True, exist_ok=True)
-            check_room(inside, needed * len(heights))
+            check_free_space(inside, needed * len(heights))
             new = [_file(inside, h).with_suffix(f".{os.getpid()}.tmp") for h in heights]
             for file in new:
                 cleaning.callback(file.unlink, missing_ok=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from engine.config.job import BaseModelSource, FromCheckpoint, FromScratch
 from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
-from engine.files.atomic_write import verify, whole_folder
+from engine.files.atomic_write import atomic_folder, verify
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.runs.folder import RunFolder
@@ -38,7 +38,7 @@ def tokenizer_for(context: RunContext, read: TrainingRows) -> Tokenizer:
         progress = context.stage(phrase("Training the tokenizer"))
         with shared_tokens().reserved(_name(base_model, read), lambda: progress(0, 0)) as inside:
             trained = _trained(inside / "made", read.rows, base_model, progress)
-        with whole_folder(own) as folder:
+        with atomic_folder(own) as folder:
             trained.save(folder)
     return Tokenizer.from_folder(own)
 
@@ -66,6 +66,6 @@ def _trained(
     except StudioError:
         size, lowercase = base_model.model.vocab_size, base_model.lowercase
         trained = Tokenizer.train(rows.all_texts(), size, lowercase, progress)
-        with whole_folder(folder) as inside:
+        with atomic_folder(folder) as inside:
             trained.save(inside)
         return trained

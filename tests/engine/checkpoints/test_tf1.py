@@ -23,12 +23,12 @@ from engine.checkpoints.tf1.checksum import (
 from engine.checkpoints.tf1.sstable import BLOCK, LONGEST_KEY, read_table, table_of
 from engine.files.protobuf import (
     Unreadable,
-    as_field,
-    as_varint,
-    fields,
-    messages,
-    number,
-    varint,
+    decode_fields,
+    decode_varint,
+    encode_field,
+    encode_varint,
+    int_field,
+    message_fields,
 )
 from tests.often import tries
 
@@ -99,28 +99,28 @@ def test_a_checksum_is_masked_as_in_leveldb():
 @given(st.integers(0, (1 << 64) - 1), st.binary(max_size=5))
 @tries(100)
 def test_a_number_comes_back(value, before):
-    content = before + as_varint(value)
-    assert varint(content, len(before)) == (value, len(content))
+    content = before + encode_varint(value)
+    assert decode_varint(content, len(before)) == (value, len(content))
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, (1 << 63) - 1) | st.binary())))
 @tries(100)
 def test_a_message_comes_back(given_fields):
-    found = fields(b"".join(as_field(field, value) for field, value in given_fields))
+    found = decode_fields(b"".join(encode_field(field, value) for field, value in given_fields))
     for field in range(1, 10):
         values = [value for at, value in given_fields if at == field]
         assert found.get(field, []) == values
         if values and isinstance(values[-1], int):
-            assert number(found, field) == values[-1]
+            assert int_field(found, field) == values[-1]
         if all(isinstance(value, bytes) for value in values):
-            assert messages(found, field) == values
+            assert message_fields(found, field) == values
 
 
 @given(st.binary(max_size=60))
 @tries(100)
 def test_any_bytes_are_a_message_or_refused(content):
     with suppress(Unreadable):
-        fields(content)
+        decode_fields(content)
 
 
 # ── tables ───────────────────────────────────────────────────────────────────────────────────

@@ -15,7 +15,7 @@ from engine.cli import COMMANDS
 from engine.errors import DiskFull
 from engine.messages.events import Ended, Event, Measured
 from engine.runs.folder import RunFolder
-from engine.system.errors import explained
+from engine.system.errors import explain_error
 from engine.worker.train import main as train
 from tests.engine.faults import small_disk, without_the_rights_of_root
 from tests.engine.training import small
@@ -364,19 +364,21 @@ def test_what_stops_a_training_is_said_once(
     ],
 )
 def test_every_error_that_names_a_file_has_a_sentence(code: int, says: str) -> None:
-    error = explained(OSError(code, os.strerror(code), f"/none/.model.tmp-0123abcd/{'x' * 4000}"))
+    error = explain_error(
+        OSError(code, os.strerror(code), f"/none/.model.tmp-0123abcd/{'x' * 4000}")
+    )
     assert error is not None
     assert says in error.problem and error.advice
     assert len(str(error)) <= LONGEST and ".tmp-" not in str(error)
 
 
 def test_an_error_of_a_library_is_understood_by_its_code() -> None:
-    full = explained(RuntimeError("Error while serializing: No space left (os error 28)"))
+    full = explain_error(RuntimeError("Error while serializing: No space left (os error 28)"))
     assert isinstance(full, DiskFull)
-    arrow = explained(FileNotFoundError("[Errno 2] Failed to open local file '/none/rows'"))
+    arrow = explain_error(FileNotFoundError("[Errno 2] Failed to open local file '/none/rows'"))
     assert arrow is not None and "/none" in arrow.problem
 
 
 def test_a_mistake_of_the_program_stays_one() -> None:
     for error in (ZeroDivisionError(), KeyError("x"), OSError("odd"), BrokenPipeError(32, "pipe")):
-        assert explained(error) is None
+        assert explain_error(error) is None

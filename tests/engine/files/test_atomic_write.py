@@ -14,26 +14,26 @@ import pytest
 
 from engine.errors import BadCheckpoint, DiskFull
 from engine.files.atomic_write import (
+    atomic_folder,
     clear_leftovers,
     clear_leftovers_of,
-    remove_whole,
+    remove_atomically,
     sha256,
-    unfinished,
+    temporary_path,
     verify,
-    whole_folder,
     write_file,
 )
-from engine.system.errors import explained
+from engine.system.errors import explain_error
 from tests.engine import faults
 from tests.often import times
 
 SETUP = """
 from pathlib import Path
-from engine.files.atomic_write import whole_folder, write_file
+from engine.files.atomic_write import atomic_folder, write_file
 target = Path({target!r})
 """
 SAVE_FOLDER = """
-with whole_folder(target) as folder:
+with atomic_folder(target) as folder:
     for name in ("a", "b"):
         with open(folder / name, "w") as file:
             file.write("new" * 1000)
@@ -47,7 +47,7 @@ SAVE_FILE = "write_file(target, b'new' * 1000)"
 
 
 def old_folder(path: Path) -> Path:
-    with whole_folder(path) as folder:
+    with atomic_folder(path) as folder:
         (folder / "a").write_text("old")
     return path
 
@@ -131,7 +131,7 @@ def test_a_really_full_disk_is_one_sentence(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, limit[1]))
     try:
-        with pytest.raises(DiskFull, match="The disk is full"), whole_folder(target) as folder:
+        with pytest.raises(DiskFull, match="The disk is full"), atomic_folder(target) as folder:
             (folder / "a").write_text("new" * 1000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
@@ -145,7 +145,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     (precious / "a").write_text("mine")
     link = tmp_path / "checkpoint"
     link.symlink_to(precious)
-    with whole_folder(link) as folder:
+    with atomic_folder(link) as folder:
         (folder / "a").write_text("new")
     assert not link.is_symlink() and (precious / "a").read_text() == "mine"
 
@@ -170,9 +170,9 @@ def test_a_device_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Path, "lstat", lstat)
     with pytest.raises(OSError, match="null") as refused:
         write_file(place, b"new")
-    error = explained(refused.value)
+    error = explain_error(refused.value)
     assert error is not None and "a pipe or a device" in error.problem
-    with pytest.raises(OSError, match="null"), whole_folder(place):
+    with pytest.raises(OSError, match="null"), atomic_folder(place):
         pass
     assert place.read_text() == "as if it were a device"
     assert sorted(tmp_path.iterdir()) == [place], "nothing is left beside it"
@@ -183,15 +183,15 @@ def test_a_name_of_any_length_that_a_disk_takes_can_be_written(tmp_path: Path, n
     for _ in range(2):  # the second in the place of the first
         write_file(tmp_path / name, b"new")
     assert (tmp_path / name).read_bytes() == b"new"
-    with whole_folder(tmp_path / "in" / name) as folder:
+    with atomic_folder(tmp_path / "in" / name) as folder:
         (folder / "a").write_text("first")
     folder = old_folder(tmp_path / "in" / name)
     assert contents(folder) == "old"
-    left = unfinished(folder)
+    left = temporary_path(folder)
     left.mkdir()
     clear_leftovers_of(folder)
     assert not left.exists() and folder.exists()
-    remove_whole(folder)
+    remove_atomically(folder)
     assert list(folder.parent.iterdir()) == []
 
 
@@ -212,7 +212,7 @@ def test_a_manifest_says_size_and_sum_of_every_file(tmp_path: Path) -> None:
 
 def test_a_folder_whose_removal_breaks_off_is_gone(tmp_path, monkeypatch):
     folder = tmp_path / "step-00000008"
-    with whole_folder(folder) as made:
+    with atomic_folder(folder) as made:
         (made / "weights").write_bytes(b"1")
 
     def killed(path):
@@ -220,7 +220,7 @@ def test_a_folder_whose_removal_breaks_off_is_gone(tmp_path, monkeypatch):
 
     monkeypatch.setattr(shutil, "rmtree", killed)
     with pytest.raises(KeyboardInterrupt):
-        remove_whole(folder)
+        remove_atomically(folder)
     monkeypatch.undo()
     assert not folder.exists()
     clear_leftovers(tmp_path)

@@ -9,11 +9,11 @@ import pytest
 from engine.cli import main
 from engine.errors import StudioError
 from engine.files import regular_file
-from engine.files.regular_file import lines_of, open_regular, read_json, read_regular
+from engine.files.regular_file import iter_lines, open_regular, read_json, read_regular
 from engine.messages.events import Noted
 from engine.runs.folder import RunFolder
 from engine.runs.lock import is_held, open_here
-from engine.system.errors import explained
+from engine.system.errors import explain_error
 from tests.engine.training.small import classifying, new_run
 
 STRANGE = ("pipe", "device", "endless", "folder", "socket")
@@ -42,7 +42,7 @@ def test_nothing_but_a_plain_file_within_the_limit_is_read(tmp_path: Path, kind:
     for read in (read_regular, read_json):
         with pytest.raises(OSError, match="Errno") as caught:
             read(path)
-        said = explained(caught.value)
+        said = explain_error(caught.value)
         assert (
             said is not None and str(path) in said.problem and "cannot be used" not in said.problem
         )
@@ -68,9 +68,13 @@ def test_deep_json_is_a_value_error(tmp_path: Path) -> None:
 
 
 def test_a_line_that_is_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(regular_file, "LONGEST_LINE", 5)
+    monkeypatch.setattr(regular_file, "MAX_LINE", 5)
     content = b"one\n" + b"x" * 17 + b"\nfour\ntwo\nhalf"
-    assert list(lines_of(io.BufferedReader(io.BytesIO(content)))) == [b"one\n", b"four\n", b"two\n"]
+    assert list(iter_lines(io.BufferedReader(io.BytesIO(content)))) == [
+        b"one\n",
+        b"four\n",
+        b"two\n",
+    ]
 
 
 @pytest.mark.parametrize("kind", STRANGE)
@@ -106,7 +110,7 @@ def test_strange_events_are_an_error_and_no_wait(run: RunFolder, kind: str) -> N
 def test_a_line_of_events_without_an_end_is_skipped(
     run: RunFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.runs.folder.LONGEST_LINE", 1_000)
+    monkeypatch.setattr("engine.runs.folder.MAX_LINE", 1_000)
     run.events_file.write_bytes(b"x" * 5_000)
     byte, before, told = 0, -1, 0
     while byte != before:

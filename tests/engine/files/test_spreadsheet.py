@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from engine.files.spreadsheet import escaped, table_text
+from engine.files.spreadsheet import escape_cell, format_table
 
 FORMULAS = (
     "=1+1",
@@ -24,7 +24,7 @@ FORMULAS = (
 @pytest.mark.parametrize("cell", FORMULAS)
 def test_a_formula_becomes_text_unless_raw_cells_are_asked_for(cell: str) -> None:
     for raw, expected in ((False, f"'{cell}"), (True, cell)):
-        text = table_text((cell, "b"), [("x", cell)], raw=raw)
+        text = format_table((cell, "b"), [("x", cell)], raw=raw)
         rows = list(csv.reader(io.StringIO(text, newline="")))
         assert rows == [[expected, "b"], ["x", expected]]
 
@@ -33,10 +33,11 @@ def test_a_formula_becomes_text_unless_raw_cells_are_asked_for(cell: str) -> Non
     "cell", ["-1.5", "+3", "-2e-05", "-40%", ".5", "", "-", "=", "a=b", "'=1", -1, 0.1, None]
 )
 def test_numbers_signs_and_other_texts_stay_as_they_are(cell: object) -> None:
-    assert escaped(cell) == cell
+    assert escape_cell(cell) == cell
 
 
 def test_numbers_keep_all_their_digits() -> None:
     assert (
-        table_text(("a",), [(0.1 + 0.2,), (-1e-300,)]) == "a\r\n0.30000000000000004\r\n-1e-300\r\n"
+        format_table(("a",), [(0.1 + 0.2,), (-1e-300,)])
+        == "a\r\n0.30000000000000004\r\n-1e-300\r\n"
     )

@@ -3,22 +3,22 @@ from pathlib import Path
 import pytest
 
 from engine.errors import BadCheckpoint
-from engine.files.atomic_write import whole_folder
-from engine.files.untrusted import unchanged_meanwhile
+from engine.files.atomic_write import atomic_folder
+from engine.files.untrusted import verify_meanwhile
 
 FILES = {"nothing": b"", "weights": bytes(range(256)) * 50}
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    with whole_folder(tmp_path / "saved") as made:
+    with atomic_folder(tmp_path / "saved") as made:
         for name, content in FILES.items():
             (made / name).write_bytes(content)
     return tmp_path / "saved"
 
 
 def test_files_are_as_they_were_saved_also_empty_ones(folder: Path) -> None:
-    with unchanged_meanwhile(folder, [*FILES, "of another folder"]):
+    with verify_meanwhile(folder, [*FILES, "of another folder"]):
         read = {name: (folder / name).read_bytes() for name in FILES}
     assert read == FILES, "nothing was raised, and nothing changed"
 
@@ -32,6 +32,6 @@ def test_a_file_that_was_changed_is_named_whatever_came_of_it(
     (folder / name).write_bytes(content)
     with (
         pytest.raises(BadCheckpoint, match=f"{name} in saved is damaged"),
-        unchanged_meanwhile(folder, [*FILES]),
+        verify_meanwhile(folder, [*FILES]),
     ):
         raise ValueError("it cannot be read")

@@ -16,7 +16,7 @@ import numpy as np
 from engine.checkpoints.tf1.bundle import open_bundle, packed_entry, packed_header
 from engine.checkpoints.tf1.checksum import crc32c, masked
 from engine.checkpoints.tf1.sstable import MAGIC, read_table, table_of
-from engine.files.protobuf import as_field, as_varint
+from engine.files.protobuf import encode_field, encode_varint
 from tests.engine.models.hostile import LFS, PAGE, Spoil, linked_out, piped
 
 CASES: dict[str, tuple[Spoil, str]] = {}
@@ -156,14 +156,16 @@ def sealed(block: bytes, packing: int = 0) -> bytes:
 
 def entry_of(shared: int, key: bytes, value: bytes) -> bytes:
     sizes = (shared, len(key), len(value))
-    return b"".join(map(as_varint, sizes)) + key + value
+    return b"".join(map(encode_varint, sizes)) + key + value
 
 
 def table(data: bytes, handles: list[tuple[bytes, int, int]]) -> bytes:
     """A table of one piece of data and an index with any places."""
-    index = b"".join(entry_of(0, key, as_varint(at) + as_varint(n)) for key, at, n in handles)
+    index = b"".join(
+        entry_of(0, key, encode_varint(at) + encode_varint(n)) for key, at, n in handles
+    )
     index += bytes(4) + (1).to_bytes(4, "little")
-    place = as_varint(len(data)) + as_varint(len(index))
+    place = encode_varint(len(data)) + encode_varint(len(index))
     return data + sealed(index) + (bytes(2) + place).ljust(40, b"\0") + MAGIC
 
 
@@ -201,11 +203,15 @@ for name, content, says in (
     ("no_tensors", table_of([(b"", packed_header(1))]), "it lists no tensors"),
     ("no_message", table_of([(b"", b"\x0b")]), "a field has an unknown type"),
     ("cut_message", table_of([(b"", b"\x0a\x05a")]), "a field is incomplete"),
-    ("text_for_number", table_of([(b"", as_field(1, b"a"))]), "a field is not a number"),
-    ("number_for_text", table_of([(b"", as_field(3, 5))]), "a field is not a message"),
-    ("long_message", table_of([(b"", as_field(3, bytes(10_001)))]), "is too long"),
-    ("highest_byte_first", table_of([(b"", as_field(2, 1))]), "big-endian"),
-    ("newer", table_of([(b"", as_field(3, as_field(2, 2)))]), "written by a newer TensorFlow"),
+    ("text_for_number", table_of([(b"", encode_field(1, b"a"))]), "a field is not a number"),
+    ("number_for_text", table_of([(b"", encode_field(3, 5))]), "a field is not a message"),
+    ("long_message", table_of([(b"", encode_field(3, bytes(10_001)))]), "is too long"),
+    ("highest_byte_first", table_of([(b"", encode_field(2, 1))]), "big-endian"),
+    (
+        "newer",
+        table_of([(b"", encode_field(3, encode_field(2, 2)))]),
+        "written by a newer TensorFlow",
+    ),
 ):
     CASES[f"table_{name}"] = (changed(INDEX, lambda b, content=content: content), says)
 
@@ -249,14 +255,14 @@ def _entries(change: Callable[[dict[bytes, bytes]], dict[bytes, bytes] | None]) 
 
 
 def shaped(*sides: int) -> bytes:
-    return b"".join(as_field(2, as_field(1, side)) for side in sides)
+    return b"".join(encode_field(2, encode_field(1, side)) for side in sides)
 
 
 def _renamed(entries: dict[bytes, bytes]) -> dict[bytes, bytes]:
     return {name and b"electra" + name: value for name, value in entries.items()}
 
 
-FLOAT = as_field(1, 1)
+FLOAT = encode_field(1, 1)
 for name, spoil, says in (
     ("elsewhere", _says(WORDS, shard=1), "the file of bert/embeddings/word_embeddings is missing"),
     ("before", _says(WORDS, first=NEGATIVE), "word_embeddings is outside its file"),
@@ -284,12 +290,14 @@ for name, spoil, says in (
     ),
     (
         "no_rank",
-        _entries(lambda e: e.update({WORDS: FLOAT + as_field(2, as_field(3, 1))})),
+        _entries(lambda e: e.update({WORDS: FLOAT + encode_field(2, encode_field(3, 1))})),
         "has an invalid shape",
     ),
     (
         "unknown_type",
-        _entries(lambda e: e.update({WORDS: as_field(1, 99) + as_field(2, shaped(40, 16))})),
+        _entries(
+            lambda e: e.update({WORDS: encode_field(1, 99) + encode_field(2, shaped(40, 16))})
+        ),
         "is stored as type 99",
     ),
     ("slices", _entries(lambda e: e.update({b"\0\1abc": b""})), "stored in slices"),
@@ -311,7 +319,7 @@ for name, spoil, says in (
     ),
     (
         "markup",
-        _entries(lambda e: e.update({b"<b>\n\x1b" + b"x" * 900: as_field(4, NEGATIVE)})),
+        _entries(lambda e: e.update({b"<b>\n\x1b" + b"x" * 900: encode_field(4, NEGATIVE)})),
         r"<b>\n\x1bxxx",
     ),
 ):

@@ -16,7 +16,7 @@ from engine.config.dataset import FileData
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.tasks.text_classification import TextClassification
 from engine.config.training import HardwareSpec, TrainingSpec
-from engine.files.atomic_write import whole_folder
+from engine.files.atomic_write import atomic_folder
 from engine.messages.events import Ended, Noted, Prepared, Progressed, Saved, Started, measured
 from engine.runs.folder import RunFolder, step_of
 
@@ -39,7 +39,7 @@ def command(folder: Path) -> list[str]:
 
 def save(folder: RunFolder, step: int, best: bool = False) -> None:
     path = folder.checkpoint(step)
-    with whole_folder(path) as inside:
+    with atomic_folder(path) as inside:
         (inside / "config.json").write_text("{}")
     folder.append(
         Saved(step=step, folder=path.relative_to(folder.path).as_posix(), best=best, bytes=2)

@@ -15,7 +15,7 @@ from engine.data.checks.fixing import apply_fixes_by_name
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
 from engine.messages.events import Ended, Event, Prepared, measured
-from engine.runs.advice import ADVICES, Advice, Advisor, Measurements, advices
+from engine.runs.advice import RULES, Advice, Advisor, Measurements, advise
 
 LAYER_WEIGHTS = 400_000  # two layers of 128
 STEPS = 100
@@ -116,7 +116,7 @@ CASES: dict[str, tuple[Measurements, str, Mapping[str, Any]]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_each_advice_is_given_where_it_holds_with_the_run_that_tries_it(name: str) -> None:
     case, problem, change = CASES[name]
-    (advice,) = advices(case)
+    (advice,) = advise(case)
     assert (advice.name, advice.problem, advice.change) == (name, problem, change)
     assert advice.advice.endswith(".")
     assert bool(advice.change) != bool(advice.fix), "each has a run that tries it"
@@ -133,7 +133,7 @@ def test_the_fix_of_an_advice_is_one_of_the_checks(tmp_path: Path) -> None:
     import_dataset(
         "films", {"all": file}, Reading(format="csv"), mapping, split, tmp_path / "films" / "1"
     )
-    (advice,) = advices(measurements(absent=("none",)))
+    (advice,) = advise(measurements(absent=("none",)))
     assert advice.fix is not None
     into = tmp_path / "films" / "2"
     assert apply_fixes_by_name([advice.fix], tmp_path / "films" / "1", into, 2) is not None
@@ -141,30 +141,30 @@ def test_the_fix_of_an_advice_is_one_of_the_checks(tmp_path: Path) -> None:
 
 
 def test_an_over_fitted_run_of_steps_tries_fewer_of_them() -> None:
-    (advice,) = advices(measurements(job(steps=STEPS), losses=RISING, scores=FALLEN))
+    (advice,) = advise(measurements(job(steps=STEPS), losses=RISING, scores=FALLEN))
     assert advice.change == {"steps": 50} and "Try 50 steps" in advice.advice
-    (advice,) = advices(measurements(job(steps=STEPS), line(0.69, 0.68), scores=MAJORITY))
+    (advice,) = advise(measurements(job(steps=STEPS), line(0.69, 0.68), scores=MAJORITY))
     assert advice.change == {"steps": 2 * STEPS}
 
 
 def test_no_advice_leaves_the_range_of_a_setting() -> None:
     case = measurements(job(epochs=6000), line(0.69, 0.68), scores=MAJORITY)
-    assert [one.change for one in advices(case)] == [{}]
+    assert [one.change for one in advise(case)] == [{}]
 
 
 def test_every_advice_of_the_table_has_a_case() -> None:
-    found = {ask: [name for name, (case, *_) in CASES.items() if ask(case)] for ask in ADVICES}
-    assert all(found.values()) and len(ADVICES) == len(CASES)
+    found = {ask: [name for name, (case, *_) in CASES.items() if ask(case)] for ask in RULES}
+    assert all(found.values()) and len(RULES) == len(CASES)
 
 
 def test_a_run_that_went_well_is_told_nothing() -> None:
-    assert advices(measurements()) == []
-    assert advices(measurements(losses=RISING)) == [], "its score rises all the same"
-    assert advices(measurements(scores=FALLEN)) == [], "its validation loss falls"
+    assert advise(measurements()) == []
+    assert advise(measurements(losses=RISING)) == [], "its score rises all the same"
+    assert advise(measurements(scores=FALLEN)) == [], "its validation loss falls"
 
 
 def test_a_rate_that_makes_the_loss_rise_again_is_divided() -> None:
-    (advice,) = advices(measurements(job(learning_rate=6e-4), TURNING))
+    (advice,) = advise(measurements(job(learning_rate=6e-4), TURNING))
     assert advice.problem == "The training loss rises again: the learning rate 0.0006 is too high."
     assert advice.change == {"learning_rate": 2e-4}
 
@@ -172,21 +172,21 @@ def test_a_rate_that_makes_the_loss_rise_again_is_divided() -> None:
 def test_tags_that_are_never_found_are_nothing_learned() -> None:
     given = job("token_classification", learning_rate=5e-5)
     scores = by_epoch(0.0, 0.0, 0.02, 0.05)
-    (advice,) = advices(measurements(given, scores=scores, **SPANS))
+    (advice,) = advise(measurements(given, scores=scores, **SPANS))
     assert advice.problem == "Hardly anything is learned: the best F1 is 0.05."
     assert advice.change == {"learning_rate": 5e-4}
 
 
 def test_a_size_that_was_not_measured_tries_three_times_the_rate() -> None:
     case = measurements(job(learning_rate=1e-5), scores=MAJORITY, layer_weights=10**9)
-    assert advices(case)[0].change == {"learning_rate": 3e-5}
+    assert advise(case)[0].change == {"learning_rate": 3e-5}
 
 
 def test_nothing_is_said_of_learning_before_a_third_of_the_steps() -> None:
     early = measurements(loss=STILL[:30], losses=LOSSES[:1], scores=MAJORITY[:1], is_over=False)
-    assert advices(early) == []
+    assert advise(early) == []
     later = measurements(loss=STILL[:50], losses=LOSSES[:2], scores=MAJORITY[:2], is_over=False)
-    assert [one.name for one in advices(later)] == ["no better than always the same"]
+    assert [one.name for one in advise(later)] == ["no better than always the same"]
 
 
 def test_a_run_is_warned_once_while_it_trains_and_told_all_at_its_end() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from engine.errors import StudioError
 from engine.messages.events import Ended, Prepared, Started, measured
+from engine.progress import Cancelled
 from engine.runs.bundle import FACTS, is_bundle, pack, unpack
-from engine.runs.copying import CopyCancelled
 from engine.runs.folder import RunFolder
 from engine.runs.snapshots import snapshot
 from tests.engine.runs import fake_worker
@@ -133,6 +133,6 @@ def test_a_file_that_is_cut_or_no_zip_is_refused(run: RunFolder, tmp_path: Path)
 
 
 def test_who_cancels_finds_nothing(run: RunFolder, tmp_path: Path) -> None:
-    with pytest.raises(CopyCancelled):
+    with pytest.raises(Cancelled):
         pack([run], tmp_path / "night.zip", cancelled=lambda: True)
     assert not list(tmp_path.glob("*.zip*")) and [p.name for p in tmp_path.iterdir()] == ["runs"]

@@ -6,7 +6,8 @@ import pytest
 from engine.errors import StudioError
 from engine.files.atomic_write import clear_leftovers
 from engine.messages.events import Noted
-from engine.runs.copying import CopyCancelled, copy_run
+from engine.progress import Cancelled
+from engine.runs.copying import copy_run
 from engine.runs.folder import RunFolder
 from tests.engine.runs import fake_worker
 
@@ -50,7 +51,7 @@ def test_a_copy_tells_how_far_it_is_and_ends_when_nobody_wants_it(
     copy_run(source.path, tmp_path / "runs", lambda done, total: told.append((done, total)))
     assert told == sorted(told) and told[-1][0] == told[-1][1] > 0
     (tmp_path / "others").mkdir()
-    with pytest.raises(CopyCancelled):
+    with pytest.raises(Cancelled):
         copy_run(source.path, tmp_path / "others", cancelled=lambda: True)
     assert not any((tmp_path / "others").iterdir())
 

@@ -11,7 +11,7 @@ import yaml
 from engine.cli import main
 from engine.errors import StudioError
 from engine.messages.events import Ended, Started, measured
-from engine.runs.copying import CopyCancelled
+from engine.progress import Cancelled
 from engine.runs.curve_files import POSITION, CurveFiles
 from engine.runs.folder import RunFolder
 from engine.runs.mlflow import EXPERIMENT, MLflowFiles, file_of, write_mlflow
@@ -187,7 +187,7 @@ def test_a_run_without_events_and_a_cancelled_one(tmp_path: Path, kind: type[Cur
     files.write_all()
     assert points(files) == []
     said(empty, "loss", 1, 1.0)
-    with pytest.raises(CopyCancelled):
+    with pytest.raises(Cancelled):
         files.write_all(cancelled=lambda: True)
     (tmp_path / "file").write_text("")
     with pytest.raises((StudioError, OSError)):

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from engine.errors import StudioError
-from engine.files.atomic_write import whole_folder
+from engine.files.atomic_write import atomic_folder
 from engine.files.home import free_folder
 from engine.messages.events import Ended, Measured, Noted, Started, measured
 from engine.runs.folder import RunFolder
@@ -319,7 +319,7 @@ def test_a_wish_to_stop_is_a_file(folder: RunFolder) -> None:
 
 def test_only_whole_checkpoints_are_listed_by_step(folder: RunFolder) -> None:
     for step in (900, 1000, 2, 123_456_789):
-        with whole_folder(folder.checkpoint(step)) as inside:
+        with atomic_folder(folder.checkpoint(step)) as inside:
             (inside / "config.json").write_text("{}")
     folder.checkpoint(3).mkdir()  # no manifest
     (folder.checkpoints / "best").mkdir()

@@ -261,7 +261,7 @@ def test_freed_memory_is_given_back_before_weights_are_laid_out(monkeypatch):
     def noted(*_: torch.Tensor) -> None:
         done.append("laid out")
 
-    monkeypatch.setattr(network_of_packed, "give_back_memory", lambda: done.append("given back"))
+    monkeypatch.setattr(network_of_packed, "trim_memory", lambda: done.append("given back"))
     monkeypatch.setattr(network_of_packed, "matmul", noted)
     packed_network(network(Heads(outputs=3)), "float32")
     assert done[:2] == ["given back", "laid out"] and done.count("given back") == 1

@@ -25,7 +25,7 @@ from engine.config.dataset import DatasetSpec
 from engine.data.columns.label_sets import counted
 from engine.data.columns.numbers import is_scale
 from engine.data.datasets.importing import label_notes
-from engine.phrases import joined
+from engine.phrases import join
 
 MAX_LENGTHS = (64, 128, 256, 512)  # to choose from
 SHOWN_NOTES = 20
@@ -150,7 +150,7 @@ class LabelsCard(Card):
         background.run(self, lambda: label_notes(labels)[:SHOWN_SPELLINGS], self._on_spellings)
 
     def _on_spellings(self, notes: list[str]) -> None:
-        self.spellings.setText(joined("\n", notes))
+        self.spellings.setText(join("\n", notes))
         self.spellings.setVisible(bool(notes))
 
     def choose_none(self) -> None:
@@ -252,5 +252,5 @@ class DetailsCard(Card):
         notes = [*spec.notes[:SHOWN_NOTES]]
         if len(spec.notes) > SHOWN_NOTES:
             notes.append(self.tr("… and %Ln more", "", len(spec.notes) - SHOWN_NOTES))
-        self.notes.setText(joined("\n", notes))
+        self.notes.setText(join("\n", notes))
         self.notes.setVisible(bool(notes))

@@ -12,7 +12,7 @@ from app.background import Progress
 from engine.data.datasets.store import Dataset
 from engine.data.tokenized.dataset import cache_key
 from engine.files.atomic_write import write_file
-from engine.files.regular_file import regular
+from engine.files.regular_file import check_regular
 from engine.progress import Cancelled
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -77,7 +77,7 @@ def count_lengths(
 
 def _kept(file: Path, rows: int) -> Lengths | None:
     try:
-        counts: NDArray[Any] = np.load(regular(file), allow_pickle=False)
+        counts: NDArray[Any] = np.load(check_regular(file), allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
     is_whole = counts.ndim == 1 and counts.dtype == np.int64 and counts.sum() == rows

@@ -13,7 +13,7 @@ from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.page import Picture, clear, scrolling
 from app.widgets.text.labels import Text, TextStyle, plain_menu_text, tooltip
-from engine.phrases import joined
+from engine.phrases import join
 
 TALLEST = 30 * SPACE
 SHOWN_NOTES = 50
@@ -92,7 +92,7 @@ class Problems(QWidget):
     def sentences(self) -> list[str]:
         """All that is shown, for tests and screen readers."""
         problems, notes = self._shown
-        return [*(joined(" ", filter(None, (p.text, p.advice))) for p in problems), *notes]
+        return [*(join(" ", filter(None, (p.text, p.advice))) for p in problems), *notes]
 
     def _buttons(self, problem: Problem) -> Iterator[QPushButton]:
         if problem.cleaning_title:

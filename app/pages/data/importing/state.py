@@ -30,7 +30,7 @@ from engine.data.datasets.importing import import_dataset
 from engine.errors import StudioError
 from engine.files.home import free_folder
 from engine.hub.fetched import Fetched
-from engine.phrases import joined
+from engine.phrases import join
 from engine.progress import Cancelled
 
 
@@ -280,7 +280,7 @@ class ImportState(QObject):
             said = [self._chosen_again() if again else "", guess_note(preview.guessed)]
             if preview.mapping is None:
                 said.append(self.tr("No column looks like text. Please choose one."))
-            self.columns_note = joined("\n", filter(None, said))
+            self.columns_note = join("\n", filter(None, said))
         self.previewed.emit()
         self.examples.show(preview, self.roles.mapping())
         self._count_anew()

@@ -22,7 +22,7 @@ from app.widgets.text.data_texts import split_title
 from app.widgets.text.labels import Text, tooltip, visible
 from app.widgets.text.run_texts import VALIDATION, metric_value
 from engine.config.dataset import SplitName
-from engine.files.spreadsheet import table_text
+from engine.files.spreadsheet import format_table
 from engine.results.intervals import Interval
 from engine.results.several import Scored, parts_of, scored
 
@@ -201,7 +201,7 @@ class ScoresTab(QWidget):
     def copy(self) -> None:
         """The table for a spreadsheet."""
         rows = [self.model.cells(one) for one in self.model.found]
-        QGuiApplication.clipboard().setText(table_text(self.model.titles(), rows, "\t"))
+        QGuiApplication.clipboard().setText(format_table(self.model.titles(), rows, "\t"))
         self._state.studio.notices.say(tr("Scores copied to the clipboard as a table."))
 
 

@@ -17,7 +17,7 @@ from app.widgets.forms.controls import Switch
 from app.widgets.tables import NOWHERE, Index, apply_style
 from app.widgets.text.labels import Text, font, tooltip, visible
 from app.widgets.text.spec_texts import value_text
-from engine.files.spreadsheet import table_text
+from engine.files.spreadsheet import format_table
 
 WIDTH, FIRST_WIDTH = 150, 210  # px
 
@@ -137,7 +137,7 @@ class SettingsTab(QWidget):
             [self.model.text(path, place) for place in range(self.model.columnCount())]
             for path in self.model.paths
         ]
-        QGuiApplication.clipboard().setText(table_text(header, rows, "\t"))
+        QGuiApplication.clipboard().setText(format_table(header, rows, "\t"))
         self._state.studio.notices.say(tr("Settings copied to the clipboard as a table."))
 
     def _show(self) -> None:

@@ -9,7 +9,7 @@ from app.timers import debounced
 from engine.messages.events import Prepared
 from engine.record.metrics import points_of
 from engine.record.opening import Record
-from engine.runs.advice import Advice, Measurements, advices, curves_read
+from engine.runs.advice import Advice, Measurements, advise, needed_curves
 from engine.runs.folder import RunFolder
 
 PAUSE_MS = 500  # after an evaluation, before its metrics are looked at together
@@ -79,5 +79,7 @@ def advice_for(record: Record, row: RunRow) -> list[Advice]:
     if prepared is None:
         return []
     with record.read() as session:
-        curves = {name: points_of(session, row.id, name).finite() for name in curves_read(prepared)}
-    return advices(Measurements(row.job, prepared, curves, is_over=row.state == "finished"))
+        curves = {
+            name: points_of(session, row.id, name).finite() for name in needed_curves(prepared)
+        }
+    return advise(Measurements(row.job, prepared, curves, is_over=row.state == "finished"))

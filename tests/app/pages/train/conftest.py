@@ -91,7 +91,7 @@ def included(home: Home, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = write_model(home.root / "included")
     monkeypatch.setattr(library, "included_models", lambda: {"MiniLM": folder})
     for place in (first, train_state):
-        monkeypatch.setattr(place, "usual_base_model", lambda pretrains: folder)
+        monkeypatch.setattr(place, "default_base_model", lambda pretrains: folder)
     return folder
 
 

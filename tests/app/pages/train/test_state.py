@@ -30,7 +30,7 @@ def test_the_usual_model_of_the_task_is_chosen_until_the_user_chooses(
 ) -> None:
     models = {name: write_model(home.root / name) for name in ("Starter", "MiniLM")}
     monkeypatch.setattr(library, "included_models", lambda: models)
-    usual = "app.pages.train.state.usual_base_model"
+    usual = "app.pages.train.state.default_base_model"
     monkeypatch.setattr(usual, lambda pretrains: models["Starter" if pretrains else "MiniLM"])
     fresh = TrainState(studio, studio)
     with qtbot.waitSignal(fresh.lists.changed):

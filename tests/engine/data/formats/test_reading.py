@@ -21,7 +21,7 @@ from engine.data.datasets.store import open_dataset
 from engine.data.formats import FORMATS
 from engine.data.formats.reading import preview, read, recognise
 from engine.errors import BadFile, MissingColumn
-from engine.files.spreadsheet import table_text
+from engine.files.spreadsheet import format_table
 from engine.progress import Cancelled
 from tests.often import tries
 
@@ -87,7 +87,7 @@ def test_ten_thousand_odd_texts_come_through_an_import_and_an_export(tmp_path):
     import_dataset("odd", {"all": source}, Reading(), Mapping(text="text"), Split(), tmp_path / "1")
     rows = open_dataset(tmp_path / "1").page(0, len(texts))
     assert [row["text"] for row in rows] == texts
-    exported = table_text(["text"], [[row["text"]] for row in rows])
+    exported = format_table(["text"], [[row["text"]] for row in rows])
     assert [row[0] for row in csv.reader(io.StringIO(exported, newline=""))][1:] == texts
 
 

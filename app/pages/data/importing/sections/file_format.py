@@ -11,7 +11,7 @@ from app.widgets.forms.controls import ComboBox
 from app.widgets.text.spec_texts import help_of, title_of
 from engine.config.dataset import Reading
 from engine.data.formats import FORMATS
-from engine.phrases import joined
+from engine.phrases import join
 
 TYPING_PAUSE_MS = 400  # after a key, before the encoding that was typed is taken
 ENCODINGS = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1251", "shift_jis", "gb18030", "big5")
@@ -88,7 +88,7 @@ class FormatSection(Section):
             self.show_row(control, field in one.options)
         self._enable_formats(reading.format)
         self.format.setEnabled(one.is_text and bool(one.suffixes))  # else it can be nothing else
-        self.show_note(joined("\n", self._state.notes))
+        self.show_note(join("\n", self._state.notes))
 
     def _on_changed(self) -> None:
         self._pause.stop()

@@ -17,7 +17,7 @@ from app.translation import in_language
 from app.widgets.text.numbers import decimal
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.files.home import Home
-from engine.files.regular_file import regular
+from engine.files.regular_file import check_regular
 from engine.messages.explore.head_measures import KEYS
 from engine.messages.explore.text_set import CompareModels, ModelsDiffered, SetAnswer
 
@@ -147,7 +147,7 @@ class DifferenceState(QObject):
 
     def _on_told(self, answer: SetAnswer) -> None:
         if isinstance(answer, ModelsDiffered):
-            with np.load(regular(answer.file)) as found:
+            with np.load(check_regular(answer.file)) as found:
                 self.found = {name: found[name] for name in found.files}
             answer.file.unlink(missing_ok=True)
             self.answer = answer

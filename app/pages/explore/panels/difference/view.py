@@ -28,7 +28,7 @@ from app.widgets.forms.controls import ComboBox
 from app.widgets.numbers_table import NumbersTable
 from app.widgets.text.labels import Text, visible
 from app.widgets.text.numbers import count, decimal
-from engine.visible import shortened
+from engine.visible import shorten
 
 MAX_ROWS = 200  # texts in the table
 MAX_CELL = 120  # characters
@@ -168,7 +168,7 @@ class DifferenceView(Panel):
             shown = state.rows[text][0] if text < len(state.rows) else str(text + 1)
             cells = [visible(" ".join(shown[:MAX_CELL].split()))]
             if has_said:
-                cells += [shortened(visible(one), MAX_LABEL) for one in said[text]]
+                cells += [shorten(visible(one), MAX_LABEL) for one in said[text]]
             rows.append([*cells, decimal(float(state.found["kl"][text]), DIGITS)])
         return (header, rows) if rows else ([], [])
 

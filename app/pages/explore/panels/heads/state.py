@@ -15,7 +15,7 @@ from app.translation import in_language
 from app.widgets.text.numbers import decimal, percent
 from app.widgets.text.run_texts import evaluation_title, metric_value
 from engine.files.home import Home, free_folder
-from engine.files.regular_file import regular
+from engine.files.regular_file import check_regular
 from engine.messages.explore.head_measures import POSITIONAL
 from engine.messages.explore.text_set import (
     CountHeads,
@@ -323,7 +323,7 @@ class HeadsState(QObject):
             return
         if not isinstance(answer, HeadsCounted | HeadsWeighed):
             return
-        values = np.load(regular(answer.file))
+        values = np.load(check_regular(answer.file))
         answer.file.unlink(missing_ok=True)
         is_first = answer.columns[-1] not in self._columns
         self._columns |= {name: values[..., n] for n, name in enumerate(answer.columns)}

@@ -13,7 +13,7 @@ from app.pages.explore.side import Input, cleaned
 from app.pages.explore.study import Study
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.files.home import Home
-from engine.files.regular_file import regular
+from engine.files.regular_file import check_regular
 from engine.messages.explore.text_set import PlaceTexts, Pooling, SetAnswer, TextsPlaced
 
 Colouring = Literal["label", "prediction", "error"]
@@ -151,7 +151,7 @@ class MapState(QObject):
 
     def _on_told(self, answer: SetAnswer) -> None:
         if isinstance(answer, TextsPlaced):
-            self.points = np.load(regular(answer.file))
+            self.points = np.load(check_regular(answer.file))
             answer.file.unlink(missing_ok=True)
             if self.answer is None and not any(answer.labels) and any(answer.predictions):
                 self.colouring = "prediction"
