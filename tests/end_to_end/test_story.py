@@ -131,7 +131,7 @@ def test_from_a_file_to_history_with_a_kill_between(
     for _ in range(4):
         qtbot.waitUntil(train.next.isEnabled, timeout=SOON)
         qtbot.mouseClick(train.next, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: train.state.estimate.found is not None, timeout=LONG)
+    qtbot.waitUntil(lambda: train.state.estimate.result is not None, timeout=LONG)
     qtbot.waitUntil(train.next.isEnabled, timeout=SOON)
     with qtbot.waitSignal(train.state.started, timeout=SOON) as started:
         qtbot.mouseClick(train.next, Qt.MouseButton.LeftButton)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.pages.train.goals import Goal, goals
+from app.pages.train.choices import Goal, goals
 from app.tasks import part_of, view_of
 from app.widgets.text import run_texts
 from engine.checkpoints.heads import TASK, head_kind

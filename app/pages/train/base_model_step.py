@@ -1,26 +1,33 @@
 """Third step: the base model: a checkpoint, or a new network of some size."""
 
-from PySide6.QtCore import Signal
+from dataclasses import replace
+
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
+    QCheckBox,
     QStackedWidget,
     QWidget,
 )
 
 from app.library import ModelEntry
-from app.pages.train.also import also_models
+from app.pages.train.choices import BASE_MODEL, CUSTOM_SIZE, Model, Scratch, Step
+from app.pages.train.estimate import verdict, verdict_word
 from app.pages.train.estimate_box import EstimateBox
-from app.pages.train.estimate_texts import verdict, verdict_word
-from app.pages.train.pickers import Pick, PickList
-from app.pages.train.scratch_form import ScratchForm
+from app.pages.train.pickers import Pick, PickList, also_models
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.widgets import buttons, layouts
 from app.widgets.facts import Facts
-from app.widgets.page import Card, scrolling
+from app.widgets.forms.controls import ComboBox, SpinBox
+from app.widgets.forms.form import SpecForm
+from app.widgets.forms.several import ends_of
+from app.widgets.page import Card, labelled, scrolling
 from app.widgets.text import numbers
-from app.widgets.text.labels import Text
+from app.widgets.text.labels import Text, plain_menu_text, tooltip
 from app.widgets.text.run_texts import past_of, score_of
 from engine.checkpoints.outline import outline, parameters
+from engine.config.families.bert import PRESETS, BertSpec
+from engine.config.fields import fields_at
 
 
 class BaseModelStep(QWidget):
@@ -97,7 +104,7 @@ class BaseModelStep(QWidget):
             *past_of(entry),
         ]
         chosen = self._state.choices.model
-        estimate = self._state.estimate.found if chosen and chosen.path == entry.path else None
+        estimate = self._state.estimate.result if chosen and chosen.path == entry.path else None
         return Pick(
             entry.path,
             entry.name,
@@ -144,3 +151,192 @@ class BaseModelStep(QWidget):
             facts.append((self.tr("Case"), case))
         facts.append((self.tr("Parameters"), numbers.short(count)))
         return facts
+
+
+SIZES = (*PRESETS, CUSTOM_SIZE)
+NETWORK = "model."  # where a network stands in what a job starts from
+CUSTOM_FIELDS = fields_at(BertSpec, "simple", "advanced")
+
+
+class ScratchForm(QWidget):
+    """Preset sizes or a custom one; a new vocabulary or that of a model."""
+
+    def __init__(self, state: TrainState) -> None:
+        super().__init__()
+        self._state = state
+        self._showing = False
+        layouts.column(
+            self._size_card(),
+            self._vocabulary_card(),
+            layouts.STRETCH,
+            parent=self,
+            spacing=4 * SPACE,
+            margins=(0, 0, 2 * SPACE, 0),
+        )
+        state.changed.connect(self._show)
+        state.lists.changed.connect(self._list_models)
+        self._list_models()
+        self._show()
+
+    def focus(self) -> None:
+        """Give the keyboard to the size that is chosen."""
+        self.sizes.group.button(max(0, self.sizes.choice())).setFocus()
+
+    # ── size ─────────────────────────────────────────────────────────────────────────────────
+
+    def _size_card(self) -> Card:
+        card = Card(self.tr("Size"))
+        titles = [*PRESETS, self.tr("custom")]
+        self.sizes = buttons.Segments(titles, self.tr("Size"))
+        self.sizes.chosen.connect(self._on_size)
+        self._size_note = Text("", "muted")
+        self.custom = SpecForm(BertSpec, CUSTOM_FIELDS, varies=True)
+        self.custom.changed.connect(self._on_custom)
+        card.body.addWidget(self.sizes)
+        card.body.addWidget(self._size_note)
+        card.body.addWidget(self.custom)
+        self.warm_init = QCheckBox(self.tr("&Warm initialisation (not in the paper)"))
+        self.warm_init.setAccessibleName(self.tr("Warm initialisation (not in the paper)"))
+        self.warm_init.toggled.connect(lambda on: self._change(warm_init=on))
+        card.body.addWidget(self.warm_init, 0, Qt.AlignmentFlag.AlignLeft)
+        card.body.addWidget(
+            Text(
+                self.tr(
+                    "Starts from co-occurrence word vectors and local attention instead of random"
+                    " weights; converges faster on small budgets."
+                ),
+                "muted",
+            )
+        )
+        return card
+
+    def _on_size(self, number: int) -> None:
+        self._change(size=SIZES[number])
+        wrong = self.custom.problems() if SIZES[number] == CUSTOM_SIZE else {}
+        self._state.set_invalid(Step.BASE_MODEL, next(iter(wrong.values()), ""))
+
+    def _on_custom(self) -> None:
+        if self._showing:
+            return
+        problems = self.custom.problems()
+        if problems:
+            self._state.set_invalid(Step.BASE_MODEL, next(iter(problems.values())))
+            return
+        kept = self._state.choices.scratch.custom.model_dump()
+        varied = self.custom.varied()
+        first = {name: ends_of(values)[0] for name, values in varied.items()}
+        custom = BertSpec.model_validate({**kept, **self.custom.value(), **first})
+        choices = self._state.choices.with_varied(
+            BASE_MODEL, {f"{NETWORK}{name}": values for name, values in varied.items()}
+        )
+        self._state.set(replace(choices, scratch=replace(choices.scratch, custom=custom)))
+        self._state.set_invalid(Step.BASE_MODEL, "")
+
+    # ── vocabulary ───────────────────────────────────────────────────────────────────────────
+
+    def _vocabulary_card(self) -> Card:
+        card = Card(self.tr("Vocabulary"))
+        self.source = buttons.Segments(
+            [self.tr("Train a new one"), self.tr("From a model")], self.tr("Vocabulary")
+        )
+        self.source.chosen.connect(self._on_source)
+        self.vocab_size = SpinBox()
+        self.vocab_size.setRange(100, 200_000)
+        self.vocab_size.setSingleStep(1000)
+        self.vocab_size.setGroupSeparatorShown(True)
+        self.vocab_size.valueChanged.connect(lambda value: self._change(vocab_size=value))
+        self.lowercase = QCheckBox(self.tr("&Uncased (ignore case and accents)"))
+        self.lowercase.setAccessibleName(self.tr("Uncased (ignore case and accents)"))
+        self.lowercase.toggled.connect(lambda on: self._change(lowercase=on))
+        self._new = QWidget()
+        layouts.row(
+            labelled(self.tr("Vocabulary size (tokens)"), self.vocab_size),
+            self.lowercase,
+            layouts.STRETCH,
+            parent=self._new,
+            spacing=4 * SPACE,
+        )
+        self.models = ComboBox()
+        self.models.setAccessibleName(self.tr("Model whose vocabulary is used"))
+        self.models.activated.connect(self._on_model)
+        card.body.addWidget(self.source)
+        card.body.addWidget(self._new)
+        card.body.addWidget(self.models)
+        card.body.addWidget(
+            Text(
+                self.tr(
+                    "Train a new vocabulary for another language or a specialised domain. 8,000"
+                    " tokens are enough for a few megabytes of text; BERT has 30,522."
+                ),
+                "muted",
+            )
+        )
+        return card
+
+    def _list_models(self) -> None:
+        self.models.clear()
+        for entry in self._usable():
+            self.models.addItem(plain_menu_text(entry.name), entry.path)
+        self.source.group.button(1).setEnabled(self.models.count() > 0)
+        self._show()
+
+    def _usable(self) -> list[ModelEntry]:
+        return [entry for entry in self._state.lists.models or () if entry.info is not None]
+
+    def _on_source(self, number: int) -> None:
+        if number == 0:
+            self._change(vocabulary=None)
+        else:
+            self._on_model(max(0, self.models.currentIndex()))
+
+    def _on_model(self, number: int) -> None:
+        entries = self._usable()
+        if number < len(entries):
+            self._change(vocabulary=Model.from_entry(entries[number]))
+
+    # ── both ─────────────────────────────────────────────────────────────────────────────────
+
+    def _change(self, **changes: object) -> None:
+        if self._showing:
+            return
+        scratch: Scratch = replace(self._state.choices.scratch, **changes)  # type: ignore[arg-type]
+        self._state.set(replace(self._state.choices, scratch=scratch))
+
+    def _show(self) -> None:
+        self._showing = True
+        scratch = self._state.choices.scratch
+        self.sizes.choose(SIZES.index(scratch.size))
+        spec = scratch.custom if scratch.size == CUSTOM_SIZE else PRESETS[scratch.size]
+        self._size_note.setText(self._size_text(spec))
+        self.custom.setVisible(scratch.size == CUSTOM_SIZE)
+        if self.custom.is_valid() and not self.custom.hasFocus():
+            shown = {name: getattr(scratch.custom, name) for name in CUSTOM_FIELDS}
+            if self.custom.value() != shown:
+                self.custom.set_value(shown)
+            varied = {
+                name.removeprefix(NETWORK): values
+                for name, values in self._state.choices.varied_in(BASE_MODEL).items()
+                if name.startswith(NETWORK)
+            }
+            if self.custom.varied() != varied:
+                self.custom.set_varied(varied)
+        new = scratch.vocabulary is None
+        self.source.choose(0 if new else 1)
+        self._new.setVisible(new)
+        self.models.setVisible(not new)
+        self.vocab_size.setValue(scratch.vocab_size)
+        self.lowercase.setChecked(scratch.lowercase)
+        masks = not self._state.choices.is_causal
+        self.warm_init.setEnabled(masks)
+        self.warm_init.setChecked(scratch.warm_init and masks)
+        self.warm_init.setToolTip(
+            "" if masks else tooltip(self.tr("For masked language modelling (MLM) only."))
+        )
+        if scratch.vocabulary is not None:
+            self.models.setCurrentIndex(self.models.findData(scratch.vocabulary.path))
+        self._showing = False
+
+    def _size_text(self, spec: BertSpec) -> str:
+        """The size in a line."""
+        template = self.tr("{0} layers, hidden size {1}, {2} attention heads")
+        return template.format(spec.layers, numbers.count(spec.hidden_size), spec.heads)

@@ -4,8 +4,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.library import DataEntry
-from app.pages.train.also import also_data
-from app.pages.train.pickers import Pick, PickList
+from app.pages.train.pickers import Pick, PickList, also_data
 from app.pages.train.preview import Example
 from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
@@ -64,7 +63,7 @@ class DataStep(QWidget):
         return whole
 
     def _nothing(self) -> QWidget:
-        self.sample_button = buttons.plain(self.tr("Use &sample data"), self._requests.take_sample)
+        self.sample_button = buttons.plain(self.tr("Use &sample data"), self._requests.load_sample)
         return EmptyState(
             "database",
             self.tr("No data yet"),
@@ -112,7 +111,7 @@ class DataStep(QWidget):
         clear(self._rows)
         self._note.setText(self._sentence())
         self._note.set_style("bad" if self._state.preview.problem else "muted")
-        found = self._state.preview.found
+        found = self._state.preview.result
         for example in found.examples if found else ():
             self._rows.addWidget(self._example(example, found.unknown if found else -1))
 
@@ -124,7 +123,7 @@ class DataStep(QWidget):
             return self.tr("Choose a data set to see its first rows as tokens.")
         if choices.data.spec is None:
             return self.tr("These are plain files. They are read when the run starts.")
-        if preview.found is None:
+        if preview.result is None:
             return self.tr("Reading the first rows…") if preview.is_reading else ""
         known = self._state.vocabulary()
         if known is not None:

@@ -3,7 +3,7 @@
 from PySide6.QtWidgets import QProgressBar
 
 from app.pages.train.choices import Step
-from app.pages.train.estimate_texts import Verdict, estimate_text, verdict, verdict_sentence
+from app.pages.train.estimate import Verdict, estimate_text, verdict, verdict_sentence
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.translation import translated
@@ -38,7 +38,7 @@ class EstimateBox(Card):
 
     def _show(self) -> None:
         estimate = self._state.estimate
-        found, progress = estimate.found, estimate.progress
+        found, progress = estimate.result, estimate.progress
         self._progress.setVisible(progress is not None)
         self.cancel.setVisible(progress is not None)
         self.measure.setVisible(progress is None and found is None)

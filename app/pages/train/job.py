@@ -10,11 +10,11 @@ from app.pages.train.choices import (
     DATA,
     Choices,
     Data,
+    Goal,
     Model,
     Scratch,
     SearchPlan,
 )
-from app.pages.train.goals import Goal
 from engine.config.dataset import DataSource, StoredData
 from engine.config.families.bert import PRESETS
 from engine.config.job import (
@@ -73,7 +73,7 @@ def suggested_name(choices: Choices) -> str:
     return " · ".join(part for part in (data, start) if part)[:RUN_NAME_LENGTH] or "run"
 
 
-def choices_of(given: JobSpec, datasets: list[Data], models: list[Model]) -> Choices:
+def choices_from_job(given: JobSpec, datasets: list[Data], models: list[Model]) -> Choices:
     """The choices that lead to `given`, so that one thing can be changed and started again.
 
     Data sets and models that the studio does not list (any more) are kept as the job names them.

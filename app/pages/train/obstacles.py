@@ -1,114 +1,232 @@
-"""Why a step of the wizard is not done yet, in a sentence."""
+"""Why a step of the wizard is not complete, and the buttons that settle it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 from PySide6.QtCore import QCoreApplication
 
-from app.pages.train.choices import Choices, Step
-from app.pages.train.fit import label_names
-from app.pages.train.job import job, suggested_name
+from app.pages.train.choices import Choices, Step, likely_goal
+from app.pages.train.job import job
 from app.translation import translated
 from app.widgets.forms.several import ends_of
 from app.widgets.text.spec_texts import problem_text
 from engine.checkpoints.fit import missing_nsp_head, wrong_direction
+from engine.config.dataset import Cleaning, DatasetSpec, Mapping
 from engine.config.families import FAMILIES
+from engine.config.job import JobSpec
+from engine.config.task import LabelledTask, TaskSpec
 from engine.config.validation import problems_in
-from engine.data.columns.fit import problems_of_dataset
+from engine.data.columns.fit import empty_columns, problems_of_dataset
 
 translate = QCoreApplication.translate
 
 
-def obstacle(choices: Choices, step: Step) -> str:
-    """One sentence that says why this step is not done; empty where it is."""
-    match step:
-        case Step.TASK:
-            return "" if choices.goal else translate("Train", "Choose a task.")
-        case Step.DATA:
-            return _of_data(choices)
-        case Step.BASE_MODEL:
-            return _of_base_model(choices)
-        case Step.SETTINGS:
-            return _of_settings(choices)
-        case Step.REVIEW:
-            named = choices.name.strip() or suggested_name(choices)
-            return "" if named else translate("Train", "Give the run a name.")
+@dataclass(frozen=True)
+class Edit:
+    """A new version of the chosen data set, with these columns and cleaning.
+
+    `sentence` announces it; its “{version}” is replaced.
+    """
+
+    mapping: Mapping
+    cleaning: Cleaning
+    sentence: str
 
 
-def _of_data(choices: Choices) -> str:
-    if choices.data is None:
-        return translate("Train", "Choose a data set, or import one.")
-    if choices.data.is_gone:
+@dataclass(frozen=True)
+class Fix:
+    """A button, and the choices after it is pressed; `edit` first makes a version of the data."""
+
+    title: str
+    choices: Choices
+    edit: Edit | None = None
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """A sentence that says why a step is not complete, with its fixes."""
+
+    sentence: str
+    fixes: tuple[Fix, ...] = ()
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The obstacle of every incomplete step; the job, if there is none."""
+
+    obstacles: dict[Step, Obstacle]
+    job: JobSpec | None = None
+
+
+def validate(choices: Choices) -> Validation:
+    """Check each step once, and compose the job."""
+    obstacles = {step: found for step, check in CHECKS.items() if (found := check(choices))}
+    if not obstacles:
+        try:
+            return Validation({}, job(choices))
+        except ValidationError as error:  # the rules of a job are in its spec
+            obstacles[Step.SETTINGS] = Obstacle(problem_text(problems_in(error)[0]))
+    return Validation(obstacles)
+
+
+# ── task and data ────────────────────────────────────────────────────────────────────────────────
+
+
+def _check_task(choices: Choices) -> Obstacle | None:
+    return None if choices.goal else Obstacle(translate("Train", "Choose a task."))
+
+
+def _check_data(choices: Choices) -> Obstacle | None:
+    data = choices.data
+    if data is None:
+        return Obstacle(translate("Train", "Choose a data set, or import one."))
+    if data.is_gone:
         template = translate("Train", "The data set “{name}” no longer exists. Choose another one.")
-        return template.format(name=choices.data.name)
-    if choices.goal is None or choices.data.spec is None:
-        return ""
-    problems = problems_of_dataset(choices.data.spec, choices.task)
+        return Obstacle(template.format(name=data.name))
+    if choices.goal is None or data.spec is None:
+        return None
+    problems = problems_of_dataset(data.spec, choices.task)
     if not problems:
-        return ""
+        return None
     template = translate("Train", "“{name}” does not fit this task: {problem}")
-    return template.format(name=choices.data.name, problem=translated(problems[0].phrase))
+    sentence = template.format(name=data.name, problem=translated(problems[0].phrase))
+    return Obstacle(sentence, tuple(_fix_data(choices, choices.goal.kind, data.spec)))
 
 
-def _of_base_model(choices: Choices) -> str:
+def _fix_data(choices: Choices, kind: str, spec: DatasetSpec) -> Iterator[Fix]:
+    unlisted = _without_labels(choices.task)
+    if unlisted != choices.task and not problems_of_dataset(spec, unlisted):
+        title = translate("Train", "Use the labels of the data")
+        yield Fix(title, choices.with_task(unlisted))
+    yield from _edits(choices, spec)
+    likely = likely_goal(spec)
+    if likely.kind != kind and not problems_of_dataset(spec, likely.task):
+        title = translate("Train", "Change the task to “{task}”").format(task=likely.title)
+        yield Fix(title, replace(choices, goal=likely))
+
+
+def _without_labels(task: TaskSpec) -> TaskSpec:
+    return task.model_copy(update={"labels": ()}) if isinstance(task, LabelledTask) else task
+
+
+def _edits(choices: Choices, spec: DatasetSpec) -> Iterator[Fix]:
+    """Fixes by a new version of the data set."""
+    task = choices.task
+    columns = empty_columns(spec, task)
+    if columns and sum(spec.empty[name] for name in columns) < spec.rows.get("train", 0):
+        names = ", ".join(f"“{name[:40]}”" for name in columns)
+        template = translate(
+            "Train", "Version {version} skips the rows in which {columns} is empty."
+        )
+        sentence = template.replace("{columns}", names)
+        edit = Edit(spec.mapping, Cleaning(skip_empty=columns), sentence)
+        yield Fix(_skip_title(spec.mapping, columns), choices, edit)
+    label = spec.label_for.get(task.kind)
+    if label is not None:
+        mapping = spec.mapping.model_copy(update={"label": label, "flags": ()})
+        title = translate("Train", "Use “{column}” as the label").format(column=label[:40])
+        template = translate("Train", "Version {version} has the labels of “{column}”.")
+        edit = Edit(mapping, Cleaning(), template.replace("{column}", label[:60]))
+        yield Fix(title, choices, edit)
+
+
+def _skip_title(mapping: Mapping, columns: tuple[str, ...]) -> str:
+    if columns == (mapping.label,):
+        return translate("Train", "Skip rows without a label")
+    if columns == (mapping.text,):
+        return translate("Train", "Skip rows without a text")
+    return translate("Train", "Skip incomplete rows")
+
+
+# ── base model ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _check_base_model(choices: Choices) -> Obstacle | None:
     if choices.from_scratch:
         vocabulary = choices.scratch.vocabulary
-        if vocabulary is not None and vocabulary.info is None:
-            return _gone(vocabulary.name)
-        return ""
-    if choices.model is None:
-        return translate("Train", "Choose a base model.")
-    if choices.model.info is None:
-        return _gone(choices.model.name)
-    return _of_direction(choices)
+        return _missing_model(vocabulary.name) if vocabulary and not vocabulary.info else None
+    model, task = choices.model, choices.task
+    if model is None:
+        return Obstacle(translate("Train", "Choose a base model."))
+    if model.info is None:
+        return _missing_model(model.name)
+    problem = wrong_direction(task, model.name, model.info.causal)
+    if problem is None:
+        return None
+    objective = "clm" if model.info.causal else "mlm"
+    title = translate("Train", "Change the objective to {objective}")
+    changed = choices.stored_task.model_copy(update={"objective": objective})
+    fix = Fix(title.format(objective=objective.upper()), choices.with_task(changed))
+    return Obstacle(translated(problem.phrase), (fix,))
 
 
-def _gone(name: str) -> str:
-    return translate("Train", "The model “{name}” no longer exists. Choose another one.").format(
-        name=name
-    )
+def _missing_model(name: str) -> Obstacle:
+    template = translate("Train", "The model “{name}” no longer exists. Choose another one.")
+    return Obstacle(template.format(name=name))
 
 
-def _of_direction(choices: Choices) -> str:
-    assert choices.model is not None and choices.model.info is not None
-    problem = wrong_direction(choices.task, choices.model.name, choices.model.info.causal)
-    return translated(problem.phrase) if problem else ""
+# ── settings ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _of_settings(choices: Choices) -> str:
-    return _of_length(choices) or _of_nsp(choices) or _of_weights(choices) or _of_job(choices)
+def _check_settings(choices: Choices) -> Obstacle | None:
+    """The first problem's sentence, with the fixes of all."""
+    checks = (_check_length, _check_nsp, _check_weights)
+    found = [obstacle for check in checks if (obstacle := check(choices))]
+    if not found:
+        return None
+    return Obstacle(found[0].sentence, tuple(fix for each in found for fix in each.fixes))
 
 
-def _of_length(choices: Choices) -> str:
-    spec, lengths = choices.network, choices.varied_in("training").get("max_length", ())
-    asked = max(choices.training.max_length, *ends_of(lengths), 0)
-    if spec is None or asked <= spec.max_positions:
-        return ""
-    return translate(
+def _check_length(choices: Choices) -> Obstacle | None:
+    network, training = choices.network, choices.training
+    lengths = choices.varied_in("training").get("max_length", ())
+    longest = max(training.max_length, *ends_of(lengths), 0)
+    if network is None or longest <= network.max_positions:
+        return None
+    most = network.max_positions
+    sentence = translate(
         "Train", "The model reads at most {most} tokens, but “Max. length” is {asked}."
-    ).format(most=spec.max_positions, asked=asked)
+    ).format(most=most, asked=longest)
+    if training.max_length <= most:
+        return Obstacle(sentence)
+    title = translate("Train", "Set “Max. length” to {most}").format(most=most)
+    shorter = choices.with_training(training.model_copy(update={"max_length": most}))
+    return Obstacle(sentence, (Fix(title, shorter),))
 
 
-def _of_nsp(choices: Choices) -> str:
-    info = choices.model.info if choices.model else None
-    family = FAMILIES.get(info.family) if info and not choices.from_scratch else None
+def _check_nsp(choices: Choices) -> Obstacle | None:
+    info = choices.model.info if choices.model and not choices.from_scratch else None
+    family = FAMILIES.get(info.family) if info else None
     problem = missing_nsp_head(choices.task.needs_nsp, family) if family else None
-    return translated(problem.phrase) if problem else ""
+    if problem is None:
+        return None
+    off = choices.with_task(choices.task.model_copy(update={"nsp": False}))
+    return Obstacle(translated(problem.phrase), (Fix(translate("Train", "Turn NSP off"), off),))
 
 
-def _of_weights(choices: Choices) -> str:
-    unknown = choices.task.unknown_weights(label_names(choices))
+def _check_weights(choices: Choices) -> Obstacle | None:
+    task = choices.task
+    unknown = task.unknown_weights(choices.label_names)
     if not unknown:
-        return ""
-    return translate(
+        return None
+    template = translate(
         "Train", "There is a class weight for “{label}”, but the data has no such label."
-    ).format(label=unknown[0])
+    )
+    sentence = template.format(label=unknown[0])
+    if not isinstance(task, LabelledTask):
+        return Obstacle(sentence)
+    title = translate("Train", "Remove this weight")
+    if len(unknown) > 1:
+        title = translate("Train", "Remove the weights of unknown labels")
+    known = {name: w for name, w in task.class_weights.items() if name not in unknown}
+    fix = Fix(title, choices.with_task(task.model_copy(update={"class_weights": known})))
+    return Obstacle(sentence, (fix,))
 
 
-def _of_job(choices: Choices) -> str:
-    """What the rules of a job say, which stand in its spec."""
-    if any(obstacle(choices, step) for step in (Step.TASK, Step.DATA, Step.BASE_MODEL)):
-        return ""
-    try:
-        job(choices)
-    except ValidationError as error:
-        return problem_text(problems_in(error)[0])
-    return ""
+CHECKS = {
+    Step.TASK: _check_task,
+    Step.DATA: _check_data,
+    Step.BASE_MODEL: _check_base_model,
+    Step.SETTINGS: _check_settings,
+}

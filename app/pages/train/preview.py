@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from PySide6.QtCore import QObject, Signal
+
+from app import background
+from app.notices import Notices
+from app.timers import debounced
 from engine.config.dataset import Mapping
 from engine.config.task import TaskSpec
 from engine.config.tasks.pretraining import Pretraining
@@ -15,6 +20,7 @@ from engine.data.columns.label_sets import joined, yes_or_no
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.lengths import Lengths, lengths_in_dataset, row_texts
 from engine.data.tokenized.sentences import sentences
+from engine.errors import StudioError
 from engine.messages.explore.text import Token
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -120,3 +126,71 @@ def _masked(
         token.model_copy(update={"text": mask, "id": tokenizer.mask}) if n in masked else token
         for n, token in enumerate(tokens)
     )
+
+
+CHOICE_PAUSE_MS = 250  # after the last choice, before files are read for it
+
+
+@dataclass(frozen=True)
+class PreviewRequest:
+    """What a preview depends on."""
+
+    folder: Path
+    vocabulary: Path | None
+    task: TaskSpec
+
+
+class PreviewState(QObject):
+    """Signals:
+    changed: `found`, `problem` or `is_reading` is another now.
+    """
+
+    changed = Signal()
+
+    def __init__(self, notices: Notices, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._notices = notices
+        self._wanted: PreviewRequest | None = None
+        self.result: Preview | None = None
+        self.problem: StudioError | None = None
+        self._reading: background.Job | None = None
+        self._pause = debounced(self, CHOICE_PAUSE_MS, self._read)
+
+    @property
+    def is_reading(self) -> bool:
+        return self._pause.isActive() or self._reading is not None
+
+    def show(self, wanted: PreviewRequest | None) -> None:
+        """Read this after a short pause, unless it was read already; None: there is nothing."""
+        if wanted == self._wanted:
+            return
+        self._wanted = wanted
+        self.result = self.problem = None
+        if self._reading is not None:
+            self._reading.cancel()
+        self._pause.start()
+        self.changed.emit()
+
+    def _read(self) -> None:
+        wanted = self._wanted
+        if wanted is None:
+            self.changed.emit()
+            return
+        self._reading = background.run(
+            self,
+            lambda: preview(wanted.folder, wanted.vocabulary, wanted.task),
+            self._on_read,
+            self._on_failed,
+        )
+
+    def _on_read(self, preview: Preview) -> None:
+        self._reading, self.result = None, preview
+        self.changed.emit()
+
+    def _on_failed(self, error: BaseException) -> None:
+        self._reading = None
+        if isinstance(error, StudioError):
+            self.problem = error
+        else:
+            self._notices.show(error)
+        self.changed.emit()

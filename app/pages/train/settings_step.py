@@ -8,10 +8,9 @@ from pydantic import BaseModel, create_model
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QWidget
 
-from app.pages.train.changes import changed_by_advanced
 from app.pages.train.choices import Choices, Step
-from app.pages.train.fit import label_names
 from app.pages.train.state import TrainState
+from app.pages.train.summary import changed_by_advanced
 from app.theme import SPACE
 from app.translation import in_language, translated
 from app.widgets import buttons, layouts
@@ -186,7 +185,7 @@ class SettingsStep(QWidget):
         if asked is not None:
             weights = asked.fields.get("class_weights")
             if isinstance(weights, Weights):
-                weights.set_names(label_names(choices))
+                weights.set_names(choices.label_names)
             _put(asked, choices.task, choices.varied_in("task"))
         if choices.is_pretraining and asked is not None:
             causal = choices.is_causal
@@ -234,7 +233,7 @@ class SettingsStep(QWidget):
         if not choices.task.info.cuts_long_texts:
             template = self.tr("Longer passages are split into overlapping windows of {0} tokens.")
             return template.format(longest)
-        found = self._state.preview.found
+        found = self._state.preview.result
         if found is None or found.lengths is None:
             return self.tr("Inputs longer than {0} tokens are truncated.").format(longest)
         cut = found.lengths.fraction_above(longest)

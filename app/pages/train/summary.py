@@ -3,15 +3,20 @@
 import shlex
 from pathlib import Path
 
+from pydantic import BaseModel
 from PySide6.QtCore import QCoreApplication
 
-from app.pages.train.choices import CUSTOM_SIZE, Choices
-from app.pages.train.fit import label_names
+from app.pages.train.choices import CUSTOM_SIZE, NO_PROBE, QUICK_TRIAL, Choices
+from app.pages.train.estimate import verdict
 from app.tasks import part_of
 from app.tasks.part import Plan
 from app.widgets.text import numbers
-from app.widgets.text.spec_texts import value_text
-from engine.config.features import LAYER_SWEEP
+from app.widgets.text.spec_texts import short_title_of, value_text
+from engine.config.features import LAYER_SWEEP, Features
+from engine.config.fields import fields_at
+from engine.config.training import HardwareSpec, TrainingSpec
+from engine.data.lengths import Lengths
+from engine.messages.estimating import Estimated
 
 translate = QCoreApplication.translate
 
@@ -24,7 +29,7 @@ def summary(choices: Choices) -> str:
 
 def _what(choices: Choices) -> str:
     assert choices.data is not None
-    goal, size = choices.present_goal, choices.scratch.size
+    goal, size = choices.current_goal, choices.scratch.size
     if goal.from_scratch:
         model = translate("Train", "custom size") if size == CUSTOM_SIZE else size
     else:
@@ -34,7 +39,7 @@ def _what(choices: Choices) -> str:
         from_scratch=goal.from_scratch,
         model=model,
         data=choices.data.name,
-        labels=len(label_names(choices)),
+        labels=len(choices.label_names),
         trained=_trained(choices),
     )
     return part_of(goal.kind).plan(plan)
@@ -121,3 +126,143 @@ def _repeated(choices: Choices) -> str:
 def command(verb: str, file: Path) -> str:
     """What does the same without the window: `verb` is train, or cluster for many machines."""
     return shlex.join(["bert-studio", verb, str(file), "--into", str(file.with_suffix(""))])
+
+
+SIMPLE_FIELDS = (*fields_at(TrainingSpec, "simple"), "train_fraction")  # the last: a switch
+SWITCHED = (1.0, QUICK_TRIAL)  # fractions of the training data that the switch stands for
+
+
+def changed_by_advanced(choices: Choices) -> list[str]:
+    """“Max. length 64 (default 128)” for every field that the simple settings do not show."""
+    without = set(SIMPLE_FIELDS)
+    if choices.training.train_fraction not in SWITCHED:
+        without.remove("train_fraction")
+    return _changed(choices, without)
+
+
+def changed(choices: Choices) -> list[str]:
+    """The same for every field."""
+    return _changed(choices, set())
+
+
+def _changed(choices: Choices, without: set[str]) -> list[str]:
+    found = _differences(TrainingSpec, choices.training, choices.defaults, without)
+    found += _differences(Features, choices.probe, NO_PROBE, {"cache"})
+    found += _differences(HardwareSpec, choices.hardware, choices.default_hardware, set())
+    task = choices.task
+    return found + _differences(type(task), task, choices.current_goal.task, {"kind", "labels"})
+
+
+def _differences(
+    kind: type[BaseModel], now: object, before: object, without: set[str]
+) -> list[str]:
+    template = translate("Train", "{title} {value} (default {default})")
+    return [
+        template.format(
+            title=short_title_of(name, field),
+            value=value_text(getattr(now, name)),
+            default=value_text(old),
+        )
+        for name, field in kind.model_fields.items()
+        if name not in without and getattr(now, name) != (old := getattr(before, name))
+    ]
+
+
+FEW_EXAMPLES = 50  # of one label
+LONG_TRAINING = 12 * 3600  # s
+
+
+def warnings(
+    choices: Choices, lengths: Lengths | None = None, estimate: Estimated | None = None
+) -> list[str]:
+    """What is doubtful about the data, the model, and the time and memory."""
+    return [
+        *_of_data(choices),
+        *_of_lengths(choices, lengths),
+        *_of_model(choices),
+        *(_of_estimate(estimate) if estimate else []),
+    ]
+
+
+def _of_data(choices: Choices) -> list[str]:
+    spec = choices.data.spec if choices.data else None
+    found = []
+    if spec is not None and not spec.rows.get("validation"):
+        found.append(
+            translate(
+                "Train",
+                "The data set has no validation rows, so the best checkpoint cannot be chosen.",
+            )
+        )
+    rare = [label for label, rows in choices.label_rows.items() if rows < FEW_EXAMPLES]
+    if rare:
+        shown = ", ".join(f"“{label}”" for label in rare[:3]) + (", …" if rare[3:] else "")
+        found.append(
+            translate(
+                "Train", "Few rows have the label {labels}, so expect poor predictions for it."
+            ).format(labels=shown)
+        )
+    return found
+
+
+def _of_lengths(choices: Choices, lengths: Lengths | None) -> list[str]:
+    cut = lengths.fraction_above(choices.training.max_length) if lengths else 0
+    if cut <= 0.01 or not choices.task.info.cuts_long_texts:
+        return []
+    template = translate(
+        "Train", "About {share} % of the inputs are longer than {longest} tokens and are truncated."
+    )
+    return [template.format(share=round(100 * cut), longest=choices.training.max_length)]
+
+
+def _of_model(choices: Choices) -> list[str]:
+    info = choices.model.info if choices.model else None
+    if choices.continues and info is not None and "mlm" not in info.task_heads:
+        return [
+            translate(
+                "Train",
+                "The model has no head for masked language modelling (MLM); a new one is trained.",
+            )
+        ]
+    return []
+
+
+def _of_estimate(estimate: Estimated) -> list[str]:
+    return [text for text in (_of_memory(estimate), _of_disk(estimate), _of_time(estimate)) if text]
+
+
+def _of_memory(estimate: Estimated) -> str:
+    match verdict(estimate):
+        case "too big":
+            return translate(
+                "Train",
+                "This needs more memory than is free and will probably fail."
+                " Reduce the micro-batch size or the max. length.",
+            )
+        case "tight":
+            return translate(
+                "Train", "This needs nearly all of the free memory. Close other programs."
+            )
+    return ""
+
+
+def _of_disk(estimate: Estimated) -> str:
+    wanted = estimate.disk
+    if estimate.disk_free is None or wanted <= estimate.disk_free:
+        return ""
+    return translate(
+        "Train",
+        "Its checkpoints, snapshots and caches need up to {wanted}, but only {free} are free on"
+        " this disk. Training pauses when the disk is full. Keep fewer checkpoints, or free some"
+        " space.",
+    ).format(wanted=numbers.size(wanted), free=numbers.size(estimate.disk_free))
+
+
+def _of_time(estimate: Estimated) -> str:
+    if estimate.seconds <= LONG_TRAINING:
+        return ""
+    return translate(
+        "Train",
+        "This takes a long time. Training continues when the window is closed, and can be"
+        " stopped and resumed at any time.",
+    )

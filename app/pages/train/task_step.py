@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QScrollArea, QWidget
 
 from app.pages.train.card import ChoiceCard
-from app.pages.train.goals import Goal, goals
+from app.pages.train.choices import Goal, goals
 from app.pages.train.state import TrainState
 from app.tasks import part_of
 from app.tasks.picture import TaskPicture

@@ -8,23 +8,24 @@ from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
 from app import drops
-from app.pages.train.adjusting import AdjustmentLine, FixButtons
 from app.pages.train.base_model_step import BaseModelStep
-from app.pages.train.changes import changed_by_advanced
 from app.pages.train.choices import CUSTOM_SIZE, Step
 from app.pages.train.data_step import DataStep
+from app.pages.train.obstacles import Fix
 from app.pages.train.requests import Requests
 from app.pages.train.review_step import ReviewStep
 from app.pages.train.settings_step import SettingsStep
 from app.pages.train.state import TrainState
 from app.pages.train.step_bar import StepBar
+from app.pages.train.summary import changed_by_advanced
 from app.pages.train.task_step import TaskStep
 from app.studio import Studio
-from app.theme import SPACE
+from app.theme import SPACE, Role
 from app.timers import debounced
 from app.widgets import buttons, layouts
-from app.widgets.page import Page, rule, scrolling
-from app.widgets.text.labels import Text
+from app.widgets.page import Page, Picture, clear, rule, scrolling
+from app.widgets.screen import set_shown
+from app.widgets.text.labels import Text, plain_menu_text
 from engine.config.job import JobSpec
 from engine.config.tasks import TASKS
 
@@ -114,26 +115,26 @@ class TrainPage(Page):
         """Come here with the first fine-tuning, a data set, a model, or a job to change."""
         request = argument if isinstance(argument, dict) else {}
         if request.get("preset") == "first":
-            self.requests.take_first()
+            self.requests.load_first()
             self._go(Step.REVIEW)
         elif isinstance(folder := request.get("data"), str | Path):
-            self.requests.take_data(Path(folder), bool(request.get("labelled")))
+            self.requests.load_data(Path(folder), bool(request.get("labelled")))
             self._go(Step.TASK if self.state.choices.goal is None else Step.DATA)
         elif isinstance(path := request.get("model"), str | Path):
-            self.requests.take_model(Path(path))
+            self.requests.load_model(Path(path))
             self._go(Step.TASK)
         elif (kind := request.get("task")) in TASKS:
-            self.requests.take_family(pretrains=TASKS[kind].info.head is None)
+            self.requests.load_family(pretrains=TASKS[kind].info.head is None)
             self._go(Step.TASK)
         elif isinstance(given := request.get("job"), JobSpec):
-            self.requests.take_job(given)
+            self.requests.load_job(given)
             self._go(Step.SETTINGS)
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
         """Open a saved job in the wizard; False for anything else."""
         if drops.page_for(paths) != "train" or len(paths) != 1:
             return False
-        self.requests.take_job_file(paths[0], lambda: self._go(Step.SETTINGS))
+        self.requests.load_job_file(paths[0], lambda: self._go(Step.SETTINGS))
         return True
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -167,7 +168,7 @@ class TrainPage(Page):
             return
         if self.step is Step.REVIEW:
             if self.state.start():
-                self._go(Step.TASK)  # where one more Enter does not start the same again
+                self._go(Step.TASK)  # so that another Enter does not start the same job again
         else:
             self._go(Step(self.step + 1))
 
@@ -223,7 +224,7 @@ class TrainPage(Page):
         self.why.setText(here)
         self.fixes.show_fixes(self.state.fixes(at) if here else [])
         self.back.setEnabled(step > Step.TASK)
-        self.next.setEnabled(not here and not self.state.is_starting)
+        self.next.setEnabled(not here)
         self.next.setText(self._next_text(step, blocked=bool(here)))
         self.next.setAccessibleName(self.next.text().replace("&", ""))
 
@@ -250,3 +251,49 @@ class TrainPage(Page):
         elif choices.model is not None:
             found[Step.BASE_MODEL] = choices.model.name
         return found
+
+
+class AdjustmentLine(QWidget):
+    """The sentence about the last choice that was made for the user; hidden where there is none."""
+
+    def __init__(self, state: TrainState) -> None:
+        super().__init__()
+        self._state = state
+        self.sentence = Text("")
+        self.undo = buttons.quiet(self.tr("&Undo"), state.undo_adjustment, "undo-2")
+        layouts.row(
+            Picture("info", 16, Role.ACCENT),
+            (self.sentence, 1),
+            self.undo,
+            parent=self,
+            spacing=2 * SPACE,
+        )
+        state.changed.connect(self._show)
+        self._show()
+
+    def _show(self) -> None:
+        adjustment = self._state.adjustment
+        self.sentence.setText(adjustment.sentence if adjustment else "")
+        set_shown(self, adjustment is not None)
+
+
+class FixButtons(QWidget):
+    """A button for each thing that can be done at once."""
+
+    def __init__(self, state: TrainState) -> None:
+        super().__init__()
+        self._state = state
+        self._shown: list[Fix] = []
+        self._row = layouts.row(parent=self, spacing=2 * SPACE)
+        self.hide()
+
+    def show_fixes(self, fixes: list[Fix]) -> None:
+        """Show these in the place of the others."""
+        if fixes == self._shown:
+            return
+        self._shown = fixes
+        clear(self._row)
+        for fix in fixes:
+            act = lambda fix=fix: self._state.apply(fix)  # noqa: E731
+            self._row.addWidget(buttons.plain(plain_menu_text(fix.title), act))
+        set_shown(self, bool(fixes))

@@ -19,7 +19,7 @@ from engine.config.training import HardwareSpec, TrainingSpec
 AS_WRITTEN = {"fp32", "bf16", "fp16", "int8", "tanh"}  # the field's own words
 
 
-def choices_of(spec: type[BaseModel]) -> Iterator[tuple[str, str]]:
+def choices_from_job(spec: type[BaseModel]) -> Iterator[tuple[str, str]]:
     """Each choice of words of each setting, with the field."""
     for name, info in settings_of(spec).items():
         for kind in (info.annotation, *get_args(info.annotation)):
@@ -37,7 +37,7 @@ SPECS = (
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda one: one.__name__)
 def test_every_choice_has_a_name_of_its_own(spec: type[BaseModel]) -> None:
-    found = dict.fromkeys(choices_of(spec))
+    found = dict.fromkeys(choices_from_job(spec))
     raw = [(field, value) for field, value in found
            if value_text(value) == value and value not in AS_WRITTEN]  # fmt: skip
     assert raw == []
@@ -48,5 +48,5 @@ def test_every_choice_has_a_name_of_its_own(spec: type[BaseModel]) -> None:
 
 
 def test_some_specs_have_choices() -> None:
-    fields = {field for spec in SPECS for field, _ in choices_of(spec)}
+    fields = {field for spec in SPECS for field, _ in choices_from_job(spec)}
     assert {"SentenceSimilarity.objective", "HardwareSpec.precision"} <= fields

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from app.pages.train.choices import Choices, Data, Model
-from app.pages.train.goals import Goal
+from app.pages.train.choices import Choices, Data, Goal, Model
 from engine.config.dataset import DatasetSpec, Mapping, Reading, Split, StoredData
 from engine.messages.estimating import Estimated
 from engine.messages.reports import CheckpointInfo

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from safetensors.numpy import save_file
 
 from app import library
-from app.pages.train import first
+from app.pages.train import requests as train_requests
 from app.pages.train import state as train_state
 from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
@@ -90,7 +90,7 @@ def included(home: Home, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A model that comes with the program, whether or not one came along."""
     folder = write_model(home.root / "included")
     monkeypatch.setattr(library, "included_models", lambda: {"MiniLM": folder})
-    for place in (first, train_state):
+    for place in (train_requests, train_state):
         monkeypatch.setattr(place, "default_base_model", lambda pretrains: folder)
     return folder
 
@@ -200,4 +200,4 @@ def choose_all(state: TrainState, qtbot: QtBot) -> None:
     state.choose_goal(SENTENCE)
     state.choose_data(next(d for d in state.lists.datasets if d.name == "films"))
     state.choose_model(next(m for m in state.lists.models if m.name == "little"))
-    qtbot.waitUntil(lambda: state.preview.found is not None and not state.preview.is_reading)
+    qtbot.waitUntil(lambda: state.preview.result is not None and not state.preview.is_reading)

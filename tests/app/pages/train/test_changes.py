@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from app.pages.train.changes import changed_by_advanced
+from app.pages.train.summary import changed_by_advanced
 from engine.config.tasks.pretraining import Pretraining
 from engine.config.training import HardwareSpec
 from tests.app.pages.train.cards import ONWARD, SENTENCE

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from app.pages.train.choices import CUSTOM_SIZE, Choices, Scratch
-from app.pages.train.job import choices_of, job
+from app.pages.train.job import choices_from_job, job
 from engine.config.families.bert import PRESETS
 from tests.app.pages.train.cards import SCRATCH, SENTENCE
 from tests.app.pages.train.chosen import INFO, MODEL, chosen, data, dataset
@@ -44,7 +44,7 @@ def test_what_the_user_has_not_set_is_recommended_for_model_and_data() -> None:
 
 def test_every_setting_of_a_job_stays_when_it_is_begun_anew() -> None:
     asked = job(set_by_user(chosen(SENTENCE), learning_rate=7e-5))
-    again = choices_of(asked, [data()], [MODEL])
+    again = choices_from_job(asked, [data()], [MODEL])
     larger = replace(MODEL, info=INFO.model_copy(update={"layers": 6, "hidden_size": 384}))
     assert replace(again, model=larger).training == asked.training
 

@@ -32,13 +32,13 @@ def test_an_estimate_is_measured_once_for_a_job(
     one_time_workers[0].working(Working(stage="Measuring"))
     assert state.estimate.progress == Working(stage="Measuring")
     one_time_workers[0].done(ESTIMATED)
-    assert (state.estimate.found, state.estimate.progress) == (ESTIMATED, None)
-    state.name("another name")
-    assert state.estimate.found == ESTIMATED
+    assert (state.estimate.result, state.estimate.progress) == (ESTIMATED, None)
+    state.set_name("another name")
+    assert state.estimate.result == ESTIMATED
     state.set(state.choices.with_quick_trial(True))
-    assert state.estimate.found is None
+    assert state.estimate.result is None
     state.set(state.choices.with_quick_trial(False))
-    assert state.estimate.found == ESTIMATED
+    assert state.estimate.result == ESTIMATED
 
 
 def test_a_late_or_cancelled_estimate_is_dropped(
@@ -50,7 +50,7 @@ def test_a_late_or_cancelled_estimate_is_dropped(
     state.estimate.measure()
     assert one_time_workers[0].cancelled
     one_time_workers[0].done(ESTIMATED)
-    assert state.estimate.found is None
+    assert state.estimate.result is None
     state.estimate.cancel()
     assert one_time_workers[1].cancelled and state.estimate.progress is None
 

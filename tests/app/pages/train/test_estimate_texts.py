@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.pages.train.estimate_texts import disk_text, verdict
+from app.pages.train.estimate import disk_text, verdict
 from tests.app.pages.train.chosen import GB, estimate
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.pages.train.goals import Goal, goals
+from app.pages.train.choices import Goal, goals
 from app.pages.train.summary import summary
 from engine.config.dataset import Mapping
 from engine.data.columns.fit import likely_task, problems_of_dataset

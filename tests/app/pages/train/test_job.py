@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.pages.train.choices import CUSTOM_SIZE, Choices, Data, Model, Scratch
-from app.pages.train.goals import Goal, goals
-from app.pages.train.job import choices_of, job, suggested_name
+from app.pages.train.choices import CUSTOM_SIZE, Choices, Data, Goal, Model, Scratch, goals
+from app.pages.train.job import choices_from_job, job, suggested_name
 from engine.config.dataset import FileData, Mapping
 from engine.config.families.bert import bert
 from engine.config.job import RUN_NAME_LENGTH, FromCheckpoint, FromScratch, JobSpec
@@ -68,7 +67,7 @@ def test_a_job_leads_back_to_the_choices_that_make_it(kind: Goal) -> None:
         scratch=Scratch(size="mini", vocab_size=4000, lowercase=False, warm_init=True),
     ).with_training(TrainingSpec(epochs=2, batch_size=16, seed=7, train_fraction=0.5))
     composed = job(choices)
-    back = choices_of(composed, [data(kind)], [MODEL])
+    back = choices_from_job(composed, [data(kind)], [MODEL])
     assert job(back) == composed
     assert back.goal == kind
     assert back.data == data(kind)
@@ -81,7 +80,7 @@ def test_causal_language_modelling_needs_a_left_to_right_network_and_gets_one() 
     assert isinstance(composed.base_model, FromScratch)
     assert composed.base_model.model.causal and not composed.base_model.warm_init
     assert composed.task == Pretraining(objective="clm")
-    back = choices_of(composed, [data()], [MODEL])
+    back = choices_from_job(composed, [data()], [MODEL])
     assert back.is_causal and back.scratch.size == "small" and job(back) == composed
     classes = replace(choices, goal=SENTENCE)
     assert not classes.is_causal and isinstance(job(classes).task, TextClassification)
@@ -92,7 +91,7 @@ def test_a_preset_is_found_again_and_any_other_size_is_a_custom_one() -> None:
         given = job(chosen(SCRATCH)).model_copy(
             update={"base_model": FromScratch.model_validate({"model": spec_of_model})}
         )
-        return choices_of(given, [], [])
+        return choices_from_job(given, [], [])
 
     assert start(bert(8, 512, 123)).scratch == Scratch(
         size="medium", custom=bert(8, 512, 123), vocab_size=123
@@ -107,7 +106,7 @@ def test_what_a_job_names_and_nobody_lists_is_kept() -> None:
         base_model=FromCheckpoint(path=Path("/gone/model")),
         data=FileData(path=Path("/data/films.csv"), mapping=Mapping(text="a", pair="b", label="c")),
     )
-    choices = choices_of(given, [data()], [MODEL])
+    choices = choices_from_job(given, [data()], [MODEL])
     assert choices.goal == PAIR
     assert choices.model == Model("model", Path("/gone/model"))
     assert choices.data == Data("films.csv", given.data)

@@ -25,7 +25,7 @@ def test_the_first_preset_imports_the_sample_and_chooses_everything(
     state = TrainState(studio, studio)
     requests = Requests(studio, state)
     with qtbot.waitSignal(state.lists.changed, timeout=20_000):
-        requests.take_first()
+        requests.load_first()
     composed = state.job()
     assert composed is not None
     assert composed.base_model.path == included  # type: ignore[union-attr]
@@ -35,10 +35,10 @@ def test_the_first_preset_imports_the_sample_and_chooses_everything(
     rows = data.spec.rows["train"]
     assert 1000 <= training.train_fraction * training.epochs * rows <= 6000  # about a minute
     # a second time nothing is imported again
-    with qtbot.waitSignal(state.lists.changed):
-        requests.take_first()
+    with qtbot.waitSignal(state.changed):
+        requests.load_first()
     assert state.lists.datasets is not None and len(state.lists.datasets) == 1
-    assert state.choices.hardware == state.choices.usual_hardware
+    assert state.choices.hardware == state.choices.default_hardware
 
 
 def test_the_sample_asked_for_twice_is_imported_once_and_chosen_once(
@@ -49,7 +49,7 @@ def test_the_sample_asked_for_twice_is_imported_once_and_chosen_once(
     chosen: list[object] = []
     monkeypatch.setattr(state, "choose_data", chosen.append)
     for _ in range(3):
-        requests.take_sample()
+        requests.load_sample()
     qtbot.waitUntil(lambda: bool(chosen), timeout=20_000)
     qtbot.wait(50)
     assert len(chosen) == 1
@@ -62,14 +62,14 @@ def test_the_first_preset_without_its_model_says_so(studio: Studio, qtbot: QtBot
     state = TrainState(studio, studio)
     requests = Requests(studio, state)
     with qtbot.waitSignal(requests.refused, timeout=20_000) as refused:
-        requests.take_first()
+        requests.load_first()
     assert isinstance(refused.args[0], StudioError)
 
 
 def take_data(state: TrainState, requests: Requests, qtbot: QtBot, folder: Path) -> str:
     """What is said once the wizard has this data set."""
-    with qtbot.waitSignal(state.lists.changed):
-        requests.take_data(folder)
+    with qtbot.waitSignal(state.changed):
+        requests.load_data(folder)
     assert state.choices.data is not None and state.choices.data.source.folder == folder  # type: ignore[union-attr]
     return state.adjustment.sentence if state.adjustment else ""
 
@@ -108,8 +108,8 @@ def test_the_rows_with_a_label_are_taken_and_undone_together_with_the_task(
 ) -> None:
     state.choose_goal(LABELS)
     folder = make_data("holes", holes=7)
-    with qtbot.waitSignal(state.editing.ended, timeout=20_000):
-        requests.take_data(folder, labelled=True)
+    with qtbot.waitSignal(state.versions.ended, timeout=20_000):
+        requests.load_data(folder, labelled=True)
     data = state.choices.data
     assert data is not None and data.spec is not None and data.source.folder.name == "2"  # type: ignore[union-attr]
     assert sum(data.spec.rows.values()) == 60 - 7
@@ -128,18 +128,18 @@ def test_where_every_row_has_a_label_no_version_is_made(
     state: TrainState, requests: Requests, qtbot: QtBot, make_data: MakeData
 ) -> None:
     folder = make_data("whole")
-    with qtbot.waitSignal(state.lists.changed):
-        requests.take_data(folder, labelled=True)
+    with qtbot.waitSignal(state.changed):
+        requests.load_data(folder, labelled=True)
     assert state.choices.data.source.folder == folder  # type: ignore[union-attr]
-    assert not state.editing.is_busy
+    assert not state.versions.is_busy
 
 
 def test_a_model_from_elsewhere_leaves_the_scratch_with_a_sentence_and_undo(
     state: TrainState, requests: Requests, qtbot: QtBot, model: Path
 ) -> None:
     state.choose_goal(SCRATCH)
-    with qtbot.waitSignal(state.lists.changed):
-        requests.take_model(model)
+    with qtbot.waitSignal(state.changed):
+        requests.load_model(model)
     assert state.choices.goal == ONWARD
     assert state.choices.model is not None and state.choices.model.path == model
     assert state.adjustment is not None
@@ -151,18 +151,18 @@ def test_a_model_from_elsewhere_leaves_the_scratch_with_a_sentence_and_undo(
 def test_home_changes_the_task_with_a_sentence_and_undo(
     state: TrainState, requests: Requests
 ) -> None:
-    requests.take_family(pretrains=False)
+    requests.load_family(pretrains=False)
     assert state.choices.goal == SENTENCE and state.adjustment is None, "none was chosen"
     state.choose_goal(TAGS)
-    requests.take_family(pretrains=False)
+    requests.load_family(pretrains=False)
     assert state.choices.goal == TAGS and state.adjustment is None
-    requests.take_family(pretrains=True)
+    requests.load_family(pretrains=True)
     assert state.choices.goal == SCRATCH and state.adjustment is not None
     state.undo_adjustment()
     assert state.choices.goal == TAGS
 
 
-@pytest.mark.parametrize("asked", ["take_data", "take_model"])
+@pytest.mark.parametrize("asked", ["load_data", "load_model"])
 def test_what_is_gone_is_refused_in_words(
     state: TrainState, requests: Requests, qtbot: QtBot, tmp_path: Path, asked: str
 ) -> None:
@@ -178,8 +178,8 @@ def test_a_job_comes_back_to_be_changed(
     given = job(replace(state.choices, name="again").with_quick_trial(True))
     state.choose_goal(SCRATCH)
     before = state.choices
-    with qtbot.waitSignal(state.lists.changed):
-        requests.take_job(given)
+    with qtbot.waitSignal(state.changed):
+        requests.load_job(given)
     assert state.job() == given
     assert state.adjustment is not None
     assert state.adjustment.sentence == "The settings of “again” were loaded."

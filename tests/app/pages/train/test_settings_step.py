@@ -7,8 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.pages.data.view import DataPage
-from app.pages.train.choices import Step
-from app.pages.train.goals import goals
+from app.pages.train.choices import Step, goals
 from app.pages.train.settings_step import SettingsStep
 from app.pages.train.view import TrainPage
 from app.studio import Studio

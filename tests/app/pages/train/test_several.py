@@ -7,10 +7,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from app.pages.train.choices import CUSTOM_SIZE, Step
-from app.pages.train.estimate_texts import verdict_sentence
-from app.pages.train.goals import goals
-from app.pages.train.job import choices_of, job
+from app.pages.train.choices import CUSTOM_SIZE, Step, goals
+from app.pages.train.estimate import verdict_sentence
+from app.pages.train.job import choices_from_job, job
 from app.pages.train.view import TrainPage
 from app.studio import Studio
 from app.widgets.forms.several import SeveralValues, can_vary
@@ -78,7 +77,7 @@ def test_values_that_are_typed_make_a_job_with_a_search(qtbot: QtBot, wizard: Tr
         "training.gradient_checkpointing": (False, True),
     }
     assert len(expand(made)) == 4
-    again = choices_of(made, [], [])
+    again = choices_from_job(made, [], [])
     assert job(again).search == made.search, "a saved job opens as it was"
     click(qtbot, rate)
     click(qtbot, check)
@@ -126,7 +125,7 @@ def test_a_range_is_searched_by_tpe_and_comes_back_from_a_job(
     assert (rate.low, rate.high, rate.log, rate.whole) == (1e-5, 1e-3, True, False)
     assert (layers.low, layers.high, layers.log, layers.whole) == (0, 1, False, True)
     assert "Learning rate: 1e-5 to 0.001" in wizard.review.search.values.shown()
-    again = choices_of(job(state.choices), [], [])
+    again = choices_from_job(job(state.choices), [], [])
     assert job(again).search == search
     line = step.fine_tuning.several["learning_rate"].line
     assert line is not None
@@ -151,7 +150,7 @@ def test_the_layers_of_a_new_network_can_have_several_values(
     line.setText("2, 4")
     made = job(state.choices)
     assert [one.base_model.model.layers for one in expand(made)] == [2, 4]  # type: ignore[union-attr]
-    assert job(choices_of(made, [], [])).search == made.search
+    assert job(choices_from_job(made, [], [])).search == made.search
     state.choose_goal(SENTENCE)
     assert state.choices.search is None, "a base model has the layers that it has"
 

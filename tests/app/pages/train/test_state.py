@@ -60,7 +60,7 @@ def test_the_max_length_follows_the_data_until_it_is_set_by_hand(
     state.choose_settings(training, state.choices.hardware, state.choices.task)
     state.choose_goal(ONWARD)
     state.choose_goal(SENTENCE)
-    qtbot.waitUntil(lambda: state.preview.found is not None and not state.preview.is_reading)
+    qtbot.waitUntil(lambda: state.preview.result is not None and not state.preview.is_reading)
     assert state.choices.training.max_length == 100
     state.reset_advanced()
     assert state.choices.training.max_length == suggested
@@ -70,7 +70,7 @@ def test_the_start_puts_the_job_into_the_queue(
     state: TrainState, studio: Studio, qtbot: QtBot
 ) -> None:
     choose_all(state, qtbot)
-    state.name("mine")
+    state.set_name("mine")
     composed = state.job()
     with qtbot.waitSignal(state.started) as started:
         state.start()
@@ -124,7 +124,7 @@ def test_a_new_version_without_the_incomplete_rows_is_made_and_can_be_undone(
     assert state.lists.datasets is not None
     state.choose_data(next(d for d in state.lists.datasets if d.folder == folder))
     (fix,) = state.fixes(Step.DATA)
-    with qtbot.waitSignal(state.editing.ended):
+    with qtbot.waitSignal(state.versions.ended):
         state.apply(fix)
         assert state.fixes(Step.DATA) == [], "one at a time"
         assert state.obstacle(Step.DATA) == "Making a new version of the data set…"
@@ -150,7 +150,7 @@ def test_data_that_is_chosen_while_a_version_is_made_stays_chosen(
     choose_all(state, qtbot)
     entries = {entry.folder: entry for entry in state.lists.datasets or ()}
     state.choose_data(entries[folder])
-    with qtbot.waitSignal(state.editing.ended):
+    with qtbot.waitSignal(state.versions.ended):
         state.apply(state.fixes(Step.DATA)[0])
         state.choose_data(entries[sentences])
     assert state.choices.data is not None and state.choices.data.source.folder == sentences  # type: ignore[union-attr]

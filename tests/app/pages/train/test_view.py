@@ -503,7 +503,7 @@ def test_requests_from_elsewhere_are_taken(
 ) -> None:
     go_through(qtbot, page)
     given: dict[str, Any] = {"data": sentences, "model": model, "job": job(page.state.choices)}
-    with qtbot.waitSignal(page.state.lists.changed):
+    with qtbot.waitSignal(page.state.changed):
         page.arrive({request_: given[request_]})
     assert page.state.choices.data is not None and page.state.choices.model is not None
     assert page.step is (Step.DATA if request_ == "data" else step)

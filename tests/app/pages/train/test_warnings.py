@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from app.pages.train.warnings import warnings
+from app.pages.train.summary import warnings
 from engine.data.lengths import Lengths
 from tests.app.pages.train.cards import ONWARD, SENTENCE
 from tests.app.pages.train.chosen import GB, MODEL, chosen, data, dataset, estimate

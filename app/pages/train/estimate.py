@@ -1,0 +1,201 @@
+"""Time and memory of the chosen job, as one measured step says. No widgets."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from PySide6.QtCore import QCoreApplication, QObject, Signal
+
+from app.explorer import OneTimeWorker
+from app.studio import Studio
+from app.widgets.text import numbers
+from app.widgets.text.spec_texts import value_text
+from engine.config.job import JobSpec
+from engine.errors import StudioError
+from engine.messages.estimating import Estimate, Estimated
+from engine.messages.question import Answer, Refused, Working
+
+translate = QCoreApplication.translate
+
+Verdict = Literal["fits", "tight", "too big"]
+TIGHT_FRACTION = 0.75  # of the free memory
+
+
+class EstimateState(QObject):
+    """Estimates are cached by job, so that going back and forth measures once.
+
+    Signals:
+        changed: the estimate, its progress or its problem changed.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self, studio: Studio, job: Callable[[], JobSpec | None], parent: QObject | None = None
+    ) -> None:
+        """`job` returns the job of the present choices; None if a step is not complete."""
+        super().__init__(parent)
+        self._studio, self._job = studio, job
+        self.progress: Working | None = None
+        self.problem: StudioError | None = None
+        self._estimates: dict[str, Estimated] = {}
+        self._measuring = ""  # key of the job being measured
+        self._declined = ""  # key of the job that only the user can have measured
+        self._keyed: tuple[JobSpec | None, str] = (None, "")  # the last job, and its key
+        self._worker: OneTimeWorker | None = None
+
+    @property
+    def result(self) -> Estimated | None:
+        """The estimate of the present job; None if it was not measured."""
+        return self._estimates.get(self._key())
+
+    def _key(self) -> str:
+        """The job without its name and seed, which an estimate depends on; “” without a job."""
+        job = self._job()
+        if job is None:
+            return ""
+        if job is not self._keyed[0]:
+            training = job.training.model_copy(update={"seed": 0})
+            key = job.model_copy(update={"name": "", "training": training}).model_dump_json()
+            self._keyed = job, key
+        return self._keyed[1]
+
+    def measure_unasked(self) -> None:
+        """Measure, unless the user cancelled that for this job or it was refused."""
+        if self._key() != self._declined:
+            self.measure()
+
+    def measure(self) -> None:
+        """Measure one step of the present job, unless that is done or under way."""
+        job, key = self._job(), self._key()
+        if job is None or key in self._estimates or key == self._measuring:
+            return
+        self.stop()
+        self._declined, self._measuring = "", key
+        self.progress = Working(stage=self.tr("Starting to measure"))
+        self._worker = self._studio.one_time_worker(
+            Estimate(job=job),
+            lambda answer: self._on_done(key, answer),
+            lambda refusal: self._on_refused(key, refusal),
+            lambda progress: self._on_progress(key, progress),
+            self,
+        )
+        self.changed.emit()
+
+    def cancel(self) -> None:
+        """Stop measuring; the estimate stays unknown."""
+        self.stop()
+        self.changed.emit()
+
+    def stop(self) -> None:
+        """Cancel, without `changed`."""
+        if self._worker is not None:
+            self._worker.cancel()
+            self._declined = self._measuring
+        self._forget_worker()
+        self.problem = None
+
+    def _forget_worker(self) -> None:
+        self._worker, self._measuring, self.progress = None, "", None
+
+    def _on_progress(self, key: str, progress: Working) -> None:
+        if key == self._measuring:
+            self.progress = progress
+            self.changed.emit()
+
+    def _on_done(self, key: str, answer: Answer) -> None:
+        if key == self._measuring and isinstance(answer, Estimated):
+            self._forget_worker()
+            self._estimates[key] = answer
+            self.changed.emit()
+
+    def _on_refused(self, key: str, refusal: Refused) -> None:
+        if key == self._measuring:
+            self._declined = key
+            self._forget_worker()
+            self.problem = StudioError(refusal.problem, refusal.advice)
+            self.changed.emit()
+
+
+def verdict(estimate: Estimated) -> Verdict:
+    """Whether the memory of this machine is enough."""
+    share = estimate.memory / max(1, estimate.available)
+    return "fits" if share <= TIGHT_FRACTION else "tight" if share <= 1 else "too big"
+
+
+def verdict_word(estimate: Estimated) -> str:
+    """The verdict in a word or two."""
+    titles = {
+        "fits": translate("Train", "fits"),
+        "tight": translate("Train", "tight"),
+        "too big": translate("Train", "too large"),
+    }
+    return titles[verdict(estimate)]
+
+
+def verdict_sentence(estimate: Estimated) -> str:
+    """The verdict, and how long it takes."""
+    sentences = {
+        "fits": translate("Train", "Fits in memory. Takes about {0}."),
+        "tight": translate("Train", "Barely fits in memory. Takes about {0}."),
+        "too big": translate("Train", "Does not fit in memory. Would take about {0}."),
+    }
+    said = sentences[verdict(estimate)].format(numbers.duration(estimate.seconds))
+    if estimate.runs == 1:
+        return said
+    return translate("Train", "{0} ({1} runs together)").format(said, numbers.count(estimate.runs))
+
+
+def estimate_text(estimate: Estimated) -> str:
+    """Steps, memory, size, device and disk."""
+    template = translate(
+        "Train",
+        "{steps} steps at {pace} each. Memory: {memory} of {available} free."
+        " {parameters} parameters on {device}.",
+    )
+    text = template.format(
+        steps=numbers.count(estimate.steps),
+        pace=pace(estimate.seconds_per_step),
+        memory=numbers.size(estimate.memory),
+        available=numbers.size(estimate.available),
+        parameters=numbers.short(estimate.parameters),
+        device=_device(estimate),
+    )
+    return f"{text} {disk_text(estimate)}".strip()
+
+
+def disk_text(estimate: Estimated) -> str:
+    """What checkpoints, snapshots and cached vectors take on the disk; nothing where that is not
+    known."""
+    if not estimate.checkpoint:
+        return ""
+    parts = [
+        translate("Train", "{0} checkpoints of {1}").format(
+            numbers.count(estimate.checkpoints), numbers.size(estimate.checkpoint)
+        )
+    ]
+    if estimate.snapshots:
+        parts.append(
+            translate("Train", "{0} snapshots of {1}").format(
+                numbers.count(estimate.snapshots), numbers.size(estimate.snapshot)
+            )
+        )
+    if estimate.cache:
+        parts.append(translate("Train", "a cache of {0}").format(numbers.size(estimate.cache)))
+    return translate("Train", "Needs up to {total} of disk ({parts}).").format(
+        total=numbers.size(estimate.disk), parts=", ".join(parts)
+    )
+
+
+def pace(seconds: float) -> str:
+    """The time of one step, also where it is short."""
+    if seconds < 1:
+        return translate("Train", "{0} ms").format(max(1, round(1000 * seconds)))
+    if seconds < 10:
+        return translate("Train", "{0} s").format(numbers.decimal(seconds, 1))
+    return numbers.duration(seconds)
+
+
+def _device(estimate: Estimated) -> str:
+    threads = translate("Train", "%n thread(s)", "", estimate.threads) if estimate.threads else ""
+    device = value_text(estimate.device)
+    return ", ".join(part for part in (device, estimate.precision, threads) if part)
