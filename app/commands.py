@@ -8,6 +8,7 @@ from app.studio import Studio
 from app.translation import tr
 from app.widgets.help_topics import topics
 from app.widgets.text import numbers
+from engine.config.tasks import FIRST_TASK, PRETRAINING
 from engine.record.runs import all_runs
 
 
@@ -23,8 +24,8 @@ def at_once(
     found = [Command(title, page, icon, partial(go, key, None), k) for key, title, icon, k in pages]
     there = {key for key, *_ in pages}
     actions: list[tuple[str, str, str, object]] = [
-        ("train", tr("Fine-tune a model"), "graduation-cap", {"task": "text_classification"}),
-        ("train", tr("Pre-train from text"), "book-open", {"task": "pretraining"}),
+        ("train", tr("Fine-tune a model"), "graduation-cap", {"task": FIRST_TASK}),
+        ("train", tr("Pre-train from text"), "book-open", {"task": PRETRAINING}),
         ("data", tr("Add a data set"), "file-plus", {"import": True}),
         ("models", tr("Import a model"), "import", {"import": True}),
         ("explore", tr("Predict with a model"), "microscope", {"panel": "predictions"}),

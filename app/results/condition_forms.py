@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from app.translation import in_language, marked, tr, translated
 from app.widgets.text.labels import visible
+from engine.config.task import RowFigure
+from engine.config.tasks import TASKS
 from engine.results.conditions import (
     FIGURE_NAMES,
     Between,
@@ -27,24 +29,10 @@ from engine.results.conditions import (
 )
 from engine.results.labels import Side, labels
 from engine.results.predictions import Predictions
-from engine.results.row_figures import Figure
 from engine.results.spans import ERROR_NAMES, SPAN_KINDS, span_table
 
 Values = tuple[Any, ...]  # str of a text or choice, float of a number
-CLASSES = ("text_classification", "pair_classification", "multi_label")
-SCORED_IN_PART = ("token_classification", "question_answering")
-FIGURES: dict[str, tuple[Figure, ...]] = {
-    "text_classification": ("probability", "margin"),
-    "pair_classification": ("probability", "margin"),
-    "multi_label": ("probability",),
-    "multiple_choice": ("probability", "margin"),
-    "token_classification": ("score",),
-    "question_answering": ("probability", "score", "no_answer"),
-    "regression": ("gold", "predicted", "residual"),
-    "sentence_similarity": ("gold", "predicted", "residual"),
-}
-"""What rows of a task have, beside `EVERY_ROW`."""
-EVERY_ROW: tuple[Figure, ...] = ("loss", "words", "characters")
+EVERY_ROW: tuple[RowFigure, ...] = ("loss", "words", "characters")
 
 
 @dataclass(frozen=True)
@@ -85,16 +73,17 @@ class Typed:
 
 def subjects(predictions: Predictions, now: Typed) -> list[Subject]:
     """All that rows of these predictions can be told apart by, that of a condition among them."""
-    facts = predictions.info
+    facts, task = predictions.info, TASKS[predictions.info.task].info
+    head = task.head
     found = [outcome_subject()]
-    if facts.task in (*CLASSES, "multiple_choice"):
+    if head is not None and (head.labels_inputs or head.scores_choices):
         sides: tuple[Side, ...] = ("gold", "predicted")
         found += [label_subject(side, labels(predictions)) for side in sides]
-    if facts.task == "token_classification":
+    if head is not None and head.tags_tokens:
         found.append(span_subject(span_table(predictions).types))
-    found += [figure_subject(one) for one in (*FIGURES.get(facts.task, ()), *EVERY_ROW)]
+    found += [figure_subject(one) for one in (*task.row_figures, *EVERY_ROW)]
     found += [cell_subject(column) for column in predictions.columns]
-    if facts.task in CLASSES:
+    if head is not None and head.labels_inputs:
         found += [score_subject(label) for label in facts.labels]
     if all(subject.key != now.key for subject in found):
         found.append(MAKERS[now.key[0]](now.key[1]))
@@ -145,7 +134,7 @@ def label_subject(side: Side, names: Sequence[str]) -> Subject:
     return Subject(("label", side), tr("gold") if side == "gold" else tr("predicted"), operators)
 
 
-def figure_subject(figure: Figure) -> Subject:
+def figure_subject(figure: RowFigure) -> Subject:
     return Subject(
         ("figure", figure),
         translated(FIGURE_NAMES[figure]),

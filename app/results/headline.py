@@ -88,7 +88,7 @@ class Headline(QWidget):
         said = []
         if not math.isnan(score.low):
             said.append(self.tr("95 % interval {0}").format(range_text(predictions, score)))
-        if facts.task == "pretraining":
+        if TASKS[facts.task].info.is_pretraining:
             said += other_metrics(predictions)
         rows = len(predictions)
         if facts.part == "file":

@@ -7,6 +7,7 @@ from PySide6.QtCore import QCoreApplication
 from app.results.rows_model import Column, shown
 from app.widgets.text import numbers
 from app.widgets.text.labels import visible
+from engine.config.tasks import TASKS
 from engine.results.answers import best_answers
 from engine.results.predictions import CELL, Predictions
 from engine.results.spans import RowSpans, row_spans
@@ -18,18 +19,19 @@ translate = QCoreApplication.translate
 
 def row_lines(predictions: Predictions, columns: list[Column], place: int) -> Iterator[str]:
     """The lines of a row, its texts first."""
-    task = predictions.info.task
+    head = TASKS[predictions.info.task].info.head
+    tagged = head is not None and head.tags_tokens
     words = [column for column in columns if not column.is_number]
     words.sort(key=lambda column: not column.key.startswith(CELL))
     for column in words:
         cell = predictions.table[column.key][place].as_py()
         if column.is_measure:
             cell = shown(cell, column)
-        if task == "token_classification" and column.key in ("gold", "predicted") and cell:
+        if tagged and column.key in ("gold", "predicted") and cell:
             spans = row_spans(predictions, place)
             cell = bracketed(spans, 0 if column.key == "gold" else 1)
         yield f"{column.title}: {visible(str(cell or ''))}"
-    if task == "question_answering":
+    if head is not None and head.finds_spans:
         ranked = best_answers(predictions, place)[:SHOWN_ANSWERS]
         said = " · ".join(f"{one.text or '–'} {numbers.percent(one.score)}" for one in ranked)
         yield translate("RowText", "Best answers: {0}").format(visible(said))

@@ -11,6 +11,7 @@ from app.theme import Role, colour
 from app.widgets.tables import AT_RIGHT, NOWHERE, Index
 from app.widgets.text import numbers
 from app.widgets.text.labels import tooltip, visible
+from engine.config.tasks import TASKS
 from engine.results.predictions import CELL, Predictions
 from engine.results.row_figures import holds_numbers
 from engine.results.token_columns import OCCURRENCES, POSITION, TEXT
@@ -66,7 +67,7 @@ def _title(column: str, predictions: Predictions) -> str:
         POSITION: translate("ResultRows", "Position"),
         OCCURRENCES: translate("ResultRows", "Occurrences"),
     }
-    if predictions.info.task == "pretraining" and column in titles:
+    if TASKS[predictions.info.task].info.is_pretraining and column in titles:
         return titles[column]
     return visible(column[:100])
 

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.notices import Notices
+from engine.config.tasks import TASKS
 from engine.files.table_files import write_table
 from engine.results import conditions as meant
 from engine.results.conditions import Condition, Conditions
@@ -19,8 +20,6 @@ from engine.results.predictions import Predictions, read_predictions
 from engine.results.row_figures import details
 from engine.results.scores import score_of
 from engine.results.searching import rows_with
-
-DETAILED = ("token_classification", "question_answering")
 
 Mask = NDArray[np.bool_]
 
@@ -212,6 +211,6 @@ def read(path: Path) -> Predictions:
     whole = Predictions(found.info, found.table.combine_chunks())
     mistakes_first(whole)
     score_of(whole)
-    if whole.info.task in DETAILED:
+    if TASKS[whole.info.task].info.scores_in_part:
         details(whole)  # of which a row shows its own when it is selected
     return whole

@@ -8,8 +8,8 @@ from app import background
 from app.explorer import OneTimeWorker
 from app.studio import Studio
 from engine.config.dataset import Mapping, Reading, Split
-from engine.config.tasks import TASKS
 from engine.data.datasets.importing import import_dataset
+from engine.config.tasks import TASKS, head_of
 from engine.data.formats.reading import Recognised, recognise
 from engine.errors import StudioError
 from engine.files.home import folder_name, free_folder
@@ -20,7 +20,6 @@ DATASET = "dataset"  # instead of a suffix: import the result as a data set
 FORMS = (".csv", ".tsv", ".jsonl", ".parquet", ".xlsx", DATASET)
 VECTOR_FORMS = (".parquet", ".npy", ".jsonl", ".csv", ".tsv", ".xlsx")
 INPUTS = ("text", "pair", "negative", "beginning", "endings")  # roles that a model can read
-TARGET = {"token_classification": "tags", "question_answering": "answers"}  # otherwise the label
 
 
 class ApplyingState(QObject):
@@ -61,7 +60,7 @@ class ApplyingState(QObject):
     @property
     def has_probabilities(self) -> bool:
         """True if predictions have probabilities, so that they can be unsure."""
-        return self.task not in ("regression", "sentence_similarity")
+        return not head_of(self.task).predicts_numbers
 
     @property
     def forms(self) -> tuple[str, ...]:
@@ -232,7 +231,8 @@ class ApplyingState(QObject):
         assert self.file is not None and self.mapping is not None
         name = self.tr("{0}, predicted").format(self.file.stem)
         into = free_folder(self._studio.home.datasets, name) / "1"
-        target = TARGET.get(self.task, "label")
+        read = TASKS[self.task].info.reads
+        target = next((role for role in ("tags", "answers") if role in read), "label")
         mapping = self.mapping.model_copy(update={target: answer.prediction})
 
         def work() -> Path:

@@ -12,7 +12,7 @@ from app.widgets import layouts
 from app.widgets.screen import set_shown
 from app.widgets.text.labels import Text, height_of_lines
 from app.widgets.text.word_effects import Words
-from engine.config.tasks import TASKS
+from engine.config.tasks import TASKS, head_of
 
 TYPING_PAUSE_MS = 150  # as on the Explore page
 BOX_LINES = 3  # of a text box; longer texts scroll
@@ -64,15 +64,13 @@ class TryingView(QWidget):
 
     def _names(self) -> tuple[str, str, bool]:
         """Labels of the two boxes, and whether this task has a second one."""
-        match self._state.task:
-            case "question_answering":
-                return self.tr("Question"), self.tr("Passage"), True
-            case "multiple_choice":
-                return self.tr("Context"), self.tr("Start of each choice (optional)"), True
-            case _:
-                facts = TASKS[self._state.task].info
-                reads_pairs = "pair" in (*facts.reads, *facts.may_read)
-                return self.tr("Text"), self.tr("Second text"), reads_pairs
+        head, info = head_of(self._state.task), TASKS[self._state.task].info
+        if head.finds_spans:
+            return self.tr("Question"), self.tr("Passage"), True
+        if head.scores_choices:
+            return self.tr("Context"), self.tr("Start of each choice (optional)"), True
+        reads_pairs = "pair" in (*info.reads, *info.may_read)
+        return self.tr("Text"), self.tr("Second text"), reads_pairs
 
     def _settle(self) -> None:
         self._state.type_in(self.text.toPlainText(), self.pair.toPlainText())

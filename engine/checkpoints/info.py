@@ -14,9 +14,8 @@ from engine.checkpoints.config import TIED, family_of
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind, kept_task
 from engine.checkpoints.sentence_layout import MODULES, encoder_folder, read_sentence
 from engine.config.families.family import Family
-from engine.config.sentence import KIND
 from engine.config.task import TaskSpec
-from engine.config.tasks import head_of
+from engine.config.tasks import POOLING, head_of
 from engine.errors import BadCheckpoint
 from engine.files.regular_file import open_regular, read_json
 from engine.files.snapshot_folder import shared_folder
@@ -100,7 +99,7 @@ def _read(folder: Path) -> CheckpointInfo:
         if type(padding) is not int:
             raise _bad(folder, phrase("config.json has no valid “{name}”", name="pad_token_id"))
         positions -= 1 + padding
-    kind = _head_kind(family, config, tensors) if layout is None else KIND
+    kind = _head_kind(family, config, tensors) if layout is None else POOLING
     decoder, bias = family.decoder
     own_decoder = config.get(TIED) is False and decoder in tensors
     twice = (bias,) if own_decoder else (decoder, bias)

@@ -126,8 +126,9 @@ def _with_threshold(
 ) -> PredictionSettings:
     """Raises StudioError where no label is predicted by a threshold, or not this one."""
     info = checkpoint_info(folder)
-    several = info.task == "multi_label"
-    by_class = info.task is not None and head_of(info.task).problem_type.startswith("single")
+    head = None if info.task is None else head_of(info.task)
+    several = head is not None and head.is_multi_label
+    by_class = head is not None and head.classifies
     if not (several or (by_class and len(info.labels) == 2)):
         raise StudioError(
             phrase("This model predicts no label by a threshold."),

@@ -168,7 +168,7 @@ def _base_model(folder: Path | None, task: str, given: dict[str, Any]) -> dict[s
             raise StudioError(
                 phrase("{flag} is for a model from scratch.", flag=flag), phrase("Add --size.")
             )
-        usual = default_base_model(pretrains=task == "pretraining")
+        usual = default_base_model(pretrains=TASKS[task].info.is_pretraining)
         return FromCheckpoint(path=(folder or usual).absolute()).model_dump()
     if folder is not None:
         raise StudioError(

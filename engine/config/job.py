@@ -145,7 +145,7 @@ def features_have_a_model(job: "JobSpec") -> Iterator[Problem]:
     """Only a trained model has features, and only labels can be learned from them."""
     if job.features.vectors == FINE_TUNED:
         return
-    if isinstance(job.base_model, FromScratch) or job.task.is_pretraining:
+    if isinstance(job.base_model, FromScratch) or job.task.info.is_pretraining:
         yield Problem(
             phrase(
                 "Feature extraction needs a pre-trained base model and a task with labels: set "
@@ -170,7 +170,7 @@ def cached_layers_are_frozen(job: "JobSpec") -> Iterator[Problem]:
             phrase("No layers are frozen: set the number of frozen layers, or turn the cache off"),
             (cache, frozen),
         )
-    if job.task.is_pretraining:
+    if job.task.info.is_pretraining:
         yield Problem(
             phrase(
                 "Frozen layers cannot be cached in pre-training: different tokens are masked in "

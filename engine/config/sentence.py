@@ -8,7 +8,6 @@ from engine.config import Spec
 
 PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens"]
 POOLING_MODES: tuple[PoolingMode, ...] = ("cls", "max", "mean", "mean_sqrt_len_tokens")
-KIND = "sentence_similarity"  # the task of whatever pools
 DenseActivation = Literal["identity", "tanh", "relu", "gelu", "sigmoid"]
 
 

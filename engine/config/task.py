@@ -1,6 +1,6 @@
 """What every task says of itself, without torch: its settings, and plain facts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal, Protocol
 
@@ -19,6 +19,19 @@ from engine.phrases import phrase
 Role = Literal[
     "text", "pair", "label", "flags", "tags", "answers", "beginning", "endings", "negative"
 ]
+RowFigure = Literal[
+    "probability",
+    "loss",
+    "score",
+    "words",
+    "characters",
+    "gold",
+    "predicted",
+    "residual",
+    "margin",
+    "no_answer",
+]
+"""A number of a row of predictions, as `engine.results.row_figures` computes it."""
 TARGETS: tuple[Role, ...] = ("endings", "answers", "tags", "flags", "label")
 """Roles that say what is to be predicted; the first that a data set has tells its task."""
 
@@ -100,36 +113,61 @@ class Head:
 
     Args:
         architecture: the end of the class's name in transformers.
-        said: what comes out of it, by the names of transformers.
+        tensors: its output tensors, named as in transformers.
         outputs: how many numbers it gives; 0: one for each label.
-        problem_type: of config.json, where several heads share a class.
-        pools: whether it makes one vector of those of all tokens, and says nothing of labels.
+        problem_type: of config.json, if several heads share a class.
+        pools: it pools the vectors of all tokens into one, and has no labels.
     """
 
     architecture: str
-    said: tuple[Output, ...]
+    tensors: tuple[Output, ...]
     outputs: int = 0
     problem_type: str = ""
     pools: bool = False
 
     @property
     def reads_tokens(self) -> bool:
-        """Whether it says something of each token, and not of the input as a whole."""
-        return self.said[0].of == "token"
+        """It predicts something for each token, not for the input as a whole."""
+        return self.tensors[0].of == "token"
 
     @property
     def has_labels(self) -> bool:
-        """Whether its outputs have names."""
+        """Its outputs have names."""
         return not self.outputs and not self.pools
 
     @property
+    def classifies(self) -> bool:
+        """It predicts one of several labels for the input as a whole."""
+        return self.labels_inputs and not self.is_multi_label
+
+    @property
+    def is_multi_label(self) -> bool:
+        """It predicts any number of labels for an input."""
+        return self.tensors[0].meaning == "any"
+
+    @property
+    def labels_inputs(self) -> bool:
+        """It predicts labels for the input as a whole: one, or any number of them."""
+        return self.has_labels and not self.reads_tokens
+
+    @property
+    def tags_tokens(self) -> bool:
+        """It predicts a label for each token."""
+        return self.has_labels and self.reads_tokens
+
+    @property
+    def predicts_numbers(self) -> bool:
+        """Its outputs are numbers, not scores of labels."""
+        return self.tensors[0].meaning == "numbers"
+
+    @property
     def scores_choices(self) -> bool:
-        """Whether its input is one of several choices, which are compared by its one output."""
+        """Its input is one of several choices, which are compared by its one output."""
         return self.architecture == CHOICES
 
     @property
     def finds_spans(self) -> bool:
-        """Whether its outputs are the first and the last token of a span."""
+        """Its outputs are the first and the last token of a span."""
         return self.architecture == SPANS
 
 
@@ -138,19 +176,21 @@ FINE_TUNING = TrainingSpec()  # as in the paper, appendix A.3
 
 @dataclass(frozen=True)
 class TaskInfo:
-    """All that is said of a task wherever tasks are listed, shown or told apart.
+    """Everything about a task that the code which lists, shows or distinguishes tasks needs.
 
     Args:
-        title: the field's name of it.
+        title: its usual name.
         head: None for pre-training, which has heads of its own.
         metrics: what its evaluation computes.
         best_metric: the one by which checkpoints are compared, unless the labels want another.
         reads: the roles of columns that each row needs.
-        may_read: those that are read where they are there.
-        fills: those whose cells must not be empty.
+        may_read: roles that are read if present.
+        fills: roles whose cells must not be empty.
         training: the usual settings from a checkpoint.
-        from_scratch: those with fresh weights; None where it needs a checkpoint.
-        cuts_long_texts: whether what is beyond the longest input is lost.
+        from_scratch: the usual settings with fresh weights; None if it needs a checkpoint.
+        cuts_long_texts: whether texts beyond the maximum length are truncated.
+        hub_pipeline: the pipeline tag of the Hugging Face Hub.
+        row_figures: the numbers that its rows have, besides those that every row has.
     """
 
     title: str
@@ -163,6 +203,18 @@ class TaskInfo:
     training: TrainingSpec = FINE_TUNING
     from_scratch: TrainingSpec | None = None
     cuts_long_texts: bool = True
+    hub_pipeline: str = ""
+    row_figures: tuple[RowFigure, ...] = ()
+
+    @property
+    def is_pretraining(self) -> bool:
+        """It needs no labels and trains the heads of pre-training."""
+        return self.head is None
+
+    @property
+    def scores_in_part(self) -> bool:
+        """A row is scored by an F1, as it may be right in part; else it is right or wrong."""
+        return self.head is not None and self.head.reads_tokens
 
 
 class LabelColumn(Protocol):
@@ -198,10 +250,16 @@ class TaskSpec(Spec):
     info: ClassVar[TaskInfo]
     kind: str
 
-    @property
-    def is_pretraining(self) -> bool:
-        """Whether it needs no labels and trains the heads of pre-training."""
-        return self.info.head is None
+    @classmethod
+    def task_name(cls) -> str:
+        """Its name in `engine.config.tasks.TASKS`."""
+        name: str = cls.model_fields["kind"].default
+        return name
+
+    @classmethod
+    def predicts_numbers(cls, metrics: Container[str]) -> bool:
+        """Gold and predicted are numbers on a scale, given the metrics that were computed."""
+        return cls.info.head is not None and cls.info.head.predicts_numbers
 
     @property
     def causal(self) -> bool | None:
@@ -249,7 +307,7 @@ class TaskSpec(Spec):
     @classmethod
     def of_foreign(cls, labels: tuple[str, ...]) -> "TaskSpec":
         """The task of a model that another program has fine-tuned for it."""
-        return cls(kind=cls.model_fields["kind"].default).with_labels(labels)
+        return cls(kind=cls.task_name()).with_labels(labels)
 
 
 ClassWeight = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]

@@ -16,13 +16,14 @@ from torch import Tensor
 
 from engine.config.dataset import Mapping, Reading, Split
 from engine.config.families import FAMILIES
-from engine.config.tasks import TASKS, heads
+from engine.config.tasks import FIRST_TASK, POOLING, PRETRAINING, TASKS, heads
+from engine.config.tasks.token_classification import TokenClassification
 from engine.config.training import HardwareSpec
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.rows import Rows
 from engine.doctor import questions
 from engine.doctor.bench import PROCESSOR, Bench, apart, curves
-from engine.doctor.material import ASKED, DATA, SIZE, TEXT
+from engine.doctor.material import SIZE, rows_for
 from engine.doctor.report import Checked, Fault, Figure, held, told
 from engine.errors import is_out_of_memory
 from engine.messages.events import Measured
@@ -58,6 +59,7 @@ COARSER = {"PlaceTexts": 0.01, "CompareModels": 0.01}  # their vectors are kept 
 Step = tuple[str, Callable[[], Iterator[Figure]]]  # its name, and what measures its figures
 Steps = Iterator[Step]
 
+KINDS = tuple(TASKS)
 WAYS: dict[str, dict[str, Any]] = {  # training settings that take ways of their own
     "gradient checkpointing": {"gradient_checkpointing": True},
     "micro-batches": {"micro_batch_size": 3},
@@ -109,7 +111,7 @@ def _numbers(bench: Bench) -> Iterator[Figure]:
 
 def tasks(bench: Bench) -> Steps:
     """A few steps and an evaluation of every task, in fp32 and in the precision `auto` takes."""
-    for kind in DATA:
+    for kind in KINDS:
         yield TASKS[kind].info.title, partial(_task, bench, kind)
 
 
@@ -129,7 +131,7 @@ def ways(bench: Bench) -> Steps:
 
 
 def _way(bench: Bench, name: str) -> Iterator[Figure]:
-    kind = "text_classification"
+    kind = FIRST_TASK
     base = bench.checkpoint(kind) if name in WAYS_FROM_A_MODEL else None
     given = (WAYS | WAYS_FROM_A_MODEL)[name]
     ours, theirs = (
@@ -193,12 +195,12 @@ def _gathered(device: torch.device) -> tuple[Tensor, Tensor]:
 def prediction(bench: Bench) -> Steps:
     """What fine-tuned models predict for rows."""
     for kind, _ in heads():
-        if kind in DATA:
+        if kind in KINDS:
             yield TASKS[kind].info.title, partial(_predicted, bench, kind)
 
 
 def _predicted(bench: Bench, kind: str) -> Iterator[Figure]:
-    rows = ASKED.get(kind, Rows([TEXT, "a cold play of a dog"]))
+    rows = rows_for(kind)
     model = bench.checkpoint(kind)
     moved = checkpoint.load(model)
     moved.network.to(bench.machine.device)
@@ -228,10 +230,10 @@ def _models(bench: Bench) -> questions.Models:
     means = bench.folder / "means.npy"
     save_vectors(means, np.full((SIZE["layers"], SIZE["hidden_size"]), 0.1, np.float32))
     return questions.Models(
-        pretrained=bench.checkpoint("pretraining"),
-        classifier=bench.checkpoint("text_classification"),
-        tagger=bench.checkpoint("token_classification"),
-        sentences=bench.checkpoint("sentence_similarity"),
+        pretrained=bench.checkpoint(PRETRAINING),
+        classifier=bench.checkpoint(FIRST_TASK),
+        tagger=bench.checkpoint(TokenClassification.task_name()),
+        sentences=bench.checkpoint(POOLING),
         data=data,
         means=means,
     )
@@ -254,7 +256,7 @@ def resuming(bench: Bench) -> Steps:
 
 def _resumed(bench: Bench) -> Iterator[Figure]:
     for name, hardware in _by_graphs(bench):
-        kind = "text_classification"
+        kind = FIRST_TASK
         calm = curves(bench.run(kind, hardware))
         stopped = bench.new_run(kind, hardware)
         outcome, step = loop.train(
@@ -293,7 +295,7 @@ def _too_little(bench: Bench) -> Iterator[Figure]:
 
 
 def _taken(bench: Bench) -> Iterator[Figure]:
-    found = estimate(bench.new_run("text_classification", bench.hardware()).job(), lambda _: None)
+    found = estimate(bench.new_run(FIRST_TASK, bench.hardware()).job(), lambda _: None)
     yield told("foretold for a tiny run", found.memory / 1e6, "MB")
     yield told("taken by all checks at the most", peak_memory().decisive / 1e6, "MB")
     yield told("free", bench.machine.free_memory() / 1e9, "GB")

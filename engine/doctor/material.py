@@ -8,7 +8,7 @@ from typing import Any
 from engine.config.dataset import FileData, Mapping, Reading, Split
 from engine.config.families.bert import BertSpec
 from engine.config.job import FromCheckpoint, FromScratch, JobSpec
-from engine.config.tasks import task_of
+from engine.config.tasks import TASKS, head_of, task_of
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.data.datasets.rows import Rows
 from engine.files.spreadsheet import format_table
@@ -35,32 +35,9 @@ GOOD, BAD = ("warm", "lovely", "fine", "happy"), ("dull", "cold", "poor", "sad")
 NOUNS, ENDS = ("film", "story", "play"), ("and a good end", "of a dog")
 TEXT, OTHER = "a warm film and a good end", "a dull story of a dog"
 
-# the file of each task, and how its columns are read; None: as the file says by itself
-DATA: dict[str, tuple[str, Mapping | None]] = {
-    "text_classification": ("rows.csv", Mapping(text="text", label="label")),
-    "pair_classification": ("rows.csv", Mapping(text="text", pair="other", label="label")),
-    "multi_label": ("rows.csv", Mapping(text="text", label="topics")),
-    "regression": ("rows.csv", Mapping(text="text", label="score")),
-    "token_classification": ("tags.conll", None),
-    "question_answering": ("questions.json", None),
-    "multiple_choice": ("rows.csv", Mapping(text="text", endings=("one", "two"), label="right")),
-    "sentence_similarity": ("rows.csv", Mapping(text="text", pair="other", label="score")),
-    "pretraining": ("texts.txt", None),
-}
-SETTINGS: dict[str, dict[str, Any]] = {
-    "question_answering": {"doc_stride": 6},
-    "pretraining": {"nsp": True},
-}
-ASKED = {  # what a model of each task is asked, where it is not one text
-    "pair_classification": Rows([TEXT], [OTHER]),
-    "sentence_similarity": Rows([TEXT], [OTHER]),
-    "question_answering": Rows(["where does ann live ?"], ["ann lives in rome ."]),
-    "multiple_choice": Rows([TEXT], endings=[("of a dog", "and a good end")]),
-}
-
 
 def write(folder: Path) -> None:
-    """Make the files of `DATA`."""
+    """Write the files that `data_of` names."""
     texts = [
         (f"a {word} {noun} {end}", word in GOOD)
         for word, noun, end in itertools.product(GOOD + BAD, NOUNS, ENDS)
@@ -105,6 +82,40 @@ def _questions() -> dict[str, Any]:
     return {"version": "v2.0", "data": [{"title": "places", "paragraphs": paragraphs}]}
 
 
+def data_of(kind: str) -> tuple[str, Mapping | None]:
+    """The file of a task, and how its columns are read; None: as the file itself says."""
+    info = TASKS[kind].info
+    if info.is_pretraining:
+        return "texts.txt", None
+    if "tags" in info.reads:
+        return "tags.conll", None
+    if "answers" in info.reads:
+        return "questions.json", None
+    head = head_of(kind)
+    label = "topics" if head.is_multi_label else "score" if head.predicts_numbers else "label"
+    if "endings" in info.reads:
+        return "rows.csv", Mapping(text="text", endings=("one", "two"), label="right")
+    pair = "other" if "pair" in info.reads else None
+    return "rows.csv", Mapping(text="text", pair=pair, label=label)
+
+
+def settings_of(kind: str) -> dict[str, Any]:
+    """Settings of a task that make the checks cover more of it."""
+    if TASKS[kind].info.is_pretraining:
+        return {"nsp": True}
+    return {"doc_stride": 6} if head_of(kind).finds_spans else {}
+
+
+def rows_for(kind: str) -> Rows:
+    """A row to ask a model of a task about."""
+    reads = TASKS[kind].info.reads
+    if "answers" in reads:
+        return Rows(["where does ann live ?"], ["ann lives in rome ."])
+    if "endings" in reads:
+        return Rows([TEXT], endings=[("of a dog", "and a good end")])
+    return Rows([TEXT], [OTHER]) if "pair" in reads else Rows([TEXT, "a cold play of a dog"])
+
+
 def job(
     kind: str, folder: Path, hardware: HardwareSpec, base: Path | None = None, **given: Any
 ) -> JobSpec:
@@ -114,13 +125,13 @@ def job(
         base: a checkpoint to start from; None: fresh weights.
         given: what differs in the training settings; with `features`, those of a probe.
     """
-    file, mapping = DATA[kind]
+    file, mapping = data_of(kind)
     reading = Reading(format="csv") if file.endswith(".csv") else None
     features = given.pop("features", None)
     start = FromScratch(model=BertSpec(**SIZE)) if base is None else FromCheckpoint(path=base)
     asked = {
         "name": kind,
-        "task": task_of({"kind": kind, **SETTINGS.get(kind, {})}),
+        "task": task_of({"kind": kind, **settings_of(kind)}),
         "base_model": start,
         "data": FileData(
             path=folder / file, reading=reading, mapping=mapping, split=Split(validation=0.25)

@@ -29,16 +29,6 @@ from engine.results.store import baselines_in, file_of, looks_in
 from engine.runs.folder import RunFolder
 from engine.visible import one_line
 
-PIPELINES = {  # the names of the Hub for tasks; the others have none
-    "text_classification": "text-classification",
-    "pair_classification": "text-classification",
-    "multi_label": "text-classification",
-    "regression": "text-classification",
-    "token_classification": "token-classification",
-    "question_answering": "question-answering",
-    "multiple_choice": "multiple-choice",
-    "sentence_similarity": "sentence-similarity",
-}
 PARTS: tuple[SplitName, ...] = ("validation", "test")
 MOST_LABELS = 50  # that are named
 INTERVAL = phrase("95 % interval over rows")
@@ -92,14 +82,14 @@ def _metadata(
     said: dict[str, Any] = {"library_name": "transformers" if form == "hf" else form}
     said["tags"] = ["bert-studio", info.family]
     if info.task is not None:
-        said["pipeline_tag"] = PIPELINES[info.task]
+        said["pipeline_tag"] = TASKS[info.task].info.hub_pipeline
     if job is not None and results:
         said["model-index"] = [
             {
                 "name": job.name,
                 "results": [
                     {
-                        "task": {"type": PIPELINES[one.info.task]},
+                        "task": {"type": TASKS[one.info.task].info.hub_pipeline},
                         "dataset": {"name": one.info.source, "type": "other", "split": part},
                         "metrics": [
                             {"type": name, "value": round(value, 4)}

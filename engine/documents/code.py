@@ -84,7 +84,7 @@ def _divided(settings: PredictionSettings) -> str:
 def _said(task: TaskSpec, settings: PredictionSettings) -> list[str]:
     """What prints `shares`, the probabilities by label, and what the thresholds predict."""
     lines = ["print(shares)"]
-    if task.kind == "multi_label":
+    if head_of(task.kind).is_multi_label:
         least = f"{settings.thresholds!r}.get(name, 0.5)" if settings.thresholds else "0.5"
         lines.append(f"print([name for name, p in shares.items() if p >= {least}])")
     elif settings.threshold != AS_TRAINED.threshold:
@@ -104,7 +104,7 @@ def _sequence(task: TaskSpec, example: Example, settings: PredictionSettings) ->
 def _numbers_or_shares(task: TaskSpec, settings: PredictionSettings) -> list[str]:
     if head_of(task.kind).outputs == 1:
         return ["print(float(logits[0]))"]
-    shares = "logits.sigmoid()" if task.kind == "multi_label" else "logits.softmax(-1)"
+    shares = "logits.sigmoid()" if head_of(task.kind).is_multi_label else "logits.softmax(-1)"
     names = "model.config.id2label[n]: float(p)"
     return [f"shares = {{{names} for n, p in enumerate({shares})}}", *_said(task, settings)]
 
@@ -195,7 +195,7 @@ def _onnx_sequence(task: TaskSpec, example: Example, settings: PredictionSetting
     if head_of(task.kind).outputs == 1:
         return [*lines, "print(float(logits[0]))"]
     shares = "1 / (1 + numpy.exp(-logits))"
-    if task.kind != "multi_label":
+    if not head_of(task.kind).is_multi_label:
         lines.append("shares = numpy.exp(logits - logits.max())")
         shares = "shares / shares.sum()"
     lines += [LABELS, f"shares = dict(zip(labels, ({shares}).tolist()))"]

@@ -35,7 +35,7 @@ from engine.results.beside import what_follows
 from engine.results.intervals import Interval
 from engine.results.ordering import mistakes_first
 from engine.results.predictions import CELL, Predictions
-from engine.results.row_figures import figure
+from engine.results.row_figures import figure, holds_numbers
 from engine.results.scores import metric_of
 from engine.results.seeds import mean_over_seeds, scores_of_seeds
 from engine.results.slices import MIN_ROWS, worst_slices
@@ -204,7 +204,7 @@ def _mistakes(part: SplitName, predictions: Predictions) -> Section:
     """The rows that are wrong, the most confident ones first; of numbers, the furthest off."""
     key = f"{part}-mistakes"
     count = len(predictions) - int(predictions.table["gold"].null_count)
-    if predictions.info.task == "regression":
+    if holds_numbers(predictions.info):
         title, off = phrase("Largest errors"), np.abs(figure(predictions, "residual"))
         is_wrong = off > 0
         said = phrase("Those of {n:,} row(s) that are furthest from gold.", n=count)

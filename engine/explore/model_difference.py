@@ -12,6 +12,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from engine.config.tasks import head_of
 from engine.data.columns.words import typed_words
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of, typed_pairs
@@ -235,7 +236,7 @@ def _said(a: Serving, b: Serving, rows: Rows, kl: np.ndarray) -> Arrays:
     said = [np.array([text[:200] for text in one.predicted]) for one in made]
     p, q = (one.scores for one in made)
     if first.labels == second.labels and p is not None and q is not None and p.shape == q.shape:
-        several = first.task.kind == "multi_label"
+        several = head_of(first.task.kind).is_multi_label
         kl = kl_of_classes(p.astype(np.float64), q.astype(np.float64), several)
     return {"kl": kl, "said_a": said[0], "said_b": said[1]}
 

@@ -14,7 +14,7 @@ from engine.config.features import Features
 from engine.config.model import EncoderSpec
 from engine.config.sentence import PoolingMode, SentenceSpec
 from engine.config.task import Head
-from engine.config.tasks import head_of
+from engine.config.tasks import FIRST_TASK, head_of
 from engine.models.fast.dropout import Dropout
 from engine.models.fast.gradient_sum import Room
 from engine.models.fast.vocabulary_loss import cross_entropy
@@ -36,7 +36,7 @@ class Heads:
     nsp: bool = False
     outputs: int = 0
     pooler: bool = False
-    kind: str = "text_classification"
+    kind: str = FIRST_TASK
     own_decoder: bool = False
     features: Features | None = None  # answers in the place of one layer, from an encoder as it is
     sentence: SentenceSpec | None = None  # of a head that pools; None: of the model, or the usual

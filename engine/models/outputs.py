@@ -16,7 +16,7 @@ def outputs_of(heads: Heads) -> tuple[Output, ...]:
     Without any head these are the vectors of the encoder, and the pooled one where there is one.
     """
     if heads.task is not None:
-        return heads.task.said
+        return heads.task.tensors
     both = heads.mlm and heads.nsp
     found = []
     if heads.mlm:

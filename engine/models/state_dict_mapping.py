@@ -16,8 +16,8 @@ from engine.checkpoints.fit import missing_nsp_head
 from engine.checkpoints.heads import PROBE_OUTPUT, head_kind
 from engine.config.families import FAMILIES
 from engine.config.model import EncoderSpec
-from engine.config.sentence import KIND, SentenceSpec
-from engine.config.tasks import added_layers, head_of
+from engine.config.sentence import SentenceSpec
+from engine.config.tasks import POOLING, added_layers, head_of
 from engine.errors import BadCheckpoint
 from engine.files.untrusted import AGAIN, safe_name
 from engine.models.heads import Heads
@@ -128,7 +128,7 @@ class StateDictMapper:
         """The heads that are in the file in full."""
         if (read := self._probe_in_file()) is not None:
             return read
-        kind, outputs = (KIND, 1) if self._sentence is not None else self._head_in_file()
+        kind, outputs = (POOLING, 1) if self._sentence is not None else self._head_in_file()
         family = self._family
         mlm = self._has(self._mlm_head(outputs, kind), phrase("MLM head"))
         if mlm and self._own_decoder and not self._decoder_fits():

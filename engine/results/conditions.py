@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter
 
 from engine.config import Spec
+from engine.config.task import RowFigure
 from engine.errors import StudioError
 from engine.phrases import Phrase, phrase
 from engine.results.labels import Side, has_label, labels
 from engine.results.predictions import Predictions
-from engine.results.row_figures import Figure, Numbers, figure, numbers_in
+from engine.results.row_figures import Numbers, figure, numbers_in
 from engine.results.spans import ERROR_NAMES, SpanKind, rows_with_spans
 
 LISTED_ROWS = 3  # numbers of rows that a sentence names
@@ -77,7 +78,7 @@ class Between(Spec):
     """A number of the row is at least `least` and below `most`; None: has no such end."""
 
     kind: Literal["between"] = "between"
-    figure: Figure
+    figure: RowFigure
     least: float | None = None
     most: float | None = None
 
@@ -268,7 +269,7 @@ Conditions = tuple[Condition, ...]
 CONDITIONS: TypeAdapter[Conditions] = TypeAdapter(Conditions)
 """Conditions as JSON has them, and back: `dump_json`, `validate_json`."""
 
-FIGURE_NAMES: dict[Figure, Phrase] = {
+FIGURE_NAMES: dict[RowFigure, Phrase] = {
     "probability": phrase("probability"),
     "loss": phrase("loss"),
     "score": phrase("score of the row"),

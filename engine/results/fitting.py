@@ -20,8 +20,7 @@ def made_at(facts: PredictionInfo) -> float:
 
 def scales(task: str) -> bool:
     """Whether a temperature can be fitted for a task: one that says how likely each label is."""
-    head = head_of(task)
-    return head.has_labels and not head.reads_tokens
+    return head_of(task).labels_inputs
 
 
 def thresholds_of(predictions: Predictions) -> dict[str, float]:
@@ -42,8 +41,8 @@ def thresholded_labels(predictions: Predictions) -> tuple[str, ...]:
     facts = predictions.info
     if is_multi_label(predictions):
         return facts.labels
-    is_of_two = len(facts.labels) == 2 and head_of(facts.task).problem_type != ""
-    return facts.labels[-1:] if is_of_two and facts.task.endswith("classification") else ()
+    has_two = len(facts.labels) == 2 and head_of(facts.task).classifies
+    return facts.labels[-1:] if has_two else ()
 
 
 def with_temperature(
@@ -66,7 +65,7 @@ def with_best_f1(settings: PredictionSettings, predictions: Predictions) -> Pred
             phrase("A threshold is chosen on rows with labels, and these have none."),
             phrase("Evaluate the model on rows with labels first."),
         )
-    if predictions.info.task == "question_answering":
+    if head_of(predictions.info.task).finds_spans:
         answers = threshold_curve(predictions)
         if answers is not None:
             return settings.model_copy(update={"no_answer_threshold": answers.best})
@@ -87,7 +86,7 @@ def with_thresholds(
     """With thresholds for these labels, which are of the probabilities of some predictions."""
     found = settings.at_temperature(made_at(facts))
     for label, threshold in thresholds.items():
-        several = facts.task == "multi_label"
+        several = head_of(facts.task).is_multi_label
         found = found.with_threshold(label, threshold, facts.labels, several)
     return found.at_temperature(settings.temperature)
 

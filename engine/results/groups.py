@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from engine.config.task import RowFigure
+from engine.config.tasks import TASKS
 from engine.phrases import Phrase, phrase
 from engine.results.conditions import (
     Between,
@@ -27,7 +29,6 @@ from engine.results.intervals import Interval, mean_interval
 from engine.results.labels import codes, labels
 from engine.results.predictions import Predictions
 from engine.results.row_figures import (
-    Figure,
     Numbers,
     figure,
     holds_numbers,
@@ -77,10 +78,9 @@ def row_scores(predictions: Predictions) -> RowScores:
     """The number by which the rows of a task are compared."""
     if holds_numbers(predictions.info):
         return RowScores(np.abs(figure(predictions, "residual")), phrase("mean error"), False)
-    match predictions.info.task:
-        case "token_classification" | "question_answering":
-            return RowScores(figure(predictions, "score"), phrase("mean F1 of the rows"), True)
-    return RowScores(figure(predictions, "score"), phrase("share that is right"), True)
+    in_part = TASKS[predictions.info.task].info.scores_in_part
+    name = phrase("mean F1 of the rows") if in_part else phrase("share that is right")
+    return RowScores(figure(predictions, "score"), name, True)
 
 
 def group(predictions: Predictions, conditions: Conditions) -> Group:
@@ -104,12 +104,12 @@ def by_label(predictions: Predictions) -> tuple[Conditions, ...]:
     return tuple((LabelIs(side="gold", label=label),) for label in labels(predictions))
 
 
-def by_figure(predictions: Predictions, name: Figure, parts: int = 4) -> tuple[Conditions, ...]:
+def by_figure(predictions: Predictions, name: RowFigure, parts: int = 4) -> tuple[Conditions, ...]:
     """Groups of about as many rows each, by a number of the row; fewer where many are equal."""
     return _ranges(name, quantile_starts(figure(predictions, name), parts))
 
 
-def by_width(predictions: Predictions, name: Figure, bins: int) -> tuple[Conditions, ...]:
+def by_width(predictions: Predictions, name: RowFigure, bins: int) -> tuple[Conditions, ...]:
     """Groups of the same width, by a number of the row."""
     values = figure(predictions, name)
     known = values[np.isfinite(values)]
@@ -180,7 +180,7 @@ def _counted(column: Any) -> Counter[str]:
     return Counter({value: count for value, count in pairs if value is not None and count})
 
 
-def _ranges(name: Figure, starts: Sequence[float]) -> tuple[Conditions, ...]:
+def _ranges(name: RowFigure, starts: Sequence[float]) -> tuple[Conditions, ...]:
     """From each start to the next; the first has no lower end, and the last no upper one."""
     return tuple(
         (

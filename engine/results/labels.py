@@ -16,7 +16,6 @@ from engine.results.predictions import Predictions
 from engine.results.row_figures import once
 
 Side = Literal["gold", "predicted"]
-MULTI_LABEL = "multi_label"
 
 
 @once
@@ -35,7 +34,8 @@ def labels(predictions: Predictions) -> tuple[str, ...]:
 
 def is_multi_label(predictions: Predictions) -> bool:
     """Whether a row may have several labels."""
-    return predictions.info.task == MULTI_LABEL
+    head = TASKS[predictions.info.task].info.head
+    return head is not None and head.is_multi_label
 
 
 def codes(predictions: Predictions, side: Side) -> NDArray[np.int64]:
@@ -123,7 +123,7 @@ def doubtful_label(predictions: Predictions, place: int) -> str | None:
     if head is None or head.reads_tokens:
         return None
     known = set(predictions.info.labels)
-    if predictions.info.task == MULTI_LABEL:
+    if head.is_multi_label:
         sets, kinds = _sets(predictions)
         one = sets[kinds[place]]
     else:

@@ -7,29 +7,19 @@ where the file has it, so that 0.7 is as much as a stored 0.7, else float64.
 import json
 from collections.abc import Callable, Mapping
 from functools import wraps
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from engine.config.task import RowFigure
+from engine.config.tasks import TASKS
 from engine.results.predictions import PredictionInfo, Predictions
 
 Found = TypeVar("Found")
 Numbers = NDArray[np.float32] | NDArray[np.float64]
-Figure = Literal[
-    "probability",
-    "loss",
-    "score",
-    "words",
-    "characters",
-    "gold",
-    "predicted",
-    "residual",
-    "margin",
-    "no_answer",
-]
 WORD = r"[^\s\p{Z}]+"
 NUMBER = r"^[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?$"  # as engine/data/columns/numbers.py has it
 
@@ -48,7 +38,7 @@ def once(function: Callable[[Predictions], Found]) -> Callable[[Predictions], Fo
     return kept
 
 
-def figure(predictions: Predictions, name: Figure) -> Numbers:
+def figure(predictions: Predictions, name: RowFigure) -> Numbers:
     """One number for each row, [rows]."""
     return FIGURES[name](predictions)
 
@@ -111,11 +101,9 @@ def _counted(name: str, pattern: str | None) -> Callable[[Predictions], Numbers]
     return once_named(name, count)
 
 
-def holds_numbers(facts: PredictionInfo) -> bool:
+def holds_numbers(info: PredictionInfo) -> bool:
     """Whether gold and predicted are numbers on a scale, and no row is simply right or wrong."""
-    return facts.task == "regression" or (
-        facts.task == "sentence_similarity" and "spearman" in facts.metrics
-    )
+    return TASKS[info.task].predicts_numbers(info.metrics)
 
 
 @once
@@ -158,7 +146,7 @@ def _no_answer(predictions: Predictions) -> NDArray[np.float64]:
     return np.array([row.get("null", np.nan) for row in details(predictions)], dtype=np.float64)
 
 
-FIGURES: Mapping[Figure, Callable[[Predictions], Numbers]] = {
+FIGURES: Mapping[RowFigure, Callable[[Predictions], Numbers]] = {
     "probability": _recorded("probability"),
     "loss": _recorded("loss"),
     "score": _recorded("score"),

@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from engine.config.task import RowFigure
+from engine.config.tasks import TASKS
 from engine.results.conditions import CellHasWord, Condition, Conditions, HasSpan, mask
 from engine.results.groups import (
     by_column,
@@ -23,13 +25,12 @@ from engine.results.groups import (
 )
 from engine.results.labels import labels
 from engine.results.predictions import PredictionInfo, Predictions
-from engine.results.row_figures import Figure, figure, holds_numbers, text_columns
+from engine.results.row_figures import figure, holds_numbers, text_columns
 from engine.results.spans import span_table
 from engine.results.token_columns import OCCURRENCES, POSITION
 
 MOST_WORDS = 200  # that are tried: those that stand in most rows
 NO_WORD = r"[^\pL\pM\pN_]+"
-LABELLED = ("text_classification", "pair_classification", "multi_label", "multiple_choice")
 
 
 class Candidate(NamedTuple):
@@ -65,19 +66,20 @@ def _of_rows(some: Predictions) -> Iterator[Candidate]:
 
 def _groups(some: Predictions) -> Iterator[tuple[str, Sequence[Conditions]]]:
     """Groups of rows, each of one condition, and what they are about."""
-    task, mapping = some.info.task, some.info.mapping
-    if task in LABELLED and len(labels(some)) > 1:
+    head, mapping = TASKS[some.info.task].info.head, some.info.mapping
+    is_labelled = head is not None and (head.labels_inputs or head.scores_choices)
+    if is_labelled and len(labels(some)) > 1:
         yield "label", by_label(some)
     if holds_numbers(some.info):
         yield "label", by_figure(some, "gold")
     yield "length", by_figure(some, length_figure(some))
-    if task == "question_answering" and mapping.text in some.columns:
+    if head is not None and head.finds_spans and mapping.text in some.columns:
         yield "first word", by_first_word(some, mapping.text)
-    if task == "pretraining":
+    if head is None:
         yield "frequency", by_powers(some, OCCURRENCES)
         yield "position", by_quantile(some, POSITION)
         return
-    if task == "token_classification":
+    if head.tags_tokens:
         types = span_table(some).types
         yield "type", tuple((HasSpan(gold=name),) for name in types)
     for column in other_columns(some.info, some.columns):
@@ -89,7 +91,7 @@ def other_columns(facts: PredictionInfo, columns: Sequence[str]) -> tuple[str, .
     return tuple(column for column in columns if column not in facts.mapping.columns)
 
 
-def length_figure(predictions: Predictions) -> Figure:
+def length_figure(predictions: Predictions) -> RowFigure:
     """Words where the texts have blanks; else characters, as in Chinese."""
     words, characters = (figure(predictions, name) for name in ("words", "characters"))
     return "words" if characters.sum() <= 15 * words.sum() else "characters"

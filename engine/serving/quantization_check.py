@@ -88,7 +88,7 @@ def _task(network: Network, tokens: Tensor, segments: Tensor) -> Tensor | None:
         return logits
     if head.finds_spans:
         return logits.softmax(1)
-    return logits.sigmoid() if head.said[0].meaning == "any" else logits.softmax(-1)
+    return logits.sigmoid() if head.tensors[0].meaning == "any" else logits.softmax(-1)
 
 
 def agrees(quick: Predictions, exact: Predictions) -> bool:

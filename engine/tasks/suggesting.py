@@ -104,11 +104,12 @@ def suggest_labels(
     rows have fewer than two labels to learn from.
     """
     numbers = _numbers(dataset, labelled=False)
+    head = loaded.network.heads.task
     if not len(numbers):
         raise StudioError(
             phrase("Every row has a label."), phrase("Import rows without labels to label them.")
         )
-    if loaded.network.heads.kind in CLASSES:
+    if head is not None and head.classifies:
         p, names = _by_itself(loaded, _rows(dataset, numbers), report), list(loaded.labels)
     else:
         p, names = _from_labelled(dataset, numbers, loaded, report)
@@ -132,13 +133,10 @@ def suggest_labels(
     )
 
 
-CLASSES = ("text_classification", "pair_classification")
-
-
 def _by_itself(loaded: Checkpoint, rows: Rows, report: Report) -> NDArray[np.float64]:
     """Probabilities that a classifier gives, float64 [N, C]."""
     learner = learner_of(loaded)
-    assert learner is not None  # its head is one of CLASSES
+    assert learner is not None  # its head classifies
     stage = phrase("Predicting the rows without a label")
     predicted = collect_predictions(
         loaded, learner, rows, MAX_LENGTH, BATCH, lambda d, t: report(stage, d, t)

@@ -70,7 +70,7 @@ def test_a_job_of_another_task_is_trained_recorded_and_asked(home: Home, tmp_pat
     folder = run.checkpoint_folders()[-1]
     assert checkpoint_info(folder).task == "mood"
     loaded = checkpoint.load(folder)
-    assert outputs_of(loaded.network.heads) == spec.Mood.info.head.said
+    assert outputs_of(loaded.network.heads) == spec.Mood.info.head.tensors
     found = learner_of(loaded)
     assert isinstance(found, learner.MoodLearner) and found.task.balanced
     rows = Rows(["a lovely warm film"], labels=["good"])

@@ -131,7 +131,7 @@ def test_its_head_is_one_of_transformers_and_known_again(kind: str) -> None:
         return  # another program says it in modules.json
     del config[TASK]  # as another program leaves it
     assert head_of(head_kind(config, made.outputs)) == head
-    assert outputs_of(made) == head.said
+    assert outputs_of(made) == head.tensors
 
 
 @pytest.mark.parametrize("kind", TASKS)

@@ -15,6 +15,7 @@ from app.widgets import buttons, layouts
 from app.widgets.page import Card, Page, Picture
 from app.widgets.text import numbers
 from app.widgets.text.labels import OneLine, Text
+from engine.config.tasks import FIRST_TASK, PRETRAINING
 
 
 class HomePage(Page):
@@ -68,7 +69,7 @@ class HomePage(Page):
                     "text and a label in each row."
                 ),
                 "train",
-                {"task": "text_classification"},
+                {"task": FIRST_TASK},
             ),
             (
                 "scan-search",
@@ -87,7 +88,7 @@ class HomePage(Page):
                     "Train a language model on plain text, from scratch or from an existing model."
                 ),
                 "train",
-                {"task": "pretraining"},
+                {"task": PRETRAINING},
             ),
         ]
 

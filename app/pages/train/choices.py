@@ -52,7 +52,7 @@ class Goal:
 
     @property
     def is_pretraining(self) -> bool:
-        return self.task.is_pretraining
+        return self.task.info.is_pretraining
 
     @property
     def title(self) -> str:

@@ -37,6 +37,11 @@ TASKS: dict[str, type[TaskSpec]] = {
 }
 
 
+FIRST_TASK = next(iter(TASKS))
+"""The task that is offered first."""
+PRETRAINING = next(kind for kind, task in TASKS.items() if task.info.is_pretraining)
+
+
 def task_of(given: object) -> TaskSpec:
     """The task that a job or a checkpoint describes.
 
@@ -71,6 +76,10 @@ def heads() -> Iterator[tuple[str, Head]]:
 def added_layers() -> Iterator[tuple[str, Head]]:
     """Every task whose head is a layer with weights; pooling has none of its own."""
     return ((kind, head) for kind, head in heads() if not head.pools)
+
+
+POOLING = next(kind for kind, head in heads() if head.pools)
+"""The task of every model that pools."""
 
 
 def metric_of(name: str) -> Metric | None:

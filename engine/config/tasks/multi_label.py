@@ -34,7 +34,7 @@ class MultiLabel(LabelledTask):
         title="Multi-label classification",
         head=Head(
             SEQUENCE,
-            said=(Output(name="logits", of="input", meaning="any"),),
+            tensors=(Output(name="logits", of="input", meaning="any"),),
             problem_type="multi_label_classification",
         ),
         metrics=(
@@ -62,6 +62,8 @@ class MultiLabel(LabelledTask):
         reads=("text",),
         may_read=("pair", "label", "flags"),
         fills=("text", "pair"),
+        hub_pipeline="text-classification",
+        row_figures=("probability",),
     )
     kind: Literal["multi_label"] = "multi_label"
     labels: tuple[str, ...] = Field(

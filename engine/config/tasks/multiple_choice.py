@@ -25,13 +25,15 @@ class MultipleChoice(TaskSpec):
 
     info: ClassVar[TaskInfo] = TaskInfo(
         title="Multiple choice",
-        head=Head(CHOICES, said=(Output(name="logits", of="input", meaning="one"),), outputs=1),
+        head=Head(CHOICES, tensors=(Output(name="logits", of="input", meaning="one"),), outputs=1),
         metrics=(ACCURACY, LOSS),
         best_metric="accuracy",
         reads=("text", "endings", "label"),
         may_read=("beginning",),
         fills=("text", "endings", "label"),
         training=TrainingSpec(batch_size=16, learning_rate=2e-5),
+        hub_pipeline="multiple-choice",
+        row_figures=("probability", "margin"),
     )
     kind: Literal["multiple_choice"] = "multiple_choice"
 

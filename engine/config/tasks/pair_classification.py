@@ -25,6 +25,8 @@ class PairClassification(Classes):
         best_metric="accuracy",
         reads=("text", "pair", "label"),
         fills=("text", "pair", "label"),
+        hub_pipeline="text-classification",
+        row_figures=("probability", "margin"),
     )
     kind: Literal["pair_classification"] = "pair_classification"
 

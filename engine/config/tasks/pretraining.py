@@ -77,6 +77,7 @@ class Pretraining(TaskSpec):
         training=ONWARD,
         from_scratch=FRESH,
         cuts_long_texts=False,
+        hub_pipeline="fill-mask",
     )
     kind: Literal["pretraining"] = "pretraining"
     objective: Literal["mlm", "clm"] = Field(

@@ -34,7 +34,7 @@ class QuestionAnswering(TaskSpec):
         title="Question answering",
         head=Head(
             SPANS,
-            said=(
+            tensors=(
                 Output(name="start_logits", of="token", meaning="one"),
                 Output(name="end_logits", of="token", meaning="one"),
             ),
@@ -58,6 +58,8 @@ class QuestionAnswering(TaskSpec):
         fills=("text", "pair"),
         training=TrainingSpec(epochs=2, max_length=384),
         cuts_long_texts=False,
+        hub_pipeline="question-answering",
+        row_figures=("probability", "score", "no_answer"),
     )
     kind: Literal["question_answering"] = "question_answering"
     unanswerable: bool | None = Field(

@@ -51,7 +51,7 @@ class Regression(TaskSpec):
         title="Regression",
         head=Head(
             SEQUENCE,
-            said=(Output(name="logits", of="input", meaning="numbers"),),
+            tensors=(Output(name="logits", of="input", meaning="numbers"),),
             outputs=1,
             problem_type="regression",
         ),
@@ -71,6 +71,8 @@ class Regression(TaskSpec):
         reads=("text", "label"),
         may_read=("pair",),
         fills=("text", "pair", "label"),
+        hub_pipeline="text-classification",
+        row_figures=("gold", "predicted", "residual"),
     )
     kind: Literal["regression"] = "regression"
     range: tuple[Finite, Finite] | None = Field(

@@ -1,6 +1,6 @@
 """One vector for each text, so that near meanings are near (Reimers and Gurevych 2019)."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
@@ -37,7 +37,7 @@ class SentenceSimilarity(TaskSpec):
         title="Sentence similarity",
         head=Head(
             ENCODER,
-            said=(Output(name="sentence_embedding", of="input", meaning="numbers"),),
+            tensors=(Output(name="sentence_embedding", of="input", meaning="numbers"),),
             pools=True,
         ),
         metrics=(
@@ -69,6 +69,8 @@ class SentenceSimilarity(TaskSpec):
         may_read=("label", "negative"),
         fills=("text", "pair", "negative"),
         training=TrainingSpec(epochs=1, batch_size=32, learning_rate=2e-5),
+        hub_pipeline="sentence-similarity",
+        row_figures=("gold", "predicted", "residual"),
     )
     kind: Literal["sentence_similarity"] = "sentence_similarity"
     objective: Literal["auto", "cosine", "in_batch_negatives", "triplets"] = Field(
@@ -138,6 +140,10 @@ class SentenceSimilarity(TaskSpec):
     @classmethod
     def suits(cls, columns: Columns, labels: LabelColumn | None) -> bool:
         return target(columns) is None and columns.pair is not None
+
+    @classmethod
+    def predicts_numbers(cls, metrics: Container[str]) -> bool:
+        return SPEARMAN.name in metrics  # else the rows are pairs to search, or triplets
 
     def without_labels(self) -> TaskSpec:
         return self.model_copy(update={"objective": "auto"})

@@ -29,7 +29,7 @@ from engine.phrases import phrase
 
 CLASSIFIER = Head(
     SEQUENCE,
-    said=(Output(name="logits", of="input", meaning="one"),),
+    tensors=(Output(name="logits", of="input", meaning="one"),),
     problem_type="single_label_classification",
 )
 METRICS = (ACCURACY, F1_MACRO, LOSS)
@@ -132,6 +132,8 @@ class TextClassification(Classes):
         best_metric="accuracy",
         reads=("text", "label"),
         fills=("text", "label"),
+        hub_pipeline="text-classification",
+        row_figures=("probability", "margin"),
     )
     kind: Literal["text_classification"] = "text_classification"
 

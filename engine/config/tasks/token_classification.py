@@ -32,7 +32,7 @@ class TokenClassification(LabelledTask):
 
     info: ClassVar[TaskInfo] = TaskInfo(
         title="Token classification (NER)",
-        head=Head(TOKENS, said=(Output(name="logits", of="token", meaning="one"),)),
+        head=Head(TOKENS, tensors=(Output(name="logits", of="token", meaning="one"),)),
         metrics=(
             F1,
             Metric(
@@ -56,6 +56,8 @@ class TokenClassification(LabelledTask):
         best_metric="f1",
         reads=("text", "tags"),
         fills=("text", "tags"),
+        hub_pipeline="token-classification",
+        row_figures=("score",),
     )
     kind: Literal["token_classification"] = "token_classification"
     labels: tuple[str, ...] = Field(

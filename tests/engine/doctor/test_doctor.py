@@ -23,14 +23,14 @@ from engine.worker.answerers import ANSWERERS
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer of everything that a loop goes over, and no more patience than usual."""
     kinds = ("text_classification", "pretraining", "token_classification", "sentence_similarity")
-    monkeypatch.setattr(checks, "DATA", {kind: material.DATA[kind] for kind in kinds})
+    monkeypatch.setattr(checks, "KINDS", kinds)
     monkeypatch.setattr(checks, "WAYS", {"micro-batches": {"micro_batch_size": 3}})
     monkeypatch.setattr(checks, "FAMILIES", {"bert": checks.FAMILIES["bert"]})
     monkeypatch.setattr(cores, "threads_worth_trying", lambda: (1,))
 
 
 def test_it_has_a_job_of_every_task_and_a_question_of_every_kind_that_explore_asks() -> None:
-    assert {*material.DATA} == {*TASKS}
+    assert {*checks.KINDS} == {*TASKS}
     models = questions.Models(*["any"] * 6)  # type: ignore[arg-type]
     found = {type(one) for one in questions.questions(models, material.Path("any"))}
     asked = {one for one in ANSWERERS if one.__module__.startswith("engine.messages.explore.")}

@@ -235,7 +235,7 @@ class DatasetView(Page):
             return
         spec = self.state.spec
         self.set_title(spec.name, line_of(spec))
-        teaches = not likely_task(spec.mapping).is_pretraining
+        teaches = not likely_task(spec.mapping).info.is_pretraining
         text = self.tr("Fine-&tune on this…") if teaches else self.tr("Pre-&train on this…")
         buttons.set_text(self.train, text)
         self.train.show()
