@@ -5,7 +5,7 @@ Shapes: B sequences, T tokens in each, N tokens that are predicted.
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -301,6 +301,20 @@ class LogitsCollector(PredictionCollector):
         self.logits[batch.numbers.numpy()] = found
 
 
+@dataclass(frozen=True)
+class Baseline:
+    """A simple model to compare a network with.
+
+    Args:
+        key: begins the names of its files.
+        predict: from a learner, the training rows and other rows to what is predicted for these.
+    """
+
+    key: str
+    name: str
+    predict: Callable[["Learner", Rows, Rows], TaskPredictions]
+
+
 class Learner(ABC):
     """A task in torch.
 
@@ -452,6 +466,10 @@ class Learner(ABC):
     @abstractmethod
     def metrics(self, examples: Examples) -> Metrics:
         """A fresh tally for what a network does on these."""
+
+    @abstractmethod
+    def baselines(self) -> tuple[Baseline, ...]:
+        """The baselines that are fitted on the training rows of this task."""
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
         """What a fine-tuned model predicts for a typed text.

@@ -26,13 +26,24 @@ from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
+from engine.tasks.baselines import (
+    Numbers,
+    for_whole_texts,
+    frequencies,
+    log_odds,
+    logistic_regression,
+    targets_of,
+    tfidf_features,
+)
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs
 from engine.tasks.learner import (
     USUAL_PREDICTION,
+    Baseline,
     Batch,
     Counts,
     Examples,
+    Learner,
     LogitsCollector,
     ranked_labels,
 )
@@ -140,6 +151,12 @@ class MultiLabelLearner(WholeTextLearner):
         predicted = np.flatnonzero(chosen[0]).tolist()
         return ranked_labels(self.task.kind, self._labels, logits[0].sigmoid(), given, predicted)
 
+    def baselines(self) -> tuple[Baseline, ...]:
+        return (
+            Baseline("majority", "Majority", for_whole_texts(frequencies)),
+            Baseline("tfidf", "TF-IDF + logistic regression", for_whole_texts(_each_label)),
+        )
+
     def metrics(self, examples: Examples) -> "LabelsCollector":
         return LabelsCollector(examples, self._labels, self.prediction)
 
@@ -212,3 +229,17 @@ class LabelsCollector(LogitsCollector):
 
 def _details(sets: dict[str, list[str]]) -> str:
     return json.dumps(sets, ensure_ascii=False)
+
+
+def _each_label(learner: Learner, train: Rows, rows: Rows) -> Numbers:
+    """A regression for each label; what all training rows have, or none, is as in them."""
+    targets = targets_of(learner, train)
+    known, others = tfidf_features(train, rows, len(learner.labels))
+    found = np.zeros((len(rows), len(learner.labels)))
+    for label, column in enumerate(targets.T):
+        if column.min() == column.max():
+            found[:, label] = log_odds(np.array([column[0]]))[0]
+        else:
+            model = logistic_regression().fit(known, column)
+            found[:, label] = model.decision_function(others)
+    return found

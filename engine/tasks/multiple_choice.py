@@ -5,11 +5,13 @@ Shapes: B examples, E endings of each, T tokens.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.config.prediction import PredictionSettings
@@ -25,16 +27,26 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
+from engine.tasks.baselines import (
+    Fitted,
+    Numbers,
+    Untokenized,
+    log_probabilities,
+    tfidf,
+    with_a_word,
+)
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.learner import (
     USUAL_PREDICTION,
+    Baseline,
     Batch,
     Counts,
     Examples,
     Learner,
     LogitsCollector,
+    TaskPredictions,
     counted,
     input_rows,
     pad,
@@ -162,6 +174,12 @@ class MultipleChoiceLearner(Learner):
         best = [int(shares.argmax())]
         return ranked_labels(self.task.kind, choices, finite(shares), given, best)
 
+    def baselines(self) -> tuple[Baseline, ...]:
+        return (
+            Baseline("majority", "Most frequent position", _choices(_positions)),
+            Baseline("tfidf", "TF-IDF cosine", _choices(_cosines)),
+        )
+
     def metrics(self, examples: Examples) -> "ChoiceCollector":
         settings = PredictionSettings(temperature=self.prediction.temperature)
         return ChoiceCollector(examples, examples.inputs_per_example, settings)
@@ -207,3 +225,40 @@ def endings_of(rows: Rows) -> list[tuple[str, ...]]:
             phrase("Name them; on the command line with --endings A,B,C,D."),
         )
     return endings_in(rows.endings, rows.lines)
+
+
+def _choices(fit: Fitted) -> Callable[[Learner, Rows, Rows], TaskPredictions]:
+    def predict(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
+        examples = Untokenized(len(rows), _right_ones(learner, rows))
+        examples.inputs_per_example = len(endings_of(rows)[0])
+        collected = learner.metrics(examples)
+        assert isinstance(collected, LogitsCollector)
+        collected.logits[:] = fit(learner, train, rows)
+        return collected
+
+    return predict
+
+
+def _right_ones(learner: Learner, rows: Rows) -> NDArray[np.int64] | None:
+    assert isinstance(learner, MultipleChoiceLearner)
+    return learner.targets(rows)
+
+
+def _positions(learner: Learner, train: Rows, rows: Rows) -> Numbers:
+    targets = _right_ones(learner, train)
+    assert targets is not None
+    counts = np.bincount(targets, minlength=len(endings_of(rows)[0]))
+    return np.repeat(log_probabilities(counts / counts.sum())[None], len(rows), axis=0)
+
+
+def _cosines(_: Learner, train: Rows, rows: Rows) -> Numbers:
+    """The cosine of the text with each ending."""
+    vectorizer = tfidf().fit(with_a_word(list(train.all_texts())))
+    texts = [
+        f"{text} {begun}"
+        for text, begun in zip(rows.texts, rows.beginnings or [""] * len(rows), strict=True)
+    ]
+    given = vectorizer.transform(texts)
+    columns = zip(*endings_of(rows), strict=True)
+    cosines = [given.multiply(vectorizer.transform(column)).sum(axis=1) for column in columns]
+    return np.hstack([np.asarray(one) for one in cosines])

@@ -24,6 +24,7 @@ from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tasks.learner import (
+    Baseline,
     Batch,
     Counts,
     Examples,
@@ -210,6 +211,9 @@ class PretrainingLearner(Learner):
     def _words(self) -> str:
         """The name of the loss over words."""
         return "clm" if self.causal else "mlm"
+
+    def baselines(self) -> tuple[Baseline, ...]:
+        return ()  # `engine.results.unigram` counts instead
 
     def metrics(self, examples: Examples) -> "PretrainingMetrics":
         rows = None if self.causal else TokenRows(examples, self.task.mlm_probability)

@@ -37,6 +37,7 @@ from engine.progress import ProgressCallback
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.learner import (
+    Baseline,
     Batch,
     Counts,
     Examples,
@@ -206,6 +207,17 @@ class QuestionAnsweringLearner(Learner):
             spans=tuple(SpanPrediction.model_validate(one) for one in said["candidates"]),
             value=said["no_answer"],
             answered=bool(said["answer"]),
+        )
+
+    def baselines(self) -> tuple[Baseline, ...]:
+        from engine.tasks.answer_baselines import nearest_words  # it imports this file
+
+        return (
+            Baseline(
+                "nearest-words",
+                "Words nearest to the question's",
+                lambda _, train, rows: nearest_words(self.task, train, rows),
+            ),
         )
 
     def metrics(self, examples: Examples) -> "AnswerCollector":

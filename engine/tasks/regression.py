@@ -22,9 +22,10 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.heads import TaskHead
 from engine.models.network import Network
 from engine.phrases import phrase
+from engine.tasks.baselines import Numbers, for_whole_texts, targets_of, tfidf_features
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs
-from engine.tasks.learner import Batch, Counts, Examples, LogitsCollector
+from engine.tasks.learner import Baseline, Batch, Counts, Examples, Learner, LogitsCollector
 from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.whole_text import WholeTextLearner
 from engine.tokenizers.tokenizer import Tokenizer
@@ -90,6 +91,12 @@ class RegressionLearner(WholeTextLearner):
             range=self.task.range,
         )
 
+    def baselines(self) -> tuple[Baseline, ...]:
+        return (
+            Baseline("majority", "Mean", for_whole_texts(_mean)),
+            Baseline("tfidf", "TF-IDF + ridge regression", for_whole_texts(_ridge)),
+        )
+
     def metrics(self, examples: Examples) -> "NumberCollector":
         return NumberCollector(examples, 1)
 
@@ -121,3 +128,15 @@ class NumberCollector(LogitsCollector):
 def _texts(numbers: np.ndarray) -> list[str]:
     """Each number in as few digits as tell it from others."""
     return [np.format_float_positional(one, trim="-") for one in numbers]
+
+
+def _mean(learner: Learner, train: Rows, rows: Rows) -> Numbers:
+    return np.full((len(rows), 1), targets_of(learner, train).mean(dtype=np.float64))
+
+
+def _ridge(learner: Learner, train: Rows, rows: Rows) -> Numbers:
+    from sklearn.linear_model import Ridge
+
+    known, others = tfidf_features(train, rows, 1)
+    found: Numbers = Ridge().fit(known, targets_of(learner, train)).predict(others)
+    return found[:, None]

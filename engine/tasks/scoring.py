@@ -24,7 +24,7 @@ from engine.progress import ProgressCallback
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import file_of, note_look, root_of
 from engine.results.unigram import unigram
-from engine.tasks.baselines import baselines, predicted
+from engine.tasks import learner_for
 from engine.tasks.evaluating import evaluate as evaluate_network
 from engine.tasks.learner import Learner
 from engine.tasks.predicting import Predictor
@@ -195,10 +195,12 @@ def fit_baselines(
         dataset = opened(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
         check_rows(dataset, wanted.part)
         train, rows = dataset.rows("train"), dataset.rows(wanted.part)
-        fitting, every = stage(phrase("Fitting the baselines")), baselines(task)
+        fitting, every = stage(phrase("Fitting the baselines")), learner_for(task).baselines()
         for number, baseline in enumerate(every):
             fitting(number, len(every))
-            collected, labels = predicted(baseline, task, train, rows)
+            learner = learner_for(task)
+            learner.fit_labels(train)
+            collected = baseline.predict(learner, train, rows)
             origin = Origin(
                 part=wanted.part,
                 source=wanted.source or wanted.data.name,
@@ -209,7 +211,13 @@ def fit_baselines(
             metrics = collected.report().metrics() if rows.is_labelled else {}
             cells = dataset.cells(wanted.part)
             found = build_predictions(
-                collected.row_predictions(), rows.lines, cells, origin, task.kind, labels, metrics
+                collected.row_predictions(),
+                rows.lines,
+                cells,
+                origin,
+                task.kind,
+                learner.labels,
+                metrics,
             )
             files.append(file_of(wanted.into, wanted.part, baseline=baseline.key))
             found.write(files[-1])

@@ -38,14 +38,17 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
+from engine.tasks.baselines import LEAST, tfidf, with_a_word
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.learner import (
+    Baseline,
     Batch,
     Counts,
     Examples,
     Learner,
     PredictionCollector,
+    TaskPredictions,
     input_rows,
     pad,
 )
@@ -53,6 +56,7 @@ from engine.tasks.learner import random_tokens as random_ids
 from engine.tasks.row_predictions import RowPredictions
 from engine.tokenizers.tokenizer import Tokenizer
 
+RANKED = 32  # texts that a baseline ranks at a time
 AMONG = 32  # second texts among which the loss of an evaluation is that of the right one
 VECTOR = "vector"  # the name of what is said of a text that stands alone
 METRICS: dict[Objective, tuple[str, ...]] = {
@@ -229,6 +233,9 @@ class SentenceSimilarityLearner(Learner):
             value=float(F.cosine_similarity(first, second, dim=0)),
             range=(0.0, 1.0),
         )
+
+    def baselines(self) -> tuple[Baseline, ...]:
+        return (Baseline("tfidf", "TF-IDF cosine", _similar),)
 
     def metrics(self, examples: Examples) -> PredictionCollector:
         """Of rows with one text only the vectors."""
@@ -489,3 +496,25 @@ def vectors_of_texts(checkpoint: Checkpoint, texts: Sequence[str]) -> Tensor:
 
 def _texts(numbers: NDArray[np.float32]) -> list[str]:
     return [np.format_float_positional(one, trim="-") for one in numbers]
+
+
+def _similar(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
+    """The cosine of two texts, and the rank of the second one among all."""
+    assert isinstance(learner, SentenceSimilarityLearner)
+    collected = learner.unpacked(rows)
+    vectorizer = tfidf().fit(with_a_word(list(train.all_texts())))
+    columns = text_columns(rows, learner.objective_of(rows))
+    first, *others = (vectorizer.transform(column) for column in columns)
+    cosines = np.hstack([np.asarray(first.multiply(one).sum(axis=1)) for one in others])
+    ranks, losses = np.ones(len(rows), dtype=np.int64), np.zeros(len(rows))
+    if learner.measured[0] == "mrr":
+        for start in range(0, len(rows), RANKED):
+            some = slice(start, start + RANKED)
+            every = (first[some] @ others[0].T).toarray()  # [RANKED, N]
+            own = cosines[some, :1]
+            nearer = every > own + LEAST
+            ranks[some] = 1 + nearer.sum(axis=1)
+            among = every[:, some] * learner.task.scale
+            losses[some] = np.log(np.exp(among).sum(axis=1)) - own[:, 0] * learner.task.scale
+    collected.put(cosines, ranks, losses)
+    return collected

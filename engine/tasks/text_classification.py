@@ -25,13 +25,25 @@ from engine.messages.explore.prediction import Predict, Predicted
 from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
+from engine.tasks.baselines import (
+    LEAST,
+    Numbers,
+    for_whole_texts,
+    frequencies,
+    log_probabilities,
+    logistic_regression,
+    targets_of,
+    tfidf_features,
+)
 from engine.tasks.finite import softmax
 from engine.tasks.inputs import Inputs
 from engine.tasks.learner import (
     USUAL_PREDICTION,
+    Baseline,
     Batch,
     Counts,
     Examples,
+    Learner,
     LogitsCollector,
     counted,
     ranked_labels,
@@ -122,6 +134,12 @@ class TextClassificationLearner(WholeTextLearner):
         logits = logits / self.prediction.temperature
         best = predicted_classes(logits.cpu().numpy(), self.prediction).tolist()
         return ranked_labels(self.task.kind, self._labels, softmax(logits)[0], given, best)
+
+    def baselines(self) -> tuple[Baseline, ...]:
+        return (
+            Baseline("majority", "Majority", for_whole_texts(frequencies)),
+            Baseline("tfidf", "TF-IDF + logistic regression", for_whole_texts(_logistic)),
+        )
 
     def metrics(self, examples: Examples) -> "ClassCollector":
         return ClassCollector(examples, self._labels, self.prediction)
@@ -227,3 +245,12 @@ def _labels(rows: Rows) -> Sequence[str]:
     if rows.labels is None:
         raise MissingRole("label")
     return rows.labels
+
+
+def _logistic(learner: Learner, train: Rows, rows: Rows) -> Numbers:
+    targets = targets_of(learner, train)
+    known, others = tfidf_features(train, rows, len(learner.labels))
+    found = np.full((len(rows), len(learner.labels)), np.log(LEAST))
+    model = logistic_regression().fit(known, targets)
+    found[:, model.classes_] = log_probabilities(model.predict_proba(others))
+    return found

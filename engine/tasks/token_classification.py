@@ -4,7 +4,7 @@ Shapes: B sequences, T tokens in each, C tags, W words of all examples, N words 
 """
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean
@@ -26,9 +26,11 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
+from engine.tasks.baselines import Numbers, log_probabilities
 from engine.tasks.finite import softmax
 from engine.tasks.inputs import Inputs
 from engine.tasks.learner import (
+    Baseline,
     Batch,
     Counts,
     Examples,
@@ -248,6 +250,9 @@ class TokenClassificationLearner(Learner):
             ),
         )
 
+    def baselines(self) -> tuple[Baseline, ...]:
+        return (Baseline("word-tags", "Most frequent tag of each word", _word_tags),)
+
     def metrics(self, examples: Examples) -> TagCollector:
         assert isinstance(examples, Sentences)
         return TagCollector(examples, self._tags)
@@ -312,3 +317,56 @@ def tag_numbers(rows: Rows) -> TagNumbers:
             )
         numbers.extend([names.setdefault(tag, len(names)) for tag in tags])
     return TagNumbers(tuple(names), np.array(numbers, dtype=np.int32))
+
+
+def _word_tags(learner: Learner, train: Rows, rows: Rows) -> TagCollector:
+    """The most frequent tag of a word in the training rows; of a word that is not there, that of
+    the word in lower case, or the most frequent one of all."""
+    assert isinstance(learner, TokenClassificationLearner)
+    known = _tag_counts(learner, train)
+    words = [words_of(cell) for cell in rows.texts]
+    sentences = _sentences(learner, rows, words)
+    keys = (
+        next(key for key in (word, word.lower(), "") if key in known)
+        for some in words
+        for word in some
+    )
+    counts = np.array([known[key] for key in keys]).reshape(-1, len(learner.labels))  # [W, C]
+    shares = counts / counts.sum(axis=1, keepdims=True)
+    best, every = shares.argmax(axis=1), np.arange(len(shares))
+    losses = np.zeros(len(shares))
+    if sentences.targets is not None:
+        gold = sentences.targets
+        losses = np.where(gold == UNKNOWN, 0, -log_probabilities(shares[every, gold]))
+    collected = TagCollector(sentences, learner.labels)
+    collected.put(every, best, shares[every, best], losses)
+    return collected
+
+
+def _tag_counts(learner: TokenClassificationLearner, train: Rows) -> dict[str, Numbers]:
+    """How often each word has each tag, float64 [C]; under “” all words together."""
+    ids = {tag: number for number, tag in enumerate(learner.labels)}
+    counts: dict[str, Numbers] = defaultdict(lambda: np.zeros(len(ids)))
+    assert train.tags is not None
+    for text, cell in zip(train.texts, train.tags, strict=True):
+        for word, tag in zip(words_of(text), words_of(cell), strict=True):
+            if tag in ids:
+                for key in {word, word.lower(), ""}:
+                    counts[key][ids[tag]] += 1
+    return dict(counts)
+
+
+def _sentences(
+    learner: TokenClassificationLearner, rows: Rows, words: Sequence[Sequence[str]]
+) -> Sentences:
+    starts = np.cumsum([0, *map(len, words)])
+    tags = None if rows.tags is None else tag_numbers(rows)
+    targets = None if tags is None else learner.targets(tags)
+    return Sentences(
+        tokenized=None,  # type: ignore[arg-type]  # no network reads it
+        targets=targets,
+        cells=rows.texts,
+        tags=tags,
+        firsts=np.zeros(int(starts[-1]), dtype=np.int32),
+        starts=starts,
+    )

@@ -16,7 +16,7 @@ from engine.data.columns.answers import Answer, cell_of
 from engine.data.datasets.rows import Rows
 from engine.results.predictions import read_predictions
 from engine.results.store import baselines_in, baselines_of_run
-from engine.tasks.baselines import baselines, predicted
+from engine.tasks import learner_for
 from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.scoring import fit_baselines
 from engine.training.context import RunContext
@@ -35,9 +35,10 @@ def both(**columns: Any) -> tuple[Rows, Rows]:
 
 
 def said(kind: str, key: str, train: Rows, rows: Rows) -> tuple[RowPredictions, dict[str, float]]:
-    task = task_of(kind)
-    baseline = next(one for one in baselines(task) if one.key == key)
-    collected, _ = predicted(baseline, task, train, rows)
+    learner = learner_for(task_of(kind))
+    learner.fit_labels(train)
+    baseline = next(one for one in learner.baselines() if one.key == key)
+    collected = baseline.predict(learner, train, rows)
     return collected.row_predictions(), collected.report().metrics()
 
 
@@ -109,8 +110,9 @@ def test_a_label_that_all_training_rows_have_or_none_is_as_in_them() -> None:
     train, rows = both(texts=TEXTS, labels=sets)
     train = Rows(train.texts, labels=["film|always" if n else "always" for n in range(30)])
     task = task_of({"kind": "multi_label", "labels": ["film", "always", "rare"]})
-    baseline = baselines(task)[1]
-    found = predicted(baseline, task, train, rows)[0].row_predictions()
+    learner = learner_for(task)
+    learner.fit_labels(train)
+    found = learner.baselines()[1].predict(learner, train, rows).row_predictions()
     assert found.scores is not None
     assert (found.scores[:, 1] > 0.99).all() and (found.scores[:, 2] < 0.01).all()
 
@@ -194,7 +196,7 @@ def test_a_passage_without_a_word_has_no_answer() -> None:
 def test_the_baselines_of_every_task_are_kept_as_predictions(kind: str, tmp_path: Path) -> None:
     job = JOBS[kind](tmp_path)
     if kind == "pretraining":
-        assert baselines(job.task) == ()
+        assert learner_for(job.task).baselines() == ()
         return
     assert kind in HEADED
     run = small.new_run(tmp_path / "run", job)
@@ -205,7 +207,9 @@ def test_the_baselines_of_every_task_are_kept_as_predictions(kind: str, tmp_path
         baselines_of_run(run, "validation", labels), tmp_path, lambda one: told.append(one.stage)
     )
     found = [read_predictions(file) for file in said.files]
-    assert [one.info.model for one in found] == [one.name for one in baselines(job.task)]
+    assert [one.info.model for one in found] == [
+        one.name for one in learner_for(job.task).baselines()
+    ]
     fingerprint = made.data.dataset.spec.fingerprint
     kept = baselines_in(run.results, "validation", fingerprint)
     assert {one.file for one in kept} == {*said.files}
