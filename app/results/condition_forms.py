@@ -12,6 +12,7 @@ from app.translation import in_language, marked, tr, translated
 from app.widgets.text.labels import visible
 from engine.config.task import RowFigure
 from engine.config.tasks import TASKS
+from engine.evaluation.measures import Side
 from engine.results.conditions import (
     FIGURE_NAMES,
     Between,
@@ -27,7 +28,7 @@ from engine.results.conditions import (
     Rows,
     ScoreBetween,
 )
-from engine.results.labels import Side, labels
+from engine.results.labels import labels
 from engine.results.predictions import Predictions
 from engine.results.spans import ERROR_NAMES, SPAN_KINDS, span_table
 

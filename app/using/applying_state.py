@@ -8,8 +8,8 @@ from app import background
 from app.explorer import OneTimeWorker
 from app.studio import Studio
 from engine.config.dataset import Mapping, Reading, Split
-from engine.data.datasets.importing import import_dataset
 from engine.config.tasks import TASKS, head_of
+from engine.data.datasets.importing import import_dataset
 from engine.data.formats.reading import Recognised, recognise
 from engine.errors import StudioError
 from engine.files.home import folder_name, free_folder

@@ -21,7 +21,7 @@ from engine.messages.evaluating import Evaluate, FitBaselines
 from engine.phrases import phrase
 from engine.results.beside import beside, what_follows
 from engine.results.intervals import Interval
-from engine.results.measures import measures
+from engine.results.measures import interval, measures
 from engine.results.plain_table import plain_table
 from engine.results.predictions import PredictionInfo, Predictions, read_predictions
 from engine.results.seeds import mean_over_seeds, scores_of_seeds
@@ -234,7 +234,7 @@ def _tell(
 ) -> None:
     """Print the report, the intervals, the mean over seeds, how the model stands beside the
     baselines, and slices."""
-    own = {one.name: one.interval() for one in measures(scored.predictions)}
+    own = {one.name: interval(one) for one in measures(scored.predictions)}
     besides = [beside(scored.predictions, other) for other in compared]
     if as_json:
         report = scored.report.to_json() if scored.report else {}

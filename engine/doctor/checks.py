@@ -20,7 +20,6 @@ from engine.config.tasks import FIRST_TASK, POOLING, PRETRAINING, TASKS, heads
 from engine.config.tasks.token_classification import TokenClassification
 from engine.config.training import HardwareSpec
 from engine.data.datasets.importing import import_dataset
-from engine.data.datasets.rows import Rows
 from engine.doctor import questions
 from engine.doctor.bench import PROCESSOR, Bench, apart, curves
 from engine.doctor.material import SIZE, rows_for

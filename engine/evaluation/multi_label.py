@@ -9,6 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
+from engine.evaluation.measures import (
+    Measure,
+    ScoredRows,
+    average_precision,
+    label_scores,
+    macro_f1,
+    mean,
+    mean_measure,
+    micro_f1,
+    ranking,
+    sums_measure,
+)
 from engine.evaluation.report import Report
 
 
@@ -90,29 +102,32 @@ def report(
         truth.sum(axis=0),
         prediction.sum(axis=0),
     )
-    precision, recall = _ratio(right, predicted), _ratio(right, support)
-    f1 = _ratio(2 * right, support + predicted)
-    ranked = np.array(
-        [average_precision(scores[:, n], truth[:, n]) for n in range(len(labels))], dtype=np.float64
-    )
+    by_label = label_scores(right, predicted, support)
+    sums = np.concatenate([right, predicted, support]).astype(np.float64)[None]
+    pairs = zip(scores.T, truth.T, strict=True)
+    precisions = [average_precision(*ranking(*pair)[1:]) for pair in pairs]
+    ranked = np.nan_to_num(np.array(precisions, dtype=np.float64), nan=0.0)
+    columns = (*by_label, ranked, support, predicted)
     return MultiLabelReport(
         examples=len(truth),
-        exact_match=float((truth == prediction).all(axis=1).mean()) if len(truth) else 0.0,
-        f1_micro=float(2 * right.sum() / max(support.sum() + predicted.sum(), 1)),
-        f1_macro=_mean(f1),
-        average_precision=_mean(ranked),
+        exact_match=mean((truth == prediction).all(axis=1).astype(np.float64)),
+        f1_micro=float(micro_f1(sums, len(labels))[0]),
+        f1_macro=float(macro_f1(sums, len(labels), of_all=True)[0]),
+        average_precision=mean(ranked),
         loss=binary_cross_entropy(scores, truth),
         labels=tuple(
             LabelFigures(
                 label=label,
-                precision=float(precision[number]),
-                recall=float(recall[number]),
-                f1=float(f1[number]),
-                average_precision=float(ranked[number]),
-                support=int(support[number]),
-                given=int(predicted[number]),
+                precision=precision,
+                recall=recall,
+                f1=f1,
+                average_precision=ap,
+                support=rows,
+                given=times,
             )
-            for number, label in enumerate(labels)
+            for label, precision, recall, f1, ap, rows, times in zip(
+                labels, *(one.tolist() for one in columns), strict=True
+            )
         ),
     )
 
@@ -125,25 +140,9 @@ def given(logits: NDArray[np.float64], threshold: ArrayLike) -> NDArray[np.bool_
     return predicted
 
 
-def average_precision(scores: NDArray[np.float64], true: NDArray[np.bool_]) -> float:
-    """The precision at each cut of the ranking, weighted by the recall it adds, for [N] and [N].
-
-    Equal scores are cut off together, and nan ranks last; 0 where no example is true. This is the
-    sum that scikit-learn gives, without interpolation.
-    """
-    if not true.any():
-        return 0.0
-    ranked = np.where(np.isnan(scores), -np.inf, scores)
-    order = np.argsort(-ranked, kind="stable")
-    cuts = np.flatnonzero(np.append(ranked[order][1:] != ranked[order][:-1], True))
-    hits = np.cumsum(true[order])[cuts]  # [cuts]
-    gained = np.diff(hits, prepend=0) / hits[-1]
-    return float((gained * hits / (cuts + 1)).sum())
-
-
 def binary_cross_entropy(logits: NDArray[np.float64], true: NDArray[np.bool_]) -> float:
     """The mean of `binary_cross_entropies`; 0 for no examples."""
-    return float(binary_cross_entropies(logits, true).mean()) if logits.size else 0.0
+    return mean(binary_cross_entropies(logits, true).ravel())
 
 
 def binary_cross_entropies(
@@ -155,9 +154,13 @@ def binary_cross_entropies(
         return losses
 
 
-def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
-
-
-def _mean(metrics: NDArray[np.float64]) -> float:
-    return float(metrics.mean()) if len(metrics) else 0.0
+def measures(rows: ScoredRows) -> tuple[Measure, ...]:
+    """Micro and macro F1 of all labels, and exact match."""
+    gold, predicted = rows.members("gold"), rows.members("predicted")
+    count = rows.label_count
+    parts = np.hstack([gold & predicted, predicted, gold])
+    micro = sums_measure("f1_micro", parts, rows.labelled, lambda sums: micro_f1(sums, count))
+    macro = Measure(
+        "f1_macro", micro.kinds, micro.parts, lambda sums: macro_f1(sums, count, of_all=True)
+    )
+    return micro, macro, mean_measure("exact_match", rows.figure("score"))

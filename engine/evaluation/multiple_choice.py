@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field
 
+from engine.evaluation.measures import Measure, ScoredRows, mean_measure, ratio
 from engine.evaluation.report import Report
 from engine.evaluation.text_classification import cross_entropy
 
@@ -40,7 +41,12 @@ def report(scores: ArrayLike, right: ArrayLike) -> ChoiceReport:
     return ChoiceReport(
         examples=len(wanted),
         correct=correct,
-        accuracy=correct / max(len(wanted), 1),
+        accuracy=float(ratio(correct, len(wanted))),
         random_baseline=1 / given.shape[1],
         loss=cross_entropy(given, wanted),
     )
+
+
+def measures(rows: ScoredRows) -> tuple[Measure, ...]:
+    """Accuracy."""
+    return (mean_measure("accuracy", rows.figure("score")),)

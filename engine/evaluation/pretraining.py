@@ -1,7 +1,9 @@
 """How well masked tokens are predicted, and whether one segment follows another."""
 
+import numpy as np
 from pydantic import Field
 
+from engine.evaluation.measures import Measure, ScoredRows, mean_measure
 from engine.evaluation.report import Report
 
 
@@ -57,4 +59,17 @@ def report(
         accuracy=right / max(tokens, 1),
         top5=in_top5 / max(tokens, 1),
         nsp_accuracy=right_pairs / max(pairs, 1),
+    )
+
+
+def measures(rows: ScoredRows) -> tuple[Measure, ...]:
+    """Loss, accuracy and top-5 accuracy of masked tokens.
+
+    If there is a loss of next-sentence prediction, theirs is not the whole loss.
+    """
+    loss = "loss_mlm" if "loss_mlm" in rows.metrics else "loss"
+    return (
+        mean_measure(loss, rows.figure("loss"), higher_is_better=False),
+        mean_measure("accuracy", rows.figure("score")),
+        mean_measure("top5", [row.get("top5", np.nan) for row in rows.details]),
     )

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
+from engine.evaluation.measures import Measure, ScoredRows, mean, mean_measure
 from engine.evaluation.report import Report
 
 ARTICLES = re.compile(r"\b(?:a|an|the)\b")
@@ -187,8 +188,8 @@ def _report(scores: _Scores, withheld: NDArray[np.bool_]) -> QuestionReport:
     exacts, f1s = _held_back(scores, withheld)
     return QuestionReport(
         questions=len(exacts),
-        exact_match=_mean(exacts),
-        f1=_mean(f1s),
+        exact_match=mean(exacts),
+        f1=mean(f1s),
         has_answer=_among(scores.answerable, exacts, f1s),
         no_answer=_among(~scores.answerable, exacts, f1s),
     )
@@ -198,12 +199,8 @@ def _among(
     chosen: NDArray[np.bool_], exacts: NDArray[np.float64], f1s: NDArray[np.float64]
 ) -> QuestionFigures:
     return QuestionFigures(
-        questions=int(chosen.sum()), exact_match=_mean(exacts[chosen]), f1=_mean(f1s[chosen])
+        questions=int(chosen.sum()), exact_match=mean(exacts[chosen]), f1=mean(f1s[chosen])
     )
-
-
-def _mean(metrics: NDArray[np.float64]) -> float:
-    return float(metrics.mean()) if len(metrics) else 0.0
 
 
 def no_answer_curve(
@@ -240,3 +237,9 @@ def _best(figure: NDArray[np.float64], scores: _Scores, doubt: NDArray[np.float6
     thresholds, means = no_answer_curve(figure, scores.answerable, scores.predicted, doubt)
     place = int(np.argmax(means))
     return Best(value=float(means[place]), threshold=float(thresholds[place]))
+
+
+def measures(rows: ScoredRows) -> tuple[Measure, ...]:
+    """F1 and exact match."""
+    exact = [row.get("exact", np.nan) for row in rows.details]
+    return mean_measure("f1", rows.figure("score")), mean_measure("exact_match", exact)

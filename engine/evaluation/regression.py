@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
+from engine.evaluation.measures import Measure, Numbers, ScoredRows, Sums, mean, mean_measure
 from engine.evaluation.report import Report
 
 
@@ -53,8 +54,8 @@ def report(predicted: ArrayLike, true: ArrayLike) -> RegressionReport:
             examples=len(truths),
             pearson=pearson(predictions, truths),
             spearman=spearman(predictions, truths),
-            mean_squared_error=float((away**2).mean()) if len(away) else 0.0,
-            mean_absolute_error=float(away.mean()) if len(away) else 0.0,
+            mean_squared_error=mean(away**2),
+            mean_absolute_error=mean(away),
         )
 
 
@@ -91,3 +92,50 @@ def ranks(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     last = np.cumsum(counts)
     middle: NDArray[np.float64] = last - (counts - 1) / 2
     return middle[kind]
+
+
+def measures(rows: ScoredRows) -> tuple[Measure, ...]:
+    """Both correlations and the mean absolute error, of the rows whose numbers are finite."""
+    gold, predicted = rows.figure("gold"), rows.figure("predicted")
+    usable = np.isfinite(gold) & np.isfinite(predicted)
+    x, y = (_around_0(np.where(usable, one, 0), usable) for one in (gold, predicted))
+    each = np.where(usable, np.arange(len(usable)), -1)  # no two rows are alike
+    a, b = (_ranked(one, usable) for one in (gold, predicted))
+    distance = np.abs(rows.figure("residual"))
+    return (
+        Measure("pearson", each, _moments(x, y), _correlation),
+        Measure("spearman", each, _moments(a, b), _correlation),
+        mean_measure("mean_absolute_error", distance, higher_is_better=False),
+    )
+
+
+def _around_0(values: Numbers, usable: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Moved to a mean of 0, so that the squares of large numbers keep their digits."""
+    mean = values[usable].mean(dtype=np.float64) if usable.any() else 0.0
+    return np.asarray(values, dtype=np.float64) - mean
+
+
+def _ranked(values: Numbers, usable: NDArray[np.bool_]) -> Sums:
+    """Ranks among all rows, moved to a mean of 0, [N].
+
+    A sample takes them over, which makes its figure that of the whole rows to the first order.
+    """
+    found = np.zeros(len(values))
+    if usable.any():
+        found[usable] = ranks(np.asarray(values, dtype=np.float64)[usable])
+    return _around_0(found, usable)
+
+
+def _moments(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What a correlation is computed from: 1, x, y, xx, yy and xy of each row, [N, 6]."""
+    return np.column_stack([np.ones_like(x), x, y, x * x, y * y, x * y])
+
+
+def _correlation(sums: Sums) -> NDArray[np.float64]:
+    """Pearson from moments, [B]; 0 where a side is constant."""
+    n, x, y, xx, yy, xy = sums.T
+    spread = np.maximum(0, n * xx - x * x) * np.maximum(0, n * yy - y * y)
+    constant = spread <= 1e-20 * (n * xx) * (n * yy)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: NDArray[np.float64] = np.where(constant, 0, (n * xy - x * y) / np.sqrt(spread))
+    return np.clip(found, -1, 1)

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
+from engine.evaluation import regression
+from engine.evaluation.measures import Measure, ScoredRows, mean, mean_measure
 from engine.evaluation.regression import pearson, spearman
 from engine.evaluation.report import Report
 
@@ -76,7 +78,7 @@ def cosine_report(cosines: ArrayLike, numbers: ArrayLike) -> CosineReport:
         examples=len(true),
         spearman=spearman(predicted, true),
         pearson=pearson(predicted, true),
-        loss=float(away.mean()) if len(away) else 0.0,
+        loss=mean(away),
     )
 
 
@@ -109,11 +111,10 @@ def search_report(ranks: ArrayLike, owners: ArrayLike, losses: ArrayLike) -> Sea
 def triplet_report(right: ArrayLike, losses: ArrayLike) -> TripletReport:
     """The figures of N triplets: whether each is in the right order, and its loss."""
     ordered, loss = np.asarray(right, dtype=np.float64), np.asarray(losses, dtype=np.float64)
-    some = len(ordered) > 0
     return TripletReport(
         examples=len(ordered),
-        accuracy=float(ordered.mean()) if some else 0.0,
-        loss=float(loss.mean()) if some else 0.0,
+        accuracy=mean(ordered),
+        loss=mean(loss),
     )
 
 
@@ -144,3 +145,20 @@ def of_length_1(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     made: NDArray[np.float32] = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
     return made
+
+
+def measures(rows: ScoredRows) -> tuple[Measure, ...]:
+    """Both correlations if rows have numbers; else the metrics of a search, or of triplets.
+
+    Each row counts, also rows with the same first text.
+    """
+    if "spearman" in rows.metrics:
+        by_value, by_rank, _ = regression.measures(rows)
+        return by_rank, by_value
+    accuracy = mean_measure("accuracy", rows.figure("score"))
+    if "mrr" not in rows.metrics:
+        return (accuracy,)
+    ranks = rows.figure("predicted").astype(np.float64)
+    reciprocal = np.where(ranks <= NEAREST, 1 / np.maximum(ranks, 1), 0)
+    recall = mean_measure("recall_at_10", ranks <= NEAREST)
+    return mean_measure("mrr", reciprocal), accuracy, recall

@@ -9,6 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
+from engine.evaluation.measures import (
+    Measure,
+    ScoredRows,
+    confusion,
+    label_scores,
+    macro_f1,
+    mean,
+    mean_measure,
+    ratio,
+)
 from engine.evaluation.report import Report
 
 
@@ -79,40 +89,27 @@ def report(
     given = scores.argmax(axis=1) if predicted is None else predicted
     counts = confusion(classes, given, len(labels))
     right, support, predicted = np.diag(counts), counts.sum(axis=1), counts.sum(axis=0)
-    precision, recall = _ratio(right, predicted), _ratio(right, support)
-    f1 = _ratio(2 * right, support + predicted)
-    occurs = support + predicted > 0
+    by_class = label_scores(right, predicted, support)
+    sums = np.concatenate([right, predicted, support]).astype(np.float64)[None]
     return ClassReport(
         examples=len(classes),
         correct=int(right.sum()),
-        accuracy=float(right.sum() / len(classes)) if len(classes) else 0.0,
-        f1_macro=float(f1[occurs].mean()) if occurs.any() else 0.0,
+        accuracy=float(ratio(right.sum(), len(classes))),
+        f1_macro=float(macro_f1(sums, len(labels))[0]),
         loss=cross_entropy(scores, classes),
         classes=tuple(
-            ClassFigures(
-                label=label,
-                precision=float(precision[number]),
-                recall=float(recall[number]),
-                f1=float(f1[number]),
-                support=int(support[number]),
+            ClassFigures(label=label, precision=precision, recall=recall, f1=f1, support=rows)
+            for label, precision, recall, f1, rows in zip(
+                labels, *(one.tolist() for one in (*by_class, support)), strict=True
             )
-            for number, label in enumerate(labels)
         ),
         confusion=tuple(tuple(row) for row in counts.tolist()),
     )
 
 
-def confusion(
-    true: NDArray[np.int64], predicted: NDArray[np.int64], classes: int
-) -> NDArray[np.int64]:
-    """How often each true class (row) was predicted as each class (column), int64 [C, C]."""
-    counts = np.bincount(true * classes + predicted, minlength=classes * classes)
-    return counts.reshape(classes, classes)
-
-
 def cross_entropy(logits: NDArray[np.float64], true: NDArray[np.int64]) -> float:
     """The mean of `cross_entropies`; 0 for no examples."""
-    return float(cross_entropies(logits, true).mean()) if len(true) else 0.0
+    return mean(cross_entropies(logits, true))
 
 
 def cross_entropies(logits: NDArray[np.float64], true: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -124,5 +121,17 @@ def cross_entropies(logits: NDArray[np.float64], true: NDArray[np.int64]) -> NDA
         return losses
 
 
-def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
+def measures(rows: ScoredRows) -> tuple[Measure, ...]:
+    """Accuracy, and macro F1 over the classes that occur in a sample, gold or predicted."""
+    count = rows.label_count
+    gold, predicted = rows.codes("gold"), rows.codes("predicted")
+    usable = (gold >= 0) & (predicted >= 0)
+    pairs, kinds = np.unique(gold[usable] * count + predicted[usable], return_inverse=True)
+    of_gold, of_predicted = np.divmod(pairs, max(count, 1))
+    one = np.eye(count)
+    right = one[of_gold] * (of_gold == of_predicted)[:, None]
+    every = np.full(len(gold), -1, dtype=np.int64)
+    every[usable] = kinds
+    parts = np.hstack([right, one[of_predicted], one[of_gold]])
+    macro = Measure("f1_macro", every, parts, lambda sums: macro_f1(sums, count))
+    return mean_measure("accuracy", rows.figure("score")), macro

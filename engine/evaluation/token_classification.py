@@ -8,9 +8,19 @@ parts of speech, every word counts as a span of its own whose type is its tag.
 from collections import Counter
 from collections.abc import Sequence
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from engine.data.columns.tags import Scheme, Span, lawful_spans, spans
+from engine.evaluation.measures import (
+    Measure,
+    ScoredRows,
+    f1_or_0,
+    first_of_second,
+    label_scores,
+    ratio,
+    sums_measure,
+)
 from engine.evaluation.report import Report
 
 
@@ -108,7 +118,7 @@ def report(
     return TagReport(
         sentences=len(true),
         tokens=tokens,
-        accuracy=_ratio(same, tokens),
+        accuracy=float(ratio(same, tokens)),
         precision=precision,
         recall=recall,
         f1=f1,
@@ -126,7 +136,9 @@ def row_f1(true: Sequence[str], predicted: Sequence[str], are_spans: bool = True
     Raises UnknownTag for a tag of no scheme.
     """
     ours, theirs = (set(_spans(tags, None, are_spans)) for tags in (true, predicted))
-    return _ratio(2 * len(ours & theirs), len(ours) + len(theirs)) if ours or theirs else 1.0
+    if not ours and not theirs:
+        return 1.0
+    return float(label_scores(len(ours & theirs), len(theirs), len(ours)).f1)
 
 
 def _spans(tags: Sequence[str], strict: Scheme | None, are_spans: bool) -> list[Span]:
@@ -150,8 +162,19 @@ def _of_type(type_: str, right: int, found: int, support: int) -> SpanFigures:
 
 def _figures(right: int, found: int, support: int) -> tuple[float, float, float]:
     """Precision, recall and F1 of so many spans."""
-    return _ratio(right, found), _ratio(right, support), _ratio(2 * right, found + support)
+    precision, recall, f1 = label_scores(right, found, support)
+    return float(precision), float(recall), float(f1)
 
 
-def _ratio(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
+def measures(rows: ScoredRows) -> tuple[Measure, ...]:
+    """F1 of the spans, if tags name spans, and accuracy of the words."""
+    words = [
+        (sum(a == b for a, b in zip(row["gold"], row["predicted"], strict=True)), len(row["gold"]))
+        if row.get("gold")
+        else (0, 0)
+        for row in rows.details
+    ]
+    usable = np.array([count > 0 for _, count in words], dtype=bool)
+    accuracy = sums_measure("accuracy", np.reshape(words, (-1, 2)), usable, first_of_second)
+    spans = rows.span_counts
+    return (accuracy,) if spans is None else (sums_measure("f1", spans, usable, f1_or_0), accuracy)

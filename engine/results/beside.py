@@ -30,7 +30,7 @@ def beside(model: Predictions, baseline: Predictions) -> Beside:
     main = compare(baseline, model).metrics[0]
     verdict = UNSURE
     if main.is_sure:
-        verdict = BETTER if (main.difference.value > 0) == main.more_is_better else WORSE
+        verdict = BETTER if (main.difference.value > 0) == main.higher_is_better else WORSE
     return Beside(baseline.info.model, main.name, main.first, main.difference, verdict)
 
 

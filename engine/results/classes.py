@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.evaluation import measures
 from engine.results.conditions import Conditions, LabelIs
 from engine.results.intervals import UNKNOWN, Interval, bootstrap_counts, wilson
 from engine.results.labels import codes, is_multi_label, labelled, labels, members
@@ -28,12 +29,12 @@ class Confusion:
     @property
     def by_row(self) -> NDArray[np.float64]:
         """As shares of the gold label, float64 [C, C]; 0 where no row has it."""
-        return _ratio(self.counts, self.counts.sum(axis=1, keepdims=True))
+        return measures.ratio(self.counts, self.counts.sum(axis=1, keepdims=True))
 
     @property
     def by_column(self) -> NDArray[np.float64]:
         """As shares of the predicted label, float64 [C, C]; 0 where it was never predicted."""
-        return _ratio(self.counts, self.counts.sum(axis=0, keepdims=True))
+        return measures.ratio(self.counts, self.counts.sum(axis=0, keepdims=True))
 
     def conditions(self, gold: int | None = None, predicted: int | None = None) -> Conditions:
         """The rows of a cell; of a whole row or column of the matrix where one is None."""
@@ -98,9 +99,8 @@ def confusion(predictions: Predictions) -> Confusion:
         return Confusion(names, np.rint(gold.T @ predicted).astype(np.int64))
     gold_codes, predicted_codes = codes(predictions, "gold"), codes(predictions, "predicted")
     usable = (gold_codes >= 0) & (predicted_codes >= 0)
-    pairs = gold_codes[usable] * len(names) + predicted_codes[usable]
-    counts = np.bincount(pairs, minlength=len(names) ** 2).astype(np.int64)
-    return Confusion(names, counts.reshape(len(names), len(names)))
+    counts = measures.confusion(gold_codes[usable], predicted_codes[usable], len(names))
+    return Confusion(names, counts)
 
 
 def label_figures(predictions: Predictions, seed: int = 0) -> tuple[LabelFigures, ...]:
@@ -129,15 +129,4 @@ def f1_interval(right: int, predicted: int, support: int, rows: int, seed: int =
         return UNKNOWN
     kinds = np.array([[1, 1, 1], [0, 1, 0], [0, 0, 1], [0, 0, 0]])  # right, predicted, support
     times = [right, predicted - right, support - right, rows - predicted - support + right]
-    return bootstrap_counts(kinds, times, f1_of_sums, seed=seed)
-
-
-def f1_of_sums(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """F1 from how many are right, predicted and gold, float64 [..., 3]; NaN with none of them."""
-    with np.errstate(invalid="ignore"):
-        found: NDArray[np.float64] = 2 * sums[..., 0] / (sums[..., 1] + sums[..., 2])
-    return found
-
-
-def _ratio(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
-    return np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0)
+    return bootstrap_counts(kinds, times, measures.f1_of_sums, seed=seed)

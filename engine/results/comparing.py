@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from engine.config.tasks import TASKS, metric_of
 from engine.errors import StudioError
+from engine.evaluation.measures import Measure
 from engine.phrases import Phrase, join, phrase
 from engine.results.conditions import Conditions, Rows
 from engine.results.groups import row_scores
 from engine.results.intervals import Interval
-from engine.results.measures import Measure, difference, measures
+from engine.results.measures import difference, interval, measures
 from engine.results.predictions import Predictions
 from engine.results.row_figures import Numbers, text_columns
 from engine.results.significance import Difference, mcnemar, over_seeds
@@ -60,7 +61,7 @@ class MetricDifference:
     first: Interval
     second: Interval
     difference: Interval  # second less first, by a paired bootstrap over rows
-    more_is_better: bool
+    higher_is_better: bool
 
     @property
     def is_sure(self) -> bool:
@@ -88,7 +89,7 @@ class Comparison:
         found = []
         for side, places in zip((self.first, self.second), self.places, strict=True):
             scores = row_scores(side)
-            found.append(scores.values[places] * (1 if scores.more_is_better else -1))
+            found.append(scores.values[places] * (1 if scores.higher_is_better else -1))
         return found[0], found[1]
 
     @property
@@ -135,10 +136,10 @@ class Comparison:
         first, second = one.over(self.places[0]), other.over(self.places[1])
         return MetricDifference(
             one.name,
-            first.interval(),
-            second.interval(),
+            interval(first),
+            interval(second),
             difference(first, second),
-            one.more_is_better,
+            one.higher_is_better,
         )
 
     @property
@@ -237,7 +238,7 @@ def _claim(main: MetricDifference, is_sure: bool, test: Phrase, rows: int | None
             "(difference from {low:+.3g} to {high:+.3g}{points}; {test}).",
             **shown,
         )
-    if (main.difference.value > 0) == main.more_is_better:
+    if (main.difference.value > 0) == main.higher_is_better:
         return phrase(
             "The second result is better: {metric} {second:.4g}{unit} against {first:.4g}{unit} "
             "(difference from {low:+.3g} to {high:+.3g}{points}; {test}).",

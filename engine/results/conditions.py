@@ -17,8 +17,9 @@ from pydantic import Field, TypeAdapter
 from engine.config import Spec
 from engine.config.task import RowFigure
 from engine.errors import StudioError
+from engine.evaluation.measures import Side
 from engine.phrases import Phrase, phrase
-from engine.results.labels import Side, has_label, labels
+from engine.results.labels import has_label, labels
 from engine.results.predictions import Predictions
 from engine.results.row_figures import Numbers, figure, numbers_in
 from engine.results.spans import ERROR_NAMES, SpanKind, rows_with_spans

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.evaluation.measures import average_precision, ranking
 from engine.results.conditions import Conditions, ScoreBetween
 from engine.results.labels import labelled, labels, members
 from engine.results.predictions import Predictions
@@ -62,10 +63,7 @@ class Curve:
     @property
     def average_precision(self) -> float:
         """Precision weighted by the recall that it adds, as scikit-learn has it; NaN for none."""
-        if not self.positives:
-            return float("nan")
-        gained = np.diff(self.true_positives, prepend=0) / self.positives
-        return float((gained * self.precision).sum())
+        return average_precision(self.true_positives, self.false_positives)
 
     @property
     def auc(self) -> float:
@@ -143,16 +141,12 @@ def curve(scores: Numbers, truth: NDArray[np.bool_], label: str = "") -> Curve:
 
     Rows with equal scores are taken together; a score of NaN is below all others.
     """
-    ranked = np.where(np.isnan(scores), -np.inf, scores)
-    order = np.argsort(-ranked, kind="stable")
-    falling = ranked[order]
-    last = np.flatnonzero(np.append(falling[1:] != falling[:-1], True)[: len(falling)])
-    hits = np.cumsum(truth[order])[last]
+    ranked, true_positives, false_positives = ranking(scores, truth)
     return Curve(
         label=label,
-        thresholds=falling[last],
-        true_positives=hits.astype(np.int64),
-        false_positives=(last + 1 - hits).astype(np.int64),
+        thresholds=ranked,
+        true_positives=true_positives,
+        false_positives=false_positives,
         positives=int(truth.sum()),
         negatives=int((~truth).sum()),
     )

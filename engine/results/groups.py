@@ -64,13 +64,13 @@ class RowScores:
 
     values: Numbers  # [rows], NaN where there is none
     name: Phrase
-    more_is_better: bool
+    higher_is_better: bool
 
     @property
     def is_binary(self) -> bool:
         """Whether each row is either right or wrong."""
         known = self.values[~np.isnan(self.values)]
-        return bool(((known == 0) | (known == 1)).all()) and self.more_is_better
+        return bool(((known == 0) | (known == 1)).all()) and self.higher_is_better
 
 
 @once

@@ -4,7 +4,6 @@ C labels, those of the facts first and then others that occur, in the order of t
 """
 
 import json
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +11,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from engine.config.tasks import TASKS
+from engine.evaluation.measures import Side
 from engine.results.predictions import Predictions
 from engine.results.row_figures import once
-
-Side = Literal["gold", "predicted"]
 
 
 @once

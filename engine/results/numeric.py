@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from engine.results.conditions import Between, Conditions
 from engine.results.groups import Group, by_figure, by_label, by_width, groups
 from engine.results.intervals import Interval, mean_interval
-from engine.results.measures import measures
+from engine.results.measures import interval, measures
 from engine.results.predictions import Predictions
 from engine.results.row_figures import figure
 
@@ -38,7 +38,7 @@ def numbers(predictions: Predictions) -> Numbers:
     gold = figure(predictions, "gold").astype(np.float64)
     predicted = figure(predictions, "predicted").astype(np.float64)
     rows = np.flatnonzero(np.isfinite(gold) & np.isfinite(predicted))
-    found = {one.name: one.interval() for one in measures(predictions)}
+    found = {one.name: interval(one) for one in measures(predictions)}
     residuals = predicted[rows] - gold[rows]
     return Numbers(
         rows,

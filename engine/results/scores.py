@@ -2,8 +2,9 @@
 
 from engine.config.task import Metric
 from engine.config.tasks import TASKS
+from engine.evaluation.measures import Measure
 from engine.results.intervals import UNKNOWN, Interval
-from engine.results.measures import Measure, measures
+from engine.results.measures import interval, measures
 from engine.results.predictions import Predictions
 from engine.results.row_figures import once
 
@@ -19,7 +20,7 @@ def score_of(predictions: Predictions) -> Interval:
     """That metric over all labelled rows, with its interval; unknown where there are none."""
     if not predictions.is_labelled:
         return UNKNOWN
-    return _measure_of(predictions).interval()
+    return interval(_measure_of(predictions))
 
 
 def _measure_of(predictions: Predictions) -> Measure:

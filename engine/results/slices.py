@@ -101,7 +101,7 @@ def worst_slices(
         usable = np.sort(np.random.default_rng(0).choice(usable, SEARCH_ROWS, replace=False))
     found = candidates(predictions, usable, min_rows)
     values = scores.values[usable].astype(np.float64)
-    trial = _Trial.of(found, values if scores.more_is_better else -values, min_rows)
+    trial = _Trial.of(found, values if scores.higher_is_better else -values, min_rows)
     p = trial.tail(scores.is_binary)
     adjusted, cost = benjamini_hochberg(p), trial.cost
     told: list[WorstSlice] = []

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.results.classes import f1_of_sums
+from engine.evaluation.measures import f1_of_sums
 from engine.results.conditions import Conditions, HasSpan
 from engine.results.intervals import UNKNOWN, Interval, bootstrap, wilson
 from engine.results.predictions import Predictions

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.results.predictions import Predictions
-from engine.results.row_figures import details, numbers_in
+from engine.results.row_figures import numbers_in
 
 TEXT = "text"  # around the token, with the mask in its place
 POSITION = "position"  # in the input of the network, from 0
@@ -14,9 +14,3 @@ OCCURRENCES = "occurrences"  # in the training text
 def occurrences(predictions: Predictions) -> NDArray[np.float64]:
     """How often the token of each row stands in the training text, float64 [rows]."""
     return numbers_in(predictions.cells(OCCURRENCES))
-
-
-def in_top_5(predictions: Predictions) -> NDArray[np.float64]:
-    """Whether the token of each row is among the five most probable, float64 [rows]; or NaN."""
-    found = (row.get("top5", np.nan) for row in details(predictions))
-    return np.fromiter(found, dtype=np.float64, count=len(predictions))

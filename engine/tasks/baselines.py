@@ -13,11 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.config.task import TaskSpec
-from engine.data.columns.words import words_of
 from engine.data.datasets.rows import Rows
-from engine.tasks import learner_for
-from engine.tasks.answer_baselines import nearest_words
 from engine.tasks.learner import Examples, Learner, LogitsCollector, TaskPredictions
 from engine.tasks.whole_text import WholeTextLearner
 

@@ -195,11 +195,11 @@ def fit_baselines(
         dataset = opened(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
         check_rows(dataset, wanted.part)
         train, rows = dataset.rows("train"), dataset.rows(wanted.part)
-        fitting, every = stage(phrase("Fitting the baselines")), learner_for(task).baselines()
+        learner, fitting = learner_for(task), stage(phrase("Fitting the baselines"))
+        learner.fit_labels(train)
+        every = learner.baselines()
         for number, baseline in enumerate(every):
             fitting(number, len(every))
-            learner = learner_for(task)
-            learner.fit_labels(train)
             collected = baseline.predict(learner, train, rows)
             origin = Origin(
                 part=wanted.part,

@@ -27,17 +27,21 @@ from engine.models.outputs import outputs_of
 from engine.record.follow import take_in
 from engine.record.metrics import curves
 from engine.record.opening import open_record
+from engine.results.predictions import read_predictions
+from engine.results.scores import metric_of, score_of
+from engine.results.store import file_of
 from engine.tasks import learner_of
 from engine.tasks.predicting import Predictor
 from engine.training.loop import train
 from tests.engine.training import small
-from tests.tasks.another import learner, part, spec
+from tests.tasks.another import evaluation, learner, part, spec
 
 
 @pytest.fixture
 def mood(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The files of the task under their names, and the line in the table."""
     monkeypatch.setitem(TASKS, "mood", spec.Mood)
+    monkeypatch.setitem(sys.modules, "engine.evaluation.mood", evaluation)
     monkeypatch.setitem(sys.modules, "engine.tasks.mood", learner)
     monkeypatch.setitem(sys.modules, "app.tasks.mood", part)
     importlib.reload(compose)
@@ -66,6 +70,10 @@ def test_a_job_of_another_task_is_trained_recorded_and_asked(home: Home, tmp_pat
     assert lowest == min(points)
     assert run_texts.score("validation_errors", lowest).endswith("% error rate")
     assert run_texts.task_title("mood") == "Mood of a text"
+
+    kept = read_predictions(file_of(run.results, "validation"))
+    assert metric_of(kept).name == "errors"
+    assert score_of(kept).value == pytest.approx(lowest)
 
     folder = run.checkpoint_folders()[-1]
     assert checkpoint_info(folder).task == "mood"

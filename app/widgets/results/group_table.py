@@ -82,7 +82,7 @@ def lines_of(predictions: Predictions, by: Callable[[Predictions], Any]) -> Line
     scores: RowScores = row_scores(predictions)
     found: tuple[Group, ...] = groups(predictions, by(predictions))
     lines = tuple(Line(one.name, one.count, one.score, one.conditions) for one in found)
-    return Lines(lines, scores.name, scores.more_is_better)
+    return Lines(lines, scores.name, scores.higher_is_better)
 
 
 def token_lines(predictions: Predictions, by: Callable[[Predictions], Any]) -> Lines:

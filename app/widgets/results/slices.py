@@ -45,7 +45,7 @@ def slices(predictions: Predictions, kept: tuple[Slice, ...] = ()) -> Slices:
         Line(one.group.name, one.group.count, one.group.score, one.conditions)
         for one in found.slices
     )
-    return Slices((*named, *worst), scores.name, scores.more_is_better, found, usable)
+    return Slices((*named, *worst), scores.name, scores.higher_is_better, found, usable)
 
 
 class SlicesPicture(GroupPicture):

@@ -96,7 +96,8 @@ def test_numbers_and_tags_are_compared_by_a_bootstrap() -> None:
     assert found.mcnemar is None and found.better.sum() > 150
     assert found.sentence.startswith("The second result is better: ")
     assert "paired bootstrap, 200 rows" in found.sentence
-    assert found.metrics[-1].name == "mean_absolute_error" and not found.metrics[-1].more_is_better
+    last = found.metrics[-1]
+    assert last.name == "mean_absolute_error" and not last.higher_is_better
     rows = [("a b", "B-x O", "B-x O"), ("c d", "B-y O", "O O"), ("e", "O", "O")]
     tags = tagged(rows)
     assert "may be chance" in compare(tags, tags).sentence

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from engine.results.intervals import Interval
-from engine.results.measures import difference, measures
+from engine.results.measures import difference, interval, measures
 from engine.results.predictions import Predictions
 from engine.results.significance import seeds_interval
 from tests.engine.results.made import answered, facts, labelled_sets, tagged
@@ -73,7 +73,7 @@ def answers(rng: np.random.Generator) -> Predictions:
 def metric(name: str, made: Callable[[Any], Predictions]) -> Callable[[Any], Interval]:
     def draw(rng: np.random.Generator) -> Interval:
         found = next(one for one in measures(made(rng)) if one.name == name)
-        return found.interval(seed=int(rng.integers(1 << 30)))
+        return interval(found, seed=int(rng.integers(1 << 30)))
 
     return draw
 
@@ -143,7 +143,7 @@ def test_the_interval_of_a_share_is_that_of_wilson_and_has_a_width(right: int) -
     record = {"row": range(ROWS), "gold": ["a"] * ROWS, "predicted": ["a"] * ROWS}
     record |= {"score": [1] * right + [0] * (ROWS - right)}
     made = Predictions.of(facts("text_classification", LABELS), record, {"text": ["x"] * ROWS})
-    found = measures(made)[0].interval()
+    found = interval(measures(made)[0])
     theirs = stats.binomtest(right, ROWS).proportion_ci(0.95, method="wilson")
     np.testing.assert_allclose(found, [right / ROWS, theirs.low, theirs.high], atol=1e-12)
     assert found.high > found.low

@@ -73,7 +73,7 @@ OF_ALL: tuple[Callable[[Predictions], object], ...] = (
     slices.worst_slices,
     slice_candidates.length_figure,
     groups.row_scores,
-    lambda made: [one.interval() for one in measures.measures(made)],
+    lambda made: [measures.interval(one) for one in measures.measures(made)],
     lambda made: comparing.compare(made, made).sentence,
     lambda made: groups.group(made, ()),
     lambda made: mask(made, [Outcome(right=True), LabelIs(side="gold", label="good")]),

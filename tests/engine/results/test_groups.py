@@ -66,6 +66,6 @@ def test_the_score_of_numbers_is_their_distance() -> None:
     )  # fmt: skip
     scores = row_scores(made)
     np.testing.assert_allclose(scores.values, [0.5, 0, np.nan])
-    assert not scores.more_is_better and not scores.is_binary
+    assert not scores.higher_is_better and not scores.is_binary
     assert group(made, ()).score.value == pytest.approx(0.25)
     assert row_scores(MADE).is_binary

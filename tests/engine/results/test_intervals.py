@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from engine.evaluation.measures import f1_of_sums
 from engine.results import intervals
-from engine.results.classes import f1_interval, f1_of_sums
+from engine.results.classes import f1_interval
 from engine.results.intervals import (
     UNKNOWN,
     bootstrap,

@@ -13,7 +13,7 @@ from engine.config.tasks import TASKS
 from engine.evaluation.regression import report
 from engine.evaluation.token_classification import report as tag_report
 from engine.results.intervals import bootstrap_rows
-from engine.results.measures import difference, measures
+from engine.results.measures import difference, interval, measures
 from engine.results.predictions import Predictions
 from tests.engine.results.made import answered, classified, facts, labelled_sets, tagged
 from tests.often import tries
@@ -23,7 +23,7 @@ number = st.floats(-1000, 1000).map(lambda one: round(one, 3))
 
 
 def found(predictions: Predictions) -> dict[str, float]:
-    return {one.name: one.interval().value for one in measures(predictions)}
+    return {one.name: interval(one).value for one in measures(predictions)}
 
 
 def numbers(gold: Any, predicted: Any) -> Predictions:

@@ -8,10 +8,11 @@ import torch
 from transformers import BertForMaskedLM
 
 from engine.data.datasets.store import open_dataset
-from engine.results.measures import measures
+from engine.results.measures import interval, measures
 from engine.results.predictions import Predictions, read_predictions
+from engine.results.row_figures import details
 from engine.results.store import best_checkpoint, evaluation_of_run, file_of
-from engine.results.token_columns import in_top_5, occurrences
+from engine.results.token_columns import occurrences
 from engine.results.unigram import unigram
 from engine.runs.folder import RunFolder
 from engine.tasks import token_rows
@@ -73,17 +74,17 @@ def test_every_row_is_what_transformers_say(run: RunFolder, tmp_path: Path) -> N
         np.testing.assert_allclose(
             found.numbers(column), [one[place] for one in expected], rtol=1e-4, atol=1e-5
         )
-    assert in_top_5(found).tolist() == [one[6] for one in expected]
+    assert [row["top5"] for row in details(found)] == [one[6] for one in expected]
     assert occurrences(found).tolist() == [counts[one[2]] for one in expected]
 
 
 def test_the_measures_of_the_rows_are_the_metrics_of_the_run(run: RunFolder) -> None:
     found = kept(run)
-    own = {one.name: one.interval() for one in measures(found)}
+    own = {one.name: interval(one) for one in measures(found)}
     assert list(own) == ["loss_mlm", "accuracy", "top5"]
-    for name, interval in own.items():
-        assert interval.value == pytest.approx(found.info.metrics[name], abs=1e-5)
-        assert interval.low <= interval.value <= interval.high
+    for name, over_rows in own.items():
+        assert over_rows.value == pytest.approx(found.info.metrics[name], abs=1e-5)
+        assert over_rows.low <= over_rows.value <= over_rows.high
     assert "nsp_accuracy" in found.info.metrics
 
 

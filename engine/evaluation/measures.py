@@ -1,0 +1,197 @@
+"""Metrics as functions of sums over rows, which reports, intervals and comparisons share.
+
+N rows, U kinds of rows, K sums, B samples of rows, C labels. Rows of a kind add the same to every
+sum, as all rows of one gold and one predicted class do, so that a metric of any sample of rows is a
+function of the sums. The names of metrics are those of `engine.config.tasks`.
+"""
+
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from engine.config.task import RowFigure
+
+Sums = NDArray[np.float64]  # [B, K]
+Numbers = NDArray[np.float32] | NDArray[np.float64]
+Side = Literal["gold", "predicted"]
+
+
+class ScoredRows(Protocol):
+    """Gold and predictions of N rows, as `engine.results` reads them from a file."""
+
+    @property
+    def metrics(self) -> Container[str]:
+        """Names of the metrics of the report."""
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """The rows with gold, bool [N]."""
+
+    @property
+    def label_count(self) -> int:
+        """C."""
+
+    @property
+    def details(self) -> Sequence[dict[str, Any]]:
+        """What only this task records of each row."""
+
+    @property
+    def span_counts(self) -> NDArray[np.int64] | None:
+        """Right, predicted and gold spans of each row, [N, 3]; None if tags name no spans."""
+
+    def figure(self, name: RowFigure) -> Numbers:
+        """A number of each row, [N]."""
+
+    def codes(self, side: Side) -> NDArray[np.int64]:
+        """The label index of each row, [N]; -1 for none."""
+
+    def members(self, side: Side) -> NDArray[np.bool_]:
+        """The labels of each row, bool [N, C]."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One metric of a task over N rows."""
+
+    name: str
+    kinds: NDArray[np.int64]  # [N], row of `parts`; -1 if a row has no gold
+    parts: NDArray[np.float64]  # [U, K]
+    of_sums: Callable[[Sums], NDArray[np.float64]]  # [B, K] → [B]
+    higher_is_better: bool = True
+
+    def over(self, rows: NDArray[np.int64]) -> "Measure":
+        """The same metric over some of the rows, by their indices."""
+        return Measure(self.name, self.kinds[rows], self.parts, self.of_sums, self.higher_is_better)
+
+
+def sums_measure(
+    name: str,
+    parts: ArrayLike,
+    usable: NDArray[np.bool_],
+    of_sums: Callable[[Sums], NDArray[np.float64]],
+) -> Measure:
+    """From what each row adds to the sums, [N, K]; bool [N], the rows that count."""
+    table = np.asarray(parts, dtype=np.float64)
+    kinds = np.full(len(table), -1, dtype=np.int64)
+    different, kinds[usable] = np.unique(table[usable], axis=0, return_inverse=True)
+    return Measure(name, kinds, different, of_sums)
+
+
+def mean_measure(name: str, values: ArrayLike, higher_is_better: bool = True) -> Measure:
+    """The mean of the finite values, [N]."""
+    each = np.asarray(values, dtype=np.float64)
+    usable, kinds = np.isfinite(each), np.full(len(each), -1, dtype=np.int64)
+    different, kinds[usable] = np.unique(each[usable], return_inverse=True)
+    parts = np.column_stack([different, np.ones_like(different)])
+    return Measure(name, kinds, parts, first_of_second, higher_is_better)
+
+
+# ── functions of sums ────────────────────────────────────────────────────────────────────────
+
+
+def first_of_second(sums: Sums) -> NDArray[np.float64]:
+    """A share or a mean from [B, 2], [B]."""
+    with np.errstate(invalid="ignore"):
+        found: NDArray[np.float64] = sums[:, 0] / sums[:, 1]
+    return found
+
+
+def f1_of_sums(sums: Sums) -> NDArray[np.float64]:
+    """F1 from how many are right, predicted and gold, float64 [..., 3]; NaN with none of them."""
+    with np.errstate(invalid="ignore"):
+        found: NDArray[np.float64] = 2 * sums[..., 0] / (sums[..., 1] + sums[..., 2])
+    return found
+
+
+def f1_or_0(sums: Sums) -> NDArray[np.float64]:
+    """`f1_of_sums`, but 0 with none of them."""
+    return np.nan_to_num(f1_of_sums(sums), nan=0.0)
+
+
+def micro_f1(sums: Sums, count: int) -> NDArray[np.float64]:
+    """F1 of all labels together from [B, 3 C]: right, predicted and gold of each, [B]."""
+    return f1_or_0(sums.reshape(len(sums), 3, count).sum(axis=2))
+
+
+def macro_f1(sums: Sums, count: int, of_all: bool = False) -> NDArray[np.float64]:
+    """The mean F1 of the labels that occur, or of all, of which others count as 0; as `micro_f1`.
+
+    0 if no label counts.
+    """
+    f1 = f1_of_sums(np.moveaxis(sums.reshape(len(sums), 3, count), 1, 2))  # [B, C]
+    whole = np.full(len(f1), count) if of_all else (~np.isnan(f1)).sum(axis=1)
+    found: NDArray[np.float64] = np.nansum(f1, axis=1) / np.maximum(whole, 1)
+    return found
+
+
+# ── counts ───────────────────────────────────────────────────────────────────────────────────
+
+
+class LabelScores(NamedTuple):
+    """Each label against all others, float64 [C]; 0 with nothing to divide by."""
+
+    precision: NDArray[np.float64]
+    recall: NDArray[np.float64]
+    f1: NDArray[np.float64]
+
+
+def label_scores(right: ArrayLike, predicted: ArrayLike, support: ArrayLike) -> LabelScores:
+    """Precision, recall and F1 from counts, int [C] each."""
+    both = f1_or_0(np.stack([right, predicted, support], axis=-1).astype(np.float64))
+    return LabelScores(ratio(right, predicted), ratio(right, support), both)
+
+
+def ratio(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:
+    """`part / whole`, 0 if `whole` is 0; they broadcast."""
+    out = np.zeros(np.broadcast_shapes(np.shape(part), np.shape(whole)))
+    return np.divide(part, whole, out=out, where=np.asarray(whole) > 0)
+
+
+def mean(values: NDArray[np.float64]) -> float:
+    """0 for no values."""
+    return float(values.mean()) if len(values) else 0.0
+
+
+def confusion(
+    gold: NDArray[np.int64], predicted: NDArray[np.int64], classes: int
+) -> NDArray[np.int64]:
+    """How often each gold class (row) was predicted as each class (column), int64 [C, C]."""
+    counts = np.bincount(gold * classes + predicted, minlength=classes * classes)
+    return counts.reshape(classes, classes).astype(np.int64)
+
+
+class Ranking(NamedTuple):
+    """Counts at each of P different scores, from the highest to the lowest, each [P]."""
+
+    scores: Numbers
+    true_positives: NDArray[np.int64]  # rows at or above the score that have the label
+    false_positives: NDArray[np.int64]  # and those that do not
+
+
+def ranking(scores: Numbers, truth: NDArray[np.bool_]) -> Ranking:
+    """Rank rows by their scores, [N], of a label that rows have or not, bool [N].
+
+    Rows with equal scores are taken together; NaN ranks last.
+    """
+    ranked = np.where(np.isnan(scores), -np.inf, scores)
+    order = np.argsort(-ranked, kind="stable")
+    falling = ranked[order]
+    last = np.flatnonzero(np.append(falling[1:] != falling[:-1], True)[: len(falling)])
+    hits = np.cumsum(truth[order])[last].astype(np.int64)
+    return Ranking(falling[last], hits, last + 1 - hits)
+
+
+def average_precision(
+    true_positives: NDArray[np.int64], false_positives: NDArray[np.int64]
+) -> float:
+    """The precision at each score of a `Ranking`, weighted by the recall it adds.
+
+    As in scikit-learn, without interpolation; NaN if no row has the label.
+    """
+    if not len(true_positives) or not true_positives[-1]:
+        return float("nan")
+    gained = np.diff(true_positives, prepend=0) / true_positives[-1]
+    return float((gained * true_positives / (true_positives + false_positives)).sum())
