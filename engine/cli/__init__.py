@@ -1,9 +1,9 @@
-"""The headless commands: the same program without a window, on folders and files.
+"""The headless commands, on folders and files, without a window.
 
 Torch is loaded late, by the commands that need it. The record is never opened here.
 
-Exit codes: 0 done; 1 a problem with what the user gave, one sentence on stderr; 2 wrong usage;
-3 a bug in the program; 130 cancelled with Ctrl+C.
+Exit codes: 0 done; 1 an error of the user, one sentence on stderr; 2 wrong usage; 3 a bug in the
+program; 130 cancelled with Ctrl+C.
 """
 
 import sys
@@ -23,7 +23,7 @@ from engine.worker import share_the_machine
 
 WRONG_INPUT, WRONG_USAGE, BUG, CANCELLED = 1, 2, 3, 130
 
-COMMANDS = {  # by name, where the function is
+COMMANDS = {  # by name, the module and function
     "job": "engine.cli.compose:job_command",
     "train": "engine.cli.jobs:train",
     "resume": "engine.cli.jobs:resume",
@@ -61,7 +61,7 @@ COMMANDS = {  # by name, where the function is
 
 
 def main(arguments: list[str] | None = None, more: Mapping[str, str] | None = None) -> int:
-    """Carry out a command line; returns the exit code.
+    """Run a command line; returns the exit code.
 
     `more` are further commands, by name as in `COMMANDS`.
     """
@@ -71,7 +71,8 @@ def main(arguments: list[str] | None = None, more: Mapping[str, str] | None = No
     load_torch_without_gc()
     try:
         commands = {**COMMANDS, **(more or {})}
-        wanted = given[:1] if given and given[0] in commands else commands  # for help, all of them
+        # all of them for the help
+        wanted = given[:1] if given and given[0] in commands else commands
         reader = _reader(tuple((name, commands[name]) for name in wanted))
         result = reader(args=given, standalone_mode=False)
         return result if isinstance(result, int) else 0
@@ -83,7 +84,7 @@ def main(arguments: list[str] | None = None, more: Mapping[str, str] | None = No
     except typer.TyperException as wrong:
         echo_error(f"bert-studio: {wrong.format_message()} See bert-studio --help.")
         return WRONG_USAGE
-    except BrokenPipeError:  # the reader of our output has gone, as `| head` does
+    except BrokenPipeError:  # the reader of the output has closed it, as `| head` does
         sys.stderr.close()
         return 0
     except Exception as error:  # noqa: BLE001 (the edge of the program)
@@ -100,7 +101,7 @@ def main(arguments: list[str] | None = None, more: Mapping[str, str] | None = No
 
 @cache
 def _reader(commands: tuple[tuple[str, str], ...]) -> Callable[..., object]:
-    """What reads a command line for these, whose modules are loaded for it."""
+    """The parser for these commands; imports their modules."""
     app = typer.Typer(
         name="bert-studio",
         help="Pre-train, fine-tune and explore BERT on your own machine. "
@@ -110,7 +111,7 @@ def _reader(commands: tuple[tuple[str, str], ...]) -> Callable[..., object]:
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
-    app.callback()(lambda: None)  # or the only command would have no name
+    app.callback()(lambda: None)  # otherwise the only command would have no name
     for name, place in commands:
         module, _, function = place.partition(":")
         app.command(name, cls=GroupedHelp)(getattr(import_module(module), function))

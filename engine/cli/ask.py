@@ -1,4 +1,4 @@
-"""Questions to a checkpoint: which tokens are predicted, and what the heads attend to."""
+"""`bert-studio fill` and `attention`: predictions at masks, and attention weights."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ from engine.phrases import phrase
 from engine.system.terminal import echo, echo_error, echo_json
 
 Model = Annotated[
-    Path | None, typer.Option(help="A checkpoint folder; without it: the starter model.")
+    Path | None, typer.Option(help="A checkpoint folder. Default: the starter model.")
 ]
 
 

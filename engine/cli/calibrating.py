@@ -1,4 +1,4 @@
-"""The thresholds and the temperature with which a fine-tuned model predicts."""
+"""Thresholds and temperature of a fine-tuned model."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +22,7 @@ from engine.system.terminal import echo, echo_json
 
 def calibrate(
     model: Annotated[
-        Path, typer.Argument(help="A run folder, whose best checkpoint is meant, or a model.")
+        Path, typer.Argument(help="A run folder (its best checkpoint is used) or a model.")
     ],
     fit_temperature: Annotated[
         bool,
@@ -43,11 +43,11 @@ def calibrate(
     ] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(help="Lowest probability that predicts --label, between 0 and 1."),
+        typer.Option(help="Minimum probability to predict --label, between 0 and 1."),
     ] = None,
     label: Annotated[
         str | None,
-        typer.Option(help="The label of --threshold; without it, the second of two classes."),
+        typer.Option(help="The label of --threshold. Default: the second of two classes."),
     ] = None,
     no_answer_threshold: Annotated[
         float | None,
@@ -56,18 +56,18 @@ def calibrate(
         ),
     ] = None,
     reset: Annotated[
-        bool, typer.Option("--reset", help="First go back to temperature 1 and thresholds of 0.5.")
+        bool, typer.Option("--reset", help="First reset to temperature 1 and thresholds of 0.5.")
     ] = False,
     predictions: Annotated[
         Path | None,
-        typer.Option(help="Fit on these predictions, not on those that are kept for --part."),
+        typer.Option(help="Fit on these predictions instead of the stored ones of --part."),
     ] = None,
     part: Part = "validation",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Set the thresholds and the temperature of a fine-tuned model, or print them.
 
-    They are kept beside its weights, and every prediction uses them from then on.
+    They are stored with its weights, and used by every later prediction.
     """
     folder = _checkpoint(model)
     settings = before = prediction_settings(folder)
@@ -95,7 +95,7 @@ def calibrate(
 
 
 def _checkpoint(model: Path) -> Path:
-    """The folder of the weights. Raises StudioError where no model can be read."""
+    """The folder of the weights. Raises StudioError if no model can be read."""
     run = RunFolder(model.absolute())
     folder = best_checkpoint(run) if run.spec_file.is_file() else model.absolute()
     checkpoint_info(folder)
@@ -103,7 +103,7 @@ def _checkpoint(model: Path) -> Path:
 
 
 def _rows(model: Path, folder: Path, file: Path | None, part: Part) -> Predictions:
-    """The predictions that a threshold or a temperature is fitted on."""
+    """The predictions to fit a threshold or a temperature on."""
     if file is not None:
         return read_predictions(file)
     if RunFolder(model.absolute()).spec_file.is_file():
@@ -124,7 +124,7 @@ def _fitted(settings: PredictionSettings, rows: Predictions) -> PredictionSettin
 def _with_threshold(
     settings: PredictionSettings, folder: Path, threshold: float, label: str | None
 ) -> PredictionSettings:
-    """Raises StudioError where no label is predicted by a threshold, or not this one."""
+    """Raises StudioError if no label is predicted by a threshold, or not this one."""
     info = checkpoint_info(folder)
     head = None if info.task is None else head_of(info.task)
     several = head is not None and head.is_multi_label

@@ -1,4 +1,4 @@
-"""`bert-studio changes`: what is different between two versions of a stored data set."""
+"""`bert-studio changes`: differences between two versions of a stored data set."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,9 +17,9 @@ from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.phrases import phrase
 from engine.system.terminal import echo, echo_json
 
-SHOWN = 20  # rows that are printed
+SHOWN = 20  # printed rows
 SHOWN_CHARACTERS = 60  # of a cell
-AT_ONCE = 2_000  # rows of the table that are made at a time
+AT_ONCE = 2_000  # rows of the table created at a time
 FIELDS: list[tuple[str, pa.DataType]] = [
     ("change", pa.string()),
     ("line", pa.int64()),
@@ -30,14 +30,14 @@ FIELDS: list[tuple[str, pa.DataType]] = [
     ("after", pa.string()),
 ]
 SCHEMA = pa.schema(FIELDS)
-SPLIT = "split"  # in place of the name of a column
+SPLIT = "split"  # instead of a column name
 
 
 def changes(
     data: Annotated[Path, typer.Argument(help="A stored data set by name or folder.")],
     since: Annotated[
         int | None,
-        typer.Option(min=1, help="The older version; without it, the one that this was made from."),
+        typer.Option(min=1, help="The older version. Default: the one that this was made from."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -45,9 +45,9 @@ def changes(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Print which rows and cells differ between a version and an older one.
+    """Print the rows and cells that differ between a version and an older one.
 
-    Versions are named as in reviews/2; the newest one is meant where none is. Rows count from 0.
+    Name a version as in reviews/2; the default is the newest one. Rows count from 0.
     """
     if out is not None:
         check_suffix(out, TABLE_WRITERS)
@@ -87,7 +87,7 @@ def changes(
 
 
 def _older(new: Dataset, since: int | None) -> Dataset:
-    """The version to compare with. Raises StudioError where it is not there."""
+    """The version to compare with. Raises StudioError if it does not exist."""
     number = new.spec.made_from if since is None else since
     if number is None:
         raise StudioError(
@@ -109,7 +109,7 @@ def _number(dataset: Dataset) -> str:
 
 
 def _lineage(new: Dataset, old: Dataset) -> list[dict[str, Any]]:
-    """Each version between the two with what was done for it, the oldest first."""
+    """Each version between the two with its change, the oldest first."""
     found: list[dict[str, Any]] = []
     spec, folder = new.spec, new.folder.absolute().parent
     while spec.made_from is not None and spec.version != old.spec.version:
@@ -123,7 +123,7 @@ def _lineage(new: Dataset, old: Dataset) -> list[dict[str, Any]]:
 
 
 def _cells(old: Dataset, new: Dataset, found: list[RowDifference]) -> list[dict[str, Any]]:
-    """The changed cells of rows; all cells of one that is there on one side alone."""
+    """The changed cells of rows; all cells of a row that exists on one side only."""
     gone = _rows(old, [one.before for one in found if one.after is None])
     come = _rows(new, [one.after for one in found if one.before is None])
     cells: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""`bert-studio check` and `fix`: what is wrong with data and what may mislead, and its mending."""
+"""`bert-studio check` and `fix`: find and fix problems of data."""
 
 import json
 import sys
@@ -45,12 +45,12 @@ def check(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     **given: Any,
 ) -> None:
-    """Read data to their end and report what they contain, or what is wrong and where.
+    """Read data to the end and report the contents, or the problems with their lines.
 
-    Of a stored data set, the newest version is read where none is named, as in reviews/2.
+    Of a stored data set, the newest version is read unless one is named, as in reviews/2.
 
-    Its rows are checked for duplicates, for validation rows that are in the training set, for
-    labels that contradict one another, and more; `docs/DATA.md` has all checks.
+    The rows are checked for duplicates, validation rows in the training set, contradictory labels,
+    and more; `docs/DATA.md` lists all checks.
     """
     facts: dict[str, Any] = {}
     problems: list[StudioError] = []
@@ -71,7 +71,7 @@ def check(
 
 
 def _told_problem(problem: StudioError) -> dict[str, Any]:
-    """What keeps the data from their task, and where."""
+    """A problem that makes the data unusable for the task, and its place."""
     line, column = (problem.line, problem.column) if isinstance(problem, BadFile) else (0, 0)
     said = {"problem": problem.problem, "advice": problem.advice}
     return said | {"line": line or None, "column": column or None}
@@ -112,9 +112,9 @@ check_command = with_options(
 def _facts(
     file: Path, encoding: str | None, given: dict[str, Any]
 ) -> tuple[dict[str, Any], list[StudioError]]:
-    """What is in the file, and everything that keeps its rows from the task.
+    """Facts about the file, and all problems that make its rows unusable for the task.
 
-    Raises StudioError where it cannot be read to its end.
+    Raises StudioError if it cannot be read to the end.
     """
     named = COLUMNS.given(given)
     found = recognised(file, encoding, named, given["task"])
@@ -141,7 +141,7 @@ def _facts(
 
 
 def _told(finding: Finding, lines: tuple[int, ...]) -> dict[str, Any]:
-    """A finding; of its rows, the first lines."""
+    """A finding, with the lines of its first rows."""
     return {
         "check": finding.check,
         "title": CHECKS[finding.check].title,
@@ -157,7 +157,7 @@ def _told(finding: Finding, lines: tuple[int, ...]) -> dict[str, Any]:
 def _stored_facts(
     dataset: Dataset, encoding: str | None, given: dict[str, Any]
 ) -> tuple[dict[str, Any], list[StudioError]]:
-    """The same of a stored version. Raises StudioError where options are for a file."""
+    """The same for a stored version. Raises StudioError for options that need a file."""
     if encoding is not None or any(value is not None for value in given.values()):
         raise StudioError(
             phrase("A stored data set has its columns and its encoding already."),
@@ -196,14 +196,17 @@ def _examined(dataset: Dataset) -> list[Finding]:
 def fix(
     data: Annotated[Path, typer.Argument(help="A stored data set by name or folder.")],
     found: Annotated[
-        str, typer.Argument(metavar="CHECK", help="What was found, as `check` calls it.")
+        str,
+        typer.Argument(metavar="CHECK", help="The finding, by its name in the output of `check`."),
     ],
-    by: Annotated[str, typer.Argument(metavar="FIX", help="What is done, as `check` calls it.")],
+    by: Annotated[
+        str, typer.Argument(metavar="FIX", help="The fix, by its name in the output of `check`.")
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Mend what `check` found in a stored data set: drop rows, move them, merge labels, and more.
+    """Fix what `check` found in a stored data set: drop rows, move them, merge labels, and more.
 
-    The result is a new version; the one it was made from stays as it is.
+    The result is a new version; the original is unchanged.
     """
     dataset = needed_dataset(data)
     if found not in CHECKS:

@@ -1,7 +1,7 @@
-"""A job on many machines: its run folder, and the lines that start it there.
+"""Train a job on many machines: create its run folder, and print the start commands.
 
-The run is the same folder as ever: every rank reads it, rank 0 writes it, and the window shows it
-when it is dropped there.
+Every rank reads the shared run folder, rank 0 writes it, and the window shows it when it is dropped
+there.
 """
 
 import shlex
@@ -19,8 +19,8 @@ from engine.runs.job_file import given_job
 from engine.runs.launch import CODE
 from engine.system.terminal import echo
 
-PORT = 29500  # torch's own choice
-NOTICE = 300  # s before its time is over, in which Slurm lets the run save
+PORT = 29500  # torch's default
+NOTICE = 300  # s before the time limit, in which Slurm lets the run save
 RESTARTS = 3  # after the death of a rank, from the last checkpoint
 
 
@@ -68,7 +68,7 @@ def cluster(
 
 
 def script(folder: Path, nodes: int, processes: int) -> str:
-    """The line of torchrun for a run, and a file for Slurm around it."""
+    """The torchrun command line for a run, and a Slurm script with it."""
     by_hand, by_slurm = "--standalone", "--standalone"
     if nodes > 1:
         first = '$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)'
@@ -87,10 +87,10 @@ srun {torchrun(folder, nodes, processes, by_slurm)}"""
 
 
 def torchrun(folder: Path, nodes: int, processes: int, meeting: str) -> str:
-    """The line that starts the ranks of one machine; `meeting` says how all find one another.
+    """The command line that starts the ranks of one machine; `meeting` has the rendezvous options.
 
-    By itself torchrun lets ranks that are started again meet in the store of those before them,
-    where they find the addresses of the dead.
+    By default, torchrun lets restarted ranks reuse the store of their predecessors, which has dead
+    addresses.
     """
     settings = f"PYTHONPATH={shlex.quote(str(CODE))} TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"
     python = f"env {settings} {shlex.quote(sys.executable)}"

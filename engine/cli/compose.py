@@ -1,4 +1,4 @@
-"""`bert-studio job`: a job from options, most of which are fields of its spec."""
+"""`bert-studio job`: compose a job from options, most of which are fields of its spec."""
 
 import json
 from pathlib import Path
@@ -155,9 +155,9 @@ def _validated(raw: dict[str, Any]) -> JobSpec:
 
 
 def _base_model(folder: Path | None, task: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The model of --size with its options, or a checkpoint, or what is usual for the task.
+    """The model of --size with its options, or a checkpoint, or the default of the task.
 
-    Raises StudioError where both are asked for.
+    Raises StudioError if both are given.
     """
     scratch: dict[str, Any] = {}
     for options in SCRATCH_OPTIONS:
@@ -184,11 +184,11 @@ def _base_model(folder: Path | None, task: str, given: dict[str, Any]) -> dict[s
 def _source_and_task(
     data: Path, validation: Path | None, encoding: str | None, given: dict[str, Any]
 ) -> tuple[FileData | StoredData, str]:
-    """The data, and the task that was asked for or that the columns are most likely for.
+    """The data, and the requested task or the most likely one for the columns.
 
-    All rows are read, since a job for them would fail later on.
+    All rows are read, since a job for unusable rows would fail later.
 
-    Raises StudioError where something keeps the data from the task; all of it is said.
+    Raises StudioError with all problems that make the data unusable for the task.
     """
     asked: str | None = given["task"]
     if stored_version(data) is not None or (data.is_dir() and not holds_texts(data)):
@@ -220,7 +220,7 @@ def _source_and_task(
 def _file(
     data: Path, validation: Path | None, encoding: str | None, given: dict[str, Any]
 ) -> FileData:
-    """The data in files, with the columns that were named or recognised."""
+    """The data in files, with the named or recognised columns."""
     named = COLUMNS.given(given)
     found = recognised(data, encoding, named, given["task"])
     for note in notes_of(found, named):
@@ -239,9 +239,9 @@ def _absolute(path: Path | None) -> Path | None:
 
 
 def assign(raw: dict[str, Any], assignment: str) -> None:
-    """Carry out a `--set a.b=value`; the value is JSON where it can be read as such.
+    """Apply `--set a.b=value`; the value is parsed as JSON if possible.
 
-    Raises StudioError where it is not of this form.
+    Raises StudioError if it is malformed.
     """
     path, equals, text = assignment.partition("=")
     if not equals or not all(path.split(".")):
@@ -259,7 +259,7 @@ def assign(raw: dict[str, Any], assignment: str) -> None:
 def put_all(raw: dict[str, Any], values: dict[str, Any]) -> None:
     """Put values into nested dicts, each at its path.
 
-    Raises StudioError where a path goes through what is no dict.
+    Raises StudioError if a part of a path is not a dict.
     """
     for path, value in values.items():
         *parents, last = path.split(".")

@@ -1,4 +1,4 @@
-"""The curves of runs for TensorBoard and MLflow, once or while they train."""
+"""Export the curves of runs for TensorBoard and MLflow, once or while they train."""
 
 import time
 from pathlib import Path
@@ -13,7 +13,7 @@ from engine.runs.tensorboard import TensorBoardFiles
 from engine.system.terminal import echo
 
 FORMS: dict[str, type[CurveFiles]] = {"tensorboard": TensorBoardFiles, "mlflow": MLflowFiles}
-FOLLOW_SECONDS = 2.0  # s between two looks
+FOLLOW_SECONDS = 2.0  # s between two updates
 
 
 def export_curves(
@@ -24,12 +24,12 @@ def export_curves(
         typer.Option("--format", help="The program that reads the curves."),
     ] = "tensorboard",
     follow: Annotated[
-        bool, typer.Option("--follow", help="Add to them until the runs have ended.")
+        bool, typer.Option("--follow", help="Add new points until the runs have ended.")
     ] = False,
 ) -> None:
     """Write the curves of runs as TensorBoard files or MLflow runs.
 
-    With --follow, points are added while a run trains, also after it was resumed.
+    With --follow, points are added while a run trains, also after a resume.
     """
     folders = [RunFolder(folder.absolute()) for folder in runs]
     for run in folders:

@@ -1,4 +1,4 @@
-"""Check all that is computed on a device of this machine, and print a report of it."""
+"""Check all computations on a device of this machine, and print a report."""
 
 import platform
 import tempfile
@@ -21,8 +21,8 @@ def doctor(
 ) -> int:
     """Check training, evaluation, prediction and Explore on a device; takes about two minutes.
 
-    Every task is trained for a few steps and compared with the processor. The report can be sent:
-    it holds versions, names of devices and figures, and nothing of your data.
+    Every task is trained for a few steps and compared with the CPU. The report contains only
+    versions, device names and figures, none of your data, so you can share it.
     """
     from engine.doctor.bench import bench
     from engine.doctor.checks import CHECKS, carry_out
@@ -60,7 +60,7 @@ def doctor(
 
 
 def _environment() -> dict[str, str]:
-    """Names and versions, by what they are of."""
+    """Names and versions, by component."""
     import torch
 
     from engine import cores

@@ -1,4 +1,4 @@
-"""A fine-tuned model held against rows whose labels are known, beside baselines."""
+"""Evaluate a fine-tuned model on labelled rows, and compare it with baselines."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -39,15 +39,15 @@ from engine.system.terminal import echo, echo_error, echo_json
 if TYPE_CHECKING:
     from engine.tasks.scoring import Scored
 
-MAX_LENGTH = 512  # of a model whose run is not known
+MAX_LENGTH = 512  # of a model without a known run
 
 
 class Asked(NamedTuple):
-    """What is scored, and the baselines for the same rows where the training rows are known."""
+    """The evaluation, and the baselines for the same rows if the training rows are known."""
 
     question: Evaluate
     baselines: FitBaselines
-    keeps: bool  # whether the predictions are those of the run, to be found by the window
+    keeps: bool  # the predictions belong to the run and are stored for the window
 
 
 def evaluate(
@@ -57,13 +57,13 @@ def evaluate(
     ] = None,
     run: Annotated[
         Path | None,
-        typer.Option(help="A run folder: score its best checkpoint, and keep the predictions."),
+        typer.Option(help="A run folder: score its best checkpoint, and store the predictions."),
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="A stored data set by name or folder, in place of a file.")
+        Path | None, typer.Option(help="A stored data set by name or folder, instead of a file.")
     ] = None,
     part: Annotated[
-        SplitName, typer.Option(help="Which rows of --run or --data are scored.")
+        SplitName, typer.Option(help="Part of --run or --data to score.")
     ] = "validation",
     baseline: Annotated[
         bool,
@@ -101,7 +101,7 @@ def evaluate(
     """Evaluate a fine-tuned model on labelled rows, with 95 % intervals.
 
     The rows are those of a file, of a part of a stored data set, or of a part of the data of a run.
-    Each time that test rows are scored is counted.
+    Every evaluation on test rows is counted.
     """
     if predictions is not None:
         check_suffix(predictions, TABLE_WRITERS)
@@ -149,7 +149,7 @@ evaluate_command = with_options(evaluate, [*COLUMNS.parameters(), *CLEANING.para
 
 
 def _named(model: Path | None) -> Path:
-    """Raises StudioError where no model was named."""
+    """Raises StudioError if no model is named."""
     if model is None:
         raise StudioError(
             phrase("It is not clear which model is to be evaluated."),
@@ -184,7 +184,7 @@ def _asked(run: Path | None, data: Path | None, model: Path | None, part: SplitN
 
 
 def _score(asked: Asked) -> "tuple[Scored, int]":
-    """What was predicted, and how often test rows of these data were scored by now."""
+    """Score the rows; also returns how often test rows of these data have been scored."""
     from engine.tasks.scoring import score
 
     question = asked.question
@@ -214,7 +214,7 @@ def _score_file(
 
 
 def _baselines(asked: Asked, facts: PredictionInfo) -> list[Predictions]:
-    """What the baselines for the task of these predictions say of the same rows."""
+    """Predictions of the baselines for the same task and rows."""
     from engine.tasks.scoring import fit_baselines
 
     update: dict[str, object] = {"task": facts.task, "labels": facts.labels}
@@ -232,8 +232,7 @@ def _tell(
     worst: dict[str, Any] | None,
     as_json: bool,
 ) -> None:
-    """Print the report, the intervals, the mean over seeds, how the model stands beside the
-    baselines, and slices."""
+    """Print the report, intervals, mean over seeds, comparison with the baselines, and slices."""
     own = {one.name: interval(one) for one in measures(scored.predictions)}
     besides = [beside(scored.predictions, other) for other in compared]
     if as_json:

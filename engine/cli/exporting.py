@@ -1,4 +1,4 @@
-"""Export a checkpoint in a format of other programs."""
+"""Export a checkpoint to the format of another program."""
 
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -20,11 +20,11 @@ def export(
     to: Annotated[Path, typer.Option(help="A folder that does not exist yet.")],
     texts: Annotated[
         Path | None,
-        typer.Option(help="Verify the export with the first rows of this file, too."),
+        typer.Option(help="Verify the export on the first rows of this file, too."),
     ] = None,
     **given: Any,
 ) -> None:
-    """Export a checkpoint, load it again in a clean process, and compare the predictions.
+    """Export a checkpoint, reload it in a clean process, and compare the predictions.
 
     The folder is created only after the export has been verified; it contains a report.
     """

@@ -1,4 +1,4 @@
-"""What attention heads do in many texts, which of them a model needs, its copy without others."""
+"""Statistics and importance of attention heads over many texts, and pruning."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from engine.models.checkpoint import Checkpoint
 
 Method = Literal["patterns", "importance", "each", "pruning"]
-ENDS = ("", " low", " high")  # of the names of columns: the mean, and its 95 % interval
+ENDS = ("", " low", " high")  # suffixes of column names: the mean, and its 95 % interval
 TEXT_COLUMNS = COLUMNS
 
 
 class Measured(NamedTuple):
-    """What is known of every head."""
+    """Results for every head."""
 
     columns: tuple[str, ...]
     values: "np.ndarray"  # float64 [3, L, H, C]: mean, and both ends of its interval
@@ -58,12 +58,12 @@ def heads(
     model: Annotated[Path, typer.Argument(help="A checkpoint folder.")],
     texts: Annotated[
         Path | None,
-        typer.Option(help="A file with a column of texts, and of labels where a loss is needed."),
+        typer.Option(help="A file with a column of texts, and of labels if a loss is needed."),
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="A stored data set by name or folder, in place of a file.")
+        Path | None, typer.Option(help="A stored data set by name or folder, instead of a file.")
     ] = None,
-    part: Annotated[SplitName, typer.Option(help="Which rows of --data.")] = "validation",
+    part: Annotated[SplitName, typer.Option(help="Part of --data.")] = "validation",
     method: Annotated[
         Method,
         typer.Option(
@@ -76,7 +76,7 @@ def heads(
     ] = "patterns",
     replacement: Annotated[
         Replacement,
-        typer.Option(help="With --method each: what is in the place of a head."),
+        typer.Option(help="With --method each: the replacement for the output of a head."),
     ] = "zero",
     max_fall: Annotated[
         float | None,
@@ -101,17 +101,15 @@ def heads(
             help="Write all heads with 95 % intervals: .csv, .tsv, .jsonl, .parquet or .xlsx."
         ),
     ] = None,
-    top: Annotated[
-        int, typer.Option(min=1, help="How many heads are printed, by importance.")
-    ] = 10,
+    top: Annotated[int, typer.Option(min=1, help="Number of heads to print, by importance.")] = 10,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     encoding: Encoding = None,
     **given: Any,
 ) -> None:
     """Measure what every attention head does in many texts, and which heads the model needs.
 
-    Layers and heads are counted from 1. Of more than 5,000 texts the first ones are read. What is
-    computed of a stored data set is kept, and is not computed again.
+    Layers and heads are counted from 1. At most 5,000 texts are read, the first ones. Results for a
+    stored data set are cached.
     """
     from engine.models import checkpoint
 
@@ -150,7 +148,7 @@ def _check(
     save: Path | None,
     out: Path | None,
 ) -> None:
-    """Raise StudioError where an option has no effect, or a file cannot be what it is asked to."""
+    """Raise StudioError if an option has no effect, or a file name is unusable."""
     if out is not None:
         check_suffix(out, TABLE_WRITERS)
     if replacement != "zero" and method != "each":
@@ -180,9 +178,9 @@ def _text_set(
     encoding: str | None,
     named: dict[str, Any],
 ) -> Iterator[TextSet]:
-    """The texts that are meant; those of a file are kept aside meanwhile.
+    """The selected texts; those of a file are stored temporarily.
 
-    Raises StudioError unless one of a file and a data set is named, and where it has no rows.
+    Raises StudioError unless one of a file and a data set is named, or if it has no rows.
     """
     from engine.data.datasets.store import resolve
 
@@ -222,7 +220,7 @@ def _remark_cut(count: int) -> None:
 def _measured(
     loaded: "Checkpoint", asked: dict[str, Any], method: Method, replacement: Replacement
 ) -> Measured:
-    """Every head in all texts."""
+    """Measure every head over all texts."""
     import numpy as np
 
     from engine.explore.head_census import census
@@ -267,7 +265,7 @@ def _said(answer: Answer) -> str:
 
 
 def _lines(found: Measured, method: Method, top: int) -> Iterator[str]:
-    """Of patterns the first head of each column; else the heads by the last column."""
+    """For patterns the first head of each column; else the heads by the last column."""
     import numpy as np
 
     values, columns = found.values, found.columns
@@ -294,7 +292,7 @@ def _head(found: Measured, place: Sequence[Any], column: int) -> str:
 
 
 def _records(found: Measured) -> Iterator[dict[str, object]]:
-    """Each head by the names of its columns; what is not known is None."""
+    """Each head by column name; unknown values are None."""
     import numpy as np
 
     layers, heads = found.values.shape[1:3]

@@ -1,4 +1,4 @@
-"""Models of the Hugging Face Hub: list those of the shelf, search, fetch one, and send one."""
+"""Models of the Hugging Face Hub: list the selected ones, search, download, and push."""
 
 import shutil
 import sys
@@ -21,7 +21,10 @@ MB = 1e6  # bytes
 
 def get(
     name: Annotated[
-        str, typer.Argument(help="A model of the shelf, or any as owner/model; nothing: list them.")
+        str,
+        typer.Argument(
+            help="A selected model, or any as owner/model; omit it to list the selection."
+        ),
     ] = "",
     to: Annotated[
         Path | None,
@@ -35,9 +38,9 @@ def get(
         bool, typer.Option("--dry-run", help="Only list the files with their sizes.")
     ] = False,
 ) -> None:
-    """Get a model from the Hugging Face Hub, or list those of the shelf.
+    """Download a model from the Hugging Face Hub, or list a selection.
 
-    The list opens no connection. HF_ENDPOINT names a mirror, HF_TOKEN a token.
+    The list opens no connection. HF_ENDPOINT sets a mirror, HF_TOKEN a token.
     """
     if search:
         _search(search)
@@ -52,7 +55,7 @@ def push(
     checkpoint: Annotated[Path, typer.Argument(help="A checkpoint folder.")],
     name: Annotated[str, typer.Argument(help="Its name on the hub: owner/model.")],
     public: Annotated[
-        bool, typer.Option("--public", help="Everyone can see it. Default: only you.")
+        bool, typer.Option("--public", help="Make it visible to everyone. Default: only to you.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only list the files; opens no connection.")
@@ -148,7 +151,7 @@ def _files(files: tuple[HubFile, ...]) -> None:
 
 
 class _Line:
-    """One line about how far a download is, written over on a terminal."""
+    """One line of download progress, redrawn on a terminal."""
 
     def __init__(self, planned: Planned) -> None:
         from engine.cli.progress import ProgressLine

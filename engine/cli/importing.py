@@ -1,4 +1,4 @@
-"""`bert-studio import`: files as a stored data set, as the Data page makes it."""
+"""`bert-studio import`: import files as a stored data set, as on the Data page."""
 
 import shutil
 import sys
@@ -44,7 +44,7 @@ def import_data(
     ],
     name: Annotated[
         str | None,
-        typer.Option(help="Name of the data set; one of this name gets a new version."),
+        typer.Option(help="Name of the data set; an existing one gets a new version."),
     ] = None,
     validation: Annotated[
         Path | None, typer.Option(help="A second file with the validation rows.")
@@ -60,9 +60,9 @@ def import_data(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     **given: Any,
 ) -> None:
-    """Import files as a stored data set, which the window and the other commands know by its name.
+    """Import files as a stored data set, which the window and other commands find by its name.
 
-    The files are copied and never changed. Of the hub, hub:owner/name/subset names one of several
+    The files are copied and never changed. On the hub, hub:owner/name/subset names one of several
     subsets and hub:owner/name@revision a branch, a tag or a commit.
     """
     if data.as_posix() == PREFIX:
@@ -127,9 +127,9 @@ import_command = with_options(
 
 
 def _fetched(data: Path, line: ProgressLine) -> "Fetched | None":
-    """What `data` names on the hub, fetched with its splits; None where it names a file.
+    """Download `data` from the hub with its splits; None if it names a file.
 
-    Raises StudioError where it has several subsets and none is named.
+    Raises StudioError if it has several subsets and none is named.
     """
     named = data.as_posix()
     if not named.startswith(PREFIX):
@@ -159,7 +159,7 @@ def _fetched(data: Path, line: ProgressLine) -> "Fetched | None":
 
 
 def _sources(data: Path, validation: Path | None, test: Path | None) -> Sources:
-    """Each file with the rows that it has; a single one has all."""
+    """Each file with its part of the rows; a single one has all."""
     if validation is None and test is None:
         return {"all": data}
     parts: dict[Any, Path | None] = {"train": data, "validation": validation, "test": test}
@@ -167,7 +167,7 @@ def _sources(data: Path, validation: Path | None, test: Path | None) -> Sources:
 
 
 def _split(**values: float | str | None) -> Split:
-    """Raises StudioError where the fractions leave nothing for training."""
+    """Raises StudioError if the fractions leave nothing for training."""
     try:
         return Split.model_validate({k: v for k, v in values.items() if v is not None})
     except ValidationError as error:
@@ -175,7 +175,7 @@ def _split(**values: float | str | None) -> Split:
 
 
 def _target(name: str) -> tuple[Path, int]:
-    """The folder of the new version, beside the older ones of its name, and its number."""
+    """The folder of the new version, next to older ones of its name, and its number."""
     home = Home()
     home.make()
     older = stored_version(home.datasets / folder_name(name))

@@ -1,4 +1,4 @@
-"""Jobs without a window: train one, resume its run."""
+"""Train a job, or resume its run."""
 
 import sys
 from pathlib import Path
@@ -22,8 +22,8 @@ def train(
 ) -> int:
     """Train a job in a new run folder. Ctrl+C stops it and saves; `resume` resumes it.
 
-    A job with several seeds, several values or a layer probing sweep gets a folder for each run in
-    it, and a summary.json of all.
+    A job with several seeds, several values or a layer probing sweep gets a subfolder for each run,
+    and a summary.json of all.
     """
     wanted = given_job(job)
     (one, *others) = expand(wanted)
@@ -36,18 +36,20 @@ def resume(
     folder: Annotated[Path, typer.Argument(help="The run folder.")],
     processes: Annotated[
         int | None,
-        typer.Option(min=1, max=1024, help="Use another number of processes than the job."),
+        typer.Option(
+            min=1, max=1024, help="Use this number of processes instead of that in the job."
+        ),
     ] = None,
     changed_data: Annotated[
         bool,
         typer.Option(
-            "--changed-data", help="Even if the data have changed since the last checkpoint."
+            "--changed-data", help="Resume even if the data have changed since the last checkpoint."
         ),
     ] = False,
 ) -> int:
     """Resume a run that was stopped or killed, from its last checkpoint.
 
-    In the folder of a job with several runs, those that are not finished are resumed.
+    In the folder of a job with several runs, the unfinished ones are resumed.
     """
     if several.is_several(folder):
         return several.resume(folder.absolute())

@@ -1,4 +1,4 @@
-"""`bert-studio label-errors` and `relabel`: labels that are probably wrong, and corrected ones."""
+"""`bert-studio label-errors` and `relabel`: find probable label errors, and correct labels."""
 
 import sys
 from functools import partial
@@ -23,7 +23,7 @@ from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.messages.labelling import LabelErrorsFound
 from engine.system.terminal import echo, echo_error, echo_json
 
-SHOWN = 20  # changed rows that are printed
+SHOWN = 20  # printed rows
 SHOWN_CHARACTERS = 80  # of their texts
 
 
@@ -34,20 +34,20 @@ def label_errors(
     ],
     model: Annotated[
         Path | None,
-        typer.Option(help="The encoder that reads the rows; without it, the included MiniLM."),
+        typer.Option(help="The encoder of the rows. Default: the included MiniLM."),
     ] = None,
     fine_tune: Annotated[
         bool,
         typer.Option(
             "--fine-tune",
-            help="Fine-tune the model itself on five folds; resumes where it was cancelled.",
+            help="Fine-tune the model itself on five folds; resumes after a cancellation.",
         ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the rows whose label is probably wrong, the least credible first.
 
-    Delete the rows whose label is right, and give the list to `relabel`.
+    Delete the rows with correct labels from the list, and pass it to `relabel`.
     """
     from engine.models import checkpoint
     from engine.tasks.suggesting import find_label_errors
@@ -85,9 +85,9 @@ def label_errors(
 
 
 def _table(dataset: Dataset, found: LabelErrorsFound) -> pa.Table:
-    """The suspicious rows as `relabel` reads them, each with the label that is suggested."""
+    """The suspicious rows in the format of `relabel`, each with the suggested label."""
     mapping, numbers = dataset.spec.mapping, [one.row for one in found.suggestions]
-    assert mapping.label is not None  # or else nothing is found
+    assert mapping.label is not None  # otherwise nothing is found
     columns = {ROW: pa.array(numbers, pa.int64()), "line": dataset.column("_line").take(numbers)}
     for name in (*mapping.texts, mapping.label):
         columns[name] = dataset.column(name).take(numbers)
@@ -104,19 +104,19 @@ def relabel(
     label: Annotated[
         str | None,
         typer.Option(
-            help="The column with the new labels; without it, new_label or that of the data set."
+            help="The column with the new labels. Default: new_label, or that of the data set."
         ),
     ] = None,
     part: Annotated[
         SplitName | None,
-        typer.Option(help="The rows are counted within this part, as exported from Results."),
+        typer.Option(help="Row numbers count within this part, as in an export from Results."),
     ] = None,
     encoding: Encoding = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Correct labels, tags or answers of a stored data set from a file; print what is different.
+    """Correct labels, tags or answers of a stored data set from a file, and print the differences.
 
-    The result is a new version; the one it was made from stays as it is. Rows count from 0.
+    The result is a new version; the original is unchanged. Rows count from 0.
     """
     old = needed_dataset(data)
     edits = read_corrections(file, old, label, part, encoding).edits(old.spec)
@@ -137,7 +137,7 @@ def relabel(
 
 
 def _change(old: Dataset, one: RowDifference) -> dict[str, object]:
-    """What is different in a row, whose labels alone are."""
+    """The changed label of a row."""
     mapping = old.spec.mapping
     label = mapping.label or mapping.tags or mapping.answers
     assert label is not None and one.before is not None

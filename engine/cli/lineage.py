@@ -1,4 +1,4 @@
-"""What was made from what, without a window."""
+"""`bert-studio lineage`: the origin of runs, data sets, models and exports."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,7 +22,7 @@ from engine.runs.lineage import (
 from engine.runs.needed import as_text, needed_for
 from engine.system.terminal import echo, echo_json
 
-MOST_LISTED = 200  # things that were made from it
+MOST_LISTED = 200  # printed descendants
 
 
 def lineage(
@@ -32,7 +32,7 @@ def lineage(
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the graph as JSON.")] = False,
 ) -> None:
-    """Show what something was made from, what was made from it, and what is needed to repeat it.
+    """Show what an item was made from, what was made from it, and how to reproduce it.
 
     It covers the runs, data sets, models and exports of the home folder.
     """
@@ -55,7 +55,7 @@ def lineage(
 
 
 def _key_of(known: Lineage, home: Home, thing: Path) -> str:
-    """What is meant. Raises StudioError where a home has nothing of that name."""
+    """The key of an item. Raises StudioError if the home has none of that name."""
     folder = thing.absolute()
     named = [folder, home.runs / thing, home.models / thing]
     keys = [key(place) for place in named for key in (data_key, model_key, export_key)]

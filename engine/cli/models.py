@@ -1,4 +1,4 @@
-"""Options of the commands that a fine-tuned model answers."""
+"""Options of the commands that use a fine-tuned model."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -25,7 +25,7 @@ HowPrecise = Annotated[
 
 
 def print_precision(computed: str, precision: str) -> None:
-    """Beside the predictions, in which numbers they were computed where that was left open."""
+    """Report the precision of the predictions if it was chosen automatically."""
     if precision == "exact":
         return
     if computed == "float32":

@@ -1,4 +1,4 @@
-"""Options of a command that follow from the fields of specs: name, type and help."""
+"""Command-line options generated from the fields of specs: name, type and help."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -9,20 +9,20 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
 
-OPTIONS, ARGUMENTS = "Options", "Arguments"  # the headings of what is written by hand
+OPTIONS, ARGUMENTS = "Options", "Arguments"  # the headings of options defined by hand
 MAX_METAVAR_CHARACTERS = 60  # characters; longer ones are named in the help
 
 
 Encoding = Annotated[
     str | None,
-    typer.Option(help="Encoding of the file, such as cp1252; without it, it is recognised."),
+    typer.Option(help="Encoding of the file, such as cp1252. Default: detected."),
 ]
 
 
 class FieldOptions(NamedTuple):
     """Fields of a spec as options under one heading of the help.
 
-    `path` is the place of the spec in the job; empty where it is not a part of one.
+    `path` is that of the spec in the job, or empty.
     """
 
     heading: str
@@ -31,11 +31,11 @@ class FieldOptions(NamedTuple):
     names: tuple[str, ...]
 
     def parameters(self) -> list[inspect.Parameter]:
-        """An option for each field, None where it is not given."""
+        """An option for each field; the default is None."""
         return [field_option(n, self.spec.model_fields[n], self.heading) for n in self.names]
 
     def given(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """What was given, by the path of the field; what may be several comes as a list."""
+        """The given values by field path; a list for several values."""
         before = f"{self.path}." if self.path else ""
         found = {name: values[name] for name in self.names if values[name] is not None}
         return {
@@ -48,7 +48,7 @@ class FieldOptions(NamedTuple):
 
 
 def field_option(name: str, info: FieldInfo, heading: str) -> inspect.Parameter:
-    """A field as an option: a switch goes on and off, several texts have commas between them."""
+    """A field as an option: booleans become on/off flags, several texts are separated by commas."""
     kind: Any = str if is_several(info) else info.annotation
     if type(None) not in get_args(kind):
         kind = kind | None
@@ -61,7 +61,7 @@ def field_option(name: str, info: FieldInfo, heading: str) -> inspect.Parameter:
 
 
 def is_several(info: FieldInfo) -> bool:
-    """Whether a field holds any number of texts."""
+    """True if a field holds a list of texts."""
     return get_origin(info.annotation) is tuple
 
 
@@ -80,7 +80,7 @@ def choice_option(
 
 
 def flag_of(name: str) -> str:
-    """A field as it is written on a command line: batch_size is --batch-size."""
+    """The flag of a field: batch_size is --batch-size."""
     return "--" + name.replace("_", "-")
 
 
@@ -97,7 +97,7 @@ def _parameter(
 def with_options(
     command: Callable[..., None], parameters: Iterable[inspect.Parameter]
 ) -> Callable[..., None]:
-    """The command with further options, which it takes as `**given`."""
+    """The command with further options, passed as `**given`."""
 
     def extended(**values: Any) -> None:
         command(**values)
@@ -116,7 +116,7 @@ def with_options(
 
 
 class GroupedHelp(TyperCommand):
-    """A command whose help shows its options under their headings."""
+    """A command whose help groups its options under headings."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         headings: dict[str, list[tuple[str, str]]] = {}

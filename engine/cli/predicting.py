@@ -1,4 +1,4 @@
-"""Predictions of a fine-tuned model for all rows of a file."""
+"""Predict all rows of a file with a fine-tuned model."""
 
 import sys
 from pathlib import Path
@@ -51,15 +51,15 @@ def predict(
         bool,
         typer.Option(
             "--resume",
-            help="Resume where an earlier prediction of the same file into the same file ended.",
+            help="Continue an interrupted prediction of the same file to the same output.",
         ),
     ] = False,
     **given: Any,
 ) -> None:
-    """Write every row of a file with all its columns and what a fine-tuned model predicts.
+    """Write every row of a file with all its columns and the predictions of a fine-tuned model.
 
-    A column of the prediction whose name the file already has begins with “predicted_”. What is
-    predicted is kept beside the output file until that is whole.
+    A prediction column whose name is already used gets the prefix “predicted_”. Unfinished
+    predictions are cached next to the output file until it is complete.
     """
     from engine.applying.apply import apply
     from engine.applying.chunks import folder_of

@@ -1,4 +1,4 @@
-"""What a run says, as one line that is written over."""
+"""Progress of a run, as one line that is redrawn."""
 
 import time
 from typing import TextIO
@@ -19,8 +19,8 @@ from engine.runs.advice import Advice, Advisor
 from engine.runs.folder import RunFolder
 from engine.visible import one_line
 
-REDRAW_SECONDS = 0.2  # between two drawings on a terminal
-LINE_SECONDS = 5.0  # between two lines where there is no terminal
+REDRAW_SECONDS = 0.2  # between two updates on a terminal
+LINE_SECONDS = 5.0  # between two lines without a terminal
 BAR_WIDTH = 24  # characters
 
 
@@ -28,7 +28,7 @@ class ProgressLine:
     """A bar with step, loss, speed and time left on a terminal; plain lines elsewhere."""
 
     def __init__(self, out: TextIO, run: RunFolder | None = None) -> None:
-        """With `run`, what it said before counts in the advice that is given."""
+        """`run`: earlier events of this run count for the advice."""
         self._out, self._terminal = out, out.isatty()
         self._advisor = Advisor(run.job()) if run is not None else None
         if self._advisor is not None and run is not None:
@@ -93,7 +93,7 @@ class ProgressLine:
         )
 
     def draw(self, text: str) -> None:
-        """Show where the work stands; not more often than can be read."""
+        """Show a text, not more often than it can be read."""
         now = time.monotonic()
         if now - self._drawn < (REDRAW_SECONDS if self._terminal else LINE_SECONDS):
             return
@@ -109,7 +109,7 @@ class ProgressLine:
 
 
 def _told(advice: Advice) -> str:
-    """An advice with the options of `bert-studio job` that follow it, or the command that does."""
+    """Advice with the matching options of `bert-studio job`, or the command that follows it."""
     options = [f"{flag_of(name)} {value:.12g}" for name, value in advice.change.items()]
     if advice.fix is not None:
         options.append(f"bert-studio fix DATA {' '.join(advice.fix)}")

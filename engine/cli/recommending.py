@@ -1,4 +1,4 @@
-"""What `bert-studio job` takes where no option says otherwise: the recommended settings."""
+"""Recommended settings as the defaults of `bert-studio job`."""
 
 from collections.abc import Collection
 from itertools import islice
@@ -28,7 +28,7 @@ COUNTED = 20_000  # rows of a file; more make no difference
 
 
 class Start(NamedTuple):
-    """What a job starts from: the network, and the folder of its vocabulary; None: not known."""
+    """The start of a job: the network, and the folder of its vocabulary; None if unknown."""
 
     network: Network | None
     vocabulary: Path | None
@@ -37,11 +37,11 @@ class Start(NamedTuple):
 def take_recommended(
     job: JobSpec, given: Collection[str], of_probe: Collection[str] = ()
 ) -> JobSpec:
-    """The job with the recommended settings but for those that were `given`; stderr says why.
+    """Apply the recommended settings except those `given`; explains them on stderr.
 
-    `of_probe` names what was given of the features.
+    `of_probe` names the given settings of the features.
 
-    Raises StudioError where the data or the base model cannot be read.
+    Raises StudioError if the data or the base model cannot be read.
     """
     found = recommended_for(job)
     taken = {name: getattr(found.training, name) for name in RECOMMENDED if name not in given}
@@ -57,9 +57,9 @@ def take_recommended(
 
 
 def recommended_for(job: JobSpec) -> Recommended:
-    """The settings that the wizard recommends for what a job is about.
+    """The wizard's recommended settings for a job.
 
-    Raises StudioError where the data or the base model cannot be read.
+    Raises StudioError if the data or the base model cannot be read.
     """
     start = _start(job.base_model)
     rows, typical = _rows_and_length(job.data, start.vocabulary)
@@ -84,7 +84,7 @@ def _start(base: BaseModelSource) -> Start:
 
 
 def _rows_and_length(source: DataSource, vocabulary: Path | None) -> tuple[int, int]:
-    """Rows for training, and the tokens that 99 % of the inputs do not exceed; 0: not known."""
+    """Training rows, and the 99th percentile of input lengths in tokens; 0 if unknown."""
     tokenizer = Tokenizer.from_folder(vocabulary) if vocabulary is not None else None
     if isinstance(source, StoredData):
         dataset = open_dataset(source.folder)

@@ -1,4 +1,4 @@
-"""Whether a run can be reproduced, and whether two runs are the same."""
+"""Check if a run can be reproduced, and compare two runs."""
 
 import math
 from pathlib import Path
@@ -40,7 +40,7 @@ def reproducibility(
 
 
 def report_lines(found: Reproducibility) -> list[str]:
-    """What is known of a run, in words."""
+    """Describe the reproducibility of a run."""
     lines = [f"{name}: {value}" for name, value in found.environment.items()]
     if found.branched is not None:
         lines.append(found.branched.sentence())
@@ -85,13 +85,13 @@ def compare(
 
 
 def _first_other_loss(first: RunFolder, second: RunFolder) -> int | None:
-    """The first step at which the losses of two runs are not the same; None: there is none."""
+    """The first step with different losses in two runs, or None."""
     here, there = _losses(first), _losses(second)
     return next((s for s in sorted(here.keys() & there.keys()) if here[s] != there[s]), None)
 
 
 def _losses(run: RunFolder) -> dict[int, tuple[float | None, str]]:
-    """The last word on the loss of each step."""
+    """The last recorded loss of each step."""
     found: dict[int, tuple[float | None, str]] = {}
     byte, before = 0, -1
     while byte != before:
@@ -106,7 +106,7 @@ def _losses(run: RunFolder) -> dict[int, tuple[float | None, str]]:
 
 
 def _compare_weights(first: RunFolder, second: RunFolder) -> bool:
-    """Whether the last checkpoints hold the same weights, and if not, where they differ."""
+    """Compare the weights of the last checkpoints, and print the differences."""
     folders = [run.checkpoint_folders()[-1:] for run in (first, second)]
     if not all(folders):
         echo("weights: not compared, because one of the runs has no checkpoint")
@@ -143,7 +143,7 @@ def _compare_weights(first: RunFolder, second: RunFolder) -> bool:
 
 
 def _gap(here: np.ndarray, there: np.ndarray) -> float:
-    """The largest difference; infinite where the shapes differ."""
+    """The largest difference; infinite if the shapes differ."""
     if here.shape != there.shape:
         return math.inf
     return float(np.abs(here.astype(np.float64) - there.astype(np.float64)).max(initial=0))

@@ -1,4 +1,4 @@
-"""What kept predictions show: where a model is worst, and how two results differ."""
+"""Results from stored predictions: slices, and comparisons."""
 
 import math
 from pathlib import Path
@@ -24,17 +24,19 @@ from engine.system.terminal import echo, echo_json
 SHOWN_ROWS = 10  # of each kind of flip
 SHOWN_TEXT = 80  # characters of a row
 
-Part = Annotated[SplitName, typer.Option(help="Which part of the data set, for a run folder.")]
+Part = Annotated[SplitName, typer.Option(help="For a run folder: the part of the data set.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def slices(
     result: Annotated[Path, typer.Argument(help="A run folder, or a file of predictions.")],
     part: Part = "validation",
-    min_rows: Annotated[int, typer.Option(min=2, help="Fewest rows of a slice.")] = MIN_ROWS,
+    min_rows: Annotated[
+        int, typer.Option(min=2, help="Minimum number of rows of a slice.")
+    ] = MIN_ROWS,
     as_json: AsJson = False,
 ) -> None:
-    """Find the slices of the rows in which a model is worse than elsewhere."""
+    """Find the slices of the rows in which the model is worse than elsewhere."""
     found = slices_of(kept(result, part), min_rows)
     if as_json:
         echo_json(found)
@@ -50,9 +52,9 @@ def compare_results(
     part: Part = "validation",
     as_json: AsJson = False,
 ) -> None:
-    """Compare two results over the same rows: which rows flipped, and what may be claimed.
+    """Compare two results over the same rows: the flipped rows, and the significance.
 
-    Two jobs that were trained with several seeds are compared by a t-test over their runs.
+    Two jobs with several seeds are compared by a t-test over their runs.
     """
     if is_several(first) and is_several(second):
         _over_seeds(first, second, as_json)
@@ -74,7 +76,7 @@ def compare_results(
 
 
 def _over_seeds(first: Path, second: Path, as_json: bool) -> None:
-    """The metric of the task of two jobs with several seeds."""
+    """Compare the metric of two jobs with several seeds."""
     found = compare_runs(runs_of(first), runs_of(second))
     metric, scores = found.metric, found.scores
     if as_json:
@@ -91,14 +93,14 @@ def _over_seeds(first: Path, second: Path, as_json: bool) -> None:
 
 
 def kept(result: Path, part: SplitName) -> Predictions:
-    """Kept predictions of a run folder, or in a file. Raises StudioError where there are none."""
+    """Stored predictions of a run folder, or in a file. Raises StudioError if there are none."""
     if result.is_dir():
         return read_predictions(file_of(RunFolder(result.absolute()).results, part))
     return read_predictions(result)
 
 
 def slices_of(predictions: Predictions, min_rows: int = MIN_ROWS) -> dict[str, Any]:
-    """The worst slices as JSON has them."""
+    """The worst slices as JSON."""
     found = worst_slices(predictions, min_rows=min_rows)
     return {
         "tried": found.tried,
@@ -118,7 +120,7 @@ def slices_of(predictions: Predictions, min_rows: int = MIN_ROWS) -> dict[str, A
 
 
 def slice_lines(found: dict[str, Any]) -> list[str]:
-    """What `slices_of` gives, as lines to be read."""
+    """Format the output of `slices_of`."""
     tried = f"{found['tried']:,} slices of {found['rows']:,} rows were tested"
     if not found["slices"]:
         return [f"No slice is worse than chance explains; {tried}."]
@@ -129,7 +131,7 @@ def slice_lines(found: dict[str, Any]) -> list[str]:
 
 
 def _ends(interval: Interval) -> dict[str, float | None]:
-    """A figure and its interval; what is not finite is null."""
+    """A figure and its interval; null if not finite."""
     return {n: v if math.isfinite(v) else None for n, v in interval._asdict().items()}
 
 
@@ -155,13 +157,13 @@ def _comparison_json(found: Comparison) -> dict[str, Any]:
 
 
 def _numbers(found: Comparison, rows: NDArray[np.bool_]) -> list[int]:
-    """The numbers of rows in the second result."""
+    """Indices of rows in the second result."""
     numbers: list[int] = found.second.table["row"].to_numpy()[found.places[1][rows]].tolist()
     return numbers
 
 
 def _flips(found: Comparison, rows: NDArray[np.bool_]) -> list[str]:
-    """The first rows of one kind: number, gold, both predictions, text."""
+    """The first rows of one kind: index, gold label, both predictions, text."""
     lines = []
     places = [side[rows][:SHOWN_ROWS] for side in found.places]
     first, second = (

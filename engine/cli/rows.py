@@ -1,4 +1,4 @@
-"""The rows of a file for the headless commands."""
+"""Read the rows of a file for the headless commands."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,15 +29,15 @@ INPUT_COLUMNS = COLUMNS._replace(names=("text", "pair", "negative", "beginning",
 def recognised(
     file: Path, encoding: str | None, named: dict[str, Any], task: str | None = None
 ) -> Recognised:
-    """A file as `recognise` has it, with the text column and for the task that the user named."""
+    """Recognise a file, with the text column and for the task that the user named."""
     asked = TASKS[task](kind=task) if task else None
     return recognise(file, None, encoding, asked, named.get("text"))
 
 
 def chosen_mapping(found: Recognised, named: dict[str, Any]) -> Mapping | None:
-    """The columns that were recognised, with those that the user named put in their place.
+    """The recognised columns, overridden by those that the user named.
 
-    Raises StudioError where a named column is not there, or has two meanings.
+    Raises StudioError if a named column does not exist, or has two roles.
     """
     taken = {
         column
@@ -65,14 +65,14 @@ def chosen_mapping(found: Recognised, named: dict[str, Any]) -> Mapping | None:
 
 
 def given_cleaning(given: dict[str, Any]) -> Cleaning:
-    """What the options say about rows that are skipped."""
+    """The options about skipped rows."""
     return Cleaning(skip_empty=tuple(CLEANING.given(given).get("cleaning.skip_empty", ())))
 
 
 def needed_mapping(file: Path, found: Recognised, named: dict[str, Any]) -> Mapping:
-    """The columns as `chosen_mapping` gives them.
+    """The columns as in `chosen_mapping`.
 
-    Raises StudioError where no column is known to hold the text as well.
+    Raises StudioError also if the text column is unknown.
     """
     mapping = chosen_mapping(found, named)
     if mapping is None:
@@ -87,7 +87,7 @@ def needed_mapping(file: Path, found: Recognised, named: dict[str, Any]) -> Mapp
 
 
 def notes_of(found: Recognised, named: dict[str, Any]) -> tuple[str, ...]:
-    """What was noticed while a file was recognised, and which columns nobody has named."""
+    """Notes from the recognition of a file, and the columns chosen automatically."""
     says_labels = not named.keys().isdisjoint(TARGETS)
     known = {"text": "text" in named, "label": says_labels, "flags": says_labels}
     guessed = guess_note([role for role in found.guessed if not known[role]])
@@ -95,7 +95,7 @@ def notes_of(found: Recognised, named: dict[str, Any]) -> tuple[str, ...]:
 
 
 def refuse(problems: Sequence[StudioError]) -> None:
-    """Say every problem, the last by raising it; nothing where there is none."""
+    """Print all problems but the last, and raise that; does nothing without problems."""
     for problem in problems[:-1]:
         echo_error(f"bert-studio: {problem}")
     for problem in problems[-1:]:
@@ -103,7 +103,7 @@ def refuse(problems: Sequence[StudioError]) -> None:
 
 
 class FileRows(NamedTuple):
-    """The rows of a file as a task reads them, all their cells by column, and what holds what."""
+    """Rows of a file as the task reads them, all cells by column, and the column roles."""
 
     rows: Rows
     cells: dict[str, list[str]]
@@ -116,13 +116,12 @@ def read_table(
     encoding: str | None = None,
     filled: tuple[str, ...] = (),
 ) -> FileRows:
-    """All rows of a file by the named or recognised columns; tags come in BIO.
+    """Read all rows of a file by the named or recognised columns; tags come in BIO.
 
-    Rows in which one of the columns `filled` is empty are left out. How many, and what was noticed
-    in the tags, is printed to stderr.
+    Rows with an empty cell in one of the columns `filled` are left out. Their number, and notes
+    about the tags, are printed on stderr.
 
-    Raises StudioError where there is no text column, a column is not there, or the tags are not as
-    they should be.
+    Raises StudioError if there is no text column, a column is missing, or the tags are malformed.
     """
     found = recognised(file, encoding, named)
     mapping = needed_mapping(file, found, named)

@@ -1,4 +1,4 @@
-"""Finished and unfinished runs: their checkpoints, their batches, and branches of them."""
+"""Runs: their checkpoints and batches, and branches."""
 
 import shutil
 from pathlib import Path
@@ -31,7 +31,7 @@ def branch(
     name: Annotated[str | None, typer.Option(help="Name of the new run.")] = None,
     assignments: Assignments = [],  # noqa: B006 (Typer copies it)
 ) -> None:
-    """Create a run that starts from a checkpoint of another run; `resume` then trains it."""
+    """Create a run from a checkpoint of another run; `resume` then trains it."""
     source = RunFolder(folder.absolute())
     raw = source.job().model_dump(mode="json")
     raw["name"] = name or f"{raw['name']}, from step {step}"[:RUN_NAME_LENGTH]
@@ -53,7 +53,8 @@ def checkpoints(
         int | None, typer.Option(help="Delete the checkpoint of this step permanently.")
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Even if the run can then no longer be resumed.")
+        bool,
+        typer.Option("--force", help="Delete it even if the run can then no longer be resumed."),
     ] = False,
 ) -> None:
     """List the checkpoints of a run (step, size, why each is kept) and its snapshots."""
@@ -85,7 +86,7 @@ def batch(
     """Show the batch of a training step: token ids, masks, pairs, padding and targets.
 
     In the text, “[MASK]=word” was masked, “other=word” was replaced by a random token, “word=word”
-    was kept and must be predicted all the same, and “word/LABEL” has a label as its target.
+    was kept and must still be predicted, and “word/LABEL” has a label as its target.
     """
     from engine.training.data.batch_preview import BatchPreview
 
@@ -112,6 +113,6 @@ def _target_text(one: Target) -> str:
 
 
 def _last_step(run: RunFolder) -> int:
-    """The last step that a run has told of; 1 where there is none."""
+    """The last recorded step of a run, at least 1."""
     losses = [e.step for e in run.last_words() if isinstance(e, Measured) and e.name == "loss"]
     return max(losses, default=1)

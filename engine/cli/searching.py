@@ -16,13 +16,13 @@ from engine.config.search import Method, SearchField, SearchSpec, field_at
 from engine.errors import StudioError
 from engine.phrases import phrase
 
-WHOLE_PARTS = ("base_model", "data")  # parts of a job for which a text can stand
+WHOLE_PARTS = ("base_model", "data")  # parts of a job that a text can name
 SEARCH = FieldOptions("Several values", "", SearchSpec, ("budget", "hours", "stop_after", "prune"))
 BETWEEN, UP_TO = ",", ".."
 
 
 def split_assignments(assignments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Those that may give several values, and the others."""
+    """Separate the assignments that may give several values from the others."""
     varied = [one for one in assignments if _may_vary(one.partition("=")[2])]
     return varied, [one for one in assignments if one not in varied]
 
@@ -35,7 +35,7 @@ def _may_vary(text: str) -> bool:
 
 
 def texts_among(job: JobSpec, varied: Sequence[str]) -> list[str]:
-    """Those of the assignments whose field holds a text or a list, where a comma means nothing."""
+    """Assignments to fields of text or lists, in which a comma does not separate values."""
     return [one for one in varied if _is_text(field_at(job, one.partition("=")[0]))]
 
 
@@ -48,10 +48,9 @@ def _is_text(info: FieldInfo | None) -> bool:
 def search_of(
     job: JobSpec, varied: Sequence[str], method: str | None, given: Mapping[str, Any]
 ) -> SearchSpec | None:
-    """The search that a command line asks for; None where each field has one value.
+    """The search on a command line; None if each field has one value.
 
-    Raises StudioError for a method or a budget without several values, and for values that cannot
-    be read.
+    Raises StudioError for a method or a budget without several values, and for unreadable values.
     """
     if not varied:
         if method is not None or given:
@@ -65,7 +64,7 @@ def search_of(
 
 
 def first_value(field: SearchField) -> JsonValue:
-    """The value that the job itself has for a field of its search."""
+    """The value of the job itself for a field of its search."""
     if field.values:
         return field.values[0]
     return int(field.low or 0) if field.whole else field.low
@@ -101,7 +100,7 @@ def _parts(text: str) -> list[Any]:
 
 
 def _value(path: str, info: FieldInfo, given: Any) -> JsonValue:
-    """One of several values as it stands in JSON; data sets and models by name or folder."""
+    """One of several values as JSON; data sets and models by name or folder."""
     if not isinstance(given, str):
         return cast(JsonValue, given)
     if path in WHOLE_PARTS:
@@ -116,9 +115,9 @@ def _value(path: str, info: FieldInfo, given: Any) -> JsonValue:
 
 
 def whole_part(path: str, given: str) -> dict[str, JsonValue]:
-    """A base model by its folder, or a stored data set by name or folder, as it stands in a job.
+    """A base model by its folder, or a stored data set by name or folder, as in a job.
 
-    Raises StudioError where there is no such data set.
+    Raises StudioError if there is no such data set.
     """
     place = Path(given.strip())
     if path == "base_model":

@@ -1,4 +1,4 @@
-"""A job with several runs without a window: a folder for each in one, and a summary of all."""
+"""Train a job with several runs: a subfolder for each, and a summary of all."""
 
 import json
 import shutil
@@ -41,16 +41,16 @@ from engine.runs.searching import (
 from engine.system.terminal import echo, echo_error
 from engine.worker import FAILED
 
-VECTORS = "vectors"  # the folder in which a layer sweep keeps its vectors until it is done
+VECTORS = "vectors"  # the folder in which a layer sweep caches its vectors until it is done
 
 
 def is_several(folder: Path) -> bool:
-    """Whether a folder was made here."""
+    """True for a folder of several runs."""
     return (folder / SUMMARY).is_file()
 
 
 def begin(job: JobSpec, into: Path) -> int:
-    """Make the folders of all runs, then train one after another."""
+    """Create the folders of all runs, then train one after another."""
     if into.is_symlink() or (into.exists() and (not into.is_dir() or any(into.iterdir()))):
         raise StudioError(
             phrase("{into} already exists.", into=into),
@@ -62,7 +62,7 @@ def begin(job: JobSpec, into: Path) -> int:
 
 
 def _make(into: Path, jobs: Iterable[JobSpec], seeds: int) -> list[str]:
-    """A folder for each run; their names."""
+    """Create a folder for each run; returns their names."""
     names = []
     for one in jobs:
         names.append(folder_of(one, seeds))
@@ -71,12 +71,12 @@ def _make(into: Path, jobs: Iterable[JobSpec], seeds: int) -> list[str]:
 
 
 def resume(into: Path) -> int:
-    """Train what is not finished yet; ends where a run was stopped, or failed outside a search."""
+    """Train the unfinished runs; ends if one was stopped, or failed outside a search."""
     name, names = _members(into)
     is_search = _is_search(RunFolder(into / names[0]))
     code = _train_search(into, names) if is_search else _train_each(into, names)
     if code is None:
-        shutil.rmtree(into / VECTORS, ignore_errors=True)  # nobody will read them any more
+        shutil.rmtree(into / VECTORS, ignore_errors=True)  # not needed any more
     else:
         echo_error(f"Resume with: bert-studio resume {into}")
     _say(summarise(name, [RunFolder(into / one) for one in _members(into)[1]]))
@@ -85,7 +85,7 @@ def resume(into: Path) -> int:
 
 
 def _train_each(into: Path, names: list[str]) -> int | None:
-    """Train one run after another; None where all have finished, else the exit code."""
+    """Train one run after another; None if all have finished, else the exit code."""
     for name in names:
         if outcome_of(RunFolder(into / name)) != "finished":
             code = _train(into, names, name)
@@ -95,12 +95,12 @@ def _train_each(into: Path, names: list[str]) -> int | None:
 
 
 def _train_search(into: Path, names: list[str]) -> int | None:
-    """Train the runs of a search and ask for more; None where it is over, else the exit code.
+    """Train the runs of a search and request more; None if it is over, else the exit code.
 
-    A run that fails holds up no other. One that was stopped by the user ends it for now.
+    A failed run does not stop the search. A run stopped by the user does, for now.
     """
     names = list(names)
-    for name in names:  # which becomes longer
+    for name in names:  # the list grows
         runs, higher = _search_runs(into, names)
         if (why := end_of(runs, higher)) is not None and not runs[names.index(name)].state:
             echo_error(phrase("The search ends: {why}.", why=why))
@@ -122,7 +122,7 @@ def _is_search(run: RunFolder) -> bool:
 
 
 def _train(into: Path, names: list[str], name: str) -> int:
-    """Train a run to its end, and write the summary; in a search that prunes, it may be stopped."""
+    """Train a run to its end, and update the summary; a pruning search may stop it."""
     from engine.worker.train import main as work
 
     run, all_runs = RunFolder(into / name), [RunFolder(into / one) for one in names]
@@ -154,7 +154,7 @@ def _search_runs(into: Path, names: Iterable[str]) -> tuple[list[SearchRun], boo
 
 
 def _next_runs(into: Path, names: list[str]) -> list[str]:
-    """The folders of the next combination, where the search goes on; the summary lists them."""
+    """The folders of the next combination, if the search goes on; they are added to the summary."""
     runs, higher = _search_runs(into, names)
     question = next_question(runs, higher)
     if question is None:
@@ -173,7 +173,7 @@ def _next_runs(into: Path, names: list[str]) -> list[str]:
 
 
 def _say(told: dict[str, Any]) -> None:
-    """A block for each row: what it is, and its metrics."""
+    """Print a block for each row: its name and metrics."""
     for row in told["rows"]:
         mark = phrase(" (best)") if row.get("best") else ""
         said = ", ".join(f"{path} {shown(value)}" for path, value in row["values"].items())
@@ -183,9 +183,9 @@ def _say(told: dict[str, Any]) -> None:
 
 
 def _members(into: Path) -> tuple[str, list[str]]:
-    """The name of the job, and the folders of its runs, which lie in `into` itself.
+    """The name of the job, and the subfolders of its runs.
 
-    Raises StudioError where the summary is damaged, or names a folder elsewhere.
+    Raises StudioError if the summary is damaged, or names a folder elsewhere.
     """
     try:
         summary = read_json(into / SUMMARY)
@@ -212,10 +212,10 @@ def _members(into: Path) -> tuple[str, list[str]]:
 
 
 def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
-    """What came of each run, and row by row of those that finished the mean and the deviation.
+    """The result of each run, and per row the mean and deviation of the finished ones.
 
-    A row is a choice of vectors in a layer sweep, or a combination of a search; else there is one
-    row for all seeds.
+    A row is a choice of vectors in a layer sweep, or a combination of a search; otherwise there is
+    one row for all seeds.
     """
     told = [_told(run) for run in runs]
     rows: list[dict[str, Any]] = []
@@ -236,7 +236,7 @@ def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
 
 
 def _mark_best(rows: list[dict[str, Any]], runs: list[RunFolder]) -> None:
-    """Mark the combination of a search that has the best mean score."""
+    """Mark the combination of a search with the best mean score."""
     if not runs or not _is_search(runs[0]):
         return
     found = [search_run(run) for run in runs]
@@ -246,7 +246,7 @@ def _mark_best(rows: list[dict[str, Any]], runs: list[RunFolder]) -> None:
 
 
 def _written(found: dict[str, Any]) -> str:
-    """A mean, its deviation and its interval, as far as there are several runs."""
+    """A mean, with its deviation and interval if there are several runs."""
     if found["deviation"] is None:
         return f"{found['mean']:.4f}"
     low, high = found["interval"]
@@ -255,9 +255,9 @@ def _written(found: dict[str, Any]) -> str:
 
 
 def runs_of(into: Path) -> list[RunFolder]:
-    """The runs of a folder that was made here.
+    """The runs in a folder of several runs.
 
-    Raises StudioError where the summary is damaged, or names a folder elsewhere.
+    Raises StudioError if the summary is damaged, or names a folder elsewhere.
     """
     return [RunFolder(into / name) for name in _members(into)[1]]
 
@@ -278,7 +278,7 @@ def _told(run: RunFolder) -> dict[str, Any]:
 
 
 def _values(job: JobSpec) -> dict[str, Any]:
-    """The values of a run of a search by field; none for any other."""
+    """The values of a run of a search by field; empty for other runs."""
     search = job.group.search if job.group is not None else None
     return {} if search is None else values_of(job, search)
 

@@ -1,4 +1,4 @@
-"""Vectors of texts, how similar texts are, and which rows are nearest to one."""
+"""Vectors of texts, their similarity, and nearest rows."""
 
 import sys
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from engine.models.checkpoint import Checkpoint
 
-VECTOR = "vector"  # the column that is added
+VECTOR = "vector"  # the added column
 TEXT_COLUMN = COLUMNS._replace(names=("text",))
 
 Encoder = Annotated[
@@ -39,13 +39,13 @@ Encoder = Annotated[
         ),
     ),
 ]
-Part = Annotated[SplitName, typer.Option(help="Which rows of --data.")]
+Part = Annotated[SplitName, typer.Option(help="Part of --data.")]
 Stored = Annotated[
-    Path | None, typer.Option(help="A stored data set by name or folder, in place of a file.")
+    Path | None, typer.Option(help="A stored data set by name or folder, instead of a file.")
 ]
 Longest = Annotated[
     int | None,
-    typer.Option(min=2, help="Max. length in tokens; without it, as the model says it."),
+    typer.Option(min=2, help="Max. length in tokens. Default: that of the model."),
 ]
 
 
@@ -62,7 +62,7 @@ def similarity(
     model: Encoder = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Print the cosine similarity of texts, by a sentence encoder."""
+    """Print the cosine similarity of texts with a sentence encoder."""
     from engine.tasks.similarity import cosines_of, sentence_vectors
 
     if len(texts) < 2:
@@ -122,7 +122,7 @@ def nearest(
     model: Encoder = None,
     data: Stored = None,
     part: Part = "train",
-    top: Annotated[int, typer.Option(min=1, help="Number of rows that are printed.")] = 5,
+    top: Annotated[int, typer.Option(min=1, help="Number of rows to print.")] = 5,
     max_length: Longest = None,
     batch_size: BatchSize = 32,
     encoding: Encoding = None,
@@ -156,7 +156,7 @@ def nearest(
 def _made(
     loaded: "Checkpoint", texts: Sequence[str], max_length: int | None, batch_size: int
 ) -> "NDArray[np.float32]":
-    """The vectors of texts, float32 [N, D]; says on stderr how far it is."""
+    """Encode texts, float32 [N, D]; shows progress on stderr."""
     from engine.tasks.similarity import sentence_vectors
 
     line = ProgressLine(sys.stderr)

@@ -1,4 +1,4 @@
-"""Stored data sets for the headless commands: found by folder or name, and their new versions."""
+"""Find stored data sets by folder or name, and create their new versions."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +15,7 @@ from engine.system.terminal import echo, echo_json
 def stored_version(given: Path) -> Path | None:
     """The folder of a version: itself, the newest one in it, or that of a data set of this name.
 
-    A name may end with the number of a version, such as reviews/2. None where there is none.
+    A name may end with a version number, such as reviews/2. None if there is none.
     """
     found = _version_in(given)
     if found is None and not given.is_absolute() and not given.exists():
@@ -25,7 +25,7 @@ def stored_version(given: Path) -> Path | None:
 
 
 def needed_dataset(given: Path) -> Dataset:
-    """The version that is meant. Raises StudioError where there is none, or it is damaged."""
+    """The selected version. Raises StudioError if it does not exist, or is damaged."""
     folder = stored_version(given)
     if folder is None:
         raise StudioError(
@@ -45,9 +45,9 @@ def _version_in(folder: Path) -> Path | None:
 
 
 def make_version(old: Dataset, write: Callable[[Path, int], DatasetSpec]) -> Dataset:
-    """The next version beside `old`, as `write` makes it in a folder with a number.
+    """Create the next version after `old`; `write` fills a folder with a number.
 
-    Raises StudioError where `old` is not in the folder of a data set.
+    Raises StudioError if `old` is not in the folder of a data set.
     """
     folder = old.folder.absolute()
     if not folder.name.isdecimal():
@@ -62,7 +62,7 @@ def make_version(old: Dataset, write: Callable[[Path, int], DatasetSpec]) -> Dat
 
 
 def version_facts(made: Dataset) -> dict[str, object]:
-    """What a new version is, for JSON."""
+    """Facts about a new version, for JSON."""
     spec = made.spec
     return {
         "folder": str(made.folder),
@@ -74,7 +74,7 @@ def version_facts(made: Dataset) -> dict[str, object]:
 
 
 def tell_version(made: Dataset, as_json: bool, more: dict[str, object] | None = None) -> None:
-    """Print what a new version is and what is different in it."""
+    """Print the facts and changes of a new version."""
     if as_json:
         echo_json(version_facts(made) | (more or {}))
         return

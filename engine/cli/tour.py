@@ -1,4 +1,4 @@
-"""The whole road once, without a window: train, predict, fill a mask, look at a head."""
+"""`bert-studio tour`: train, predict, fill a mask, and plot a head."""
 
 import sys
 from pathlib import Path
@@ -83,7 +83,7 @@ def tour(
 
 
 def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]], Path]:
-    """The first fine-tuning; gives its folder, its two loss curves and its best checkpoint."""
+    """Run the fine-tuning; returns its folder, its two loss curves and its best checkpoint."""
     from engine.worker.train import main as work
 
     found = recognise(sample_data())

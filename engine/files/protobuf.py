@@ -22,31 +22,31 @@ class Unknown(Unreadable):
 
 def decode_varint(content: bytes, at: int) -> tuple[int, int]:
     """Decode the number (0 to 2^64 - 1) at a byte; returns it and the next byte."""
-    int_field = 0
-    for place, byte in enumerate(content[at : at + MAX_VARINT]):
-        int_field |= (byte & 0x7F) << 7 * place
-        if byte < 0x80 and int_field < 1 << 64:
-            return int_field, at + place + 1
+    number = 0
+    for index, byte in enumerate(content[at : at + MAX_VARINT]):
+        number |= (byte & 0x7F) << 7 * index
+        if byte < 0x80 and number < 1 << 64:
+            return number, at + index + 1
     raise Damage(phrase("a number does not end"))
 
 
-def encode_varint(int_field: int) -> bytes:
+def encode_varint(number: int) -> bytes:
     """Encode a number from 0 to 2^64 - 1 in groups of 7 bits, the lowest first."""
-    found = bytearray()
-    while int_field >= 0x80:
-        found.append(int_field & 0x7F | 0x80)
-        int_field >>= 7
-    return bytes([*found, int_field])
+    encoded = bytearray()
+    while number >= 0x80:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    return bytes([*encoded, number])
 
 
-def decode_fields(message: bytes, longest: int = MAX_MESSAGE) -> dict[int, list[int | bytes]]:
+def decode_fields(message: bytes, max_bytes: int = MAX_MESSAGE) -> dict[int, list[int | bytes]]:
     """The values of a message by field number, in order.
 
     Raises Damage if it is not a message.
     """
-    if len(message) > longest:
+    if len(message) > max_bytes:
         raise Damage(phrase("a description is too long"))
-    found: dict[int, list[int | bytes]] = {}
+    fields: dict[int, list[int | bytes]] = {}
     at = 0
     while at < len(message):
         key, at = decode_varint(message, at)
@@ -64,22 +64,22 @@ def decode_fields(message: bytes, longest: int = MAX_MESSAGE) -> dict[int, list[
             raise Damage(phrase("a field has an unknown type"))
         if at > len(message):
             raise Damage(phrase("a field is incomplete"))
-        found.setdefault(key >> 3, []).append(value)
-    return found
+        fields.setdefault(key >> 3, []).append(value)
+    return fields
 
 
-def int_field(found: dict[int, list[int | bytes]], field: int) -> int:
+def int_field(fields: dict[int, list[int | bytes]], field: int) -> int:
     """The int64 in a field, 0 if it is absent; the last one counts."""
-    value = found.get(field, [0])[-1]
+    value = fields.get(field, [0])[-1]
     if isinstance(value, bytes):
         raise Damage(phrase("a field is not a number"))
     return value - (1 << 64) if value >> 63 else value
 
 
-def message_fields(found: dict[int, list[int | bytes]], field: int) -> list[bytes]:
+def message_fields(fields: dict[int, list[int | bytes]], field: int) -> list[bytes]:
     """All messages in a field."""
-    inner = [value for value in found.get(field, []) if isinstance(value, bytes)]
-    if len(inner) != len(found.get(field, [])):
+    inner = [value for value in fields.get(field, []) if isinstance(value, bytes)]
+    if len(inner) != len(fields.get(field, [])):
         raise Damage(phrase("a field is not a message"))
     return inner
 

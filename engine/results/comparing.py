@@ -277,11 +277,11 @@ def _text_codes(first: Predictions, second: Predictions) -> tuple[NDArray[np.int
     """A number for the texts of each row, the same for the same texts, on each side."""
     parts: list[Any] = []
     for side in (first, second):
-        join: Any = pa.chunked_array([pa.array([""] * len(side), pa.string())])
+        texts: Any = pa.chunked_array([pa.array([""] * len(side), pa.string())])
         for name in text_columns(side):
             cells: Any = pc.coalesce(side.cells(name), pa.scalar(""))
-            join = pc.binary_join_element_wise(join, cells, BETWEEN_TEXTS)
-        parts += join.cast(pa.large_string()).chunks  # of more than 2 GB together as well
+            texts = pc.binary_join_element_wise(texts, cells, BETWEEN_TEXTS)
+        parts += texts.cast(pa.large_string()).chunks  # of more than 2 GB together as well
     together: Any = pa.chunked_array(parts, pa.large_string()).combine_chunks().dictionary_encode()
     codes = together.indices.to_numpy().astype(np.int64)
     return codes[: len(first)], codes[len(first) :]

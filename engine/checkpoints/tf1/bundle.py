@@ -89,10 +89,10 @@ class Bundle:
     def files(self) -> list[str]:
         """The names of the index and of all files that hold tensors."""
         used = sorted({entry.shard for entry in self.entries.values()})
-        return [self.index, *(self.shard_name(int_field) for int_field in used)]
+        return [self.index, *(self.shard_name(number) for number in used)]
 
-    def shard_name(self, int_field: int) -> str:
-        return f"{self.index.removesuffix(INDEX)}.data-{int_field:05}-of-{self.shards:05}"
+    def shard_name(self, number: int) -> str:
+        return f"{self.index.removesuffix(INDEX)}.data-{number:05}-of-{self.shards:05}"
 
     def read(self, name: str) -> NDArray[np.uint8]:
         """The bytes of a tensor, uint8 [size].
