@@ -143,7 +143,7 @@ class Bench:
         self._watch = _watcher(self.painted)
         self.window.go("explore", {"model": str(base), "text": SENTENCE})
         self.page: Any = self.window.pages["explore"]
-        self.until(lambda: self.page.study.checkpoint == base and self.page.study.is_settled)
+        self.until(lambda: self.page.state.first.checkpoint == base and self.page.state.is_settled)
         self.window.setFocus()  # nobody types: all pages are made now
         self.until(lambda: self.window.early.is_over)
         self.held, self.latest = (0.0, 0.0), 0.0  # the window is open
@@ -232,8 +232,8 @@ def sentence(bench: Bench, tokens: int, number: int = 0) -> None:
             words[place] = WORD
     text = " ".join(words)
     bench.page.text.set_text(text)
-    bench.until(lambda: bench.page.study.text == text and bench.page.study.is_settled)
-    assert len(bench.page.study.tokens) == tokens, len(bench.page.study.tokens)
+    bench.until(lambda: bench.page.state.first.text == text and bench.page.state.is_settled)
+    assert len(bench.page.state.first.tokens) == tokens, len(bench.page.state.first.tokens)
 
 
 def typed(bench: Bench) -> None:

@@ -32,7 +32,9 @@ def attributions(bench: Any, inputs: int, sentence: Callable[..., None]) -> None
         for number in range(max(1, inputs // (10 if tokens > 100 else 1))):
             began = time.perf_counter()
             sentence(bench, tokens, number)
-            bench.until(lambda: state.is_complete and state.answered.text == bench.page.study.text)
+            bench.until(
+                lambda: state.is_complete and state.answered.text == bench.page.state.first.text
+            )
             times.append(time.perf_counter() - began)
             points = max(points, state.answer.points or 0)
         what = f"{method.replace('_', ' ')}, {tokens - 2} words"
@@ -55,7 +57,7 @@ def listed(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
     for number in range(inputs):
         figures = view.heads.figures
         bench.page.text.set_text("")
-        bench.until(lambda: page.study.is_settled)
+        bench.until(lambda: page.state.is_settled)
         sentence(bench, 128, number)
         bench.until(lambda: state.maps.weights is not None and not state.maps.query.is_waiting)
         began = time.perf_counter()
@@ -82,12 +84,12 @@ def ranked(bench: Any, inputs: int, sentence: Callable[..., None]) -> None:
     maps = view._state.maps
     bench.until(lambda: maps.weights is not None and not maps.query.is_waiting)
     bench.until(lambda: table.model().rowCount() == 144)  # the figures of all heads
-    page.study.pick(3)
+    page.state.pick(3)
     times = []
     for number in range(inputs):
         painted = bench.painted[table.viewport()]
         began = time.perf_counter()
-        page.study.pick_target(4 + number)
+        page.state.pick_target(4 + number)
         bench.until_painted(table.viewport(), painted)
         times.append((time.perf_counter() - began) * 1000)
     what = "ranking of a pair, all heads, 512 tokens"
@@ -102,12 +104,12 @@ def switched_off(bench: Any, inputs: int, sentence: Callable[..., None]) -> None
     sentence(bench, 16)
     bench.until(lambda: state.places() and not state.query.is_waiting)
     times = []
-    layers, heads = page.study.model.info.layers, page.study.model.info.heads
+    layers, heads = page.state.first.model.info.layers, page.state.first.model.info.heads
     for number in range(inputs):
         head = number % layers, number // layers % heads
         answer = state.query.answer
         began = time.perf_counter()
-        page.study.switch_head(*head)
+        page.state.switch_head(*head)
         bench.until(
             lambda answer=answer: state.query.answer is not answer and not state.query.is_waiting
         )
@@ -116,7 +118,7 @@ def switched_off(bench: Any, inputs: int, sentence: Callable[..., None]) -> None
         card.update()
         bench.until_painted(card, 0)
         times.append((time.perf_counter() - began) * 1000)
-        page.study.switch_head(*head)
-        bench.until(lambda: page.study.is_settled and not state.query.is_waiting)
+        page.state.switch_head(*head)
+        bench.until(lambda: page.state.is_settled and not state.query.is_waiting)
     what = "head off, 16 tokens: to new predictions"
     bench.row(what, f"{statistics.median(times):.0f} ms", "≤ 300 ms")

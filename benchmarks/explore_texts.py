@@ -101,10 +101,11 @@ def made_sentences(count: int) -> list[str]:
 def choose(bench: Any, sentences: list[str]) -> None:
     """Type these texts, and look at them for a moment."""
     bench.page.panels["texts"].typed.setPlainText("\n".join(sentences))
-    study = bench.page.study
+    explore = bench.page.state
     bench.until(
         lambda: (
-            study.chosen is not None and [one.text for one in study.chosen.texts.typed] == sentences
+            explore.chosen is not None
+            and [one.text for one in explore.chosen.texts.typed] == sentences
         )
     )
     began = time.perf_counter()

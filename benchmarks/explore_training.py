@@ -34,7 +34,7 @@ def arrived(bench: Any, run: Path, sentence: Callable[..., None]) -> Any:
     state = page.training_bar.state
     bench.until(lambda: state.moments is not None and first in state.moments.folders)
     sentence(bench, 16)
-    bench.until(lambda: page.study.checkpoint == first and state.is_answered)
+    bench.until(lambda: page.state.first.checkpoint == first and state.is_answered)
     return state
 
 

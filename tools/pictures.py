@@ -127,8 +127,12 @@ def explore(panel: str, fine_tuned: bool = False) -> Callable[[Stage], None]:
     def arrange(stage: Stage) -> None:
         model = stage.best_checkpoint() if fine_tuned else starter_model()
         page = stage.show("explore", {"model": model, "text": TEXT})
-        study = page.study  # type: ignore[attr-defined]
-        until(lambda: study.checkpoint == model and study.is_settled, 60, f"tokens of {model.name}")
+        explore = page.state  # type: ignore[attr-defined]
+        until(
+            lambda: explore.first.checkpoint == model and explore.is_settled,
+            60,
+            f"tokens of {model.name}",
+        )
         page.bench.show_panel(panel)  # type: ignore[attr-defined]
 
     return arrange
@@ -140,7 +144,9 @@ def training_steps(stage: Stage) -> None:
     best = run.best_step()  # which stays, while it trains on
     model = run.checkpoint(best) if best is not None else run.checkpoint_folders()[-1]
     page: Any = stage.show("explore", {"model": model, "text": TEXT})
-    until(lambda: page.study.checkpoint == model and page.study.is_settled, 60, "the checkpoint")
+    until(
+        lambda: page.state.first.checkpoint == model and page.state.is_settled, 60, "the checkpoint"
+    )
     page.bench.show_panel("words")
     page.panels["words"].show_part(0)
     bar = page.training_bar
@@ -156,7 +162,7 @@ def attributions(stage: Stage) -> None:
     view = page.panels["attribution"]
     view.controls.method.setCurrentIndex(1)
     view.controls.method.activated.emit(1)
-    page.study.pick(2)
+    page.state.pick(2)
     settle()
     view.faithfulness.go.click()
     view.edits.drop.click()
@@ -166,7 +172,7 @@ def attributions(stage: Stage) -> None:
 def vectors(stage: Stage) -> None:
     """A word with two meanings, in four texts."""
     page: Any = stage.show("explore", {"model": starter_model(), "text": STATES[0]})
-    until(lambda: page.study.text == STATES[0] and page.study.is_settled, 60, "tokens")
+    until(lambda: page.state.first.text == STATES[0] and page.state.is_settled, 60, "tokens")
     page.bench.show_panel("vectors")
     page.panels["vectors"].word.setText("state")
     page.panels["vectors"].texts.setPlainText("\n".join(STATES[1:]))
@@ -206,7 +212,7 @@ def over_texts(panel: str) -> Callable[[Stage], None]:
         if panel == "difference":
             folder = RunFolder(Path(stage.runs[STOPPED].folder)).checkpoint_folders()[-1]
             other = describe_model(STOPPED, folder, "run")
-        page.study.compare(other)
+        page.state.compare(other)
         page.bench.show_panel(panel)
         bar = page.panels[panel].bar
         until(bar.run.isEnabled, 60, f"the button of {panel}")
@@ -226,20 +232,20 @@ def runs_compared(stage: Stage) -> None:
 def tokens(stage: Stage) -> None:
     """A pair of texts with an unknown word and a masked one."""
     page: Any = stage.show("explore", {"model": starter_model(), "text": WORDS, "pair": SECOND})
-    until(lambda: page.study.pair == SECOND and page.study.is_settled, 60, "tokens")
+    until(lambda: page.state.first.pair == SECOND and page.state.is_settled, 60, "tokens")
     page.bench.show_panel("tokens")
-    page.study.pick(3)
+    page.state.pick(3)
 
 
 def compare(stage: Stage) -> None:
     """The predictions of two models, beside the history of texts."""
     page: Any = stage.show("explore", {"model": starter_model(), "text": TEXT})
-    until(lambda: page.study.text == TEXT and page.study.is_settled, 60, "tokens")
+    until(lambda: page.state.first.text == TEXT and page.state.is_settled, 60, "tokens")
     page.bench.show_panel("words")
     page.panels["words"].show_part(0)
     folder = RunFolder(Path(stage.runs[LIVE].folder)).checkpoint_folders()[-1]
-    page.study.compare(describe_model(LIVE, folder, "run"))
-    until(lambda: page.study.both[1].is_known, 60, "tokens of the second model")
+    page.state.compare(describe_model(LIVE, folder, "run"))
+    until(lambda: page.state.second.is_tokenized, 60, "tokens of the second model")
     page.bench.show_panel("history")
 
 
@@ -248,12 +254,14 @@ def words(part: int) -> Callable[[Stage], None]:
 
     def arrange(stage: Stage) -> None:
         page: Any = stage.show("explore", {"model": starter_model(), "text": WORDS})
-        until(lambda: page.study.text == WORDS and page.study.is_settled, 60, "tokens")
+        until(lambda: page.state.first.text == WORDS and page.state.is_settled, 60, "tokens")
         page.bench.show_panel("words")
         place = WORDS.index("unbelievable")
-        masked = next(n for n, t in enumerate(page.study.tokens) if t.start == place and t.end)
-        if not page.study.is_masked(masked):
-            page.study.toggle_mask(masked)
+        masked = next(
+            n for n, t in enumerate(page.state.first.tokens) if t.start == place and t.end
+        )
+        if not page.state.first.is_masked(masked):
+            page.state.toggle_mask(masked)
         panel = page.panels["words"]
         panel.show_part(part)
         panel.candidates.typed.setText("great, new, young, unbelievable")
@@ -270,14 +278,14 @@ def attention(measure: int = 0, form: int = 0) -> Callable[[Stage], None]:
 
     def arrange(stage: Stage) -> None:
         page: Any = stage.show("explore", {"model": starter_model(), "text": FIRST, "pair": SECOND})
-        until(lambda: page.study.pair == SECOND and page.study.is_settled, 60, "tokens")
+        until(lambda: page.state.first.pair == SECOND and page.state.is_settled, 60, "tokens")
         page.bench.show_panel("attention")
         page.panels["attention"].overview.measure.setCurrentIndex(measure)
         page.panels["attention"].show_form(form)
         settle()
-        page.study.pick_head(1, 1)
-        page.study.pick(2)
-        page.study.pick_target(3)
+        page.state.pick_head(1, 1)
+        page.state.pick(2)
+        page.state.pick_target(3)
         settle()
 
     return arrange
@@ -289,13 +297,13 @@ def of_family(name: str, form: int) -> Callable[[Stage], None]:
     def arrange(stage: Stage) -> None:
         model = random_model(stage.home, name)
         page: Any = stage.show("explore", {"model": model, "text": FIRST, "pair": SECOND})
-        until(lambda: page.study.checkpoint == model and page.study.is_settled, 60, "tokens")
+        until(lambda: page.state.first.checkpoint == model and page.state.is_settled, 60, "tokens")
         page.bench.show_panel("attention")
         page.panels["attention"].show_form(form)
         settle()
-        page.study.pick_head(1, 1)
-        page.study.pick(2)
-        page.study.pick_target(3)
+        page.state.pick_head(1, 1)
+        page.state.pick(2)
+        page.state.pick_target(3)
         settle()
 
     return arrange

@@ -178,14 +178,14 @@ def test_a_word_is_hidden_and_guessed_and_a_head_is_opened(
     shown = window()
     explore = page(shown, "explore")
     assert isinstance(explore, ExplorePage)
-    qtbot.waitUntil(lambda: bool(explore.study.tokens), timeout=SOON)
+    qtbot.waitUntil(lambda: bool(explore.state.first.tokens), timeout=SOON)
     explore.text.clear()
     qtbot.keyClicks(explore.text, "The president of the United States")
-    qtbot.waitUntil(lambda: len(explore.study.tokens) == 8, timeout=SOON)
+    qtbot.waitUntil(lambda: len(explore.state.first.tokens) == 8, timeout=SOON)
 
     place = explore.strip.boxes[2].center().toPoint()  # “president”
     qtbot.mouseDClick(explore.strip, Qt.MouseButton.LeftButton, pos=place)
-    assert explore.study.masked == (2,)
+    assert explore.state.first.masked == (2,)
     cards = explore.panels["words"].predictions.cards
     qtbot.waitUntil(lambda: any(card.isVisible() for card in cards), timeout=SOON)
     qtbot.waitUntil(lambda: bool(cards[0].bars.shown), timeout=SOON)

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QDate, Qt
 
+from app.pages.explore.model_input import TextInput
 from app.pages.explore.set_work import ChosenTexts
-from app.pages.explore.side import Input
-from app.pages.explore.study import Study
+from app.pages.explore.state import ExploreState
 from app.translation import tr
 
 MAX_QUOTE = 300  # characters of a text in a caption
 MAX_WORD = 40  # characters of a word in it
 
 
-def source(study: Study, side: int = 0) -> str:
+def source(explore: ExploreState, side: int = 0) -> str:
     """Model, text, what is masked, and the day; the end of every caption."""
-    shown = study.both[side]
+    shown = explore.both[side]
     parts = [tr("Model: {0}.").format(shown.model.name if shown.model else "–")]
     parts += [tr("Text: “{0}”").format(quoted(text)) for text in shown.texts]
     masked = masked_words(shown.input)
@@ -23,15 +23,15 @@ def source(study: Study, side: int = 0) -> str:
         parts.append(tr("Masked: {0}.").format(", ".join(f"“{word}”" for word in masked)))
     if shown.heads_off:
         parts.append(tr("Heads switched off: {0}.").format(head_list(shown.heads_off)))
-        if study.means_of is not None and shown.head_means is not None:
-            parts.append(mean_of_heads(study.means_of))
-    if shown.cut:
+        if explore.means_texts is not None and shown.head_means is not None:
+            parts.append(head_means_caption(explore.means_texts))
+    if shown.is_truncated:
         parts.append(tr("Truncated to the first {0} tokens.").format(len(shown.tokens)))
     parts.append(QDate.currentDate().toString(Qt.DateFormat.ISODate))
     return " ".join(parts)
 
 
-def mean_of_heads(texts: ChosenTexts) -> str:
+def head_means_caption(texts: ChosenTexts) -> str:
     """What is in the place of the heads that are off."""
     text = tr("In their place: their mean over %Ln text(s) of {0}.", texts.count)
     return text.format(texts.name)
@@ -42,7 +42,7 @@ def head_list(heads: Sequence[tuple[int, int]]) -> str:
     return ", ".join(f"{layer + 1}.{head + 1}" for layer, head in heads)
 
 
-def masked_words(given: Input) -> list[str]:
+def masked_words(given: TextInput) -> list[str]:
     """The words that are masked, as they were typed."""
     return [
         quoted(given.texts[segment][start:end])

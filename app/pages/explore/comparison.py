@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from PySide6.QtWidgets import QWidget
 
 from app.library import ModelEntry
-from app.pages.explore.captions import head_list, mean_of_heads, quoted
+from app.pages.explore.captions import head_list, head_means_caption, quoted
 from app.pages.explore.head_means import HeadMeans, replacement_box
+from app.pages.explore.state import ExploreState
 from app.pages.explore.strip import StripArea
-from app.pages.explore.study import Study
 from app.theme import SPACE
 from app.widgets import buttons, layouts
 from app.widgets.forms.checkpoint_box import CheckpointBox
@@ -23,26 +23,30 @@ class Comparison(QWidget):
     Nothing is shown while nothing is compared; the strip only where its tokens are others.
     """
 
-    def __init__(self, study: Study, means: HeadMeans, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, explore: ExploreState, means: HeadMeans, parent: QWidget | None = None
+    ) -> None:
         super().__init__(parent)
-        self._study, self._means = study, means
+        self._explore, self._means = explore, means
         self.instead = replacement_box()
         self._models: list[ModelEntry] = []
         self.picker = CheckpointBox()
         self.picker.setAccessibleName(self.tr("Second model"))
         self.picker.setMinimumWidth(45 * SPACE)
-        self.end = buttons.icon_button("x", self.tr("Stop comparing"), lambda: study.compare(None))
+        self.end = buttons.icon_button(
+            "x", self.tr("Stop comparing"), lambda: explore.compare(None)
+        )
         self.said = OneLine("", "small")
-        self.strip_area = StripArea(study, 1)
+        self.strip_area = StripArea(explore, 1)
         row = layouts.row(parent=self, spacing=2 * SPACE)
         label = Text(self.tr("&with"), "muted", wraps=False)
         label.setBuddy(self.picker)
         for part in (self.instead, label, self.picker, self.end):
             row.addWidget(part)
-        self.picker.picked.connect(lambda model: study.compare(model, study.pinned))
-        study.sides_changed.connect(self._show)
-        study.tokens_changed.connect(self._show)
-        study.heads_off_changed.connect(self._show)
+        self.picker.picked.connect(lambda model: explore.compare(model, explore.pinned))
+        explore.sides_changed.connect(self._show)
+        explore.tokens_changed.connect(self._show)
+        explore.heads_off_changed.connect(self._show)
         means.changed.connect(self._show)
         self.instead.activated.connect(lambda _: self._on_instead())
         self._show()
@@ -55,12 +59,12 @@ class Comparison(QWidget):
 
     def other(self) -> ModelEntry | None:
         """The first model that can be looked into and is not the first side's."""
-        first = self._study.checkpoint
+        first = self._explore.first.checkpoint
         return next((m for m in self._models if m.info is not None and m.path != first), None)
 
     def begin(self) -> None:
         """Compare with another model, which can then be changed."""
-        self._study.compare(self.other())
+        self._explore.compare(self.other())
         self.picker.setFocus()
 
     def _on_instead(self) -> None:
@@ -68,24 +72,24 @@ class Comparison(QWidget):
         self._show()
 
     def _stop(self) -> None:
-        self._study.compare(None)
+        self._explore.compare(None)
 
     def _show_means(self) -> None:
         """What is in the place of heads that are off, where some are."""
         can = self._means.can_average
-        self.instead.setVisible(bool(self._study.heads_off))
+        self.instead.setVisible(bool(self._explore.first.heads_off))
         self.instead.setCurrentIndex(self.instead.findData(self._means.replacement))
         self.instead.setEnabled(can)
         why = self.tr("The mean is over texts: choose some in the panel Texts.")
         self.instead.setToolTip("" if can else tooltip(why))
 
     def _show(self) -> None:
-        first, second = self._study.both
-        compared = self._study.is_compared
+        first, second = self._explore.both
+        compared = self._explore.is_compared
         set_shown(self, compared)
         self._show_means()
         differs = [t.text for t in first.tokens] != [t.text for t in second.tokens]
-        set_shown(self.strip_area, compared and second.is_known and differs)
+        set_shown(self.strip_area, compared and second.is_tokenized and differs)
         set_shown(self.said, compared)
         if not compared or second.model is None:
             return
@@ -97,12 +101,12 @@ class Comparison(QWidget):
         elif first.heads_off:
             text = self.tr("Without heads {0}, compared with {1}.")
             said = text.format(head_list(first.heads_off), second.model.name)
-            if self._study.means_of is not None:
-                said = f"{said} {mean_of_heads(self._study.means_of)}"
-        elif self._study.pinned is not None:
+            if self._explore.means_texts is not None:
+                said = f"{said} {head_means_caption(self._explore.means_texts)}"
+        elif self._explore.pinned is not None:
             text = self.tr("Compared with the pinned text “{0}”.")
-            said = text.format(quoted(self._study.pinned.text))
-        elif not second.is_known:
+            said = text.format(quoted(self._explore.pinned.text))
+        elif not second.is_tokenized:
             said = second.problem
         elif differs:
             text = self.tr("{0} splits the text into {1} tokens:")

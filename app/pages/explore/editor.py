@@ -4,7 +4,7 @@ from PySide6.QtCore import QMimeData, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 
-from app.pages.explore.side import MAX_CHARACTERS
+from app.pages.explore.model_input import MAX_CHARACTERS
 from app.theme import SPACE
 from app.widgets.text.labels import height_of_lines
 

@@ -4,7 +4,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QComboBox
 
 from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
-from app.pages.explore.study import Study
+from app.pages.explore.state import ExploreState
 from app.translation import tr, translated
 from app.widgets.forms.controls import ComboBox
 from app.widgets.text.numbers import count
@@ -22,35 +22,39 @@ class HeadMeans(QObject):
     changed = Signal()
 
     def __init__(
-        self, study: Study, home: Home, start_worker: StartWorker, parent: QObject | None = None
+        self,
+        explore: ExploreState,
+        home: Home,
+        start_worker: StartWorker,
+        parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self.study, self._home = study, home
+        self.explore, self._home = explore, home
         self.work = SetWork(start_worker, self)
         self._of: ChosenTexts | None = None
         self.work.told.connect(self._on_told)
         self.work.changed.connect(self.changed)
-        study.model_changed.connect(self.work.forget)
-        study.chosen_changed.connect(self.changed)
+        explore.model_changed.connect(self.work.forget)
+        explore.chosen_changed.connect(self.changed)
 
     @property
     def replacement(self) -> Replacement:
         """What is wanted."""
-        has_means = self.study.both[0].head_means is not None
+        has_means = self.explore.first.head_means is not None
         return "mean" if has_means or self.work.is_running else "zero"
 
     @property
     def can_average(self) -> bool:
-        return self.study.chosen is not None or self.study.means_of is not None
+        return self.explore.chosen is not None or self.explore.means_texts is not None
 
     def choose(self, replacement: Replacement) -> None:
         """Zero at once; the mean once it is computed."""
-        chosen, checkpoint = self.study.chosen, self.study.checkpoint
+        chosen, checkpoint = self.explore.chosen, self.explore.first.checkpoint
         if replacement == self.replacement:
             return
         if replacement == "zero":
             self.work.forget()
-            self.study.replace_heads(None, None)
+            self.explore.replace_heads(None, None)
         elif chosen is not None and checkpoint is not None:
             self._of = chosen
             kept = self._home.cache / "texts"
@@ -67,7 +71,7 @@ class HeadMeans(QObject):
 
     def _on_told(self, answer: SetAnswer) -> None:
         if isinstance(answer, HeadsAveraged) and answer.file is not None:
-            self.study.replace_heads(answer.file, self._of)
+            self.explore.replace_heads(answer.file, self._of)
 
 
 def replacement_box() -> QComboBox:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
-from app.pages.explore.side import Side
-from app.pages.explore.study import Study
+from app.pages.explore.model_input import ModelInput
+from app.pages.explore.state import ExploreState
 from engine.messages.explore.text import PreciseAnswer, PreciseQuestion
 from engine.messages.question import Answer, Question, Refused, Working
 
@@ -29,22 +29,22 @@ class LiveQuery(QObject):
 
     def __init__(
         self,
-        study: Study,
+        explore: ExploreState,
         explorer: Explorer,
-        make: Callable[[Side], Question | None],
+        make: Callable[[ModelInput], Question | None],
         side: int = 0,
     ) -> None:
-        super().__init__(study)
+        super().__init__(explore)
         self.answer: Answer | None = None
         self.refusal: Refused | None = None
         self.is_waiting = False
-        self.side = study.both[side]
-        self._study, self._explorer, self._make = study, explorer, make
+        self.side = explore.both[side]
+        self._explore, self._explorer, self._make = explore, explorer, make
         self._question: Question | None = None
         self._is_seen = False
         self._is_due = True
         self._latest = 0
-        study.settled.connect(self.renew)
+        explore.settled.connect(self.invalidate)
         self.side.model_changed.connect(self._on_model_changed)
         explorer.answered.connect(self._on_answer)
 
@@ -54,7 +54,7 @@ class LiveQuery(QObject):
         if self._is_due:
             self._ask_if_due()
 
-    def renew(self) -> None:
+    def invalidate(self) -> None:
         """Something has changed: ask as soon as the study is settled and somebody looks."""
         self._is_due = True
         self._ask_if_due()
@@ -63,7 +63,7 @@ class LiveQuery(QObject):
         """Ask about the study as it is now, whoever looks."""
         self._ask(self._made())
 
-    def be_exact(self) -> bool:
+    def require_exact(self) -> bool:
         """Whether the answer is exact; where it is a fast one, the exact one is asked for now."""
         answer, question = self.answer, self._question
         if not isinstance(answer, PreciseAnswer) or answer.computed == "float32":
@@ -74,7 +74,7 @@ class LiveQuery(QObject):
 
     def _ask_if_due(self) -> None:
         """A question that is answered, or awaited, already is not asked again."""
-        if not (self._is_seen and self._study.is_settled):
+        if not (self._is_seen and self._explore.is_settled):
             return
         question = self._made()
         if question != self._question or not (self.is_waiting or self.answer is not None):
@@ -82,10 +82,10 @@ class LiveQuery(QObject):
         self._is_due = False
 
     def _made(self) -> Question | None:
-        question = self._make(self.side) if self.side.is_known else None
+        question = self._make(self.side) if self.side.is_tokenized else None
         if question is None:
             return None
-        return question.model_copy(update={"side": self.side.number})
+        return question.model_copy(update={"side": self.side.index})
 
     def _ask(self, question: Question | None) -> None:
         self._is_due, self._question = False, question

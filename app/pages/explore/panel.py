@@ -1,13 +1,12 @@
-"""What every panel of the workbench has in common, and how one is described.
+"""What all panels of Explore have in common, and how one is described.
 
-A panel is a widget over the study. It knows no other panel: what is picked in one is picked in all
-through `Study.pick`, `pick_target`, `pick_head` and `point`; what only the page can do it asks for
-with `Study.model_wanted` and `input_wanted`. To compare, it has one `LiveQuery` for each of the two
-sides and shows the second where `Study.is_compared`. Each of its figures has a `FigureButton`,
-whose captions end with `source(study)`.
+A panel is a widget over the `ExploreState`. It knows no other panel: a selection is shared through
+`ExploreState.pick`, `pick_target`, `pick_head` and `point`, and what only the page can do is
+requested with `model_wanted` and `input_wanted`. Each figure has a `FigureButton`, whose caption
+ends with `captions.source(explore)`.
 
-Each folder of `panels/` exports one function, `panel()`, and stands in one table, `PANELS`. What a
-panel knows follows the study from the start; its widgets are made at the first look at them.
+Each folder of `panels/` has a `panel()`, listed in `PANELS`. The state of a panel follows the page
+from the start; its widgets are made when it is first shown.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +20,7 @@ from app.explorer import Explorer
 from app.notices import Notices
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.set_work import StartWorker
-from app.pages.explore.study import Study
+from app.pages.explore.state import ExploreState
 from app.settings import Settings
 from engine.files.home import Home
 
@@ -33,7 +32,7 @@ MakePanel = Callable[[], "Panel"]
 class PanelContext:
     """What a panel is made from."""
 
-    study: Study
+    explore: ExploreState
     explorer: Explorer
     settings: Settings
     notices: Notices
@@ -78,11 +77,11 @@ class Panel(QWidget):
             query.set_seen(seen)
 
 
-def always(_: Study) -> bool:
+def always(_: ExploreState) -> bool:
     return True
 
 
-def never(_: Study) -> bool:
+def never(_: ExploreState) -> bool:
     return False
 
 
@@ -97,6 +96,10 @@ class PanelDescription:
     make: Callable[[PanelContext], MakePanel]
     place: Place = "tab"
     is_open: bool = True  # at first; one that is not gets a button on top of the page
-    is_offered: Callable[[Study], bool] = always  # whether it has something to show of this model
-    is_best: Callable[[Study], bool] = never  # whether this model is best explored in this panel
+    is_offered: Callable[[ExploreState], bool] = (
+        always  # whether it has something to show of this model
+    )
+    is_best: Callable[[ExploreState], bool] = (
+        never  # whether this model is best explored in this panel
+    )
     works_on_texts: bool = False  # whether it asks about a set of texts, when it is told to

@@ -3,7 +3,7 @@
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from app.explorer import Explorer
-from app.pages.explore.study import Study
+from app.pages.explore.state import ExploreState
 from app.settings import Settings
 from app.theme import SPACE
 from app.widgets import layouts
@@ -19,13 +19,13 @@ class PrecisionSwitch(QWidget):
 
     def __init__(
         self,
-        study: Study,
+        explore: ExploreState,
         explorer: Explorer,
         settings: Settings,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self._study, self._settings = study, settings
+        self._explore, self._settings = explore, settings
         self.said = Text("", "small", wraps=False)
         self.exact = QCheckBox(self.tr("E&xact (fp32)"))
         self.exact.setToolTip(
@@ -39,15 +39,15 @@ class PrecisionSwitch(QWidget):
             )
         )
         self.exact.setChecked(settings.preferences.exact_answers)
-        study.set_exact(self.exact.isChecked())
+        explore.set_exact(self.exact.isChecked())
         layouts.row(self.said, self.exact, parent=self, spacing=3 * SPACE)
         self.exact.toggled.connect(self._on_toggled)
-        study.model_changed.connect(lambda: self.said.setText(""))
+        explore.model_changed.connect(lambda: self.said.setText(""))
         explorer.answered.connect(self._on_answer)
 
     def _on_toggled(self, exact: bool) -> None:
         self._settings.set("exact_answers", exact)
-        self._study.set_exact(exact)
+        self._explore.set_exact(exact)
 
     def _on_answer(self, answer: Answer) -> None:
         if isinstance(answer, MaskFilled | Predicted):

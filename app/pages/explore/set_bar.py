@@ -5,7 +5,7 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QWidget
 
 from app.pages.explore.set_work import ChosenTexts, SetWork
-from app.pages.explore.study import Study
+from app.pages.explore.state import ExploreState
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, layouts
@@ -20,7 +20,7 @@ class SetBar(QWidget):
     def __init__(
         self,
         work: SetWork,
-        study: Study,
+        explore: ExploreState,
         text: str,
         start: Callable[[], object],
         why_not: Callable[[], str] = lambda: "",
@@ -29,7 +29,7 @@ class SetBar(QWidget):
     ) -> None:
         """`every` gives the texts, where they are not the chosen ones."""
         super().__init__(parent)
-        self._texts = every or (lambda: study.chosen)
+        self._texts = every or (lambda: explore.chosen)
         self._work, self._text, self._why_not = work, text, why_not
         self.which = OneLine("", "muted")
         self.run = buttons.primary(text, start, "play")
@@ -39,8 +39,8 @@ class SetBar(QWidget):
         self.line = layouts.row(self.run, (self.which, 1), spacing=2 * SPACE)
         layouts.column(self.line, self.progress, self.problem, parent=self, spacing=SPACE)
         work.changed.connect(self.show_state)
-        study.chosen_changed.connect(self.show_state)
-        study.model_changed.connect(self.show_state)
+        explore.chosen_changed.connect(self.show_state)
+        explore.model_changed.connect(self.show_state)
         self.show_state()
 
     def show_state(self) -> None:

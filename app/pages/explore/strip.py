@@ -15,7 +15,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QScrollArea, QSizePolicy, QWidget
 
-from app.pages.explore.study import Study
+from app.pages.explore.state import ExploreState
 from app.resources import mono_font
 from app.theme import SEGMENTS, SPACE, Role, colour, repaints
 from app.widgets.keys import presses
@@ -39,9 +39,9 @@ class Strip(QWidget):
 
     moved = Signal(int)
 
-    def __init__(self, study: Study, side: int = 0, parent: QWidget | None = None) -> None:
+    def __init__(self, explore: ExploreState, side: int = 0, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._study, self._side = study, study.both[side]
+        self._explore, self._side = explore, explore.both[side]
         self._boxes: list[QRectF] = []
         self._laid_out: tuple[Token, ...] | None = None
         self._widths: list[float] = []
@@ -53,19 +53,19 @@ class Strip(QWidget):
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
-        study.tokens_changed.connect(self._on_tokens)
-        study.picked_changed.connect(self._on_picked)
-        study.target_changed.connect(lambda _: self._mark())
-        study.pointed_changed.connect(lambda _: self._mark())
+        explore.tokens_changed.connect(self._on_tokens)
+        explore.picked_changed.connect(self._on_picked)
+        explore.target_changed.connect(lambda _: self._mark())
+        explore.pointed_changed.connect(lambda _: self._mark())
         self._on_tokens()
 
     @property
     def _picked(self) -> int:
-        return self._study.on_side(self._side.number, self._study.picked)
+        return self._explore.on_side(self._side.index, self._explore.picked)
 
     def _pick(self, number: int) -> None:
         """Pick a token for the whole page."""
-        self._study.pick(self._study.from_side(self._side.number, number))
+        self._explore.pick(self._explore.from_side(self._side.index, number))
 
     @property
     def boxes(self) -> list[QRectF]:
@@ -133,10 +133,10 @@ class Strip(QWidget):
 
     def _mark(self) -> None:
         """What is picked, the target and what is pointed at; no more is painted than changes."""
-        study = self._study
+        explore = self._explore
         marks = tuple(
-            study.on_side(self._side.number, each)
-            for each in (study.picked, study.target, study.pointed)
+            explore.on_side(self._side.index, each)
+            for each in (explore.picked, explore.target, explore.pointed)
         )
         for before, now in zip(self._marks, marks, strict=True):
             if before == now:
@@ -174,18 +174,18 @@ class Strip(QWidget):
         pressable = 0 <= over < len(self._side.tokens) and not self._side.tokens[over].special
         shape = Qt.CursorShape.PointingHandCursor if pressable else Qt.CursorShape.ArrowCursor
         self.setCursor(shape)
-        self._study.point(self._study.from_side(self._side.number, over))
+        self._explore.point(self._explore.from_side(self._side.index, over))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._study.point(-1)
+        self._explore.point(-1)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() != Qt.MouseButton.LeftButton:
             return
         number = self.at(event.position())
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self._study.pick_target(self._study.from_side(self._side.number, number))
+            self._explore.pick_target(self._explore.from_side(self._side.index, number))
         else:
             self._pick(number)
 
@@ -196,19 +196,19 @@ class Strip(QWidget):
     def _toggle(self, number: int, event: QMouseEvent | QKeyEvent) -> None:
         """Mask a word or unmask it, where this side reads the same text as the first."""
         alone = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-        self._study.toggle_mask(self._study.from_side(self._side.number, number), alone)
+        self._explore.toggle_mask(self._explore.from_side(self._side.index, number), alone)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if presses(event):
             self._toggle(self._picked, event)
             return
         moves_target = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-        target = self._study.on_side(self._side.number, self._study.target)
+        target = self._explore.on_side(self._side.index, self._explore.target)
         moved = self._moved(event.key(), target if moves_target else self._picked)
         if moved < 0:
             super().keyPressEvent(event)
         elif moves_target:
-            self._study.pick_target(self._study.from_side(self._side.number, moved))
+            self._explore.pick_target(self._explore.from_side(self._side.index, moved))
         else:
             self._pick(moved)
 
@@ -326,9 +326,9 @@ class Strip(QWidget):
 class StripArea(QScrollArea):
     """A strip that scrolls when it has more rows than there is room for, at most MAX_ROWS."""
 
-    def __init__(self, study: Study, side: int = 0, parent: QWidget | None = None) -> None:
+    def __init__(self, explore: ExploreState, side: int = 0, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.strip = Strip(study, side)
+        self.strip = Strip(explore, side)
         self._most_rows = MAX_ROWS
         self.setWidgetResizable(True)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -338,7 +338,7 @@ class StripArea(QScrollArea):
         self.strip.setProperty("bare", True)
         self.setWidget(self.strip)
         self.strip.moved.connect(self._show)
-        study.tokens_changed.connect(self._fit)
+        explore.tokens_changed.connect(self._fit)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

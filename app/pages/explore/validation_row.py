@@ -5,8 +5,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from app import background
-from app.pages.explore.side import Input
-from app.pages.explore.study import Study
+from app.pages.explore.model_input import TextInput
+from app.pages.explore.state import ExploreState
 from engine.config.dataset import SPLITS, StoredData
 from engine.data.columns.words import words_of
 from engine.data.datasets.store import open_dataset
@@ -16,31 +16,31 @@ from engine.runs.folder import RunFolder
 
 class ValidationRow(QObject):
     """Signals:
-    found: the Input that shows what the model of the study was trained for.
+    found: the TextInput that shows what the model of the study was trained for.
     """
 
     found = Signal(object)
 
-    def __init__(self, study: Study) -> None:
-        super().__init__(study)
-        self._study = study
+    def __init__(self, explore: ExploreState) -> None:
+        super().__init__(explore)
+        self._explore = explore
         self._reading: background.Job | None = None
-        study.model_changed.connect(self._on_model)
+        explore.model_changed.connect(self._on_model)
 
     def _on_model(self) -> None:
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None
-        checkpoint = self._study.checkpoint
-        if checkpoint is not None and self._study.task is not None:
+        checkpoint = self._explore.first.checkpoint
+        if checkpoint is not None and self._explore.first.task is not None:
             self._reading = background.run(self, lambda: row_of(checkpoint), self._on_read)
 
-    def _on_read(self, row: Input | None) -> None:
+    def _on_read(self, row: TextInput | None) -> None:
         if row is not None:
             self.found.emit(row)
 
 
-def row_of(checkpoint: Path) -> Input | None:
+def row_of(checkpoint: Path) -> TextInput | None:
     """The first validation row of the data that a run trained this checkpoint on.
 
     Where there is none, the first row of another split; None where the checkpoint is not that of a
@@ -63,4 +63,4 @@ def row_of(checkpoint: Path) -> Input | None:
     text, other = row[mapping.text] or "", row[second] if second else None
     if mapping.tags is not None:
         text = " ".join(words_of(text))
-    return Input(text, other or None)
+    return TextInput(text, other or None)

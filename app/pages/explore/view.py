@@ -14,13 +14,13 @@ from app.library import ModelEntry, describe_model
 from app.pages.explore.comparison import Comparison
 from app.pages.explore.editor import Editor
 from app.pages.explore.head_means import HeadMeans
+from app.pages.explore.model_input import MAX_CHARACTERS, TextInput
 from app.pages.explore.over_training.bar import TrainingBar
 from app.pages.explore.panel import Panel, PanelContext, PanelDescription
 from app.pages.explore.panels import FRONT, PANELS
 from app.pages.explore.precision import PrecisionSwitch
-from app.pages.explore.side import MAX_CHARACTERS, Input
+from app.pages.explore.state import ExploreState
 from app.pages.explore.strip import MAX_ROWS, StripArea
-from app.pages.explore.study import Study
 from app.pages.explore.validation_row import ValidationRow
 from app.pages.explore.workbench import Workbench
 from app.resources import icon
@@ -50,23 +50,23 @@ class ExplorePage(Page):
         self._too_long = [0, 0]  # characters put into each editor, where they were too many
         self._saying = debounced(self, 0, self._say)  # in a turn of its own
         self._is_showing = False  # an input of the history, in both editors
-        self.study = Study(self)
+        self.state = ExploreState(self)
         self.picker = CheckpointBox()
         self.text = Editor(self.tr("Text"), self.tr("Type a sentence"))
         self.pair = Editor(self.tr("Second text"), self.tr("Type a second sentence"))
-        self.strip_area = StripArea(self.study)
+        self.strip_area = StripArea(self.state)
         self.strip = self.strip_area.strip
-        self.means = HeadMeans(self.study, studio.home, studio.one_time_worker, self)
-        self.comparison = Comparison(self.study, self.means)
+        self.means = HeadMeans(self.state, studio.home, studio.one_time_worker, self)
+        self.comparison = Comparison(self.state, self.means)
         self.said = OneLine("", "small")
-        self.precision = PrecisionSwitch(self.study, studio.explorer, studio.settings)
+        self.precision = PrecisionSwitch(self.state, studio.explorer, studio.settings)
         self.notice = Text("", "warn")
         self.stack = QStackedWidget(self)  # what is large is made where it stays
         self._whole = QWidget(self.stack)
         self.bench = Workbench(studio.settings)
         self.bench.setParent(self._whole)  # given to its maker, it would stay a window of its own
         context = PanelContext(
-            self.study,
+            self.state,
             studio.explorer,
             studio.settings,
             studio.notices,
@@ -78,7 +78,7 @@ class ExplorePage(Page):
             described = each()
             self.bench.add(described, described.make(context))
         self.bench.begin(FRONT)
-        self.training_bar = TrainingBar(self.study, studio.notices, self.bench)
+        self.training_bar = TrainingBar(self.state, studio.notices, self.bench)
         self.stack.addWidget(self._workbench())
         self.stack.addWidget(self._no_model())
         self.body.addWidget(self.stack, 1)
@@ -90,7 +90,7 @@ class ExplorePage(Page):
         self._connect()
         self.set_pair_shown(False)
         self.text.set_text(EXAMPLE)
-        self.study.tokens_changed.connect(self._mask_example_word)
+        self.state.tokens_changed.connect(self._mask_example_word)
         self.read_models()
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
@@ -157,31 +157,31 @@ class ExplorePage(Page):
         )
 
     def _connect(self) -> None:
-        study, studio = self.study, self._studio
-        self.picker.picked.connect(study.choose_model)
+        explore, studio = self.state, self._studio
+        self.picker.picked.connect(explore.choose_model)
         self.text.edited.connect(self._on_edited)
         self.pair.edited.connect(self._on_edited)
         self.text.shortened.connect(lambda count: self._on_shortened(0, count))
         self.pair.shortened.connect(lambda count: self._on_shortened(1, count))
-        study.model_changed.connect(self._on_model)
-        study.tokens_changed.connect(self._saying.start)
-        study.tokens_changed.connect(self._share_height)
-        study.sides_changed.connect(self._share_height)
-        study.picked_changed.connect(self._say)
-        study.pointed_changed.connect(self._say)
-        study.problem_changed.connect(self._on_problem)
-        study.sides_changed.connect(self._on_sides)
-        study.model_wanted.connect(self.choose)
-        study.input_wanted.connect(self.show_input)
+        explore.model_changed.connect(self._on_model)
+        explore.tokens_changed.connect(self._saying.start)
+        explore.tokens_changed.connect(self._share_height)
+        explore.sides_changed.connect(self._share_height)
+        explore.picked_changed.connect(self._say)
+        explore.pointed_changed.connect(self._say)
+        explore.problem_changed.connect(self._on_problem)
+        explore.sides_changed.connect(self._on_sides)
+        explore.model_wanted.connect(self.choose)
+        explore.input_wanted.connect(self.show_input)
         studio.models_changed.connect(self.read_models)
-        study.chosen_changed.connect(self._stand_by)
+        explore.chosen_changed.connect(self._stand_by)
         for dock in self.bench.docks.values():
             if dock.described.works_on_texts:
                 dock.visibilityChanged.connect(self._stand_by)
         self._problem = ""
         self._was_entered = False
         self._offered = {EXAMPLE}  # texts that the page has put into the editor
-        self.validation_row = ValidationRow(study)
+        self.validation_row = ValidationRow(explore)
         self.validation_row.found.connect(self._on_validation_row)
 
     def _stand_by(self) -> None:
@@ -189,7 +189,7 @@ class ExplorePage(Page):
         half of the time until the first numbers is that of loading torch.
         """
         seen = (key for key, dock in self.bench.docks.items() if dock.described.works_on_texts)
-        if self.study.chosen is not None and any(self.bench.is_seen(key) for key in seen):
+        if self.state.chosen is not None and any(self.bench.is_seen(key) for key in seen):
             self._studio.standby.start()
 
     # ── navigation ───────────────────────────────────────────────────────────────────────────
@@ -207,13 +207,13 @@ class ExplorePage(Page):
             self.set_pair_shown(bool(given.get("pair")))
             self.pair.set_text(given.get("pair") or "")
         if given.get("label") is not None:
-            self.study.choose_label(given["label"])
+            self.state.choose_label(given["label"])
         if given.get("choices"):
-            self.study.offer_choices(tuple(given["choices"]))
+            self.state.offer_choices(tuple(given["choices"]))
         if given.get("model") is not None:
             self.choose(Path(given["model"]))
         panel = self.bench.docks.get(str(given.get("panel")))
-        if panel is not None and panel.described.is_offered(self.study):
+        if panel is not None and panel.described.is_offered(self.state):
             self.bench.show_panel(panel.described.id)
         if given.get("compare") and self.comparison.other() is not None:
             self.comparison.begin()
@@ -231,7 +231,7 @@ class ExplorePage(Page):
         """Read what models there are, off the window's thread."""
         if self._reading is not None:
             self._reading.cancel()
-        studio, wanted, shown = self._studio, self._wanted, self.study.model
+        studio, wanted, shown = self._studio, self._wanted, self.state.first.model
 
         def read() -> list[ModelEntry]:
             models = studio.models()
@@ -257,7 +257,7 @@ class ExplorePage(Page):
         if self.picker.chosen() is None and usable:
             self.picker.choose(self._instead(usable).path)
         if wanted is not None or not self._is_over_training():
-            self.study.choose_model(self.picker.chosen())
+            self.state.choose_model(self.picker.chosen())
         self.stack.setCurrentIndex(0 if usable else 1)
         self._on_sides()
 
@@ -265,7 +265,7 @@ class ExplorePage(Page):
         """What is chosen where the list does not have what was: the model that is shown, or the
         newest checkpoint of its run, else the first of all.
         """
-        shown = self.study.model
+        shown = self.state.first.model
         if shown is None:
             return usable[0]
         same = [model for model in usable if model.path == shown.path or _is_of_run(model, shown)]
@@ -275,8 +275,8 @@ class ExplorePage(Page):
 
     def _is_over_training(self) -> bool:
         """Whether a snapshot of the run is shown whose checkpoint is chosen."""
-        chosen, shown = self.picker.chosen(), self.study.checkpoint
-        if chosen is None or shown is None or not self.study.is_over_training:
+        chosen, shown = self.picker.chosen(), self.state.first.checkpoint
+        if chosen is None or shown is None or not self.state.is_over_training:
             return False
         return chosen.path.parent.parent == shown.parent.parent
 
@@ -289,9 +289,9 @@ class ExplorePage(Page):
         super().hideEvent(event)
         self.training_bar.leave()
         self.bench.set_shown(False)
-        self.study.left.emit()
+        self.state.left.emit()
 
-    def _on_validation_row(self, row: Input) -> None:
+    def _on_validation_row(self, row: TextInput) -> None:
         """What a fine-tuned model is for, in place of a text that the user has not typed."""
         if self.text.toPlainText() in self._offered:
             self._offered.add(row.text)
@@ -316,37 +316,37 @@ class ExplorePage(Page):
     def _on_model(self) -> None:
         """Each panel is offered where it has something to show; the best one comes to the front,
         unless the user has chosen another."""
-        task = self.study.task
+        task = self.state.first.task
         if task is not None and "pair" in TASKS[task].info.reads and self.pair.isHidden():
             self.set_pair_shown(True)
         is_at_first = self.bench.is_at_first()
         for key, dock in self.bench.docks.items():
-            self.bench.set_offered(key, dock.described.is_offered(self.study))
-            if is_at_first and dock.described.is_best(self.study):
+            self.bench.set_offered(key, dock.described.is_offered(self.state))
+            if is_at_first and dock.described.is_best(self.state):
                 self.bench.show_panel(key)
 
     def _on_sides(self) -> None:
-        self.compare.setVisible(not self.study.is_compared)
+        self.compare.setVisible(not self.state.is_compared)
         can = self.comparison.other() is not None
         self.compare.setEnabled(can)
         why = self.tr("There is no second model to compare with; import or train one.")
         what = self.tr("Compare with a second model")
         self.compare.setToolTip(tooltip(what if can else why))
 
-    def show_input(self, wanted: Input) -> None:
+    def show_input(self, wanted: TextInput) -> None:
         """Show an input again, with the words that were masked in it."""
         self._is_showing = True
         self.text.set_text(wanted.text)
         self.pair.set_text(wanted.pair or "")
         self.set_pair_shown(wanted.pair is not None)
         self._is_showing = False
-        self.study.look_at(wanted)
+        self.state.set_input(wanted)
 
     def _on_edited(self) -> None:
         if self._is_showing:
             return
         pair = self.pair.toPlainText() if not self.pair.isHidden() else ""
-        self.study.set_texts(self.text.toPlainText(), pair or None)
+        self.state.set_texts(self.text.toPlainText(), pair or None)
 
     def _on_more(self) -> None:
         """Show the second editor, or take it away with its text."""
@@ -378,53 +378,53 @@ class ExplorePage(Page):
         for count in filter(None, self._too_long):
             text = self.tr("The text has {0} characters; only the first {1} are used.")
             said.append(text.format(numbers.count(count), numbers.count(MAX_CHARACTERS)))
-        if self.study.cut:
+        if self.state.first.is_truncated:
             text = self.tr("Truncated to the first {0} tokens, the model’s maximum.")
-            said.append(text.format(numbers.count(len(self.study.tokens))))
+            said.append(text.format(numbers.count(len(self.state.first.tokens))))
         self.notice.setText(" ".join(said))
         self.notice.setVisible(bool(said))
 
     def _say(self) -> None:
         """The token that is pointed at or picked, or how many there are and what can be done."""
-        study = self.study
-        number = study.pointed if study.pointed >= 0 else study.picked
-        if 0 <= number < len(study.tokens):
+        explore = self.state
+        number = explore.pointed if explore.pointed >= 0 else explore.picked
+        if 0 <= number < len(explore.first.tokens):
             self.said.setText(self._about(number))
-        elif study.tokens:
-            count = self.tr("%Ln token(s).", "", len(study.tokens))
+        elif explore.first.tokens:
+            count = self.tr("%Ln token(s).", "", len(explore.first.tokens))
             how = self.tr(
                 "Click to select a token. Double-click to mask or unmask its word; with "
                 "Shift, the token alone."
             )
             self.said.setText(f"{count} {how}")
-        elif study.model is not None and not study.is_settled and not self._problem:
+        elif explore.first.model is not None and not explore.is_settled and not self._problem:
             self.said.setText(self.tr("Loading the model …"))
         else:
             self.said.setText("")
         self._show_notice()
 
     def _about(self, number: int) -> str:
-        study, token = self.study, self.study.tokens[number]
+        explore, token = self.state, self.state.first.tokens[number]
         parts = [self.tr("Token {0}").format(number + 1), f"“{token.text}”"]
-        if study.typed(number) != token.text and not token.special:
-            parts.append(self.tr("typed “{0}”").format(study.typed(number)))
+        if explore.first.source_text(number) != token.text and not token.special:
+            parts.append(self.tr("typed “{0}”").format(explore.first.source_text(number)))
         parts.append(self.tr("ID {0}").format(token.id))
-        if study.target == number and study.picked >= 0 and study.picked != number:
+        if explore.target == number and explore.picked >= 0 and explore.picked != number:
             parts.append(self.tr("key token"))
-        if study.pair is not None:
+        if explore.first.pair is not None:
             parts.append(self.tr("second text") if token.segment else self.tr("first text"))
-        if study.is_masked(number):
+        if explore.first.is_masked(number):
             parts.append(self.tr("masked"))
         return " · ".join(parts)
 
     def _mask_example_word(self) -> None:
         """Once, at the first look: so there is something to see."""
-        if not self.study.tokens:
+        if not self.state.first.tokens:
             return
-        self.study.tokens_changed.disconnect(self._mask_example_word)
-        for number, token in enumerate(self.study.tokens):
-            if self.study.text == EXAMPLE and token.text.lower() == EXAMPLE_WORD:
-                self.study.toggle_mask(number)
+        self.state.tokens_changed.disconnect(self._mask_example_word)
+        for number, token in enumerate(self.state.first.tokens):
+            if self.state.first.text == EXAMPLE and token.text.lower() == EXAMPLE_WORD:
+                self.state.toggle_mask(number)
                 return
 
 

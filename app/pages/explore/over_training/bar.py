@@ -7,7 +7,7 @@ from app.notices import Notices
 from app.pages.explore.over_training.series import PictureSeries
 from app.pages.explore.over_training.slider import MomentSlider
 from app.pages.explore.over_training.state import OverTraining
-from app.pages.explore.study import Study
+from app.pages.explore.state import ExploreState
 from app.resources import icon
 from app.theme import SPACE, Role
 from app.widgets import buttons, layouts
@@ -21,10 +21,10 @@ from engine.runs.folder import step_of
 class TrainingBar(QWidget):
     """Shown for a model of a run that has snapshots; `shown` is the page with the pictures."""
 
-    def __init__(self, study: Study, notices: Notices, shown: QWidget) -> None:
+    def __init__(self, explore: ExploreState, notices: Notices, shown: QWidget) -> None:
         super().__init__()
-        self._study = study
-        self.state = OverTraining(study, notices)
+        self._explore = explore
+        self.state = OverTraining(explore, notices)
         self.series = PictureSeries(self.state, notices, shown)
         self.slider = MomentSlider()
         self.playing = buttons.icon_button("play", self.tr("Play"), self._on_play)
@@ -46,8 +46,8 @@ class TrainingBar(QWidget):
         layouts.column(foot, parent=self)
         self.slider.valueChanged.connect(self._on_value)
         self.state.changed.connect(self._show)
-        study.sides_changed.connect(self._show)
-        study.model_changed.connect(self._show)
+        explore.sides_changed.connect(self._show)
+        explore.model_changed.connect(self._show)
         self.series.changed.connect(self._show)
         self._show()
 
@@ -62,7 +62,7 @@ class TrainingBar(QWidget):
         set_shown(self, moments is not None)
         if moments is None:
             return
-        second = self._study.both[1].checkpoint
+        second = self._explore.second.checkpoint
         beside = moments.folders.index(second) if second in moments.folders else -1
         blocked = self.slider.blockSignals(True)
         self.slider.setRange(0, len(moments.folders) - 1)
@@ -83,7 +83,7 @@ class TrainingBar(QWidget):
 
     def _text(self) -> str:
         """Step and loss of what is shown."""
-        moments, checkpoint = self.state.moments, self._study.checkpoint
+        moments, checkpoint = self.state.moments, self._explore.first.checkpoint
         assert moments is not None and checkpoint is not None
         if self.series.is_running:
             text = self.tr("Saving pictures: step {0}")

@@ -10,7 +10,7 @@ from app.library import ModelEntry
 from app.notices import Notices
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.over_training.moments import Moments, moments_of
-from app.pages.explore.study import Study
+from app.pages.explore.state import ExploreState
 from app.timers import repeated
 from app.widgets.text import numbers
 
@@ -26,27 +26,27 @@ class OverTraining(QObject):
 
     changed = Signal()
 
-    def __init__(self, study: Study, notices: Notices) -> None:
-        super().__init__(study)
-        self._study, self._notices = study, notices
+    def __init__(self, explore: ExploreState, notices: Notices) -> None:
+        super().__init__(explore)
+        self._explore, self._notices = explore, notices
         self.moments: Moments | None = None
         self._reading: background.Job | None = None
         self._playing = repeated(self, LEAST_MS, self._on_time)
-        study.model_changed.connect(self._on_model)
-        for query in study.findChildren(LiveQuery):  # of the panels, which are there by now
+        explore.model_changed.connect(self._on_model)
+        for query in explore.findChildren(LiveQuery):  # of the panels, which are there by now
             query.changed.connect(self._on_query)
         self._was_answered = True
 
     @property
     def number(self) -> int:
         """The snapshot that is shown, or the last one before the checkpoint that is."""
-        checkpoint = self._study.checkpoint
+        checkpoint = self._explore.first.checkpoint
         return self.moments.nearest(checkpoint) if self.moments and checkpoint else 0
 
     @property
     def is_at_snapshot(self) -> bool:
         """Whether a snapshot is shown, and not a checkpoint of the run."""
-        return self.moments is not None and self._study.checkpoint in self.moments.folders
+        return self.moments is not None and self._explore.first.checkpoint in self.moments.folders
 
     @property
     def is_playing(self) -> bool:
@@ -55,19 +55,19 @@ class OverTraining(QObject):
     @property
     def is_answered(self) -> bool:
         """Whether what is on the screen belongs to the moment."""
-        queries = self._study.findChildren(LiveQuery)
-        return self._study.is_settled and not any(query.is_waiting for query in queries)
+        queries = self._explore.findChildren(LiveQuery)
+        return self._explore.is_settled and not any(query.is_waiting for query in queries)
 
     def go(self, number: int) -> None:
         """Show a snapshot."""
-        model, moments = self._study.model, self.moments
+        model, moments = self._explore.first.model, self.moments
         if moments is None or model is None:
             return
         number = min(max(number, 0), len(moments.folders) - 1)
         folder, step = moments.folders[number], moments.steps[number]
-        if folder != self._study.checkpoint:
+        if folder != self._explore.first.checkpoint:
             name = self.tr("{0}, step {1}").format(moments.name, numbers.count(step))
-            self._study.step_to(replace(model, name=name, path=folder, step=step, best=False))
+            self._explore.step_to(replace(model, name=name, path=folder, step=step, best=False))
             self.changed.emit()
 
     def play(self) -> None:
@@ -86,9 +86,9 @@ class OverTraining(QObject):
 
     def compare(self) -> None:
         """Put the model as it is now beside the moments to come."""
-        if self._study.model is not None:
+        if self._explore.first.model is not None:
             self.pause()
-            self._study.compare(self._study.model)
+            self._explore.compare(self._explore.first.model)
 
     def _on_query(self) -> None:
         if self.moments is not None and self.is_answered != self._was_answered:
@@ -110,7 +110,7 @@ class OverTraining(QObject):
         self.pause()
         if self._reading is not None:
             self._reading.cancel()
-        model = self._study.model
+        model = self._explore.first.model
         if self.moments is not None and not (model and self._is_of_run(model)):
             self._set(None)
         if model is not None and model.info is not None:

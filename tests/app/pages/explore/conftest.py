@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background, library
 from app.library import ModelEntry, describe_model
-from app.pages.explore.study import Study
+from app.pages.explore.state import ExploreState
 from app.studio import Studio
 from engine.config.families.bert import BertSpec
 from engine.errors import StudioError
@@ -217,9 +217,9 @@ def entry(model: Path) -> ModelEntry:
 
 
 @pytest.fixture
-def study(qtbot: Any, entry: ModelEntry) -> Study:
-    """A study of “the cat sat”, at rest."""
-    made = Study()
+def explore(qtbot: Any, entry: ModelEntry) -> ExploreState:
+    """A explore of “the cat sat”, at rest."""
+    made = ExploreState()
     made.choose_model(entry)
     made.set_texts("the cat sat")
     qtbot.waitUntil(lambda: made.is_settled, timeout=PATIENCE)

@@ -27,7 +27,7 @@ class CountLetters(TextQuestion):
 class CountingView(Panel):
     def __init__(self, context: PanelContext) -> None:
         self.query = LiveQuery(
-            context.study, context.explorer, lambda side: side.asked(CountLetters)
+            context.explore, context.explorer, lambda side: side.question(CountLetters)
         )
         super().__init__([self.query])
         self.label = QLabel("")

@@ -5,7 +5,7 @@ from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.pages.explore.editor import Editor
-from app.pages.explore.side import MAX_CHARACTERS
+from app.pages.explore.model_input import MAX_CHARACTERS
 
 
 @pytest.fixture

@@ -75,17 +75,17 @@ def page(qtbot, workshop, model, other, wait) -> ExplorePage:
     qtbot.addWidget(made)
     made.show()
     made.arrive({"model": model})
-    wait(lambda: made.study.is_settled)
+    wait(lambda: made.state.is_settled)
     return made
 
 
 def look(page, explorer, wait, panel, text, pair, other):
     """Show a text in a panel; what it asks is answered, attention by as much for all."""
     page.arrive({"text": text, "pair": pair})
-    page.study.compare(other)
-    wait(lambda: page.study.is_settled and page.study.text == text[:10_000])
-    page.study.toggle_mask(2)
-    page.study.pick(2)
+    page.state.compare(other)
+    wait(lambda: page.state.is_settled and page.state.first.text == text[:10_000])
+    page.state.toggle_mask(2)
+    page.state.pick(2)
     show(page, explorer, wait, panel)
 
 
@@ -106,7 +106,7 @@ def show(page, explorer, wait, panel, asked=0):
 
 def answer(page, explorer, question):
     if question.kind == "attend":
-        tokens = page.study.tokens
+        tokens = page.state.first.tokens
         path = explorer.scratch / f"attention-{question.number}.npy"
         shape = (12, 12, len(tokens), len(tokens))
         if not path.exists():  # what is read in the background must not be made anew

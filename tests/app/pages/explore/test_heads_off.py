@@ -18,7 +18,7 @@ def page(qtbot, workshop, model, wait) -> ExplorePage:
     made.resize(1000, 640)
     made.show()
     made.arrive({"model": model, "text": TEXT})
-    wait(lambda: made.study.is_settled and made.study.text == TEXT)
+    wait(lambda: made.state.is_settled and made.state.first.text == TEXT)
     return made
 
 
@@ -34,12 +34,12 @@ def wall(page, explorer, wait):
 
 def test_what_changes_when_a_head_is_switched_off(page, wall, explorer, wait, qtbot, model):
     """Three actions: a word is masked, Alt and a click, and the panel of predictions."""
-    page.study.toggle_mask(2)  # 1
+    page.state.toggle_mask(2)  # 1
     place = wall.cell(1, 1).center().toPoint()
     qtbot.mouseClick(wall, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.AltModifier, place)  # 2
-    assert page.study.heads_off == ((1, 1),) and page.study.is_compared
-    assert (page.study.layer, page.study.head) == (0, 0), "nothing else is selected"
-    wait(lambda: page.study.is_settled)
+    assert page.state.first.heads_off == ((1, 1),) and page.state.is_compared
+    assert (page.state.layer, page.state.head) == (0, 0), "nothing else is selected"
+    wait(lambda: page.state.is_settled)
     page.bench.show_panel("words")  # 3
     wait(lambda: len({q.side for q in explorer.of_kind("fill_mask") if q.masked}) == 2)
     asked = {q.side: q for q in explorer.of_kind("fill_mask") if q.masked}
@@ -49,62 +49,64 @@ def test_what_changes_when_a_head_is_switched_off(page, wall, explorer, wait, qt
     said = [answer.predictions[0].ranked[0].probability for answer in (after, before)]
     assert said[0] != pytest.approx(said[1], abs=1e-9)
     assert "Without heads 2.2, compared with tiny (all heads)." in page.comparison.said.whole()
-    assert "Heads switched off: 2.2." in source(page.study)
-    assert "switched off" not in source(page.study, 1)
+    assert "Heads switched off: 2.2." in source(page.state)
+    assert "switched off" not in source(page.state, 1)
     assert_accessible(page.panels["attention"])
 
 
 def test_it_is_switched_on_again_by_the_button_and_with_the_comparison(page, wall, qtbot, wait):
     switch = page.panels["attention"].overview.switch
     qtbot.mouseClick(switch, Qt.MouseButton.LeftButton)
-    assert page.study.heads_off == ((0, 0),)
-    wait(lambda: page.study.is_settled)
+    assert page.state.first.heads_off == ((0, 0),)
+    wait(lambda: page.state.is_settled)
     qtbot.mouseClick(switch, Qt.MouseButton.LeftButton)
-    assert page.study.heads_off == () and not page.study.is_compared
-    page.study.switch_head(2, 1)
-    page.study.switch_head(0, 1)
-    assert page.study.heads_off == ((0, 1), (2, 1))
-    page.study.switch_head(0, 1)
-    assert page.study.heads_off == ((2, 1),) and page.study.is_compared
+    assert page.state.first.heads_off == () and not page.state.is_compared
+    page.state.switch_head(2, 1)
+    page.state.switch_head(0, 1)
+    assert page.state.first.heads_off == ((0, 1), (2, 1))
+    page.state.switch_head(0, 1)
+    assert page.state.first.heads_off == ((2, 1),) and page.state.is_compared
     qtbot.mouseClick(page.comparison.end, Qt.MouseButton.LeftButton)
-    assert page.study.heads_off == () and not page.study.is_compared
+    assert page.state.first.heads_off == () and not page.state.is_compared
 
 
 def test_another_model_has_all_its_heads(page, wall, wait, classifier):
-    page.study.switch_head(1, 0)
+    page.state.switch_head(1, 0)
     page.choose(classifier)
-    wait(lambda: page.study.checkpoint == classifier and page.study.is_settled)
-    assert page.study.heads_off == () and not page.study.is_compared
+    wait(lambda: page.state.first.checkpoint == classifier and page.state.is_settled)
+    assert page.state.first.heads_off == () and not page.state.is_compared
 
 
 def test_the_mean_over_texts_in_the_place_of_a_head(page, wall, wait, qtbot, explorer):
     """Zero at first; the mean where texts are chosen, once it is computed."""
     box = page.comparison.instead
     assert not box.isVisible()
-    page.study.switch_head(1, 1)
+    page.state.switch_head(1, 1)
     assert box.isVisible() and not box.isEnabled() and "panel Texts" in box.toolTip()
     page.panels["texts"].typed.setPlainText("the cat\na dog sat")
-    wait(lambda: page.study.chosen is not None and page.study.chosen.count == 2)
+    wait(lambda: page.state.chosen is not None and page.state.chosen.count == 2)
     assert box.isEnabled()
     box.setFocus()
     QTest.keyClick(box, Qt.Key.Key_Down)
-    wait(lambda: page.study.ablation["head_means"] is not None)
+    wait(lambda: page.state.first.ablation["head_means"] is not None)
     said = "In their place: their mean over 2 text(s) of the typed list."
-    assert said in page.comparison.said.whole() and said in source(page.study)
-    assert said not in source(page.study, 1)
+    assert said in page.comparison.said.whole() and said in source(page.state)
+    assert said not in source(page.state, 1)
     page.bench.show_panel("words")
-    page.study.toggle_mask(2)
+    page.state.toggle_mask(2)
     wait(lambda: {q.head_means is None for q in explorer.of_kind("fill_mask") if q.heads_off})
     asked = [q for q in explorer.of_kind("fill_mask") if q.heads_off and q.masked][-1]
     other = asked.model_copy(update={"head_means": None})
     mean, zero = (explorer.truly(one).predictions[0].ranked[0] for one in (asked, other))
     assert asked.head_means is not None and mean.probability != zero.probability
     QTest.keyClick(box, Qt.Key.Key_Up)
-    assert page.study.ablation["head_means"] is None and "In their place" not in said_below(page)
+    assert page.state.first.ablation["head_means"] is None and "In their place" not in said_below(
+        page
+    )
     QTest.keyClick(box, Qt.Key.Key_Down)
-    wait(lambda: page.study.ablation["head_means"] is not None)
-    page.study.switch_head(1, 1)
-    assert page.study.means_of is None, "all heads are on again"
+    wait(lambda: page.state.first.ablation["head_means"] is not None)
+    page.state.switch_head(1, 1)
+    assert page.state.means_texts is None, "all heads are on again"
     assert_accessible(page.comparison)
 
 
@@ -114,8 +116,8 @@ def said_below(page) -> str:
 
 def test_means_that_take_long_tell_how_far_they_are_and_end_with_zero(page, workers, wait):
     page.panels["texts"].typed.setPlainText("the cat\na dog sat")
-    wait(lambda: page.study.chosen is not None and page.study.chosen.count == 2)
-    page.study.switch_head(0, 0)
+    wait(lambda: page.state.chosen is not None and page.state.chosen.count == 2)
+    page.state.switch_head(0, 0)
     workers.is_held = True
     page.means.choose("mean")
     assert page.means.replacement == "mean" and "Computing the means" in said_below(page)

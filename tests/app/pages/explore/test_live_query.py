@@ -8,22 +8,20 @@ from engine.messages.explore.fill_mask import FillMask, MaskFilled
 from engine.messages.question import Working
 
 
-def fill(study):
-    if study.checkpoint is None or not study.masked:
-        return None
-    return FillMask(checkpoint=study.checkpoint, text=study.text, masked=study.masked)
+def fill(side):
+    return side.question(FillMask) if side.masked else None
 
 
 @pytest.fixture
-def query(study, explorer):
-    made = LiveQuery(study, explorer, fill)
+def query(explore, explorer):
+    made = LiveQuery(explore, explorer, fill)
     made.set_seen(True)
     return made
 
 
-def test_a_late_answer_is_passed_over(study, explorer, query):
-    study.toggle_mask(1)
-    study.toggle_mask(2)
+def test_a_late_answer_is_passed_over(explore, explorer, query):
+    explore.toggle_mask(1)
+    explore.toggle_mask(2)
     first, second = explorer.asked
     explorer.fill(first, "late")
     assert query.answer is None
@@ -33,18 +31,18 @@ def test_a_late_answer_is_passed_over(study, explorer, query):
     assert query.answer is newest
 
 
-def test_the_old_answer_stays_until_the_new_one_is_there(study, explorer, query):
-    study.toggle_mask(1)
+def test_the_old_answer_stays_until_the_new_one_is_there(explore, explorer, query):
+    explore.toggle_mask(1)
     old = explorer.fill(explorer.asked[-1], "old")
-    study.toggle_mask(2)
+    explore.toggle_mask(2)
     assert query.is_waiting
     assert query.answer is old
 
 
-def test_what_nobody_sees_asks_nothing_until_it_is_seen(study, explorer, query):
+def test_what_nobody_sees_asks_nothing_until_it_is_seen(explore, explorer, query):
     query.set_seen(False)
-    study.toggle_mask(1)
-    study.toggle_mask(2)
+    explore.toggle_mask(1)
+    explore.toggle_mask(2)
     assert explorer.asked == []
     query.set_seen(True)
     assert [question.masked for question in explorer.asked] == [(1, 2)]
@@ -53,42 +51,42 @@ def test_what_nobody_sees_asks_nothing_until_it_is_seen(study, explorer, query):
     assert len(explorer.asked) == 1
 
 
-def test_the_answer_goes_with_what_was_asked_about(study, explorer, query):
-    study.toggle_mask(1)
+def test_the_answer_goes_with_what_was_asked_about(explore, explorer, query):
+    explore.toggle_mask(1)
     explorer.fill(explorer.asked[-1], "old")
-    study.toggle_mask(1)
+    explore.toggle_mask(1)
     assert query.answer is None
     assert not query.is_waiting
 
 
-def test_the_answer_goes_with_the_model(study, explorer, query, home):
-    study.toggle_mask(1)
+def test_the_answer_goes_with_the_model(explore, explorer, query, home):
+    explore.toggle_mask(1)
     explorer.fill(explorer.asked[-1], "old")
-    study.choose_model(None)
+    explore.choose_model(None)
     assert query.answer is None
     assert not query.is_waiting
 
 
-def test_a_refusal_is_kept_with_its_words(study, explorer, query):
-    study.toggle_mask(1)
+def test_a_refusal_is_kept_with_its_words(explore, explorer, query):
+    explore.toggle_mask(1)
     explorer.refuse(explorer.asked[-1], "This cannot be.")
     assert query.refusal.problem == "This cannot be."
-    study.toggle_mask(2)
+    explore.toggle_mask(2)
     assert isinstance(explorer.fill(explorer.asked[-1], "well"), MaskFilled)
     assert query.refusal is None
 
 
-def test_a_stage_of_the_work_is_no_answer(study, explorer, query):
-    study.toggle_mask(1)
+def test_a_stage_of_the_work_is_no_answer(explore, explorer, query):
+    explore.toggle_mask(1)
     explorer.answered.emit(Working(to=explorer.asked[-1].number, stage="Reading"))
     assert query.is_waiting
 
 
-def test_what_is_there_already_is_shown_while_more_is_to_come(study, explorer, query):
-    study.toggle_mask(1)
+def test_what_is_there_already_is_shown_while_more_is_to_come(explore, explorer, query):
+    explore.toggle_mask(1)
     number = explorer.asked[-1].number
     file = ArrayFile(path="x", shape=(1,), dtype="float32")
-    part = Attended(to=number, tokens=study.tokens, weights=file, layers=1)
+    part = Attended(to=number, tokens=explore.first.tokens, weights=file, layers=1)
     explorer.answered.emit(Working(to=number, stage="Reading", done=1, total=3))
     assert query.answer is None
     explorer.answered.emit(part)
@@ -97,13 +95,13 @@ def test_what_is_there_already_is_shown_while_more_is_to_come(study, explorer, q
     assert query.answer is None and not query.is_waiting
 
 
-def test_it_is_renewed_at_once_only_where_it_is_seen(study, explorer, query):
+def test_it_is_renewed_at_once_only_where_it_is_seen(explore, explorer, query):
     wanted = []
     query._make = lambda side: FillMask(checkpoint=side.checkpoint, text="a", masked=tuple(wanted))
     query.set_seen(False)
     wanted.append(1)
-    query.renew()
+    query.invalidate()
     assert explorer.asked == []
     query.set_seen(True)
-    query.renew()
+    query.invalidate()
     assert len(explorer.asked) == 1, "the same question is not asked twice"

@@ -94,16 +94,18 @@ def page(qtbot, workshop, model, run, wait, answer) -> ExplorePage:
     shown.resize(1180, 760)
     shown.show()
     shown.arrive({"model": run.checkpoint(24), "text": TEXT})
-    wait(lambda: shown.study.is_settled and shown.study.checkpoint == run.checkpoint(24))
+    wait(lambda: shown.state.is_settled and shown.state.first.checkpoint == run.checkpoint(24))
     wait(shown.training_bar.isVisible)
-    shown.study.toggle_mask(next(n for n, t in enumerate(shown.study.tokens) if "film" in t.text))
+    shown.state.toggle_mask(
+        next(n for n, t in enumerate(shown.state.first.tokens) if "film" in t.text)
+    )
     answer()
     return shown
 
 
 def at(page: ExplorePage) -> int:
-    assert page.study.checkpoint is not None
-    return step_of(page.study.checkpoint)
+    assert page.state.first.checkpoint is not None
+    return step_of(page.state.first.checkpoint)
 
 
 def click(page: ExplorePage, number: int) -> None:
@@ -114,7 +116,7 @@ def click(page: ExplorePage, number: int) -> None:
 
 def test_a_model_without_snapshots_has_no_bar(page, model, wait):
     page.choose(model)
-    wait(lambda: page.study.is_settled and page.study.checkpoint == model)
+    wait(lambda: page.state.is_settled and page.state.first.checkpoint == model)
     assert not page.training_bar.isVisible()
 
 
@@ -123,11 +125,11 @@ def test_the_bar_says_what_is_shown(page, run, settle):
     assert bar.state.moments.steps == STEPS
     assert bar.said.text() == "Checkpoint of step 24"
     click(page, 3)
-    assert at(page) == 4 and page.study.checkpoint == snapshot(run, 4)
+    assert at(page) == 4 and page.state.first.checkpoint == snapshot(run, 4)
     settle()
     assert bar.said.text().startswith("Step 4 · loss ")
     assert bar.slider.accessibleDescription() == bar.said.text()
-    assert page.study.model.name == "Night, step 4"
+    assert page.state.first.model.name == "Night, step 4"
     assert_accessible(bar)
 
 
@@ -155,16 +157,16 @@ def test_dragging_moves_through_the_steps(page):
 
 def test_panels_follow_and_keep_what_is_shown_until_they_know_more(page, explorer, answer, wait):
     words = page.panels["words"]
-    picked = page.study.tokens
-    page.study.pick(3)
+    picked = page.state.first.tokens
+    page.state.pick(3)
     before = page.panels["words"].predictions.state.query.answer
     assert before is not None
     click(page, 1)
-    assert page.study.tokens == picked and page.study.picked == 3
+    assert page.state.first.tokens == picked and page.state.picked == 3
     assert (
         words.predictions.state.query.answer is before and words.predictions.state.query.is_waiting
     )
-    wait(lambda: page.study.is_settled)
+    wait(lambda: page.state.is_settled)
     answer()
     assert words.predictions.state.query.answer is not before
     asked = explorer.of_kind("fill_mask")
@@ -189,14 +191,16 @@ def test_attention_follows(page, explorer, answer, wait):
 
 
 def test_scales_end_as_far_as_any_step_needed(page, answer, wait):
-    study = page.study
+    explore = page.state
     click(page, 0)
-    assert [study.held("x", value) for value in (1.0, 5.0, 2.0)] == [1.0, 5.0, 5.0]
-    study.set_texts("a poor story")
-    assert study.held("x", 2.0) == 2.0, "of another text it begins anew"
+    assert [explore.running_max("x", value) for value in (1.0, 5.0, 2.0)] == [1.0, 5.0, 5.0]
+    explore.set_texts("a poor story")
+    assert explore.running_max("x", 2.0) == 2.0, "of another text it begins anew"
     page.picker.choose(page.picker.chosen().path)
-    study.choose_model(page.picker.chosen())
-    assert [study.held("x", value) for value in (5.0, 2.0)] == [5.0, 2.0], "of one model as it is"
+    explore.choose_model(page.picker.chosen())
+    assert [explore.running_max("x", value) for value in (5.0, 2.0)] == [5.0, 2.0], (
+        "of one model as it is"
+    )
 
 
 def test_bars_of_two_steps_have_one_scale(page, answer, wait):
@@ -258,7 +262,7 @@ def test_what_was_learned_between_two_steps(page, settle, wait, qtbot, explorer)
     QTest.keyClick(bar.slider, Qt.Key.Key_End)  # 3
     assert bar.said.text() == "Step 24 · computing …", "what is seen is of another step"
     settle()
-    first, second = page.study.both
+    first, second = page.state.both
     assert [step_of(side.checkpoint) for side in (first, second)] == [24, 1]
     shown = page.panels["words"].predictions.cards[0].pairs.shown
     assert shown and all(bar.first is not None and bar.second is not None for bar in shown)
@@ -271,24 +275,24 @@ def test_what_was_learned_between_two_steps(page, settle, wait, qtbot, explorer)
 
 def test_switched_off_heads_stay_off_over_the_steps(page, wait, answer):
     click(page, 5)
-    page.study.switch_head(0, 1)
-    wait(lambda: page.study.is_settled)
+    page.state.switch_head(0, 1)
+    wait(lambda: page.state.is_settled)
     click(page, 2)
-    first, second = page.study.both
-    assert page.study.heads_off == ((0, 1),)
+    first, second = page.state.both
+    assert page.state.first.heads_off == ((0, 1),)
     assert step_of(first.checkpoint) == step_of(second.checkpoint) == 2
 
 
 def test_a_new_list_of_models_does_not_leave_the_step(page, workshop, wait, run):
     click(page, 2)
     read_again(page, workshop, wait)
-    assert page.study.checkpoint == snapshot(run, 2)
+    assert page.state.first.checkpoint == snapshot(run, 2)
 
 
 def test_another_checkpoint_of_the_run_can_be_asked_for(page, wait, run):
     click(page, 2)
     page.choose(run.checkpoint(12))
-    wait(lambda: page.study.checkpoint == run.checkpoint(12))
+    wait(lambda: page.state.first.checkpoint == run.checkpoint(12))
     wait(lambda: page.training_bar.said.text() == "Checkpoint of step 12")
     assert page.training_bar.slider.value() == STEPS.index(8)
 
@@ -310,7 +314,7 @@ def test_a_series_has_a_picture_of_each_step_with_one_scale(
     bar, folder = page.training_bar, tmp_path / "pictures"
     folder.mkdir()
     click(page, 2)
-    wait(lambda: page.study.is_settled)
+    wait(lambda: page.state.is_settled)
     answer()
     qtbot.mouseClick(bar.save, Qt.MouseButton.LeftButton)
     dialog = next(d for d in page.findChildren(QFileDialog) if d.isVisible())
@@ -376,21 +380,21 @@ def test_a_run_that_deletes_the_checkpoint_leaves_the_step(
     """As a run does that trains on and keeps its newest ones only."""
     monkeypatch.setattr(workshop, "models", lambda: listed(run, 12, 24))
     page.choose(run.checkpoint(24))
-    wait(lambda: page.study.model.run == "night")
+    wait(lambda: page.state.first.model.run == "night")
     wait(page.training_bar.isVisible)
     click(page, 3)
     monkeypatch.setattr(workshop, "models", lambda: listed(run, left) if left else [])
     read_again(page, workshop, wait)
-    assert page.study.checkpoint == snapshot(run, 4)
+    assert page.state.first.checkpoint == snapshot(run, 4)
     there = run.checkpoint(left) if left else snapshot(run, 4)
     assert page.picker.chosen().path == there
 
 
 def test_a_snapshot_that_is_opened_by_itself_stays(page, workshop, wait, run):
     page.arrive({"model": snapshot(run, 8)})
-    wait(lambda: page.study.is_settled and page.study.checkpoint == snapshot(run, 8))
+    wait(lambda: page.state.is_settled and page.state.first.checkpoint == snapshot(run, 8))
     read_again(page, workshop, wait)
-    assert page.picker.chosen().path == page.study.checkpoint == snapshot(run, 8)
+    assert page.picker.chosen().path == page.state.first.checkpoint == snapshot(run, 8)
 
 
 def test_the_included_tiny_model_shows_how_it_learned(qtbot, workshop, settle_of, wait):
@@ -401,12 +405,12 @@ def test_the_included_tiny_model_shows_how_it_learned(qtbot, workshop, settle_of
     page.show()
     text = "the president of the united states"
     page.arrive({"model": entry.path, "text": text})
-    wait(lambda: page.study.is_settled and page.study.text == text)
+    wait(lambda: page.state.is_settled and page.state.first.text == text)
     wait(page.training_bar.isVisible)
     moments = page.training_bar.state.moments
     assert moments.steps == (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000, 2000)
-    states = next(n for n, token in enumerate(page.study.tokens) if token.text == "states")
-    page.study.toggle_mask(states)
+    states = next(n for n, token in enumerate(page.state.first.tokens) if token.text == "states")
+    page.state.toggle_mask(states)
     page.bench.show_panel("words")
     said = []
     for number in (0, len(moments.steps) - 1):
@@ -416,5 +420,5 @@ def test_the_included_tiny_model_shows_how_it_learned(qtbot, workshop, settle_of
         ranked = {one.label: one.probability for one in answer.predictions[0].ranked}
         said.append(ranked.get("states", 0.0))
     assert said[0] < 0.5 < said[1]
-    assert page.study.model.name == f"{moments.name}, step 2,000"
+    assert page.state.first.model.name == f"{moments.name}, step 2,000"
     assert moments.loss_at(len(moments.steps) - 1) < moments.loss_at(0) - 1

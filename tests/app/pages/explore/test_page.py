@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel
 
-from app.pages.explore.side import MAX_CHARACTERS
+from app.pages.explore.model_input import MAX_CHARACTERS
 from app.pages.explore.view import EXAMPLE, ExplorePage
 from tests.app.accessible import assert_accessible
 
@@ -29,14 +29,14 @@ def page(qtbot, workshop, model) -> ExplorePage:
 def ready(page, wait) -> ExplorePage:
     """The page with “the cat sat” and its model, at rest."""
     page.arrive({"text": "the cat sat"})
-    wait(lambda: page.study.is_settled and page.study.text == "the cat sat")
+    wait(lambda: page.state.is_settled and page.state.first.text == "the cat sat")
     return page
 
 
 def test_the_page_opens_with_an_example_and_the_first_model(page, wait):
-    wait(lambda: page.study.is_settled)
-    assert page.study.text == EXAMPLE
-    assert page.study.model.name == "tiny"
+    wait(lambda: page.state.is_settled)
+    assert page.state.first.text == EXAMPLE
+    assert page.state.first.model.name == "tiny"
     assert page.stack.currentIndex() == 0
 
 
@@ -54,16 +54,16 @@ def test_without_a_model_the_page_names_the_way_to_one(qtbot, workshop, wait):
 
 def test_it_can_be_come_to_with_a_model_and_a_text(page, classifier, wait):
     page.arrive({"model": classifier, "text": "the dog", "pair": "a cat"})
-    wait(lambda: page.study.is_settled and page.study.checkpoint == classifier)
-    assert (page.study.text, page.study.pair) == ("the dog", "a cat")
+    wait(lambda: page.state.is_settled and page.state.first.checkpoint == classifier)
+    assert (page.state.first.text, page.state.first.pair) == ("the dog", "a cat")
     assert page.picker.chosen().path == classifier
     page.arrive(None)
-    assert page.study.checkpoint == classifier
+    assert page.state.first.checkpoint == classifier
 
 
 def test_who_comes_first_types_behind_the_text_and_later_where_they_were(qtbot, page, wait):
     page.arrive(None)
-    wait(lambda: page.study.is_settled)
+    wait(lambda: page.state.is_settled)
     qtbot.waitActive(page)
     assert page.focusWidget() is page.text
     qtbot.keyClicks(page.focusWidget(), " too")
@@ -82,7 +82,7 @@ def test_a_model_outside_the_home_can_be_looked_into(page, model, tmp_path, wait
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(model, elsewhere)
     page.arrive(elsewhere)
-    wait(lambda: page.study.is_settled and page.study.checkpoint == elsewhere)
+    wait(lambda: page.state.is_settled and page.state.first.checkpoint == elsewhere)
 
 
 def test_a_model_that_cannot_be_read_is_told_of(page, workshop, home, wait):
@@ -95,7 +95,7 @@ def test_a_model_that_cannot_be_read_is_told_of(page, workshop, home, wait):
 
 def test_a_classifier_opens_with_its_classes(page, classifier, explorer, wait):
     page.arrive(classifier)
-    wait(lambda: page.study.is_settled and page.study.checkpoint == classifier)
+    wait(lambda: page.state.is_settled and page.state.first.checkpoint == classifier)
     assert page.bench.is_seen("predictions")
     assert explorer.asked[-1].kind == "predict"
     page.bench.show_panel("words")
@@ -107,19 +107,19 @@ def test_classes_are_shown_only_where_there_are_some(ready):
 
 
 def test_only_the_panel_that_is_seen_asks(ready, explorer):
-    ready.study.toggle_mask(2)
+    ready.state.toggle_mask(2)
     assert {question.kind for question in explorer.asked} == {"fill_mask"}
     ready.bench.show_panel("attention")
     assert explorer.asked[-1].kind == "attend"
     assert explorer.asked[-1].masked == (2,)
     asked = len(explorer.asked)
     ready.hide()
-    ready.study.toggle_mask(2)
+    ready.state.toggle_mask(2)
     assert len(explorer.asked) == asked
 
 
 def test_typing_asks_after_a_pause(qtbot, ready, explorer, wait):
-    ready.study.toggle_mask(2)
+    ready.state.toggle_mask(2)
     asked = len(explorer.asked)
     ready.text.moveCursor(ready.text.textCursor().MoveOperation.End)
     qtbot.keyClicks(ready.text, " on the mat")
@@ -132,22 +132,22 @@ def test_a_hundred_thousand_characters_are_cut_with_a_notice(page, explorer, wai
     QGuiApplication.clipboard().setText("the cat sat " * 8_334)
     page.text.selectAll()
     page.text.paste()
-    wait(lambda: page.study.is_settled and page.study.cut)
+    wait(lambda: page.state.is_settled and page.state.first.is_truncated)
     said = page.notice.text()
     assert page.notice.isVisible()
     assert "100008 characters" in said.replace(",", "")
     assert f"first {MAX_CHARACTERS} " in said.replace(",", "")
     assert "first 32 tokens" in said
     page.text.set_text("the cat")
-    wait(lambda: page.study.is_settled and not page.study.cut)
+    wait(lambda: page.state.is_settled and not page.state.first.is_truncated)
     assert not page.notice.isVisible()
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_texts_are_shown_as_text(page, explorer, wait, text):
     page.arrive({"text": text, "pair": text})
-    wait(lambda: page.study.is_settled and page.study.text == text)
-    page.study.pick(1)
+    wait(lambda: page.state.is_settled and page.state.first.text == text)
+    page.state.pick(1)
     page.bench.show_panel("attention")
     wait(lambda: explorer.asked[-1].kind == "attend")
     explorer.attend(explorer.asked[-1])
@@ -163,18 +163,18 @@ def test_a_second_text_comes_and_goes(qtbot, ready, wait):
     ready.more.click()
     assert ready.pair.isVisible()
     ready.pair.set_text("a dog")
-    wait(lambda: ready.study.is_settled and ready.study.pair == "a dog")
+    wait(lambda: ready.state.is_settled and ready.state.first.pair == "a dog")
     ready.more.click()
-    wait(lambda: ready.study.is_settled and ready.study.pair is None)
+    wait(lambda: ready.state.is_settled and ready.state.first.pair is None)
 
 
 def test_the_token_under_the_mouse_is_described(ready):
-    ready.study.point(2)
+    ready.state.point(2)
     assert "“cat”" in ready.said.whole()
     assert "Token 3" in ready.said.whole()
-    ready.study.toggle_mask(2)
-    ready.study.point(1)
-    ready.study.point(2)
+    ready.state.toggle_mask(2)
+    ready.state.point(1)
+    ready.state.point(2)
     assert "masked" in ready.said.whole()
 
 
@@ -189,10 +189,10 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
     qtbot.addWidget(page)
     page.resize(1180, 720)
     page.show()
-    qtbot.waitUntil(lambda: page.study.is_settled, timeout=LATER)
+    qtbot.waitUntil(lambda: page.state.is_settled, timeout=LATER)
     page.text.clear()
     qtbot.keyClicks(page.text, "the cat sat on the mat")
-    qtbot.waitUntil(lambda: len(page.study.tokens) == 8, timeout=LATER)
+    qtbot.waitUntil(lambda: len(page.state.first.tokens) == 8, timeout=LATER)
     place = page.strip.boxes[2].center().toPoint()
     qtbot.mouseDClick(page.strip, Qt.MouseButton.LeftButton, pos=place)
     cards = page.panels["words"].predictions.cards
@@ -233,14 +233,14 @@ def test_compare_puts_a_second_model_beside_the_first(qtbot, ready, classifier, 
     workshop.models_changed.emit()
     wait(ready.compare.isEnabled)
     ready.compare.click()
-    wait(lambda: ready.study.is_settled and ready.study.is_compared)
-    assert ready.study.both[1].checkpoint == classifier
+    wait(lambda: ready.state.is_settled and ready.state.is_compared)
+    assert ready.state.second.checkpoint == classifier
     assert ready.comparison.picker.chosen().path == classifier
     assert ready.comparison.picker.isVisible()
     assert "the same tokens" in ready.comparison.said.whole()
     assert ready.comparison.strip_area.isHidden()
     ready.comparison.end.click()
-    assert not ready.study.is_compared
+    assert not ready.state.is_compared
     assert ready.comparison.isHidden()
 
 
@@ -248,7 +248,7 @@ def test_a_second_model_that_is_no_longer_listed_keeps_its_name(ready, classifie
     workshop.models_changed.emit()
     wait(ready.compare.isEnabled)
     ready.compare.click()
-    wait(lambda: ready.study.is_settled and ready.study.is_compared)
+    wait(lambda: ready.state.is_settled and ready.state.is_compared)
     ready.comparison.set_models([])
     assert ready.comparison.picker.chosen().path == classifier
 
@@ -261,31 +261,31 @@ def test_without_a_second_model_compare_says_why(ready):
 def test_a_pinned_text_has_a_strip_of_its_own(qtbot, ready, wait):
     ready.panels["history"].history.keep_input()
     ready.text.set_text("a dog")
-    wait(lambda: ready.study.is_settled)
+    wait(lambda: ready.state.is_settled)
     ready.panels["history"].history.compare(ready.panels["history"].history.entries[-1])
-    wait(lambda: ready.study.is_settled and ready.comparison.strip_area.isVisible())
+    wait(lambda: ready.state.is_settled and ready.comparison.strip_area.isVisible())
     assert "“the cat sat”" in ready.comparison.said.whole()
     second = ready.comparison.strip_area.strip
     assert len(second.boxes) == 5
     qtbot.mouseClick(second, Qt.MouseButton.LeftButton, pos=second.boxes[2].center().toPoint())
-    assert ready.study.picked == -1  # another text has no such token
+    assert ready.state.picked == -1  # another text has no such token
 
 
 def test_an_input_of_the_history_comes_back_with_what_was_hidden(ready, wait):
-    ready.study.toggle_mask(2)
+    ready.state.toggle_mask(2)
     ready.panels["history"].history.keep_input()
-    kept = ready.study.input
+    kept = ready.state.first.input
     ready.more.click()
     ready.pair.set_text("a dog")
     ready.text.set_text("on the mat")
-    wait(lambda: ready.study.is_settled and ready.study.pair == "a dog")
+    wait(lambda: ready.state.is_settled and ready.state.first.pair == "a dog")
     ready.bench.show_panel("history")
     ready.panels["history"].history.open(
         next(e for e in ready.panels["history"].history.entries if e.input == kept)
     )
-    wait(lambda: ready.study.is_settled)
-    assert ready.study.input == kept
-    assert ready.study.masked == (2,)
+    wait(lambda: ready.state.is_settled)
+    assert ready.state.first.input == kept
+    assert ready.state.first.masked == (2,)
     assert ready.text.toPlainText() == "the cat sat"
     assert ready.pair.isHidden()
     assert [e.input.text for e in ready.panels["history"].history.entries[:1]] == [
@@ -307,10 +307,10 @@ def test_ctrl_and_a_click_pick_the_target(qtbot, ready):
     qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=places[1])
     control = Qt.KeyboardModifier.ControlModifier
     qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, control, places[3])
-    assert (ready.study.picked, ready.study.target) == (1, 3)
+    assert (ready.state.picked, ready.state.target) == (1, 3)
     qtbot.keyClick(strip, Qt.Key.Key_Left, control)
     qtbot.keyClick(strip, Qt.Key.Key_Right)
-    assert (ready.study.picked, ready.study.target) == (2, 2)
+    assert (ready.state.picked, ready.state.target) == (2, 2)
     assert not strip.grab().isNull()
 
 
@@ -324,13 +324,13 @@ def test_who_looks_at_chosen_texts_finds_a_worker_that_has_loaded(
     wait(lambda: ready.bench.is_seen("heads"))
     assert not begun, "no texts are chosen"
     ready.panels["texts"].typed.setPlainText("the cat sat\na dog")
-    wait(lambda: ready.study.chosen is not None)
+    wait(lambda: ready.state.chosen is not None)
     assert begun
     ready.bench.show_panel("words")
     wait(lambda: ready.bench.is_seen("words"))
     begun.clear()
     ready.panels["texts"].typed.setPlainText("the cat sat\na dog\na mat")
-    wait(lambda: ready.study.chosen is not None and ready.study.chosen.count == 3)
+    wait(lambda: ready.state.chosen is not None and ready.state.chosen.count == 3)
     assert not begun, "no panel over texts is seen"
     ready.bench.show_panel("heads")
     wait(lambda: begun)

@@ -29,9 +29,9 @@ def page(qtbot, workshop, model, wait) -> ExplorePage:
     made.resize(1180, 720)
     made.show()
     made.arrive({"text": "the cat sat", "pair": "a dog"})
-    wait(lambda: made.study.is_settled and made.study.pair == "a dog")
-    made.study.pick(2)
-    made.study.toggle_mask(2)
+    wait(lambda: made.state.is_settled and made.state.first.pair == "a dog")
+    made.state.pick(2)
+    made.state.toggle_mask(2)
     return made
 
 
@@ -73,10 +73,10 @@ def test_every_figure_says_where_its_numbers_come_from(page, described, explorer
         explorer.truly(question)
     buttons = bench.panels[key].findChildren(FigureButton)
     assert bool(buttons) == (key != "history")
-    if buttons and described.is_offered(page.study) and not described.works_on_texts:
+    if buttons and described.is_offered(page.state) and not described.works_on_texts:
         wait(lambda: any(button._make() for button in buttons))
     for figure in filter(None, (button._make() for button in buttons)):
-        assert figure.caption.endswith(source(page.study))
+        assert figure.caption.endswith(source(page.state))
 
 
 def test_the_page_names_no_panel():
@@ -98,9 +98,9 @@ def test_a_panel_from_outside_is_shown_and_answered(qtbot, studio, model, monkey
     page.resize(1180, 720)
     page.show()
     page.arrive({"text": "the cat sat"})
-    qtbot.waitUntil(lambda: page.study.is_settled and page.study.text == "the cat sat")
+    qtbot.waitUntil(lambda: page.state.is_settled and page.state.first.text == "the cat sat")
     page.bench.show_panel("counting")
     shown = page.panels["counting"]
     qtbot.waitUntil(lambda: shown.label.text() == "9 letters, 3 layers", timeout=LATER)
-    page.study.set_texts("the mat")
+    page.state.set_texts("the mat")
     qtbot.waitUntil(lambda: shown.label.text() == "6 letters, 3 layers", timeout=LATER)

@@ -19,23 +19,23 @@ def settings(tmp_path, qtbot):
 
 
 @pytest.fixture
-def switch(study, explorer, settings, qtbot):
-    made = PrecisionSwitch(study, explorer, settings)
+def switch(explore, explorer, settings, qtbot):
+    made = PrecisionSwitch(explore, explorer, settings)
     qtbot.addWidget(made)
     return made
 
 
-def seen(study, explorer, kind):
-    made = kind(study, explorer)
+def seen(explore, explorer, kind):
+    made = kind(explore, explorer)
     for query in made.fills if kind is WordsState else (made,):
         query.set_seen(True)
     return made
 
 
-def test_predictions_may_be_fast_and_all_else_is_exact(study, explorer, switch):
-    study.toggle_mask(2)
+def test_predictions_may_be_fast_and_all_else_is_exact(explore, explorer, switch):
+    explore.toggle_mask(2)
     for kind in (WordsState, AttentionState):
-        seen(study, explorer, kind)
+        seen(explore, explorer, kind)
     assert [(type(one), one.exact) for one in explorer.asked] == [
         (FillMask, False),
         (Attend, True),
@@ -43,17 +43,17 @@ def test_predictions_may_be_fast_and_all_else_is_exact(study, explorer, switch):
 
 
 def test_a_click_asks_again_for_an_exact_answer_and_is_remembered(
-    study, explorer, switch, settings, qtbot
+    explore, explorer, switch, settings, qtbot
 ):
-    study.toggle_mask(2)
-    seen(study, explorer, WordsState)
+    explore.toggle_mask(2)
+    seen(explore, explorer, WordsState)
     switch.exact.click()
     assert [one.exact for one in explorer.asked] == [False, True]
     assert settings.preferences.exact_answers
-    again = PrecisionSwitch(study, explorer, settings)
+    again = PrecisionSwitch(explore, explorer, settings)
     qtbot.addWidget(again)
     assert again.exact.isChecked()
-    assert study.is_exact
+    assert explore.is_exact
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ def test_a_click_asks_again_for_an_exact_answer_and_is_remembered(
         ("float32", "snapshot", "Exact (fp32), as always with snapshots."),
     ],
 )
-def test_every_answer_says_how_it_was_computed(study, explorer, switch, computed, why, said):
+def test_every_answer_says_how_it_was_computed(explore, explorer, switch, computed, why, said):
     how = {"tokens": (), "computed": computed, "why_exact": why}
     explorer.answered.emit(MaskFilled(predictions=(), **how))
     assert switch.said.text() == said
     switch.said.setText("")
     explorer.answered.emit(Predicted(task="text_classification", **how))
     assert switch.said.text() == said
-    study.choose_model(None)
+    explore.choose_model(None)
     assert switch.said.text() == ""

@@ -8,9 +8,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel
 
-from app.pages.explore import study
+from app.pages.explore import state
+from app.pages.explore.model_input import MAX_CHARACTERS
 from app.pages.explore.panels.words import candidates
-from app.pages.explore.side import MAX_CHARACTERS
 from app.pages.explore.view import ExplorePage
 from engine.explore.embeddings import embed
 from engine.models.checkpoint import load, write
@@ -51,13 +51,13 @@ def model(home):
 
 @pytest.fixture
 def page(qtbot, workshop, model, wait, monkeypatch) -> ExplorePage:
-    for module in (study, candidates):
+    for module in (state, candidates):
         monkeypatch.setattr(module, "TYPING_PAUSE_MS", PAUSE)
     made = ExplorePage(workshop)
     qtbot.addWidget(made)
     made.resize(1100, 700)
     made.show()
-    wait(lambda: made.study.is_settled)
+    wait(lambda: made.state.is_settled)
     return made
 
 
@@ -80,16 +80,16 @@ def look(page, explorer, model, wait, panel, text):
     """Paste a text, and answer what the panel asks about it."""
     asked = len(explorer.asked)
     paste(page, text)
-    wait(lambda: page.study.is_settled and page.study.text == shown_of(text))
+    wait(lambda: page.state.is_settled and page.state.first.text == shown_of(text))
     if panel in ("tokens", "attention"):
         wait(lambda: len(explorer.asked) > asked)
     if panel == "tokens":
         explorer.answered.emit(embed(load(model), explorer.of_kind("embed")[-1]))
     if panel == "attention":
-        count = len(page.study.tokens)
+        count = len(page.state.first.tokens)
         weights = np.full((3, 2, count, count), 1 / count, np.float16)
         explorer.attend(explorer.of_kind("attend")[-1], weights)
-    page.study.pick(min(1, len(page.study.tokens) - 1))
+    page.state.pick(min(1, len(page.state.first.tokens) - 1))
     page.panels["history"].history.keep_input()
 
 

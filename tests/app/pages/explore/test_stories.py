@@ -127,7 +127,7 @@ def hand(qtbot, workshop, model, explorer, wait):
     page.resize(1100 - WIDTH, 700 - 36)  # as in the smallest window
     page.show()
     page.arrive({"model": model, "text": TEXTS[0]})
-    wait(lambda: page.study.is_settled and page.study.text == TEXTS[0])
+    wait(lambda: page.state.is_settled and page.state.first.text == TEXTS[0])
     used = Hand(page, explorer, wait)
     yield used
     assert 0 < used.actions <= MOST
@@ -136,8 +136,8 @@ def hand(qtbot, workshop, model, explorer, wait):
 def chosen(hand: Hand, *lines: str) -> None:
     """Two actions: the panel Texts, and texts that are typed there."""
     hand.type(hand.panel("texts").typed, *lines)
-    study = hand.page.study
-    hand.until(lambda: study.chosen is not None and study.chosen.count == len(lines))
+    explore = hand.page.state
+    hand.until(lambda: explore.chosen is not None and explore.chosen.count == len(lines))
 
 
 def test_which_head_follows_coreference(hand):
@@ -152,7 +152,7 @@ def test_which_head_follows_coreference(hand):
     weights = np.asarray(view._state.maps.weights, dtype=np.float64)
     sums = weights[:, :, 6, 2] + weights[:, :, 3, 2]
     best = np.unravel_index(sums.argmax(), sums.shape)
-    assert (hand.page.study.layer, hand.page.study.head) == best
+    assert (hand.page.state.layer, hand.page.state.head) == best
 
 
 def test_does_it_do_so_in_my_texts(hand):
@@ -163,7 +163,7 @@ def test_does_it_do_so_in_my_texts(hand):
     hand.header(view.table, view.rows.section_of("same"))
     hand.row(view.table, 0)
     means = view._state.ends("same")[0]
-    assert (hand.page.study.layer, hand.page.study.head) == np.unravel_index(
+    assert (hand.page.state.layer, hand.page.state.head) == np.unravel_index(
         means.argmax(), means.shape
     )
     assert "(95 %:" in view.note.text() and f"of {len(TEXTS)} text(s)" in view.note.text()
@@ -196,8 +196,8 @@ def test_which_head_follows_coreference_in_a_conllu_file_of_mine(hand, home, tmp
     hand.actions += 1
     view.source.setFocus()
     QTest.keyClick(view.source, Qt.Key.Key_Down)
-    study = hand.page.study
-    hand.until(lambda: study.chosen is not None and study.chosen.count == 6)
+    explore = hand.page.state
+    hand.until(lambda: explore.chosen is not None and explore.chosen.count == 6)
     view = hand.panel("heads")
     hand.click(view.bar.run)
     hand.until(lambda: view.rows.rowCount() == 6 and not view._state.work.is_running)
@@ -208,8 +208,8 @@ def test_which_head_follows_coreference_in_a_conllu_file_of_mine(hand, home, tmp
     hand.row(view.table, 0)
     right = view._state.ends("head dependent")[0]
     assert not any(key.startswith("tag ") for key in view._state.keys), "no word has a tag"
-    assert (study.layer, study.head) == view.rows.order[0]
-    assert right[study.layer, study.head] == right.max()
+    assert (explore.layer, explore.head) == view.rows.order[0]
+    assert right[explore.layer, explore.head] == right.max()
     assert "the best fixed offset, -3, has" in view.note.text()
 
 
@@ -224,7 +224,7 @@ def test_what_happens_if_it_is_switched_off(hand):
     pairs = words.predictions.cards[0].pairs
     hand.until(lambda: any(bar.second for bar in pairs.shown))  # which come after the first ones
     shown = pairs.shown
-    assert hand.page.study.heads_off == ((1, 1),)
+    assert hand.page.state.first.heads_off == ((1, 1),)
     assert any(abs(bar.first - bar.second) > 1e-9 for bar in shown if bar.first and bar.second)
 
 
@@ -272,7 +272,7 @@ def test_which_sentence_is_hardest(hand):
     cells = [[view.rows.index(n, column).data() for n in range(8)] for column in (LOSS, TEXT)]
     assert [float(loss) for loss in cells[0]] == sorted(map(float, cells[0]), reverse=True)
     hand.row(view.table, 0, twice=True)
-    hand.until(lambda: hand.page.study.text == cells[1][0])
+    hand.until(lambda: hand.page.state.first.text == cells[1][0])
 
 
 def test_which_words_made_it_say_negative(hand):
@@ -298,11 +298,11 @@ def test_what_did_fine_tuning_change(hand, home, model, wait):
     wait(hand.page.compare.isEnabled)
     chosen(hand, *TEXTS)
     hand.click(hand.page.compare)
-    hand.until(lambda: hand.page.study.is_compared and hand.page.study.is_settled)
+    hand.until(lambda: hand.page.state.is_compared and hand.page.state.is_settled)
     view = hand.panel("difference")
     hand.click(view.bar.run)
     hand.until(lambda: view._state.answer is not None and not view._state.work.is_running)
-    assert describe_model("zz-tuned", tuned, "imported").path == hand.page.study.both[1].checkpoint
+    assert describe_model("zz-tuned", tuned, "imported").path == hand.page.state.second.checkpoint
     assert view.grid.values.shape == (3, 2) and (view.grid.values > 0).all()
     assert len(view.texts.rows.rows) == len(TEXTS)
 
@@ -314,9 +314,9 @@ def test_what_was_learned_between_two_steps(qtbot, workshop, explorer, wait, mad
     page.resize(1100 - WIDTH, 700 - 36)
     page.show()
     page.arrive({"model": run.checkpoint(24), "text": "a warm film and a good end"})
-    wait(lambda: page.study.is_settled and page.training_bar.isVisible())
+    wait(lambda: page.state.is_settled and page.training_bar.isVisible())
     hand, bar = Hand(page, explorer, wait), page.training_bar
-    film = next(n for n, token in enumerate(page.study.tokens) if "film" in token.text)
+    film = next(n for n, token in enumerate(page.state.first.tokens) if "film" in token.text)
     hand.click(page.strip, page.strip.boxes[film].center().toPoint(), twice=True)
     hand.panel("words")
     hand.click(bar.slider, QPoint(round(bar.slider.x_of(1)), bar.slider.height() // 3))
@@ -325,8 +325,8 @@ def test_what_was_learned_between_two_steps(qtbot, workshop, explorer, wait, mad
     hand.until(lambda: bar.state.is_answered)
     hand.click(bar.slider, QPoint(round(bar.slider.x_of(6)), bar.slider.height() // 3))
     hand.until(lambda: bar.state.is_answered)
-    assert [side.checkpoint for side in page.study.both] == [snapshot(run, 24), snapshot(run, 1)]
-    assert step_of(page.study.both[1].checkpoint) == 1
+    assert [side.checkpoint for side in page.state.both] == [snapshot(run, 24), snapshot(run, 1)]
+    assert step_of(page.state.second.checkpoint) == 1
     bars = page.panels["words"].predictions.cards[0].pairs.shown
     assert any(abs(one.first - one.second) > 0.01 for one in bars if one.first and one.second)
     assert hand.actions <= MOST

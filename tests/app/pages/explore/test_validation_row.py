@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from app.pages.explore.side import Input
+from app.pages.explore.model_input import TextInput
 from app.pages.explore.validation_row import row_of
 from app.pages.explore.view import EXAMPLE, ExplorePage
 from app.studio import Studio
@@ -47,22 +47,22 @@ ONE, PAIR = Mapping(text="text", label="label"), Mapping(text="text", pair="othe
 @pytest.mark.parametrize(
     "mapping, row, found",
     [
-        (ONE, {"text": "the cat", "label": "a"}, Input("the cat")),
-        (PAIR, {"text": "a cat", "other": "a dog", "label": "b"}, Input("a cat", "a dog")),
+        (ONE, {"text": "the cat", "label": "a"}, TextInput("the cat")),
+        (PAIR, {"text": "a cat", "other": "a dog", "label": "b"}, TextInput("a cat", "a dog")),
         (
             Mapping(text="words", tags="tags"),
             {"words": '["the", "cat"]', "tags": '["O", "O"]'},
-            Input("the cat"),
+            TextInput("the cat"),
         ),
         (
             Mapping(text="text", beginning="first", endings=("x", "y"), label="label"),
             {"text": "the cat", "first": "it", "x": "sat", "y": "is", "label": "0"},
-            Input("the cat", "it"),
+            TextInput("the cat", "it"),
         ),
     ],
 )
 def test_the_row_is_that_of_the_validation_data(
-    home: Home, mapping: Mapping, row: dict[str, Any], found: Input
+    home: Home, mapping: Mapping, row: dict[str, Any], found: TextInput
 ) -> None:
     train = {name: "O" if name == "tags" else "0" for name in row}
     assert row_of(trained(home, mapping, train, row)) == found
@@ -70,7 +70,7 @@ def test_the_row_is_that_of_the_validation_data(
 
 def test_without_validation_data_it_is_a_training_row(home: Home) -> None:
     checkpoint = trained(home, ONE, {"text": "the dog", "label": "a"}, None)
-    assert row_of(checkpoint) == Input("the dog")
+    assert row_of(checkpoint) == TextInput("the dog")
     shutil.rmtree(home.datasets / "films")
     assert row_of(checkpoint) is None, "the data is gone"
     assert row_of(home.models / "imported") is None, "of no run"
@@ -85,14 +85,14 @@ def test_explore_shows_it_but_never_in_place_of_what_was_typed(
     page.resize(1180, 720)
     page.show()
     page.arrive(model)
-    wait(lambda: page.study.is_settled and page.study.text == EXAMPLE)
+    wait(lambda: page.state.is_settled and page.state.first.text == EXAMPLE)
     page.arrive(checkpoint)
-    wait(lambda: page.study.text == "the mat" and page.study.is_settled)
+    wait(lambda: page.state.first.text == "the mat" and page.state.is_settled)
     assert page.text.toPlainText() == "the mat"
     page.text.set_text("my own")
     page.arrive(model)
-    wait(lambda: page.study.checkpoint == model)
+    wait(lambda: page.state.first.checkpoint == model)
     page.arrive(checkpoint)
     with qtbot.waitSignal(page.validation_row.found):
-        wait(lambda: page.study.checkpoint == checkpoint)
+        wait(lambda: page.state.first.checkpoint == checkpoint)
     assert page.text.toPlainText() == "my own"

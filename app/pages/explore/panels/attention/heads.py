@@ -58,8 +58,8 @@ class HeadsState(QObject):
         of.maps.replaced.connect(self._on_replaced)
         of.maps.forgotten.connect(self._on_replaced)
         of.maps.grown.connect(lambda _: self._compute())
-        of.study.picked_changed.connect(lambda _: self.changed.emit())
-        of.study.target_changed.connect(lambda _: self.changed.emit())
+        of.explore.picked_changed.connect(lambda _: self.changed.emit())
+        of.explore.target_changed.connect(lambda _: self.changed.emit())
 
     @property
     def pair(self) -> tuple[int, int] | None:
@@ -145,7 +145,7 @@ class HeadsState(QObject):
         if not end or tuple(side.tokens) != tuple(tokens):
             return ()
         for number, token in enumerate(tokens):
-            word = () if token.special else side.word(number)
+            word = () if token.special else side.word_tokens(number)
             if word:
                 first, last = tokens[word[0]], tokens[word[-1]]
                 typed = side.texts[token.segment][first.start : last.end]
@@ -198,14 +198,14 @@ class HeadsState(QObject):
         side = self.of.maps.side
         said = []
         for ends in self.pairs()[0]:
-            names = ("".join(painted(side.seen(n)) for n in end) for end in ends)
+            names = ("".join(painted(side.model_token(n)) for n in end) for end in ends)
             said.append(" → ".join(names))
         return ", ".join(said)
 
     def _pair_names(self) -> tuple[str, str]:
         side = self.of.maps.side
         ends = self.pair or (0, 0)
-        query, key = (painted(side.seen(n)) if n < len(side.tokens) else "" for n in ends)
+        query, key = (painted(side.model_token(n)) if n < len(side.tokens) else "" for n in ends)
         return query, key
 
     def _on_replaced(self) -> None:

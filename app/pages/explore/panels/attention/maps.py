@@ -9,10 +9,10 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
+from app.pages.explore.model_input import ModelInput
 from app.pages.explore.panels.attention import pixels
 from app.pages.explore.panels.attention.tensor import opened, read_through
-from app.pages.explore.side import Side
-from app.pages.explore.study import Study
+from app.pages.explore.state import ExploreState
 from engine.messages.explore.attention import Attend, Attended, Measure
 from engine.messages.explore.text import Token
 
@@ -34,29 +34,29 @@ class AttentionMaps(QObject):
     wall_changed = Signal()
     told = Signal()
 
-    def __init__(self, study: Study, explorer: Explorer) -> None:
-        super().__init__(study)
+    def __init__(self, explore: ExploreState, explorer: Explorer) -> None:
+        super().__init__(explore)
         self.measure: Measure = "weights"
         self.weights: np.ndarray | None = None  # float32 [L, H, T, T], mapped; or its first layers
         self.wall: np.ndarray | None = None  # levels uint8 [L, H, P, P]
         self.tokens: tuple[Token, ...] = ()  # T of them
         self.shows_second = False
-        self._study = study
+        self._explore = explore
         self._is_seen = False
         self._taken: Attended | None = None
         self._gone: Attended | None = None  # whose file was replaced before it was opened
         self._pooled: np.ndarray | None = None  # float32 [layers so far, H, P, P]
         self._pooling: background.Job | None = None
-        self._queries = tuple(LiveQuery(study, explorer, self._question, side) for side in (0, 1))
+        self._queries = tuple(LiveQuery(explore, explorer, self._question, side) for side in (0, 1))
         for query in self._queries:
             query.changed.connect(self._on_answer)
 
     # ── what is known ────────────────────────────────────────────────────────────────────────
 
     @property
-    def side(self) -> Side:
+    def side(self) -> ModelInput:
         """Whose attention is shown."""
-        return self._study.both[self.shows_second]
+        return self._explore.both[self.shows_second]
 
     @property
     def query(self) -> LiveQuery:
@@ -84,7 +84,7 @@ class AttentionMaps(QObject):
         """The number that has the strongest colour."""
         if self._taken is None:
             return 1.0
-        return self._study.held(f"attention {self._taken.measure}", self._taken.largest)
+        return self._explore.running_max(f"attention {self._taken.measure}", self._taken.largest)
 
     @property
     def has_heads(self) -> bool:
@@ -112,12 +112,12 @@ class AttentionMaps(QObject):
         if measure != self.measure:
             self.measure = measure
             for query in self._queries:
-                query.renew()
+                query.invalidate()
 
     # ── from an answer to maps ───────────────────────────────────────────────────────────────
 
-    def _question(self, side: Side) -> Attend | None:
-        return side.asked(Attend, measure=self.measure)
+    def _question(self, side: ModelInput) -> Attend | None:
+        return side.question(Attend, measure=self.measure)
 
     def _on_answer(self) -> None:
         answer = self.query.answer

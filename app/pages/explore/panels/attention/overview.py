@@ -66,13 +66,13 @@ class Overview(QWidget):
         self.models.chosen.connect(lambda number: state.show_side(bool(number)))
         self.wall.toggled.connect(state.selection.toggle)
         self.wall.switched.connect(state.switch_head)
-        state.study.heads_off_changed.connect(self._on_off)
+        state.explore.heads_off_changed.connect(self._on_off)
         self.wall.picked.connect(state.selection.pick)
         self.wall.pointed.connect(self._say)
         self._maps.wall_changed.connect(self._on_wall)
         self._maps.told.connect(self._say)
         state.head_changed.connect(self._on_head)
-        state.study.sides_changed.connect(self._on_sides)
+        state.explore.sides_changed.connect(self._on_sides)
         self._on_sides()
         self._on_head()
 
@@ -102,8 +102,8 @@ class Overview(QWidget):
 
     def _on_sides(self) -> None:
         self.wall.show_off(self._maps.side.heads_off)
-        set_shown(self.models, self._state.study.is_compared)
-        self.models.choose(int(self._maps.side.number))
+        set_shown(self.models, self._state.explore.is_compared)
+        self.models.choose(int(self._maps.side.index))
 
     def _on_head(self) -> None:
         self.wall.show_off(self._maps.side.heads_off)

@@ -177,7 +177,7 @@ class PairView(QWidget):
         side = self._state.maps.side
         if max(shown.query_token, shown.key_token) >= len(side.tokens):
             return
-        row, column = (painted(side.seen(n)) for n in (shown.query_token, shown.key_token))
+        row, column = (painted(side.model_token(n)) for n in (shown.query_token, shown.key_token))
         text = self.tr("Layer {0}, head {1}: “{2}” attends to “{3}”")
         self.title.setText(text.format(shown.layer + 1, shown.head + 1, row, column))
         self.sum.setText(self._told(shown))

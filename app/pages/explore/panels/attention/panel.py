@@ -18,7 +18,7 @@ def panel() -> PanelDescription:
 
 
 def _make(context: PanelContext) -> MakePanel:
-    state = AttentionState(context.study, context.explorer)
+    state = AttentionState(context.explore, context.explorer)
 
     def view() -> Panel:
         made = AttentionView(state, context.notices)

@@ -96,7 +96,7 @@ def pair(state: AttentionState) -> Figure | None:
     side = state.maps.side
     if shown is None or max(shown.query_token, shown.key_token) >= len(side.tokens):
         return None
-    ends = [painted(side.seen(n)) for n in (shown.query_token, shown.key_token)]
+    ends = [painted(side.model_token(n)) for n in (shown.query_token, shown.key_token)]
     values = np.array([shown.query, shown.key, shown.products], np.float32)  # [3, K]
     names = ("query", "key", "query × key ÷ √K")
     head = state.head_name(shown.layer, shown.head)
@@ -205,7 +205,7 @@ def wall(state: AttentionState) -> Figure | None:
 
 
 def _source(state: AttentionState) -> str:
-    return source(state.study, state.maps.side.number)
+    return source(state.explore, state.maps.side.index)
 
 
 # ── drawings ─────────────────────────────────────────────────────────────────────────────────

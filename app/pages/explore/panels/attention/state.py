@@ -9,12 +9,12 @@ from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
+from app.pages.explore.model_input import ModelInput
 from app.pages.explore.panels.attention.links import NO_LINKS, Links
 from app.pages.explore.panels.attention.maps import AttentionMaps
 from app.pages.explore.panels.attention.selection import Head, HeadSelection
 from app.pages.explore.panels.attention.strongest import StrongestLinks
-from app.pages.explore.side import Side
-from app.pages.explore.study import Study
+from app.pages.explore.state import ExploreState
 from app.translation import tr
 from app.widgets.text.chips import painted
 from engine.messages.explore.attention import QueryKeyShown, ShowQueryKey
@@ -38,10 +38,10 @@ class AttentionState(QObject):
     pointed_changed = Signal()
     pair_changed = Signal()
 
-    def __init__(self, study: Study, explorer: Explorer) -> None:
-        super().__init__(study)
-        self.study = study
-        self.maps = AttentionMaps(study, explorer)
+    def __init__(self, explore: ExploreState, explorer: Explorer) -> None:
+        super().__init__(explore)
+        self.explore = explore
+        self.maps = AttentionMaps(explore, explorer)
         self.selection = HeadSelection(self)
         self.strongest = StrongestLinks(self)
         self.excludes_special = True  # they draw most of the attention and say little of the text
@@ -55,7 +55,7 @@ class AttentionState(QObject):
         self._kept = np.zeros(0, int)  # [S], numbers among the T
         self._is_seen = False
         self._sees_pair = False
-        self._pairs = tuple(LiveQuery(study, explorer, self._pair_question, s) for s in (0, 1))
+        self._pairs = tuple(LiveQuery(explore, explorer, self._pair_question, s) for s in (0, 1))
         for pair in self._pairs:
             pair.changed.connect(self.pair_changed)
         self.maps.replaced.connect(self._on_replaced)
@@ -63,11 +63,11 @@ class AttentionState(QObject):
         self.maps.forgotten.connect(self._forget)
         self.selection.changed.connect(self._on_selection)
         self.strongest.changed.connect(self.links_changed)
-        study.picked_changed.connect(lambda _: self._on_picked())
-        study.target_changed.connect(lambda _: self._on_picked())
-        study.pointed_changed.connect(self._on_study_pointed)
-        study.head_changed.connect(self._on_study_head)
-        study.sides_changed.connect(self._on_sides)
+        explore.picked_changed.connect(lambda _: self._on_picked())
+        explore.target_changed.connect(lambda _: self._on_picked())
+        explore.pointed_changed.connect(self._on_explore_pointed)
+        explore.head_changed.connect(self._on_explore_head)
+        explore.sides_changed.connect(self._on_sides)
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
@@ -107,12 +107,12 @@ class AttentionState(QObject):
     @property
     def picked(self) -> int:
         """The token that is picked on the page, as a row of the map; -1 where it is not shown."""
-        return self._place(self._own(self.study.picked))
+        return self._place(self._own(self.explore.picked))
 
     @property
     def target(self) -> int:
         """The token that the picked one attends to, as a column of the map; or -1."""
-        return self._place(self._own(self.study.target))
+        return self._place(self._own(self.explore.target))
 
     @property
     def numbers(self) -> np.ndarray:
@@ -132,7 +132,7 @@ class AttentionState(QObject):
     @property
     def pair_numbers(self) -> tuple[int, int]:
         """The selected query token and key token of the side that is shown; -1 for none."""
-        return self._own(self.study.picked), self._own(self.study.target)
+        return self._own(self.explore.picked), self._own(self.explore.target)
 
     def in_block(self, row: int, column: int) -> bool:
         """Whether a cell of the map is in the block that is shown."""
@@ -174,7 +174,7 @@ class AttentionState(QObject):
     def switch_head(self, layer: int, head: int) -> None:
         """Switch a head of the first model off, or on again."""
         if self.maps.has_heads:
-            self.study.switch_head(layer, head)
+            self.explore.switch_head(layer, head)
 
     def exclude_special(self, exclude: bool) -> None:
         """Leave out [CLS] and [SEP]; the weights between the others stay as they are."""
@@ -196,12 +196,12 @@ class AttentionState(QObject):
     def pick_token(self, row: int) -> None:
         """Pick a token of the map for the whole page."""
         if 0 <= row < len(self._kept):
-            self.study.pick(self._first(int(self._kept[row])))
+            self.explore.pick(self._first(int(self._kept[row])))
 
     def pick_target(self, column: int) -> None:
         """Pick the token that is attended to."""
         if 0 <= column < len(self._kept):
-            self.study.pick_target(self._first(int(self._kept[column])))
+            self.explore.pick_target(self._first(int(self._kept[column])))
 
     # ── from maps to what is shown ───────────────────────────────────────────────────────────
 
@@ -218,9 +218,9 @@ class AttentionState(QObject):
 
     def _on_selection(self) -> None:
         self._show()
-        self.study.pick_head(self.layer, self.head if self.maps.has_heads else self.study.head)
+        self.explore.pick_head(self.layer, self.head if self.maps.has_heads else self.explore.head)
         for query in self._pairs:
-            query.renew()
+            query.invalidate()
 
     def _forget(self) -> None:
         self.tokens, self._kept, self.shown = (), np.zeros(0, int), ()
@@ -282,41 +282,41 @@ class AttentionState(QObject):
     def _on_picked(self) -> None:
         self.pointed_changed.emit()
         for query in self._pairs:
-            query.renew()
+            query.invalidate()
 
-    def _on_study_pointed(self, number: int) -> None:
+    def _on_explore_pointed(self, number: int) -> None:
         """The mouse is over a token of the strip: its row is shown."""
         self.point(self._place(self._own(number)), -1)
 
-    def _on_study_head(self, layer: int, head: int) -> None:
+    def _on_explore_head(self, layer: int, head: int) -> None:
         """Another panel has picked another head."""
         if self.maps.has_heads and (layer, head) != self.selection.current:
             layers, heads = self.maps.size
             self.selection.pick(min(layer, layers - 1), min(head, heads - 1))
 
     def _on_sides(self) -> None:
-        if self.maps.shows_second and not self.study.is_compared:
+        if self.maps.shows_second and not self.explore.is_compared:
             self.show_side(False)
 
-    def _pair_question(self, side: Side) -> ShowQueryKey | None:
-        row, column = self._own(self.study.picked), self._own(self.study.target)
+    def _pair_question(self, side: ModelInput) -> ShowQueryKey | None:
+        row, column = self._own(self.explore.picked), self._own(self.explore.target)
         if not self.maps.has_heads or row < 0 or column < 0:
             return None
-        return side.asked(
+        return side.question(
             ShowQueryKey, layer=self.layer, head=self.head, query_token=row, key_token=column
         )
 
     def _own(self, number: int) -> int:
         """The token of the side that is shown for one of the first side, or -1."""
-        if not self.maps.shows_second or not 0 <= number < len(self.study.tokens):
+        if not self.maps.shows_second or not 0 <= number < len(self.explore.first.tokens):
             return number
-        return self.maps.side.counterpart(self.study.tokens[number])
+        return self.maps.side.counterpart(self.explore.first.tokens[number])
 
     def _first(self, number: int) -> int:
         """The token of the first side for one of the side that is shown, or -1."""
         if not self.maps.shows_second:
             return number
-        return self.study.both[0].counterpart(self.maps.side.tokens[number])
+        return self.explore.first.counterpart(self.maps.side.tokens[number])
 
     def _place(self, number: int) -> int:
         """The row of the map for a token of the text, or -1."""

@@ -100,7 +100,7 @@ class Wall(QWidget):
         self.update()
 
     def choose(self, chosen: tuple[tuple[int, int], ...]) -> None:
-        """Mark the heads that are selected; the last is the current one."""
+        """TokenAnchor the heads that are selected; the last is the current one."""
         self._chosen = chosen
         layer, head = chosen[-1]
         self.setAccessibleDescription(

@@ -9,8 +9,8 @@ from app import background
 from app.explorer import Explorer
 from app.library import ModelEntry, own_models
 from app.pages.explore.live_query import LiveQuery
+from app.pages.explore.model_input import ModelInput, TextInput, clean_text
 from app.pages.explore.panels.attribution.state import AttributionState
-from app.pages.explore.side import Input, Side, cleaned
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, layouts
@@ -54,7 +54,7 @@ class EditsState(QObject):
 
     def __init__(self, of: AttributionState, explorer: Explorer, home: Home) -> None:
         super().__init__(of)
-        self.of, self.study = of, of.study
+        self.of, self.explore = of, of.explore
         self.problem = ""
         self._explorer, self._home = explorer, home
         self._names: tuple[str, ...] = ()
@@ -62,11 +62,11 @@ class EditsState(QObject):
         self._key: object = None  # checkpoint and texts that the edits belong to
         self._suggesting = 0  # id of the open question, or 0
         self._suggested: Word | None = None
-        self.query = LiveQuery(of.study, explorer, self._question)
+        self.query = LiveQuery(of.explore, explorer, self._question)
         self.query.changed.connect(self.changed)
-        of.choice.changed.connect(self.query.renew)
-        self.study.picked_changed.connect(lambda _: self._on_picked())
-        self.study.settled.connect(self.changed)
+        of.choice.changed.connect(self.query.invalidate)
+        self.explore.picked_changed.connect(lambda _: self._on_picked())
+        self.explore.settled.connect(self.changed)
         explorer.answered.connect(self._on_answer)
 
     # ── what is known ────────────────────────────────────────────────────────────────────────
@@ -74,18 +74,18 @@ class EditsState(QObject):
     @property
     def word(self) -> Word | None:
         """The selected word."""
-        side, picked = self.of.side, self.study.picked
-        if not side.is_known or not 0 <= picked < len(side.tokens):
+        side, picked = self.of.side, self.explore.picked
+        if not side.is_tokenized or not 0 <= picked < len(side.tokens):
             return None
         token = side.tokens[picked]
         if token.special:
             return None
-        numbers = side.word(picked)
-        start, end = side.stretch(picked)
+        numbers = side.word_tokens(picked)
+        start, end = side.word_span(picked)
         after = numbers[-1] + 1
         following = None
         if after < len(side.tokens) and side.tokens[after].segment == token.segment:
-            following = None if side.tokens[after].special else side.stretch(after)
+            following = None if side.tokens[after].special else side.word_span(after)
         return Word(token.segment, start, end, following)
 
     def text_of(self, word: Word) -> str:
@@ -146,7 +146,7 @@ class EditsState(QObject):
 
     def replace(self, typed: str) -> None:
         """Replace the selected word."""
-        word, new = self.word, cleaned(typed.strip())
+        word, new = self.word, clean_text(typed.strip())
         if word is not None and new:
             self._add([self._replacement(word, new)])
 
@@ -164,14 +164,14 @@ class EditsState(QObject):
 
     def clear(self) -> None:
         self._names, self._edits = (), ()
-        self.query.renew()
+        self.query.invalidate()
         self.changed.emit()
 
     def show_input(self, row: int) -> None:
         """Show the edited text on the page."""
         scored = self.rows()[row][1]
         if scored is not None:
-            self.study.input_wanted.emit(Input(scored.text, scored.pair))
+            self.explore.input_wanted.emit(TextInput(scored.text, scored.pair))
 
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
@@ -189,23 +189,23 @@ class EditsState(QObject):
         fresh = [(name, edit) for name, edit in new if edit not in known]
         self._names = (*self._names, *(name for name, _ in fresh))[:MAX_ROWS]
         self._edits = (*known, *(edit for _, edit in fresh))[:MAX_ROWS]
-        self.query.renew()
+        self.query.invalidate()
         self.changed.emit()
 
     def _replacement(self, word: Word, new: str) -> tuple[str, Edit]:
         name = self.tr("“{0}” → “{1}”").format(painted(self.text_of(word)), painted(new))
         return name, Edit(segment=word.segment, start=word.start, end=word.end, text=new)
 
-    def _question(self, side: Side) -> ScoreEdits | None:
+    def _question(self, side: ModelInput) -> ScoreEdits | None:
         asked: Attribute | None = self.of.asked
         edits = self._current()
         target = self.of.choice.target(side)
         if asked is None or target is None or not edits:
             return None
-        return side.asked(ScoreEdits, edits=edits, **target)
+        return side.question(ScoreEdits, edits=edits, **target)
 
     def _on_picked(self) -> None:
-        self.query.renew()  # the position of a tag follows the selection
+        self.query.invalidate()  # the position of a tag follows the selection
         self.changed.emit()
 
     def _on_models(self, models: list[ModelEntry]) -> None:

@@ -7,8 +7,8 @@ from PySide6.QtWidgets import QWidget
 
 from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
+from app.pages.explore.model_input import ModelInput
 from app.pages.explore.panels.attribution.state import AttributionState
-from app.pages.explore.side import Side
 from app.theme import SPACE
 from app.widgets import buttons, layouts
 from app.widgets.text.labels import Text
@@ -36,7 +36,7 @@ class FaithfulnessState(QObject):
         self._order: tuple[int, ...] = ()
         self._start, self._so_far = 0, tuple[float, ...]()
         self._taken: FaithfulnessChecked | None = None
-        self.query = LiveQuery(of.study, explorer, self._question, of.side.number)
+        self.query = LiveQuery(of.explore, explorer, self._question, of.side.index)
         self.query.changed.connect(self._on_changed)
         of.changed.connect(self.changed)
 
@@ -78,13 +78,13 @@ class FaithfulnessState(QObject):
 
     def stop(self) -> None:
         self._wanted = None
-        self.query.renew()
+        self.query.invalidate()
         self.changed.emit()
 
     def _is_wanted(self) -> bool:
         return self._wanted is not None and self._wanted == self._of.asked
 
-    def _question(self, side: Side) -> CheckFaithfulness | None:
+    def _question(self, side: ModelInput) -> CheckFaithfulness | None:
         wanted = self._wanted
         if wanted is None or not self._is_wanted():
             return None
@@ -99,7 +99,7 @@ class FaithfulnessState(QObject):
             self._taken = answer
             if answer.next is not None and not self.query.is_waiting and self._is_wanted():
                 self._start, self._so_far = answer.next, answer.scores
-                self.query.renew()
+                self.query.invalidate()
         self.changed.emit()
 
 

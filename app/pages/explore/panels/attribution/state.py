@@ -6,8 +6,8 @@ from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
-from app.pages.explore.side import Side, cleaned
-from app.pages.explore.study import Study
+from app.pages.explore.model_input import ModelInput, clean_text
+from app.pages.explore.state import ExploreState
 from engine.config.tasks import head_of
 from engine.messages.explore.attribution import Attribute, Attributed, Baseline, Method
 
@@ -23,23 +23,23 @@ class Choice(QObject):
 
     changed = Signal()
 
-    def __init__(self, study: Study) -> None:
-        super().__init__(study)
-        self.study = study
+    def __init__(self, explore: ExploreState) -> None:
+        super().__init__(explore)
+        self.explore = explore
         self.method: Method = "occlusion"
         self.baseline: Baseline = "mask"
         self.token = ""  # token at a mask; empty: the top prediction
         self.against = ""  # a class or token to contrast with; empty: none
         self.end = ENDS[0]
         self._wants_mask = False
-        study.label_changed.connect(self.changed)
-        study.model_changed.connect(self._on_model)
+        explore.label_changed.connect(self.changed)
+        explore.model_changed.connect(self._on_model)
 
     def set(self, **what: Any) -> None:
-        """Set `method`, `baseline`, `token`, `against` or `end`; texts are cleaned."""
+        """Set `method`, `baseline`, `token`, `against` or `end`; texts are clean_text."""
         before = dict(vars(self))
         for name, value in what.items():
-            setattr(self, name, cleaned(value.strip()) if isinstance(value, str) else value)
+            setattr(self, name, clean_text(value.strip()) if isinstance(value, str) else value)
         if dict(vars(self)) != before:
             self.changed.emit()
 
@@ -50,31 +50,31 @@ class Choice(QObject):
             self.against = ""
             self.changed.emit()
 
-    def is_of_mask(self, side: Side) -> bool:
+    def is_of_mask(self, side: ModelInput) -> bool:
         """True if a token at a mask is explained, not the prediction of a task head."""
         return side.has_head("mlm") and (self._wants_mask or not has_target(side))
 
-    def labels(self, side: Side) -> tuple[str, ...]:
+    def labels(self, side: ModelInput) -> tuple[str, ...]:
         """Classes, labels or tags of the model."""
         model = side.model
         return model.info.labels if model is not None and model.info is not None else ()
 
-    def finds_spans(self, side: Side) -> bool:
+    def finds_spans(self, side: ModelInput) -> bool:
         return side.task is not None and head_of(side.task).finds_spans
 
-    def target(self, side: Side) -> dict[str, Any] | None:
+    def target(self, side: ModelInput) -> dict[str, Any] | None:
         """Target fields of a question; None if there is nothing to explain."""
         if self.is_of_mask(side):
             return self._mask(side)
         if not has_target(side):
             return None
         labels = self.labels(side)
-        label = self.study.label or ""
+        label = self.explore.label or ""
         if self.finds_spans(side):
             return {"label": self.end}
         position = None
         if side.task is not None and head_of(side.task).reads_tokens:
-            position = self.study.on_side(side.number, self.study.picked)
+            position = self.explore.on_side(side.index, self.explore.picked)
             if not 0 <= position < len(side.tokens) or side.tokens[position].special:
                 position = None
         against = self.against if self.against in labels else ""
@@ -84,11 +84,11 @@ class Choice(QObject):
             "position": position,
         }
 
-    def _mask(self, side: Side) -> dict[str, Any] | None:
+    def _mask(self, side: ModelInput) -> dict[str, Any] | None:
         places = [n for n in range(len(side.tokens)) if side.is_masked(n) or side.is_typed_mask(n)]
         if not places:
             return None
-        picked = self.study.on_side(side.number, self.study.picked)
+        picked = self.explore.on_side(side.index, self.explore.picked)
         return {
             "head": "mlm",
             "label": self.token,
@@ -97,14 +97,14 @@ class Choice(QObject):
         }
 
     def _on_model(self) -> None:
-        if self.study.is_over_training:
+        if self.explore.is_over_training:
             return
         self.against = ""
         self._wants_mask = False
         self.changed.emit()
 
 
-def has_target(side: Side) -> bool:
+def has_target(side: ModelInput) -> bool:
     """True if the model has a task head whose score can be explained here.
 
     Multiple choice is explained in the panel where its choices are typed.
@@ -121,19 +121,21 @@ class AttributionState(QObject):
 
     changed = Signal()
 
-    def __init__(self, study: Study, explorer: Explorer, choice: Choice, side: int = 0) -> None:
-        super().__init__(study)
-        self.study, self.side, self.choice = study, study.both[side], choice
+    def __init__(
+        self, explore: ExploreState, explorer: Explorer, choice: Choice, side: int = 0
+    ) -> None:
+        super().__init__(explore)
+        self.explore, self.side, self.choice = explore, explore.both[side], choice
         self.answer: Attributed | None = None
         # first part of the question that `answer` belongs to
         self.answered: Attribute | None = None
         self.asked: Attribute | None = None  # first part of the current question
         self._part: dict[str, Any] = {}  # offset of the next part
         self._taken: Attributed | None = None
-        self.query = LiveQuery(study, explorer, self._question, side)
+        self.query = LiveQuery(explore, explorer, self._question, side)
         self.query.changed.connect(self._on_changed)
-        choice.changed.connect(self.query.renew)
-        study.picked_changed.connect(lambda _: self.query.renew())
+        choice.changed.connect(self.query.invalidate)
+        explore.picked_changed.connect(lambda _: self.query.invalidate())
 
     @property
     def problem(self) -> str:
@@ -153,13 +155,13 @@ class AttributionState(QObject):
         """The effect with the strongest tint; 0 if there is none."""
         words = self.answer.words if self.answer is not None else ()
         largest = max((abs(word.effect) for word in words), default=0.0)
-        return self.study.held(f"attributions {self.choice.method}", largest)
+        return self.explore.running_max(f"attributions {self.choice.method}", largest)
 
-    def _question(self, side: Side) -> Attribute | None:
+    def _question(self, side: ModelInput) -> Attribute | None:
         target = self.choice.target(side)
         asked = None
         if target is not None:
-            asked = side.asked(
+            asked = side.question(
                 Attribute, method=self.choice.method, baseline=self.choice.baseline, **target
             )
         if asked != self.asked:
@@ -183,4 +185,4 @@ class AttributionState(QObject):
         self._part = {"start": answer.next, "so_far": so_far}
         if answer.effects:
             self._part["points"] = answer.points
-        self.query.renew()
+        self.query.invalidate()

@@ -14,7 +14,7 @@ from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescrip
 from app.pages.explore.panels.attribution.edits import EditsState, EditsView
 from app.pages.explore.panels.attribution.faithfulness import FaithfulnessState, FaithfulnessView
 from app.pages.explore.panels.attribution.state import ENDS, AttributionState, Choice, has_target
-from app.pages.explore.study import TYPING_PAUSE_MS, Study
+from app.pages.explore.state import TYPING_PAUSE_MS, ExploreState
 from app.resources import mono_font
 from app.theme import SPACE
 from app.timers import debounced
@@ -63,16 +63,16 @@ def panel() -> PanelDescription:
 
 
 def _make(context: PanelContext) -> MakePanel:
-    study, explorer = context.study, context.explorer
-    choice = Choice(study)
-    first, second = (AttributionState(study, explorer, choice, side) for side in (0, 1))
+    explore, explorer = context.explore, context.explorer
+    choice = Choice(explore)
+    first, second = (AttributionState(explore, explorer, choice, side) for side in (0, 1))
     faithfulness = FaithfulnessState(first, explorer)
     edits = EditsState(first, explorer, context.home)
     return lambda: AttributionView((first, second), faithfulness, edits, context.notices)
 
 
-def _has_logits(study: Study) -> bool:
-    return study.has_head("mlm") or has_target(study.both[0])
+def _has_logits(explore: ExploreState) -> bool:
+    return explore.first.has_head("mlm") or has_target(explore.first)
 
 
 class AttributionView(Panel):
@@ -87,7 +87,7 @@ class AttributionView(Panel):
         queries = [*(state.query for state in states), faithfulness.query, edits.query]
         super().__init__(queries, parent)
         self._states, self._choice = states, states[0].choice
-        self.study = states[0].study
+        self.explore = states[0].explore
         self.controls = Controls(self._choice)
         self.sides = tuple(OneSide(state, notices) for state in states)
         self.faithfulness = FaithfulnessView(faithfulness)
@@ -99,12 +99,12 @@ class AttributionView(Panel):
         for side in self.sides:
             column.addWidget(side)
         column.addLayout(lower, 1)
-        self.study.sides_changed.connect(self.show_state)
-        self.study.model_changed.connect(self.show_state)
+        self.explore.sides_changed.connect(self.show_state)
+        self.explore.model_changed.connect(self.show_state)
         self.show_state()
 
     def show_state(self) -> None:
-        self.sides[1].setVisible(self.study.is_compared)
+        self.sides[1].setVisible(self.explore.is_compared)
         for side in self.sides:
             side.show_state()
 
@@ -149,7 +149,7 @@ class Controls(Wrapping):
             line.textEdited.connect(lambda _: self._pause.start())
             line.returnPressed.connect(self._on_typed)
         choice.changed.connect(self.show_state)
-        choice.study.model_changed.connect(self.show_state)
+        choice.explore.model_changed.connect(self.show_state)
         self.show_state()
 
     def _box(self, name: str) -> QComboBox:
@@ -161,14 +161,14 @@ class Controls(Wrapping):
         return box
 
     def _on_target(self, wanted: str) -> None:
-        choice, side = self._choice, self._choice.study.both[0]
+        choice, side = self._choice, self._choice.explore.first
         choice.explain_mask(wanted == MASK)
         if wanted == MASK:
             return
         if choice.finds_spans(side):
             choice.set(end=wanted.removeprefix("="))
         elif choice.labels(side):
-            choice.study.choose_label(wanted.removeprefix("="))
+            choice.explore.choose_label(wanted.removeprefix("="))
 
     def _on_typed(self) -> None:
         self._pause.stop()
@@ -176,7 +176,7 @@ class Controls(Wrapping):
 
     def show_state(self) -> None:
         choice = self._choice
-        side = choice.study.both[0]
+        side = choice.explore.first
         is_of_mask = choice.is_of_mask(side)
         offered = self._targets()
         if offered != self._offered:
@@ -208,18 +208,18 @@ class Controls(Wrapping):
             box.setCurrentIndex(max(0, box.findData(data)))
 
     def _chosen(self) -> str:
-        choice, study = self._choice, self._choice.study
-        side = study.both[0]
+        choice, explore = self._choice, self._choice.explore
+        side = explore.first
         if choice.is_of_mask(side):
             return MASK
         if choice.finds_spans(side):
             return f"={choice.end}"
-        return f"={study.label or ''}"
+        return f"={explore.label or ''}"
 
     def _targets(self) -> list[tuple[str, str]]:
         """Texts and data of the possible targets; data of a class begin with “=”."""
         choice = self._choice
-        side = choice.study.both[0]
+        side = choice.explore.first
         found: list[tuple[str, str]] = []
         if has_target(side):
             if choice.finds_spans(side):
@@ -252,14 +252,14 @@ class OneSide(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.words.word_picked.connect(self._on_word)
         state.changed.connect(self.show_state)
-        state.study.picked_changed.connect(lambda _: self.show_state())
+        state.explore.picked_changed.connect(lambda _: self.show_state())
         self.show_state()
 
     def _on_word(self, number: int) -> None:
         token = self._token(number)
         if token >= 0:
-            study = self._state.study
-            study.pick(study.from_side(self._state.side.number, token))
+            explore = self._state.explore
+            explore.pick(explore.from_side(self._state.side.index, token))
 
     def _token(self, number: int) -> int:
         """First token of a displayed word, or -1."""
@@ -299,8 +299,8 @@ class OneSide(QWidget):
 
     def _picked(self, answer: Attributed | None) -> int:
         """Index of the selected token's word, or -1."""
-        study, side = self._state.study, self._state.side
-        picked = study.on_side(side.number, study.picked)
+        explore, side = self._state.explore, self._state.side
+        picked = explore.on_side(side.index, explore.picked)
         if answer is None or not 0 <= picked < len(side.tokens):
             return -1
         token = side.tokens[picked]
@@ -317,7 +317,7 @@ class OneSide(QWidget):
         state, asked = self._state, self._state.answered
         text = explained_text(answer, asked.head) if answer is not None and asked else ""
         model = state.side.model
-        if state.study.is_compared and model is not None:
+        if state.explore.is_compared and model is not None:
             text = f"{model.name} · {text}" if text else model.name
         return text
 
@@ -422,7 +422,7 @@ def figure_of(state: AttributionState) -> Figure | None:
     return Figure(
         name=f"attributions-{asked.method.replace('_', '-')}",
         title=f"{name}: {explained_text(answer, asked.head)} · {method}",
-        caption=f"{note(answer, asked)} {source(state.study, state.side.number)}",
+        caption=f"{note(answer, asked)} {source(state.explore, state.side.index)}",
         size=QSize(WIDE, round(boxes[-1].bottom()) + 2),
         paint=paint,
         array=np.array([word.effect for word in answer.words], dtype=np.float32),

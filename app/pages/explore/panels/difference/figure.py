@@ -7,7 +7,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QPainter
 
 from app.pages.explore.captions import source
-from app.pages.explore.head_grid import grid_size, paint_grid
+from app.pages.explore.head_heatmap import grid_size, paint_grid
 from app.pages.explore.panels.difference.state import COLUMNS, DIVERGENCE, DifferenceState
 from app.theme import Role
 from app.translation import tr
@@ -59,7 +59,7 @@ def figure_of(state: DifferenceState) -> Figure | None:
     return Figure(
         name=f"difference-{column}",
         title=tr("{0} of every head").format(name),
-        caption=f"{text} {_models(state)} {source(state.study)}",
+        caption=f"{text} {_models(state)} {source(state.explore)}",
         size=grid_size(values),
         paint=paint,
         array=values,
@@ -98,7 +98,7 @@ def cka_figure_of(state: DifferenceState) -> Figure | None:
     return Figure(
         name="cka",
         title=tr("How alike two models are, by layer"),
-        caption=f"{text} {_models(state)} {source(state.study)}",
+        caption=f"{text} {_models(state)} {source(state.explore)}",
         size=QSize(NAME + BAR + 70, ROW * (len(names) + 1)),
         paint=paint,
         array=cka,
@@ -134,7 +134,7 @@ def texts_figure_of(state: DifferenceState) -> Figure | None:
     return Figure(
         name="difference-texts",
         title=tr("Predictions that changed most"),
-        caption=f"{text} {_models(state)} {source(state.study)}",
+        caption=f"{text} {_models(state)} {source(state.explore)}",
         size=QSize(sum(WIDTHS), ROW * (len(shown) + 1)),
         paint=paint,
         array=kl,

@@ -10,9 +10,9 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.pages.explore.head_columns import MEASURES
+from app.pages.explore.model_input import TextInput, clean_text
 from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
-from app.pages.explore.side import Input, cleaned
-from app.pages.explore.study import Study
+from app.pages.explore.state import ExploreState
 from app.translation import in_language
 from app.widgets.text.numbers import decimal
 from engine.data.datasets.text_sets import rows_of, typed_pairs
@@ -36,9 +36,9 @@ class DifferenceState(QObject):
 
     changed = Signal()
 
-    def __init__(self, study: Study, home: Home, start_worker: StartWorker) -> None:
-        super().__init__(study)
-        self.study, self._home = study, home
+    def __init__(self, explore: ExploreState, home: Home, start_worker: StartWorker) -> None:
+        super().__init__(explore)
+        self.explore, self._home = explore, home
         self.work = SetWork(start_worker, self)
         self.answer: ModelsDiffered | None = None
         self.of: ChosenTexts | None = None
@@ -49,33 +49,33 @@ class DifferenceState(QObject):
         self._reading: background.Job | None = None
         self.work.told.connect(self._on_told)
         self.work.changed.connect(self.changed)
-        study.model_changed.connect(self._forget)
-        study.sides_changed.connect(self._forget)
+        explore.model_changed.connect(self._forget)
+        explore.sides_changed.connect(self._forget)
 
     @property
     def why_not(self) -> str:
         """The reason why nothing can be compared, or “”."""
-        if not self.study.is_compared:
+        if not self.explore.is_compared:
             return self.tr("Choose a second model with Compare, above.")
-        if self.study.heads_off:
+        if self.explore.first.heads_off:
             return self.tr("Switch all heads on: whole models are compared here.")
-        if self.study.pinned is not None or self._other == self.study.checkpoint:
+        if self.explore.pinned is not None or self._other == self.explore.first.checkpoint:
             return self.tr("Compare with another model: these are two texts of the same one.")
         return ""
 
     @property
     def _other(self) -> object:
-        return self.study.both[1].checkpoint
+        return self.explore.second.checkpoint
 
     def compare(self) -> None:
         """Run both models over the texts, or continue."""
-        study, other = self.study, self.study.both[1]
-        chosen, first = study.chosen, study.both[0]
+        explore, other = self.explore, self.explore.second
+        chosen, first = explore.chosen, explore.first
         if chosen is None or first.checkpoint is None or other.checkpoint is None or self.why_not:
             return
         self._clear()
         self.of = chosen
-        names = [side.model.name if side.model is not None else "" for side in study.both]
+        names = [side.model.name if side.model is not None else "" for side in explore.both]
         self.names = names[0], names[1]
         texts = chosen.texts
         self._reading = background.run(
@@ -138,8 +138,8 @@ class DifferenceState(QObject):
         """Show a text on the page."""
         if text < len(self.rows):
             first, pair = self.rows[text]
-            pair = None if pair is None else cleaned(pair)
-            self.study.input_wanted.emit(Input(cleaned(first), pair))
+            pair = None if pair is None else clean_text(pair)
+            self.explore.input_wanted.emit(TextInput(clean_text(first), pair))
 
     def _on_rows(self, rows: list[tuple[str, str | None]]) -> None:
         self._reading, self.rows = None, rows

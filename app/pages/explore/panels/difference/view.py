@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.notices import Notices
 from app.pages.explore.captions import layer_title
-from app.pages.explore.head_grid import HeadGrid
+from app.pages.explore.head_heatmap import HeadHeatmap
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.difference.figure import (
     cka_figure_of,
@@ -47,7 +47,7 @@ def panel() -> PanelDescription:
 
 
 def _make(context: PanelContext) -> MakePanel:
-    state = DifferenceState(context.study, context.home, context.one_time_worker)
+    state = DifferenceState(context.explore, context.home, context.one_time_worker)
     return lambda: DifferenceView(state, context.notices)
 
 
@@ -56,17 +56,17 @@ class DifferenceView(Panel):
         self, state: DifferenceState, notices: Notices, parent: QWidget | None = None
     ) -> None:
         super().__init__((), parent)
-        self._state, self._study = state, state.study
+        self._state, self._explore = state, state.explore
         self.bar = SetBar(
-            state.work, state.study, self.tr("Compar&e"), state.compare, lambda: state.why_not
+            state.work, state.explore, self.tr("Compar&e"), state.compare, lambda: state.why_not
         )
         self.column = ComboBox()
         self.column.setAccessibleName(self.tr("Difference of"))
         self.keep = FigureButton(partial(figure_of, state), notices)
         for key in COLUMNS:
             self.column.addItem(state.name(key), key)
-        self.grid = HeadGrid(self.tr("Grid of differences"))
-        self.grid.tells = state.told
+        self.grid = HeadHeatmap(self.tr("Grid of differences"))
+        self.grid.describe = state.told
         self.keep.offer_on(self.grid)
         self.keep_cka = FigureButton(partial(cka_figure_of, state), notices)
         self.layers = NumbersTable(self.tr("Similarity by layer"), 1)
@@ -85,11 +85,11 @@ class DifferenceView(Panel):
         self._lay_out()
         self.order: list[int] = []  # indices of the texts in the table
         self.column.activated.connect(lambda _: state.show_column(self.column.currentData()))
-        self.grid.picked.connect(self._study.pick_head)
+        self.grid.picked.connect(self._explore.pick_head)
         self.texts.activated.connect(self._on_activated)
-        self._study.head_changed.connect(lambda *_: self._follow())
-        self._study.sides_changed.connect(self.bar.show_state)
-        self._study.heads_off_changed.connect(self.bar.show_state)
+        self._explore.head_changed.connect(lambda *_: self._follow())
+        self._explore.sides_changed.connect(self.bar.show_state)
+        self._explore.heads_off_changed.connect(self.bar.show_state)
         state.changed.connect(self.show_state)
         self.show_state()
 
@@ -142,7 +142,7 @@ class DifferenceView(Panel):
 
     def _follow(self) -> None:
         values = self._state.values
-        layer, head = self._study.layer, self._study.head
+        layer, head = self._explore.layer, self._explore.head
         if values is not None:
             layer, head = min(layer, values.shape[0] - 1), min(head, values.shape[1] - 1)
         self.grid.choose(layer, head)

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.pages.explore.head_columns import MEASURES
 from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
-from app.pages.explore.study import Study
+from app.pages.explore.state import ExploreState
 from app.translation import in_language
 from app.widgets.text.numbers import decimal, percent
 from app.widgets.text.run_texts import evaluation_title, metric_value
@@ -55,9 +55,9 @@ class HeadsState(QObject):
     not_saved = Signal(object)
     column_changed = Signal()
 
-    def __init__(self, study: Study, home: Home, start_worker: StartWorker) -> None:
-        super().__init__(study)
-        self.study, self._home, self._start_worker = study, home, start_worker
+    def __init__(self, explore: ExploreState, home: Home, start_worker: StartWorker) -> None:
+        super().__init__(explore)
+        self.explore, self._home, self._start_worker = explore, home, start_worker
         self.work = SetWork(start_worker, self)
         self.method: Method = "patterns"
         self.counted: HeadsCounted | None = None
@@ -72,8 +72,8 @@ class HeadsState(QObject):
         self._columns: dict[str, np.ndarray] = {}  # float64 [3, L, H] each
         self.work.told.connect(self._on_told)
         self.work.changed.connect(self.changed)
-        study.model_changed.connect(self._forget)
-        study.heads_off_changed.connect(self._forget)
+        explore.model_changed.connect(self._forget)
+        explore.heads_off_changed.connect(self._forget)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -124,7 +124,7 @@ class HeadsState(QObject):
 
     def count(self) -> None:
         """Compute the chosen statistics, or continue."""
-        chosen, checkpoint = self.study.chosen, self.study.checkpoint
+        chosen, checkpoint = self.explore.chosen, self.explore.first.checkpoint
         if chosen is None or checkpoint is None:
             return
         if chosen != self.of:
@@ -134,7 +134,7 @@ class HeadsState(QObject):
             "checkpoint": checkpoint,
             "texts": chosen.texts,
             "kept": self._home.cache / "texts",
-            **self.study.ablation,
+            **self.explore.first.ablation,
         }
         if self.method == "patterns":
             self.work.start(CountHeads(**given))
@@ -151,11 +151,11 @@ class HeadsState(QObject):
         """True if heads were pruned and nothing is being saved."""
         pruned = self.pruned
         done = pruned is not None and pruned.is_final and bool(pruned.pruned)
-        return done and not self.is_saving and self.study.model is not None
+        return done and not self.is_saving and self.explore.first.model is not None
 
     def save(self) -> None:
         """Save the model without the pruned heads as another model."""
-        pruned, model = self.pruned, self.study.model
+        pruned, model = self.pruned, self.explore.first.model
         if not self.can_save or pruned is None or model is None:
             return
         name = self.tr("{0} without {1} heads").format(model.name, len(pruned.pruned))
@@ -303,7 +303,7 @@ class HeadsState(QObject):
 
     def _on_pruned(self, answer: HeadsPruned) -> None:
         """Store the round of each pruned head as a column; NaN for kept heads."""
-        model = self.study.model
+        model = self.explore.first.model
         if model is None or model.info is None:
             return
         values = np.full((3, model.info.layers, model.info.heads), np.nan)

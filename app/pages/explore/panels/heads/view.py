@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
 
 from app.notices import Notices
 from app.pages.explore.captions import source
-from app.pages.explore.head_grid import HeadGrid, grid_size, paint_grid
+from app.pages.explore.head_heatmap import HeadHeatmap, grid_size, paint_grid
 from app.pages.explore.head_means import replacement_box
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.heads.state import MAX_FALL, OFFSET, HeadsState
@@ -45,7 +45,7 @@ def panel() -> PanelDescription:
 
 
 def _make(context: PanelContext) -> MakePanel:
-    state = HeadsState(context.study, context.home, context.one_time_worker)
+    state = HeadsState(context.explore, context.home, context.one_time_worker)
     return lambda: HeadsView(state, context.notices, context.models_changed)
 
 
@@ -62,8 +62,8 @@ class HeadsView(Panel):
         """`models_changed` is called after a model was saved."""
         super().__init__((), parent)
         self._notices, self._models_changed = notices, models_changed
-        self._state, self._study = state, state.study
-        self.bar = SetBar(state.work, state.study, self.tr("Co&unt"), state.count)
+        self._state, self._explore = state, state.explore
+        self.bar = SetBar(state.work, state.explore, self.tr("Co&unt"), state.count)
         self.keep = FigureButton(partial(figure_of, state), notices)
         self.method = ComboBox()
         self.method.setAccessibleName(self.tr("What is computed of each head"))
@@ -94,8 +94,8 @@ class HeadsView(Panel):
         self.bar.line.addWidget(self.save)
         self.bar.line.addWidget(self.keep)
         self.title = OneLine("", "strong")
-        self.grid = HeadGrid(self.tr("Grid of heads"))
-        self.grid.tells = lambda layer, head: state.told(state.column, layer, head)
+        self.grid = HeadHeatmap(self.tr("Grid of heads"))
+        self.grid.describe = lambda layer, head: state.told(state.column, layer, head)
         self.keep.offer_on(self.grid)
         self.rows = HeadRows(state)
         self.table = QTableView()
@@ -115,9 +115,9 @@ class HeadsView(Panel):
         )
         self._is_following = False
         self._keys: tuple[str, ...] = ()
-        self.grid.picked.connect(self._study.pick_head)
+        self.grid.picked.connect(self._explore.pick_head)
         self.table.selectionModel().currentRowChanged.connect(self._on_current)
-        self._study.head_changed.connect(lambda *_: self._follow())
+        self._explore.head_changed.connect(lambda *_: self._follow())
         state.changed.connect(self.show_state)
         state.saved.connect(self._on_saved)
         state.not_saved.connect(
@@ -156,7 +156,7 @@ class HeadsView(Panel):
         self._follow()
 
     def _follow(self) -> None:
-        layer, head = self._study.layer, self._study.head
+        layer, head = self._explore.layer, self._explore.head
         layers, heads = self._state.size
         if layers:
             layer, head = min(layer, layers - 1), min(head, heads - 1)
@@ -177,12 +177,12 @@ class HeadsView(Panel):
         self._notices.say(
             self.tr("“{0}” was saved among the models.").format(folder.name),
             self.tr("Open in Explore"),
-            lambda: self._study.model_wanted.emit(folder),
+            lambda: self._explore.model_wanted.emit(folder),
         )
 
     def _on_current(self, now: QModelIndex) -> None:
         if now.isValid() and not self._is_following:
-            self._study.pick_head(*self.rows.order[now.row()])
+            self._explore.pick_head(*self.rows.order[now.row()])
 
     def _note(self, layer: int, head: int) -> str:
         state = self._state
@@ -208,7 +208,7 @@ class HeadsView(Panel):
     def _of_others(self) -> list[str]:
         """Notes that the numbers belong to other texts than the chosen ones."""
         of = self._state.of
-        if of is None or of == self._study.chosen:
+        if of is None or of == self._explore.chosen:
             return []
         text = self.tr("Other texts are chosen now; these numbers are of {0}, {1}.")
         return [text.format(of.name, count(of.count))]
@@ -268,7 +268,7 @@ def figure_of(state: HeadsState) -> Figure | None:
     return Figure(
         name=f"heads-{state.column.replace(' ', '-')}",
         title=title,
-        caption=f"{meant} {text} {ends} {source(state.study)}",
+        caption=f"{meant} {text} {ends} {source(state.explore)}",
         size=grid_size(values),
         paint=paint,
         array=every[state.column],

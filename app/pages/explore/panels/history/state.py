@@ -14,8 +14,8 @@ from PySide6.QtCore import QCoreApplication, QDateTime, QObject, Qt, Signal
 
 from app import background
 from app.notices import Notices
-from app.pages.explore.side import Input, cleaned
-from app.pages.explore.study import Study
+from app.pages.explore.model_input import TextInput, clean_text
+from app.pages.explore.state import ExploreState
 from app.timers import debounced
 from engine.errors import StudioError
 from engine.files.atomic_write import write_file
@@ -35,7 +35,7 @@ MAX_FILE_BYTES = 64_000_000  # larger files are refused
 class Entry:
     """One input; `at` is its last view, as ISO 8601."""
 
-    input: Input
+    input: TextInput
     at: str
     pinned: bool = False
 
@@ -64,19 +64,19 @@ class History(QObject):
 
     changed = Signal()
 
-    def __init__(self, study: Study, file: Path, notices: Notices) -> None:
-        super().__init__(study)
-        self.study = study
+    def __init__(self, explore: ExploreState, file: Path, notices: Notices) -> None:
+        super().__init__(explore)
+        self.explore = explore
         self.entries: list[Entry] = []  # newest first
         self._file, self._notices = file, notices
         self._is_read = False
-        self._rested: Input | None = None  # last input that became an entry by resting
+        self._rested: TextInput | None = None  # last input that became an entry by resting
         self._is_due = False  # entries not yet written
         self._writing: background.Job | None = None
         self._resting = debounced(self, REST_MS, self.keep_input)
         self._saving = debounced(self, SAVE_DELAY_MS, self._save)
-        study.both[0].input_changed.connect(self._resting.start)
-        study.left.connect(self.keep_input)
+        explore.first.input_changed.connect(self._resting.start)
+        explore.left.connect(self.keep_input)
         app = QCoreApplication.instance()
         if app is not None:
             app.aboutToQuit.connect(self.flush)
@@ -87,7 +87,7 @@ class History(QObject):
     def open(self, entry: Entry) -> None:
         """Reopen an input; the current one becomes an entry first."""
         self.keep_input()
-        self.study.input_wanted.emit(entry.input)
+        self.explore.input_wanted.emit(entry.input)
 
     def pin(self, entry: Entry, pinned: bool) -> None:
         """Pin or unpin an entry."""
@@ -109,12 +109,12 @@ class History(QObject):
     def compare(self, entry: Entry) -> None:
         """Compare an input with the current one, and pin it."""
         self.pin(entry, True)
-        self.study.compare(self.study.model, entry.input)
+        self.explore.compare(self.explore.first.model, entry.input)
 
     def keep_input(self) -> None:
         """Add the current input, or move its entry to the top."""
         self._resting.stop()
-        now = self.study.input
+        now = self.explore.first.input
         if not "".join(now.texts).strip():
             return
         known = next((e for e in self.entries if e.input == now), None)
@@ -182,7 +182,7 @@ class History(QObject):
         self._notices.show(error)
 
 
-def _goes_on(entry: Entry, now: Input) -> bool:
+def _goes_on(entry: Entry, now: TextInput) -> bool:
     """True if `now` only continues the unfinished sentence of an entry."""
     before = entry.input
     if entry.pinned or any(before.masks) or any(now.masks):
@@ -218,8 +218,8 @@ def _read(file: Path) -> list[Entry]:
 def _entry(kept: Kept) -> Entry:
     masks = [frozenset(each) for each in kept.masks[:2]]
     first, second = (*masks, frozenset(), frozenset())[:2]
-    pair = None if kept.pair is None else cleaned(kept.pair)
-    return Entry(Input(cleaned(kept.text), pair, (first, second)), kept.at, kept.pinned)
+    pair = None if kept.pair is None else clean_text(kept.pair)
+    return Entry(TextInput(clean_text(kept.text), pair, (first, second)), kept.at, kept.pinned)
 
 
 def _content(entries: list[Entry]) -> bytes:

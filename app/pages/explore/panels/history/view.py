@@ -27,9 +27,9 @@ from PySide6.QtWidgets import (
 
 from app import resources, theme
 from app.pages.explore.captions import masked_words
+from app.pages.explore.model_input import TextInput
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.history.state import Entry, History
-from app.pages.explore.side import Input
 from app.theme import SPACE, Role
 from app.widgets import buttons, layouts
 from app.widgets.text.labels import Text, font, tooltip, visible
@@ -54,7 +54,7 @@ def panel() -> PanelDescription:
 
 
 def _make(context: PanelContext) -> MakePanel:
-    history = History(context.study, context.home.inputs, context.notices)
+    history = History(context.explore, context.home.inputs, context.notices)
     return lambda: HistoryView(history)
 
 
@@ -62,7 +62,7 @@ class HistoryView(Panel):
     def __init__(self, history: History, parent: QWidget | None = None) -> None:
         super().__init__((), parent)
         self.history = history
-        self._last: Input | None = None  # selected input, kept while the rows change
+        self._last: TextInput | None = None  # selected input, kept while the rows change
         self.search = QLineEdit()
         self.search.setPlaceholderText(self.tr("Search inputs"))
         self.search.setClearButtonEnabled(True)
@@ -149,7 +149,7 @@ class HistoryView(Panel):
             self.history.remove(entry)
             self.choose(min(row, len(self.entries.rows) - 1))
 
-    def _choose_input(self, wanted: Input) -> None:
+    def _choose_input(self, wanted: TextInput) -> None:
         """Select the row of an input again."""
         for row, each in enumerate(self.entries.rows):
             if each.input == wanted:

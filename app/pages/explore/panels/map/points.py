@@ -50,7 +50,7 @@ class PointsView(QWidget):
         self.legend: Sequence[str] = ()
         self.marked: tuple[int, ...] = ()
         self.current = -1
-        self.tells: Callable[[int], str] = lambda number: ""
+        self.describe: Callable[[int], str] = lambda number: ""
         self._lasso = QPolygonF()
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -106,7 +106,7 @@ class PointsView(QWidget):
             self.update()
             return
         near = self._near(event.position())
-        text = tooltip(self.tells(near)) if near >= 0 else ""
+        text = tooltip(self.describe(near)) if near >= 0 else ""
         QToolTip.showText(event.globalPosition().toPoint(), text, self)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -143,7 +143,7 @@ class PointsView(QWidget):
     def _go(self, number: int) -> None:
         if number >= 0:
             self.current = number
-            self.setAccessibleDescription(self.tells(number))
+            self.setAccessibleDescription(self.describe(number))
             self.update()
 
     def _next(self, right: int, down: int) -> int:

@@ -8,9 +8,9 @@ import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from app import background
+from app.pages.explore.model_input import TextInput, clean_text
 from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
-from app.pages.explore.side import Input, cleaned
-from app.pages.explore.study import Study
+from app.pages.explore.state import ExploreState
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.files.home import Home
 from engine.files.regular_file import check_regular
@@ -29,9 +29,9 @@ class MapState(QObject):
 
     changed = Signal()
 
-    def __init__(self, study: Study, home: Home, start_worker: StartWorker) -> None:
-        super().__init__(study)
-        self.study, self._home = study, home
+    def __init__(self, explore: ExploreState, home: Home, start_worker: StartWorker) -> None:
+        super().__init__(explore)
+        self.explore, self._home = explore, home
         self.work = SetWork(start_worker, self)
         self.answer: TextsPlaced | None = None
         self.of: ChosenTexts | None = None
@@ -46,13 +46,13 @@ class MapState(QObject):
         self._reading: background.Job | None = None
         self.work.told.connect(self._on_told)
         self.work.changed.connect(self.changed)
-        study.model_changed.connect(self._forget)
-        study.heads_off_changed.connect(self._forget)
+        explore.model_changed.connect(self._forget)
+        explore.heads_off_changed.connect(self._forget)
 
     @property
     def heights(self) -> int:
         """Number of layers with the embeddings."""
-        model = self.study.model
+        model = self.explore.first.model
         info = model.info if model is not None else None
         return info.layers + 1 if info is not None else 1
 
@@ -63,7 +63,7 @@ class MapState(QObject):
 
     def place(self) -> None:
         """Compute the map, or continue."""
-        chosen = self.study.chosen
+        chosen = self.explore.chosen
         if chosen is not None:
             self._start(chosen)
 
@@ -113,18 +113,18 @@ class MapState(QObject):
         rows = self.of.texts.rows
         numbers = tuple(points) if rows is None else tuple(rows[n] for n in points)
         texts = self.of.texts.model_copy(update={"rows": numbers or rows})
-        self.study.choose_texts(ChosenTexts(texts, self.of.name, len(numbers) or self.of.count))
+        self.explore.choose_texts(ChosenTexts(texts, self.of.name, len(numbers) or self.of.count))
         self.changed.emit()
 
     def show_input(self, point: int) -> None:
         """Show a text on the page."""
         if point < len(self.rows):
             text, pair = self.rows[point]
-            pair = None if pair is None else cleaned(pair)
-            self.study.input_wanted.emit(Input(cleaned(text), pair))
+            pair = None if pair is None else clean_text(pair)
+            self.explore.input_wanted.emit(TextInput(clean_text(text), pair))
 
     def _start(self, chosen: ChosenTexts) -> None:
-        checkpoint = self.study.checkpoint
+        checkpoint = self.explore.first.checkpoint
         if checkpoint is None:
             return
         if chosen != self.of:
@@ -138,7 +138,7 @@ class MapState(QObject):
                 checkpoint=checkpoint,
                 texts=chosen.texts,
                 kept=self._home.cache / "texts",
-                **self.study.ablation,
+                **self.explore.first.ablation,
                 height=self.height,
                 pooling=self.pooling,
                 method=self.method,

@@ -40,7 +40,7 @@ def panel() -> PanelDescription:
 
 
 def _make(context: PanelContext) -> MakePanel:
-    state = MapState(context.study, context.home, context.one_time_worker)
+    state = MapState(context.explore, context.home, context.one_time_worker)
     return lambda: MapView(state, context.notices)
 
 
@@ -48,7 +48,7 @@ class MapView(Panel):
     def __init__(self, state: MapState, notices: Notices, parent: QWidget | None = None) -> None:
         super().__init__((), parent)
         self._state = state
-        self.bar = SetBar(state.work, state.study, self.tr("P&lace on a map"), state.place)
+        self.bar = SetBar(state.work, state.explore, self.tr("P&lace on a map"), state.place)
         self.keep = FigureButton(partial(figure_of, state), notices)
         self.bar.line.addWidget(self.keep)
         self.height_box = self._box(self.tr("Layer"))
@@ -70,7 +70,7 @@ class MapView(Panel):
         ):
             self.colouring.addItem(text, key)
         self.points = PointsView(self.tr("Map of texts"))
-        self.points.tells = self._told
+        self.points.describe = self._told
         self.heights = NumbersTable(self.tr("Labels apart, by layer"), 1)
         self.note = Text("", "small")
         self._lay_out()
@@ -82,7 +82,7 @@ class MapView(Panel):
         self.points.selected.connect(state.select)
         self.points.opened.connect(state.show_input)
         state.changed.connect(self.show_state)
-        state.study.model_changed.connect(self.show_state)
+        state.explore.model_changed.connect(self.show_state)
         self.show_state()
 
     def _box(self, name: str) -> QComboBox:
@@ -241,7 +241,7 @@ def figure_of(state: MapState) -> Figure | None:
     return Figure(
         name=f"map-layer-{state.shown_height}",
         title=tr("Texts of {0} at layer {1}").format(of.name, state.shown_height),
-        caption=f"{text} {source(state.study)}",
+        caption=f"{text} {source(state.explore)}",
         size=QSize(SIDE + BELOW, SIDE),
         paint=paint,
         array=points,

@@ -23,7 +23,7 @@ NAMED_DIFFERENCES = 5  # differences named in a sentence
 
 def figure_of(state: PredictionsState) -> Figure | None:
     """The exact answer of one side as bars; None if there is none."""
-    if not state.query.be_exact():  # it arrives in a moment
+    if not state.query.require_exact():  # it arrives in a moment
         return None
     answer, model = state.answer, state.side.model
     if answer is None:
@@ -38,7 +38,7 @@ def figure_of(state: PredictionsState) -> Figure | None:
         name="task-predictions",
         title=tr("{0}: predictions").format(model.name if model else ""),
         caption=tr("Probabilities from 0 to 1, a number as it is. {0}").format(
-            source(state.study, state.side.number)
+            source(state.explore, state.side.index)
         ),
         size=QSize(NAME + BAR + NUMBER, max(1, len(drawn)) * ROW),
         paint=paint,

@@ -4,8 +4,8 @@ from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
-from app.pages.explore.side import Side, cleaned
-from app.pages.explore.study import Study
+from app.pages.explore.model_input import ModelInput, clean_text
+from app.pages.explore.state import ExploreState
 from app.tasks import view_of
 from engine.config.tasks import head_of
 from engine.messages.explore.occlusion import Occlude, Occluded, WordEffect
@@ -21,13 +21,13 @@ class PredictionsState(QObject):
 
     changed = Signal()
 
-    def __init__(self, study: Study, explorer: Explorer, side: int = 0) -> None:
-        super().__init__(study)
-        self.study, self.side = study, study.both[side]
-        self.endings = _clean(study.choices)  # for multiple choice
-        self.query = LiveQuery(study, explorer, self._question, side)
+    def __init__(self, explore: ExploreState, explorer: Explorer, side: int = 0) -> None:
+        super().__init__(explore)
+        self.explore, self.side = explore, explore.both[side]
+        self.endings = _clean(explore.choices)  # for multiple choice
+        self.query = LiveQuery(explore, explorer, self._question, side)
         self.query.changed.connect(self.changed)
-        study.choices_changed.connect(lambda: self.set_endings(study.choices))
+        explore.choices_changed.connect(lambda: self.set_endings(explore.choices))
 
     @property
     def answer(self) -> Predicted | None:
@@ -37,7 +37,7 @@ class PredictionsState(QObject):
     @property
     def waits(self) -> bool:
         """True while an answer or the first question is pending."""
-        return self.query.is_waiting or not self.study.is_settled
+        return self.query.is_waiting or not self.explore.is_settled
 
     def set_endings(self, endings: tuple[str, ...]) -> None:
         """Set the choices; lone surrogates, which JSON cannot hold, are replaced."""
@@ -55,14 +55,14 @@ class PredictionsState(QObject):
     def _needs_choices(self, task: str) -> bool:
         return view_of(task).asks_for_choices and len(self.endings) < 2
 
-    def _question(self, side: Side) -> Predict | None:
+    def _question(self, side: ModelInput) -> Predict | None:
         if side.task is None or self._needs_choices(side.task):
             return None
-        return side.asked(Predict, endings=self.endings, exact=self.study.is_exact)
+        return side.question(Predict, endings=self.endings, exact=self.explore.is_exact)
 
 
 def _clean(endings: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(cleaned(ending) for ending in endings)
+    return tuple(clean_text(ending) for ending in endings)
 
 
 class DecidingState(QObject):
@@ -74,17 +74,17 @@ class DecidingState(QObject):
 
     changed = Signal()
 
-    def __init__(self, study: Study, explorer: Explorer, side: int = 0) -> None:
-        super().__init__(study)
-        self.study, self.side = study, study.both[side]
+    def __init__(self, explore: ExploreState, explorer: Explorer, side: int = 0) -> None:
+        super().__init__(explore)
+        self.explore, self.side = explore, explore.both[side]
         self.words: tuple[WordEffect, ...] = ()
         self.left = 0  # words still unknown
         self.explained = ""  # the class that the words support
         self._asked: Occlude | None = None  # the question from its first word on
         self._start = 0
-        self.query = LiveQuery(study, explorer, self._question, side)
+        self.query = LiveQuery(explore, explorer, self._question, side)
         self.query.changed.connect(self._on_changed)
-        study.label_changed.connect(self.query.renew)
+        explore.label_changed.connect(self.query.invalidate)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -94,7 +94,7 @@ class DecidingState(QObject):
     @property
     def label(self) -> str | None:
         """The class to explain; “” (the prediction) if the model lacks the chosen one."""
-        chosen = self.study.label
+        chosen = self.explore.label
         return chosen if chosen is None or chosen in self.labels else ""
 
     @property
@@ -103,12 +103,12 @@ class DecidingState(QObject):
         refusal = self.query.refusal
         return refusal.phrase if refusal is not None else ""
 
-    def _question(self, side: Side) -> Occlude | None:
+    def _question(self, side: ModelInput) -> Occlude | None:
         label = self.label
         if label is None or side.task is None or not is_explained(side.task):
             self._asked = None
             return None
-        asked = side.asked(Occlude, label=label)
+        asked = side.question(Occlude, label=label)
         if asked != self._asked:
             self._asked, self._start = asked, 0
         return asked.model_copy(update={"start": self._start}) if asked is not None else None

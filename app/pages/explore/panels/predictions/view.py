@@ -9,7 +9,7 @@ from app.notices import Notices
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.predictions.figure import differences, figure_of
 from app.pages.explore.panels.predictions.state import DecidingState, PredictionsState, is_explained
-from app.pages.explore.study import Study
+from app.pages.explore.state import ExploreState
 from app.tasks import view_of
 from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE
@@ -37,17 +37,17 @@ def panel() -> PanelDescription:
 
 
 def _make(context: PanelContext) -> MakePanel:
-    first, second = (PredictionsState(context.study, context.explorer, side) for side in (0, 1))
-    one, other = (DecidingState(context.study, context.explorer, side) for side in (0, 1))
+    first, second = (PredictionsState(context.explore, context.explorer, side) for side in (0, 1))
+    one, other = (DecidingState(context.explore, context.explorer, side) for side in (0, 1))
     return lambda: PredictionsView((first, second), (one, other), context.notices)
 
 
-def _has_task_head(study: Study) -> bool:
-    return study.task is not None
+def _has_task_head(explore: ExploreState) -> bool:
+    return explore.first.task is not None
 
 
-def _has_no_other_head(study: Study) -> bool:
-    return study.task is not None and not study.has_head("mlm")
+def _has_no_other_head(explore: ExploreState) -> bool:
+    return explore.first.task is not None and not explore.first.has_head("mlm")
 
 
 class PredictionsView(Panel):
@@ -76,15 +76,15 @@ class PredictionsView(Panel):
             self.keep.append(keep)
             state.changed.connect(self.show_state)
         layouts.column((columns, 1), self.difference, parent=self, margins=(0, SPACE, 0, 0))
-        states[0].study.sides_changed.connect(self.show_state)
-        states[0].study.model_changed.connect(self.show_state)
+        states[0].explore.sides_changed.connect(self.show_state)
+        states[0].explore.model_changed.connect(self.show_state)
         self.show_state()
 
     def show_state(self) -> None:
         first, second = self._states
         task = second.side.task
         compared = (
-            first.study.is_compared and task is not None and not view_of(task).asks_for_choices
+            first.explore.is_compared and task is not None and not view_of(task).asks_for_choices
         )
         for state, title in zip(self._states, self.titles, strict=True):
             title.setText(state.side.model.name if state.side.model is not None else "")
@@ -93,12 +93,12 @@ class PredictionsView(Panel):
         self.keep[1].setVisible(compared)
         for keep in self.keep:
             keep.refresh()
-        self.difference.setVisible(first.study.is_compared)
+        self.difference.setVisible(first.explore.is_compared)
         self.difference.setText(self._difference(compared))
 
     def _difference(self, compared: bool) -> str:
         first, second = self._states
-        if not first.study.is_compared:
+        if not first.explore.is_compared:
             return ""
         if not compared:
             return self.tr("The second model has no predictions to compare with these.")
@@ -128,12 +128,12 @@ class OneSide(QWidget):
         self.stack.addWidget(self.problem)
         layouts.column(self.stack, parent=self)
         state.changed.connect(self.show_state)
-        state.study.choices_changed.connect(self._show_choices)
+        state.explore.choices_changed.connect(self._show_choices)
         self.show_state()
 
     def _show_choices(self) -> None:
         for view in self.views.values():
-            view.show_choices(self._state.study.choices)
+            view.show_choices(self._state.explore.choices)
 
     def show_state(self) -> None:
         refusal, answer = self._state.query.refusal, self._state.answer
@@ -185,7 +185,9 @@ class DecidingView(QWidget):
         self.choice.setSizeAdjustPolicy(
             ComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
-        self.choice.activated.connect(lambda _: state.study.choose_label(self.choice.currentData()))
+        self.choice.activated.connect(
+            lambda _: state.explore.choose_label(self.choice.currentData())
+        )
         self.words = Words(self.tr("Words and their effects"))
         self.note = Text("", "muted")
         head = layouts.row(
@@ -203,7 +205,7 @@ class DecidingView(QWidget):
             margins=(0, 2 * SPACE, 0, 0),
         )
         state.changed.connect(self.show_state)
-        state.study.label_changed.connect(self.show_state)
+        state.explore.label_changed.connect(self.show_state)
         self.show_state()
 
     def show_state(self) -> None:

@@ -5,7 +5,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QPainter
 
 from app.pages.explore.captions import source
-from app.pages.explore.head_grid import BAR, BAR_LEFT, TICKS, ends_of, paint_bar, shade
+from app.pages.explore.head_heatmap import BAR, BAR_LEFT, TICKS, ends_of, paint_bar, shade
 from app.pages.explore.panels.templates.state import Measure, TemplatesState
 from app.theme import Role
 from app.translation import tr
@@ -76,7 +76,7 @@ def figure_of(state: TemplatesState) -> Figure | None:
     return Figure(
         name=f"templates-{measure}",
         title=tr("{0} of fillers and targets").format(measure_names()[measure]),
-        caption=f"{where} {how} {source(state.study)}",
+        caption=f"{where} {how} {source(state.explore)}",
         size=QSize(
             NAME + CELL * len(targets) + BAR_LEFT + BAR + TICKS, max(ROW * (len(fillers) + 1), 110)
         ),

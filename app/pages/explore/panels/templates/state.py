@@ -11,8 +11,8 @@ from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
-from app.pages.explore.side import Side, cleaned
-from app.pages.explore.study import Study
+from app.pages.explore.model_input import ModelInput, clean_text
+from app.pages.explore.state import ExploreState
 from engine.messages.explore.templates import (
     MAX_TEMPLATES,
     MAX_WORDS,
@@ -38,9 +38,9 @@ class TemplatesState(QObject):
     changed = Signal()
     shown_changed = Signal()
 
-    def __init__(self, study: Study, explorer: Explorer) -> None:
-        super().__init__(study)
-        self.study = study
+    def __init__(self, explore: ExploreState, explorer: Explorer) -> None:
+        super().__init__(explore)
+        self.explore = explore
         self.templates: tuple[str, ...] = TEMPLATES
         self.fillers: tuple[str, ...] = FILLERS
         self.targets: tuple[str, ...] = TARGETS
@@ -51,9 +51,9 @@ class TemplatesState(QObject):
         self._start = 0
         self._key: ScoreTemplates | None = None  # the question that the rows answer
         self._taken: TemplatesScored | None = None
-        self.query = LiveQuery(study, explorer, self._question)
+        self.query = LiveQuery(explore, explorer, self._question)
         self.query.changed.connect(self._on_answer)
-        study.heads_off_changed.connect(self.query.renew)
+        explore.heads_off_changed.connect(self.query.invalidate)
 
     @property
     def problem(self) -> str:
@@ -66,19 +66,19 @@ class TemplatesState(QObject):
 
     def set_templates(self, typed: str) -> None:
         """Set the templates, one per line."""
-        lines = (cleaned(line.strip()) for line in typed.splitlines())
+        lines = (clean_text(line.strip()) for line in typed.splitlines())
         self.templates = tuple(line for line in lines if line)[:MAX_TEMPLATES]
         self.template = -1
-        self.query.renew()
+        self.query.invalidate()
 
     def set_fillers(self, typed: str) -> None:
         """Set the fillers, separated by commas."""
         self.fillers = words(typed)
-        self.query.renew()
+        self.query.invalidate()
 
     def set_targets(self, typed: str) -> None:
         self.targets = words(typed)
-        self.query.renew()
+        self.query.invalidate()
 
     def show(self, template: int, measure: Measure) -> None:
         if (template, measure) != (self.template, self.measure):
@@ -119,7 +119,7 @@ class TemplatesState(QObject):
                     named.append(of)
         return found
 
-    def _asked(self, side: Side) -> ScoreTemplates | None:
+    def _asked(self, side: ModelInput) -> ScoreTemplates | None:
         if side.checkpoint is None or not side.has_head("mlm"):
             return None
         if not (self.templates and self.fillers and self.targets):
@@ -132,7 +132,7 @@ class TemplatesState(QObject):
             **side.ablation,
         )
 
-    def _question(self, side: Side) -> ScoreTemplates | None:
+    def _question(self, side: ModelInput) -> ScoreTemplates | None:
         asked = self._asked(side)
         if asked != self._key:
             self._key, self.rows, self.total, self._start = asked, (), 0, 0
@@ -149,14 +149,14 @@ class TemplatesState(QObject):
             self.total = answer.total
             if answer.next is not None:
                 self._start = answer.next
-                self.query.renew()  # at once, or when the panel is visible again
+                self.query.invalidate()  # at once, or when the panel is visible again
                 if self.query.is_waiting:
                     return  # it has emitted `changed`
         self.changed.emit()
 
     def _is_next(self, answer: TemplatesScored) -> bool:
         """True if these rows continue the known ones."""
-        if self._asked(self.study.both[0]) != self._key or not answer.rows:
+        if self._asked(self.explore.first) != self._key or not answer.rows:
             return False
         first = answer.rows[0]
         return first.template * len(self.fillers) + first.filler == len(self.rows)
@@ -164,7 +164,7 @@ class TemplatesState(QObject):
 
 def words(typed: str) -> tuple[str, ...]:
     """Unique words of a comma-separated list."""
-    found = (cleaned(word.strip()) for word in typed.replace("\n", ",").split(","))
+    found = (clean_text(word.strip()) for word in typed.replace("\n", ",").split(","))
     return tuple(dict.fromkeys(word for word in found if word))[:MAX_WORDS]
 
 

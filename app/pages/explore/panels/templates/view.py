@@ -16,7 +16,7 @@ from app.notices import Notices
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.templates.figure import figure_of, measure_names
 from app.pages.explore.panels.templates.state import TemplatesState, joined
-from app.pages.explore.study import TYPING_PAUSE_MS, Study
+from app.pages.explore.state import TYPING_PAUSE_MS, ExploreState
 from app.theme import SPACE
 from app.timers import debounced
 from app.translation import translated
@@ -42,12 +42,12 @@ def panel() -> PanelDescription:
     )
 
 
-def _has_mask(study: Study) -> bool:
-    return study.has_head("mlm")
+def _has_mask(explore: ExploreState) -> bool:
+    return explore.first.has_head("mlm")
 
 
 def _make(context: PanelContext) -> MakePanel:
-    state = TemplatesState(context.study, context.explorer)
+    state = TemplatesState(context.explore, context.explorer)
     return lambda: TemplatesView(state, context.notices)
 
 

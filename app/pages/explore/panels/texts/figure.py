@@ -65,7 +65,7 @@ def figure_of(state: TextsState) -> Figure | None:
     return Figure(
         name="losses",
         title=tr("The hardest texts of {0}").format(state.name),
-        caption=f"{meant} {said} {source(state.study)}",
+        caption=f"{meant} {said} {source(state.explore)}",
         size=QSize(LEFT + WIDE, HIGH + BOTTOM + ROW * len(hardest)),
         paint=lambda painter, _: _paint(painter, counts, edges, hardest, axis),
         array=losses,

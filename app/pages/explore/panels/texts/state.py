@@ -7,9 +7,9 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background, library
 from app.library import DataEntry
+from app.pages.explore.model_input import TextInput, clean_text
 from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
-from app.pages.explore.side import Input, cleaned
-from app.pages.explore.study import Study
+from app.pages.explore.state import ExploreState
 from engine.config.dataset import SPLITS, SplitName, StoredData
 from engine.config.tasks import TASKS
 from engine.data.datasets.rows import Rows
@@ -40,9 +40,9 @@ class TextsState(QObject):
     sources_changed = Signal()
     changed = Signal()
 
-    def __init__(self, study: Study, home: Home, start_worker: StartWorker) -> None:
-        super().__init__(study)
-        self.study, self._home = study, home
+    def __init__(self, explore: ExploreState, home: Home, start_worker: StartWorker) -> None:
+        super().__init__(explore)
+        self.explore, self._home = explore, home
         self.work = SetWork(start_worker, self)
         self.sources: tuple[DataEntry, ...] = ()
         self.source: DataEntry | None = None  # None: typed texts
@@ -59,9 +59,9 @@ class TextsState(QObject):
         self._reading: background.Job | None = None
         self._listing: background.Job | None = None
         self.work.told.connect(self._on_told)
-        study.chosen_changed.connect(self._on_chosen)
-        study.model_changed.connect(self._on_model)
-        study.heads_off_changed.connect(self._forget_scores)
+        explore.chosen_changed.connect(self._on_chosen)
+        explore.model_changed.connect(self._on_model)
+        explore.heads_off_changed.connect(self._forget_scores)
 
     # ── what is asked ────────────────────────────────────────────────────────────────────────
 
@@ -130,7 +130,7 @@ class TextsState(QObject):
 
     def score(self) -> None:
         """Predict all texts, or continue."""
-        checkpoint = self.study.checkpoint
+        checkpoint = self.explore.first.checkpoint
         if self.texts is None or checkpoint is None:
             return
         self.scores = []
@@ -139,7 +139,7 @@ class TextsState(QObject):
                 checkpoint=checkpoint,
                 texts=self.texts,
                 kept=self._home.cache / "texts",
-                **self.study.ablation,
+                **self.explore.first.ablation,
             )
         )
 
@@ -154,7 +154,9 @@ class TextsState(QObject):
     def show_input(self, row: int) -> None:
         """Show a text on the page."""
         text, pair = self.rows[row]
-        self.study.input_wanted.emit(Input(cleaned(text), None if pair is None else cleaned(pair)))
+        self.explore.input_wanted.emit(
+            TextInput(clean_text(text), None if pair is None else clean_text(pair))
+        )
 
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
@@ -184,7 +186,7 @@ class TextsState(QObject):
 
     @property
     def _reads_pairs(self) -> bool:
-        task = self.study.both[0].task
+        task = self.explore.first.task
         return task in TASKS and "pair" in TASKS[task].info.reads if task else False
 
     def _on_sources(self, found: list[DataEntry]) -> None:
@@ -213,7 +215,7 @@ class TextsState(QObject):
 
     def _on_chosen(self) -> None:
         """Follow a selection made in another panel, such as a lasso."""
-        chosen, texts = self.study.chosen, self.texts
+        chosen, texts = self.explore.chosen, self.texts
         if chosen is None or texts is None:
             return
         rows = chosen.texts.rows or ()
@@ -231,12 +233,12 @@ class TextsState(QObject):
         """Publish the selection to the other panels."""
         texts = self.texts
         if texts is None:
-            self.study.choose_texts(None)
+            self.explore.choose_texts(None)
             return
         rows = self.selected or None
         chosen = texts.model_copy(update={"rows": rows})
         count = len(self.selected) or len(self.rows)
-        self.study.choose_texts(ChosenTexts(chosen, self.name, count))
+        self.explore.choose_texts(ChosenTexts(chosen, self.name, count))
 
     def _on_told(self, answer: SetAnswer) -> None:
         if isinstance(answer, TextsScored):
@@ -247,7 +249,7 @@ class TextsState(QObject):
 
 def _typed(line: str, reads_pairs: bool) -> TypedText:
     """Parse a line with tabs: text, second text, label; or text and label."""
-    cells = [cleaned(cell.strip()) for cell in line.split("\t")]
+    cells = [clean_text(cell.strip()) for cell in line.split("\t")]
     if len(cells) == 1:
         return TypedText(text=cells[0])
     if len(cells) == 2 and not reads_pairs:

@@ -27,7 +27,7 @@ from app.pages.explore.panels.texts.table import (
     TextRows,
 )
 from app.pages.explore.set_bar import SetBar
-from app.pages.explore.study import TYPING_PAUSE_MS
+from app.pages.explore.state import TYPING_PAUSE_MS
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
@@ -55,7 +55,7 @@ def panel() -> PanelDescription:
 
 
 def _make(context: PanelContext) -> MakePanel:
-    state = TextsState(context.study, context.home, context.one_time_worker)
+    state = TextsState(context.explore, context.home, context.one_time_worker)
     return lambda: TextsView(state, context.notices)
 
 
@@ -79,7 +79,11 @@ class TextsView(Panel):
         self.typed.setTabChangesFocus(True)
         self.typed.setMinimumWidth(50 * SPACE)
         self.bar = SetBar(
-            state.work, state.study, self.tr("Score &texts"), state.score, every=lambda: state.every
+            state.work,
+            state.explore,
+            self.tr("Score &texts"),
+            state.score,
+            every=lambda: state.every,
         )
         self.keep = FigureButton(partial(figure_of, state), notices)
         self.rows = TextRows(state)

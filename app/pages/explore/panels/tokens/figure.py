@@ -32,7 +32,7 @@ def figure_of(state: TokensState, side: int) -> Figure | None:
     wide = max(map(QFontMetricsF(_mono()).horizontalAdvance, texts)) + 8
     left = round(min(NAME, wide))
     width = left + 3 * NUMBER + BAR * len(tables) + 2 * NUMBER
-    model = state.study.both[side].model
+    model = state.explore.both[side].model
     shown = list(rows)
 
     def paint(painter: QPainter, _size: QSizeF) -> None:
@@ -46,7 +46,7 @@ def figure_of(state: TokensState, side: int) -> Figure | None:
         caption=tr(
             "Euclidean norms of the embeddings that are summed, of their sum,"
             " and of the input to the first layer. Columns of the table: {0}. {1}"
-        ).format(", ".join(names), source(state.study, side)),
+        ).format(", ".join(names), source(state.explore, side)),
         size=QSize(width, HEAD + ROW * len(rows)),
         paint=paint,
         array=np.array([row.norms for row in rows], dtype=np.float32),  # [T, addends + 2]

@@ -55,7 +55,7 @@ class Flow(QWidget):
         self.show_state()
 
     def show_state(self) -> None:
-        side, taken = self._state.study.both[0], self._state.steps[0]
+        side, taken = self._state.explore.first, self._state.steps[0]
         tokenizer = side.tokenizer
         if tokenizer is None:
             return
@@ -69,7 +69,7 @@ class Flow(QWidget):
             pieces.show_tokens(own, tokenizer.unknown)
         words = sum(len(each.words) for each in taken)
         parts = [self.tr("%n word(s)", "", words), self.tr("%n token(s)", "", len(side.tokens))]
-        if any(each.cut for each in taken) and not side.cut:
+        if any(each.cut for each in taken) and not side.is_truncated:
             parts.append(self.tr("steps 1 and 2 show the beginning only"))
         self.count.setText(" · ".join(parts))
 

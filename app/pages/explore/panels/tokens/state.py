@@ -9,8 +9,8 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
-from app.pages.explore.side import Side
-from app.pages.explore.study import Study
+from app.pages.explore.model_input import ModelInput
+from app.pages.explore.state import ExploreState
 from app.timers import debounced
 from engine.messages.explore.embeddings import Embed, Embedded, Table
 from engine.messages.explore.text import Token
@@ -41,13 +41,13 @@ class TokensState(QObject):
     changed = Signal()
     steps_changed = Signal()
 
-    def __init__(self, study: Study, explorer: Explorer) -> None:
-        super().__init__(study)
-        self.study = study
+    def __init__(self, explore: ExploreState, explorer: Explorer) -> None:
+        super().__init__(explore)
+        self.explore = explore
         self.steps: list[tuple[Steps, ...]] = [(), ()]  # of each side, for each of its texts
         self.queries = (
-            LiveQuery(study, explorer, lambda side: side.asked(Embed)),
-            LiveQuery(study, explorer, lambda side: side.asked(Embed), side=1),
+            LiveQuery(explore, explorer, lambda side: side.question(Embed)),
+            LiveQuery(explore, explorer, lambda side: side.question(Embed), side=1),
         )
         self._work: list[background.Job | None] = [None, None]
         self._is_seen = False
@@ -56,30 +56,30 @@ class TokensState(QObject):
         for query in self.queries:
             query.changed.connect(self._on_changed)
             query.asked.connect(partial(self._take_steps, query.side))
-        study.tokens_changed.connect(self._on_changed)
-        study.sides_changed.connect(self._on_changed)
+        explore.tokens_changed.connect(self._on_changed)
+        explore.sides_changed.connect(self._on_changed)
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
     def rows(self, side: int = 0) -> list[Row]:
         """The tokens at once; their norms once known."""
-        shown, answer = self.study.both[side], self.answer(side)
+        shown, answer = self.explore.both[side], self.answer(side)
         if answer is None:
-            return [Row(t, shown.seen(n), t.id, n, ()) for n, t in enumerate(shown.tokens)]
+            return [Row(t, shown.model_token(n), t.id, n, ()) for n, t in enumerate(shown.tokens)]
         tables = {addend.table: addend.rows for addend in answer.addends}
         words = tables["token"]
         # relative and rotary models: the indices
         positions = tables.get("position", range(len(words)))
         columns = [*(a.norms for a in answer.addends), answer.sums, answer.outcome]
         return [
-            Row(token, shown.seen(n), words[n], positions[n], tuple(c[n] for c in columns))
+            Row(token, shown.model_token(n), words[n], positions[n], tuple(c[n] for c in columns))
             for n, token in enumerate(shown.tokens)
         ]
 
     def answer(self, side: int = 0) -> Embedded | None:
         """The newest answer if it belongs to the current tokens."""
         answer = self.queries[side].answer
-        fits = isinstance(answer, Embedded) and answer.tokens == self.study.both[side].tokens
+        fits = isinstance(answer, Embedded) and answer.tokens == self.explore.both[side].tokens
         return answer if fits and isinstance(answer, Embedded) else None
 
     def tables(self, side: int = 0) -> tuple[Table, ...]:
@@ -93,23 +93,23 @@ class TokensState(QObject):
 
     def unknown(self, side: int = 0) -> list[str]:
         """The words that became [UNK], as typed."""
-        shown = self.study.both[side]
-        return [shown.typed(n) for n in range(len(shown.tokens)) if shown.is_unknown(n)]
+        shown = self.explore.both[side]
+        return [shown.source_text(n) for n in range(len(shown.tokens)) if shown.is_unknown(n)]
 
     def left_out(self, side: int = 0) -> list[str]:
         """The beginning of the truncated rest of each text."""
-        shown = self.study.both[side]
+        shown = self.explore.both[side]
         rests = []
         for segment, text in enumerate(shown.texts):
             ends = [t.end for t in shown.tokens if t.segment == segment and not t.special]
             rest = text[max(ends, default=0) :].strip()
-            if shown.cut and rest:
+            if shown.is_truncated and rest:
                 rests.append(rest)
         return rests
 
     def differences(self) -> list[tuple[str, str]]:
         """The words that both sides tokenise differently, with either spelling."""
-        first, second = (_by_word(side) for side in self.study.both)
+        first, second = (_by_word(side) for side in self.explore.both)
         found = []
         for here in first:
             there = second.get(here)
@@ -135,18 +135,18 @@ class TokensState(QObject):
         self.changed.emit()
         self._telling_steps.start()
 
-    def _take_steps(self, side: Side) -> None:
+    def _take_steps(self, side: ModelInput) -> None:
         """Off the GUI thread, since a long text takes a moment."""
-        work = self._work[side.number]
+        work = self._work[side.index]
         if work is not None:
             work.cancel()
         tokenizer, texts = side.tokenizer, side.texts
         if tokenizer is None:
             return
-        self._work[side.number] = background.run(
+        self._work[side.index] = background.run(
             self,
             lambda: tuple(steps(tokenizer, text) for text in texts),
-            lambda taken: self._on_steps(side.number, taken),
+            lambda taken: self._on_steps(side.index, taken),
         )
 
     def _on_steps(self, number: int, taken: tuple[Steps, ...]) -> None:
@@ -154,16 +154,16 @@ class TokensState(QObject):
         self._telling_steps.start()
 
 
-def _by_word(side: Side) -> dict[tuple[int, str, int], list[str]]:
+def _by_word(side: ModelInput) -> dict[tuple[int, str, int], list[str]]:
     """Tokens of every word, by text, letters and start."""
     words: dict[tuple[int, str, int], list[str]] = {}
     seen: set[tuple[int, ...]] = set()
     for number, token in enumerate(side.tokens):
-        word = side.word(number)
+        word = side.word_tokens(number)
         if token.special or word in seen:
             continue
         seen.add(word)
-        start, end = side.stretch(number)
+        start, end = side.word_span(number)
         typed = side.texts[token.segment][start:end]
         words[token.segment, typed, start] = [side.tokens[n].text for n in word]
     return words

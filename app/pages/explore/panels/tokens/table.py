@@ -55,7 +55,7 @@ class TokenRows(QAbstractTableModel):
         self.rows, self.tables = rows, tables
         count = len(tables)
         most = max((max(r.norms[:count]) for r in rows if r.norms), default=1.0) or 1.0
-        self.most = self._state.study.held("norms of embeddings", most)
+        self.most = self._state.explore.running_max("norms of embeddings", most)
         if reset:
             self.endResetModel()
         elif rows:
@@ -157,12 +157,12 @@ class TokenTable(QTableView):
         self.rows.modelReset.connect(self._fit)
         self.selectionModel().currentRowChanged.connect(self._on_current)
         self.entered.connect(self._on_entered)
-        state.study.picked_changed.connect(self._follow)
+        state.explore.picked_changed.connect(self._follow)
         self._fit()
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
-        self._state.study.point(-1)
+        self._state.explore.point(-1)
 
     def _fit(self) -> None:
         """Set column widths from the font, without measuring rows."""
@@ -175,7 +175,7 @@ class TokenTable(QTableView):
         self._follow()
 
     def _follow(self) -> None:
-        picked = self._state.study.on_side(self._side, self._state.study.picked)
+        picked = self._state.explore.on_side(self._side, self._state.explore.picked)
         self._is_following = True
         if 0 <= picked < self.rows.rowCount():
             self.selectRow(picked)
@@ -186,10 +186,10 @@ class TokenTable(QTableView):
 
     def _on_current(self, now: QModelIndex) -> None:
         if not self._is_following and now.isValid():
-            self._state.study.pick(self._state.study.from_side(self._side, now.row()))
+            self._state.explore.pick(self._state.explore.from_side(self._side, now.row()))
 
     def _on_entered(self, index: QModelIndex) -> None:
-        self._state.study.point(self._state.study.from_side(self._side, index.row()))
+        self._state.explore.point(self._state.explore.from_side(self._side, index.row()))
 
 
 class _Cells(QStyledItemDelegate):
@@ -247,11 +247,11 @@ class _Cells(QStyledItemDelegate):
         painter.drawRoundedRect(room, 2, 2)
 
     def _is_masked(self, number: int) -> bool:
-        side = self._state.study.both[self._side]
+        side = self._state.explore.both[self._side]
         return number < len(side.tokens) and side.is_masked(number)
 
     def _ink(self, row: Row, index: Index) -> QColor:
-        side = self._state.study.both[self._side]
+        side = self._state.explore.both[self._side]
         if row.token.special:
             return colour(Role.MUTED)
         if index.column() <= ID and index.row() < len(side.tokens):

@@ -39,7 +39,7 @@ def panel() -> PanelDescription:
 
 
 def _make(context: PanelContext) -> MakePanel:
-    state = TokensState(context.study, context.explorer)
+    state = TokensState(context.explore, context.explorer)
     return lambda: TokensView(state, context.notices)
 
 
@@ -92,28 +92,28 @@ class TokensView(Panel):
             self.halves.setStretchFactor(part, stretch)
 
     def show_state(self) -> None:
-        study = self._state.study
-        said = [note for side in study.sides for note in self._notes_of(side.number)]
+        explore = self._state.explore
+        said = [note for side in explore.sides for note in self._notes_of(side.index)]
         self.notes.setText("\n".join(said))
         self.notes.setVisible(bool(said))
         for number, title in enumerate(self.titles):
-            model = study.both[number].model
-            pinned = number == 1 and study.pinned is not None
+            model = explore.both[number].model
+            pinned = number == 1 and explore.pinned is not None
             title.setText(
                 self.tr("{0}, pinned text").format(model.name)
                 if model and pinned
                 else (model.name if model else "")
             )
-            title.setVisible(study.is_compared)
-        self.sides[1].setVisible(study.is_compared)
+            title.setVisible(explore.is_compared)
+        self.sides[1].setVisible(explore.is_compared)
         self.difference.setText(self._difference())
-        self.difference.setVisible(study.is_compared)
+        self.difference.setVisible(explore.is_compared)
 
     # ── words ────────────────────────────────────────────────────────────────────────────────
 
     def _notes_of(self, side: int) -> list[str]:
         state = self._state
-        shown = state.study.both[side]
+        shown = state.explore.both[side]
         said: list[str] = []
         refusal = state.queries[side].refusal
         if refusal is not None:
@@ -130,22 +130,22 @@ class TokensView(Panel):
             begins = quoted(rest[:LONGEST_REST])
             cut = f"{begins}…" if len(rest) > LONGEST_REST else begins
             said.append(text.format(numbers.count(len(shown.tokens)), cut))
-        if state.study.is_compared and shown.model is not None:
+        if state.explore.is_compared and shown.model is not None:
             said = [f"{shown.model.name}: {sentence}" for sentence in said]
         return said
 
     def _difference(self) -> str:
         """Compare the tokens of the two sides."""
-        study = self._state.study
-        if not study.is_compared:
+        explore = self._state.explore
+        if not explore.is_compared:
             return ""
-        first, second = (len(side.tokens) for side in study.both)
+        first, second = (len(side.tokens) for side in explore.both)
         counts = self.tr("{0} tokens and {1} tokens.").format(
             numbers.count(first), numbers.count(second)
         )
         found = self._state.differences()
         if not found:
-            if study.both[0].texts == study.both[1].texts:
+            if explore.first.texts == explore.second.texts:
                 return f"{counts} {self.tr('All words are tokenised the same way.')}"
             return counts
         some = "; ".join(f"{quoted(a)} – {quoted(b)}" for a, b in found[:MAX_NAMED])

@@ -46,7 +46,7 @@ def figure_of(state: VectorsState) -> Figure | None:
     return Figure(
         name=f"word-vectors-layer-{state.height}",
         title=tr("“{0}” in {1} places").format(painted(answer.word), len(names)),
-        caption=f"{text} {source(state.study)}",
+        caption=f"{text} {source(state.explore)}",
         size=QSize(NAME + CELL * len(names), ROW * (len(names) + 1)),
         paint=paint,
         array=every,
@@ -94,7 +94,7 @@ def _nearest_figure(state: VectorsState) -> Figure | None:
     return Figure(
         name=f"nearest-{state.showing}-layer-{state.height}",
         title=tr("Nearest to {0}").format(word),
-        caption=f"{caption} {source(state.study)}",
+        caption=f"{caption} {source(state.explore)}",
         size=QSize(NAME + BAR + CELL, ROW * (len(names) + 1)),
         paint=paint,
         array=cosines,

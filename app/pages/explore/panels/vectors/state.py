@@ -8,9 +8,9 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
+from app.pages.explore.model_input import ModelInput, TextInput, clean_text
 from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
-from app.pages.explore.side import Input, Side, cleaned
-from app.pages.explore.study import Study
+from app.pages.explore.state import ExploreState
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.files.home import Home
 from engine.messages.explore.text_set import SetAnswer, TextSet
@@ -46,10 +46,10 @@ class VectorsState(QObject):
     height_changed = Signal()
 
     def __init__(
-        self, study: Study, explorer: Explorer, home: Home, start_worker: StartWorker
+        self, explore: ExploreState, explorer: Explorer, home: Home, start_worker: StartWorker
     ) -> None:
-        super().__init__(study)
-        self.study, self._home = study, home
+        super().__init__(explore)
+        self.explore, self._home = explore, home
         self.showing: Shown = "cosines"
         self.place = 0  # occurrence whose neighbours are shown
         self.found: WordsFound | None = None
@@ -60,28 +60,32 @@ class VectorsState(QObject):
         self.typed_word = ""  # empty: the selected word
         self.more: tuple[str, ...] = ()  # texts in addition to the page's
         self._height: int | None = None  # None: the last
-        self.query = LiveQuery(study, explorer, self._question)
+        self.query = LiveQuery(explore, explorer, self._question)
         self.query.changed.connect(self._on_query)
-        self.tokens = LiveQuery(study, explorer, self._tokens_question)
+        self.tokens = LiveQuery(explore, explorer, self._tokens_question)
         self.tokens.changed.connect(self.changed)
         self.work = SetWork(start_worker, self)
         self.work.told.connect(self._on_told)
         self.work.changed.connect(self.changed)
-        study.chosen_changed.connect(self._measure)
-        study.model_changed.connect(self._forget)
-        study.heads_off_changed.connect(self._forget)
-        study.picked_changed.connect(lambda _: self.query.renew())
-        study.heads_off_changed.connect(self.query.renew)
+        explore.chosen_changed.connect(self._measure)
+        explore.model_changed.connect(self._forget)
+        explore.heads_off_changed.connect(self._forget)
+        explore.picked_changed.connect(lambda _: self.query.invalidate())
+        explore.heads_off_changed.connect(self.query.invalidate)
 
     @property
     def word(self) -> str:
         """The compared word: typed, or that of the selected token."""
         if self.typed_word:
             return self.typed_word
-        side, picked = self.study.both[0], self.study.picked
-        if not side.is_known or not 0 <= picked < len(side.tokens) or side.tokens[picked].special:
+        side, picked = self.explore.first, self.explore.picked
+        if (
+            not side.is_tokenized
+            or not 0 <= picked < len(side.tokens)
+            or side.tokens[picked].special
+        ):
             return ""
-        start, end = side.stretch(picked)
+        start, end = side.word_span(picked)
         return side.texts[side.tokens[picked].segment][start:end]
 
     @property
@@ -113,20 +117,20 @@ class VectorsState(QObject):
         return [around(answer.texts[p.text], p.start, p.end) for p in answer.places]
 
     def set_word(self, word: str) -> None:
-        self.typed_word = cleaned(word.strip())
-        self.query.renew()
+        self.typed_word = clean_text(word.strip())
+        self.query.invalidate()
 
     def set_texts(self, typed: str) -> None:
         """Set the other texts, one per line."""
-        lines = (cleaned(line.strip()) for line in typed.splitlines())
+        lines = (clean_text(line.strip()) for line in typed.splitlines())
         self.more = tuple(line for line in lines if line)[:MAX_TEXTS]
-        self.query.renew()
+        self.query.invalidate()
 
     def set_height(self, height: int) -> None:
         if height != self.height:
             self._height = height
             self.height_changed.emit()
-            self.tokens.renew()
+            self.tokens.invalidate()
 
     # ── what is nearest ──────────────────────────────────────────────────────────────────────
 
@@ -134,14 +138,14 @@ class VectorsState(QObject):
         """Show the cosines, or the neighbours of one occurrence."""
         self.showing = what
         self._measure()
-        self.tokens.renew()
+        self.tokens.invalidate()
         self.changed.emit()
 
     def set_place(self, place: int) -> None:
         """Choose the occurrence whose neighbours are shown."""
         if place != self.place and place >= 0:
             self.place = place
-            self.tokens.renew()
+            self.tokens.invalidate()
             self.changed.emit()
 
     @property
@@ -164,14 +168,14 @@ class VectorsState(QObject):
         """Search the words of the chosen texts, or continue."""
         question = self._words_question()
         if question is not None:
-            self.found, self.found_for, self.of = None, question, self.study.chosen
+            self.found, self.found_for, self.of = None, question, self.explore.chosen
             self.work.start(question)
 
     def show_input(self, found: NearWord) -> None:
         """Show the text of a word on the page."""
-        self.study.input_wanted.emit(Input(cleaned(found.text), None))
+        self.explore.input_wanted.emit(TextInput(clean_text(found.text), None))
 
-    def _tokens_question(self, side: Side) -> FindTokens | None:
+    def _tokens_question(self, side: ModelInput) -> FindTokens | None:
         place, answer = self.chosen_place, self.answer
         if self.showing != "tokens" or side.checkpoint is None or place is None or answer is None:
             return None
@@ -185,8 +189,8 @@ class VectorsState(QObject):
         )
 
     def _words_question(self) -> FindWords | None:
-        place, answer, chosen = self.chosen_place, self.answer, self.study.chosen
-        checkpoint = self.study.checkpoint
+        place, answer, chosen = self.chosen_place, self.answer, self.explore.chosen
+        checkpoint = self.explore.first.checkpoint
         if place is None or answer is None or chosen is None or checkpoint is None:
             return None
         return FindWords(
@@ -197,11 +201,11 @@ class VectorsState(QObject):
             start=place.start,
             end=place.end,
             height=self.height,
-            **self.study.ablation,
+            **self.explore.first.ablation,
         )
 
     def _on_query(self) -> None:
-        self.tokens.renew()
+        self.tokens.invalidate()
         self.changed.emit()
 
     def _on_told(self, answer: SetAnswer) -> None:
@@ -215,7 +219,7 @@ class VectorsState(QObject):
         if self._sizing is not None:
             self._sizing.cancel()
             self._sizing = None
-        chosen, model = self.study.chosen, self.study.model
+        chosen, model = self.explore.chosen, self.explore.first.model
         if self.showing != "words" or chosen is None or model is None or model.info is None:
             return
         each = 2 * model.info.hidden_size  # bytes of a vector
@@ -235,7 +239,7 @@ class VectorsState(QObject):
         self.work.forget()
         self._measure()
 
-    def _question(self, side: Side) -> CompareWord | None:
+    def _question(self, side: ModelInput) -> CompareWord | None:
         if side.checkpoint is None or not self.word:
             return None
         texts = tuple(dict.fromkeys((*(t for t in side.texts if t.strip()), *self.more)))

@@ -18,7 +18,7 @@ from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescrip
 from app.pages.explore.panels.vectors.figure import figure_of
 from app.pages.explore.panels.vectors.state import Shown, VectorsState, around
 from app.pages.explore.set_bar import SetBar
-from app.pages.explore.study import TYPING_PAUSE_MS
+from app.pages.explore.state import TYPING_PAUSE_MS
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
@@ -43,7 +43,7 @@ def panel() -> PanelDescription:
 
 
 def _make(context: PanelContext) -> MakePanel:
-    state = VectorsState(context.study, context.explorer, context.home, context.one_time_worker)
+    state = VectorsState(context.explore, context.explorer, context.home, context.one_time_worker)
     return lambda: VectorsView(state, context.notices)
 
 
@@ -79,7 +79,7 @@ class VectorsView(Panel):
             self.what.addItem(name, key)
         self.near_tokens = NumbersTable(self.tr("Nearest tokens of the vocabulary"), 1)
         self.near_words = NumbersTable(self.tr("Nearest words of the chosen texts"), 1)
-        self.bar = SetBar(state.work, state.study, self.tr("&Find"), state.find, self._why_not)
+        self.bar = SetBar(state.work, state.explore, self.tr("&Find"), state.find, self._why_not)
         for table in (self.near_tokens, self.near_words):
             self.keep.offer_on(table)
         among = QWidget()
@@ -111,7 +111,7 @@ class VectorsView(Panel):
         self.near_words.activated.connect(self._on_activated)
         state.changed.connect(self.show_state)
         state.height_changed.connect(self.show_state)
-        state.study.picked_changed.connect(lambda _: self.show_state())
+        state.explore.picked_changed.connect(lambda _: self.show_state())
         self.show_state()
 
     def _on_typed(self) -> None:

@@ -18,7 +18,7 @@ from app.pages.explore.panels.words.part import (
     paint_columns,
 )
 from app.pages.explore.panels.words.state import WordsState
-from app.pages.explore.study import TYPING_PAUSE_MS
+from app.pages.explore.state import TYPING_PAUSE_MS
 from app.theme import SPACE
 from app.timers import debounced
 from app.translation import translated
@@ -104,7 +104,7 @@ class Candidates(Part):
     # ── own words ────────────────────────────────────────────────────────────────────────────
 
     def _own_rows(self) -> tuple[list[str], list[list[str]]]:
-        compared = self.state.study.is_compared
+        compared = self.state.explore.is_compared
         header = [self.tr("Word"), self.tr("Probability"), self.tr("Log-probability")]
         if compared:
             header += [self.tr("Second model"), self.tr("Difference")]
@@ -139,13 +139,13 @@ class Candidates(Part):
 
     def _found_rows(self) -> tuple[list[str], list[list[str]]]:
         header = [self.tr("Tokens"), self.tr("Probability"), self.tr("Log-probability")]
-        answers = [self.state.found(side.number) for side in self.state.study.sides]
+        answers = [self.state.found(side.index) for side in self.state.explore.sides]
         rows = []
         for number, answer in enumerate(answers):
             if answer is None:
                 continue
             if len(answers) > 1:
-                model = self.state.study.both[number].model
+                model = self.state.explore.both[number].model
                 rows.append([f"— {model.name if model else ''} —", "", ""])
             rows += [
                 [token_names(one), told(one), log_probability_text(one)] for one in answer.found
@@ -168,12 +168,12 @@ class Candidates(Part):
         return self.tr("Beam search with 20 beams.")
 
     def figure(self) -> Figure | None:
-        gap, study = self.state.gap(), self.state.study
+        gap, explore = self.state.gap(), self.state.explore
         own = [pair for pair in self._ranked() if not pair[0].problem]
         found = self.state.found()
         if gap is None or not (own or found):
             return None
-        compared = study.is_compared
+        compared = explore.is_compared
         columns, rows = [], []
         if own:
             bars = [
@@ -196,7 +196,7 @@ class Candidates(Part):
         return Figure(
             name="candidates",
             title=self.tr("Candidates for “{0}”").format(place),
-            caption=f"{caption} {source(study)}",
+            caption=f"{caption} {source(explore)}",
             size=QSize(size.width(), size.height()),
             paint=lambda painter, _: paint_columns(painter, columns),
             table=lambda: Table(header, rows),

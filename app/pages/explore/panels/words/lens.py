@@ -216,21 +216,21 @@ class Lens(Part):
         else:
             self.stack.setCurrentIndex(0)
         for side, (name, grid) in enumerate(zip(self.names, self.grids, strict=True)):
-            model = self.state.study.both[side].model
+            model = self.state.explore.both[side].model
             name.setText(model.name if model else "")
-            name.setVisible(self.state.study.is_compared)
+            name.setVisible(self.state.explore.is_compared)
             grid.show_lens(self.state.applied(side), self._names(side))
-            grid.setVisible(side < len(self.state.study.sides))
+            grid.setVisible(side < len(self.state.explore.sides))
         self._say(0, -1, -1)
 
     def _names(self, side: int) -> tuple[str, ...]:
         """Column names of a grid and its figure."""
-        applied, shown = self.state.applied(side), self.state.study.both[side]
+        applied, shown = self.state.applied(side), self.state.explore.both[side]
         if applied is None:
             return ()
         known = shown.tokens == applied.tokens  # False if the text has changed since
         return tuple(
-            f"{n + 1} {painted(shown.seen(n) if known else applied.tokens[n].text)}"
+            f"{n + 1} {painted(shown.model_token(n) if known else applied.tokens[n].text)}"
             for n in applied.positions
         )
 
@@ -247,10 +247,10 @@ class Lens(Part):
 
     def _pick(self, side: int, column: int) -> None:
         """Select the token of a column on the page."""
-        applied, study = self.state.applied(side), self.state.study
+        applied, explore = self.state.applied(side), self.state.explore
         if applied is not None:
             number = applied.positions[column]
-            study.pick(number if side == 0 else study.both[0].counterpart(applied.tokens[number]))
+            explore.pick(number if side == 0 else explore.first.counterpart(applied.tokens[number]))
 
     def figure(self) -> Figure | None:
         applied = self.state.applied()
@@ -280,7 +280,7 @@ class Lens(Part):
         return Figure(
             name="logit-lens",
             title=self.tr("Top predictions after each layer"),
-            caption=f"{caption} {source(self.state.study)}",
+            caption=f"{caption} {source(self.state.explore)}",
             size=size,
             paint=lambda painter, area: paint_grid(painter, area, across, down, cells),
             table=lambda: Table(("layer", "token", "rank", "prediction", "probability"), rows),

@@ -61,7 +61,7 @@ class Predictions(Part):
         self.waiting = EmptyState("loader-circle", self.tr("Running the model …"), "")
         self.stack.addWidget(self.waiting)
         layouts.column((self.stack, 1), parent=self)
-        state.study.picked_changed.connect(self._on_picked)
+        state.explore.picked_changed.connect(self._on_picked)
 
     def show_state(self) -> None:
         state, query = self.state, self.state.query
@@ -83,20 +83,20 @@ class Predictions(Part):
             card = PositionCard()
             self.cards.append(card)
             self._row.insertWidget(len(self.cards) - 1, card, 10, Qt.AlignmentFlag.AlignTop)
-        study, most = self.state.study, self._scale(places)
+        explore, most = self.state.explore, self._scale(places)
         for number, card in enumerate(self.cards):
             card.setVisible(number < len(places))
             if number < len(places):
                 place = places[number]
-                is_picked = place.token == study.picked
-                card.show_place(place, self._other(place), is_picked, study.mask, most)
+                is_picked = place.token == explore.picked
+                card.show_place(place, self._other(place), is_picked, explore.first.mask, most)
         self.note.setText(self._said(places))
-        self.models.setVisible(study.is_compared)
+        self.models.setVisible(explore.is_compared)
         self.models.setText(self._models())
 
     def _other(self, place: Place) -> Place | None:
         """The second model's predictions there; without predictions until known."""
-        if not self.state.study.is_compared:
+        if not self.state.explore.is_compared:
             return None
         return self.state.other(place) or Place(-1, (), None)
 
@@ -109,10 +109,10 @@ class Predictions(Part):
             for value in (bar.first, bar.second)
             if value is not None
         ]
-        return 1.0 if self.state.study.is_over_training else top_of_scale(shown)
+        return 1.0 if self.state.explore.is_over_training else top_of_scale(shown)
 
     def _models(self) -> str:
-        first, second = (side.model.name if side.model else "" for side in self.state.study.both)
+        first, second = (side.model.name if side.model else "" for side in self.state.explore.both)
         text = self.tr(
             "Upper bars: {0}. Lower bars: {1}. Last column: second minus first, in "
             "percentage points. –: the model does not have this token, or tokenises this "
@@ -142,7 +142,7 @@ class Predictions(Part):
         return " ".join(parts)
 
     def _on_picked(self, picked: int) -> None:
-        """Mark the selected token's card and scroll to it."""
+        """TokenAnchor the selected token's card and scroll to it."""
         for place, card in zip(self.state.places(), self.cards, strict=False):
             card.set_picked(place.token == picked)
             if place.token == picked:
@@ -166,29 +166,31 @@ class Predictions(Part):
         return self.tr(
             "Double-click a word above, or move to it with the arrow keys and press "
             "Enter. Do the same to unmask it. You can also type {0} in the text."
-        ).format(self.state.study.mask)
+        ).format(self.state.explore.first.mask)
 
     def figure(self) -> Figure | None:
         """Figure of the exact answers; None until they arrive."""
-        exact = [query.be_exact() for query in self.state.fills]  # requests each
+        exact = [query.require_exact() for query in self.state.fills]  # requests each
         if not all(exact):
             return None
-        places, study = self.state.places()[:MAX_POSITIONS], self.state.study
+        places, explore = self.state.places()[:MAX_POSITIONS], self.state.explore
         if not places:
             return None
         columns, rows, most = [], [], self._scale(self.state.places())
         for place in places:
-            title = f"{place.token + 1} {place.actual.label if place.actual else study.mask}"
+            title = (
+                f"{place.token + 1} {place.actual.label if place.actual else explore.first.mask}"
+            )
             bars = pairs(place, self._other(place))
             columns.append(
                 Column(
                     title,
-                    tuple((b.label, values(b, study.is_compared), b.emphasised) for b in bars),
+                    tuple((b.label, values(b, explore.is_compared), b.emphasised) for b in bars),
                 )
             )
             rows += [
                 [place.token + 1, place.actual.label if place.actual else "", b.label, b.first]
-                + ([b.second] if study.is_compared else [])
+                + ([b.second] if explore.is_compared else [])
                 for b in bars
             ]
         header = [
@@ -200,7 +202,7 @@ class Predictions(Part):
         caption = self.tr(
             "Probability of the top predictions at each masked position, bars from 0 to {0}."
         ).format(numbers.percent(most, 0))
-        if study.is_compared:
+        if explore.is_compared:
             header.append(self.tr("probability, second model"))
             caption += f" {self._models()}"
         header.append(self.tr("precision"))
@@ -208,7 +210,7 @@ class Predictions(Part):
         return Figure(
             name="predictions",
             title=self.tr("Predictions for masked words"),
-            caption=f"{caption} {source(study)}",
+            caption=f"{caption} {source(explore)}",
             size=columns_size(columns),
             paint=lambda painter, _: paint_columns(painter, columns, most),
             table=lambda: Table(tuple(header), rows),

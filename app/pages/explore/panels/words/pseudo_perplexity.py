@@ -172,7 +172,7 @@ class PseudoPerplexity(Part):
         self.strip = ScoreStrip()
         self.table = NumbersTable(self.tr("Token scores"), 2)
         self.automatic.toggled.connect(self._on_automatic)
-        self.strip.picked.connect(state.study.pick)
+        self.strip.picked.connect(state.explore.pick)
         self.table.row_picked.connect(self._on_row)
         head = layouts.row(self.said, layouts.STRETCH, self.automatic, self.go)
         column = layouts.column(head, self.more, parent=self, spacing=2 * SPACE)
@@ -180,7 +180,7 @@ class PseudoPerplexity(Part):
         self.strip.resized.connect(self._fit)
         column.addWidget(self.area)
         column.addWidget(self.table, 1)
-        state.study.picked_changed.connect(lambda _: self.show_state())
+        state.explore.picked_changed.connect(lambda _: self.show_state())
 
     def _fit(self) -> None:
         """Give the strip the height it needs, at most a third of the part."""
@@ -205,21 +205,21 @@ class PseudoPerplexity(Part):
     def _on_row(self, row: int) -> None:
         places = self.state.scorings[0].places
         if row < len(places):
-            self.state.study.pick(places[row].position)
+            self.state.explore.pick(places[row].position)
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
     def _shown(self) -> list[Scoring]:
-        return [self.state.scorings[side.number] for side in self.state.study.sides]
+        return [self.state.scorings[side.index] for side in self.state.explore.sides]
 
     def show_state(self) -> None:
-        study, first = self.state.study, self.state.scorings[0]
+        explore, first = self.state.explore, self.state.scorings[0]
         runs = any(scoring.is_running for scoring in self._shown())
         is_complete = all(scoring.is_complete for scoring in self._shown())
         self.go.setText(self.tr("&Stop") if runs else self.tr("&Compute"))
         self.go.setEnabled(runs or not is_complete)
         scores = {score.position: score for score in first.places}
-        self.strip.show_scores(study.tokens, scores, study.picked)
+        self.strip.show_scores(explore.first.tokens, scores, explore.picked)
         self.table.show_rows(*self._rows())
         self.said.setText("   ".join(self._summary(scoring) for scoring in self._shown()))
         self.more.setText(self._explained(first))
@@ -233,7 +233,7 @@ class PseudoPerplexity(Part):
         name = self.tr("Perplexity") if scoring.causal else self.tr("Pseudo-perplexity")
         model = scoring.side.model
         text = f"{name} {decimal(scoring.perplexity, 2)}"
-        if self.state.study.is_compared and model is not None:
+        if self.state.explore.is_compared and model is not None:
             text = f"{model.name}: {text}"
         if not scoring.is_complete:
             done = numbers.count(len(scoring.places))
@@ -255,7 +255,7 @@ class PseudoPerplexity(Part):
         )
 
     def _rows(self) -> tuple[list[str], list[list[str]]]:
-        study, compared = self.state.study, self.state.study.is_compared
+        explore, compared = self.state.explore, self.state.explore.is_compared
         header = [
             self.tr("Token"),
             self.tr("Top prediction"),
@@ -268,7 +268,7 @@ class PseudoPerplexity(Part):
         rows = []
         for score, other in self._pairs():
             row = [
-                f"{score.position + 1:>3}  {painted(study.tokens[score.position].text)}",
+                f"{score.position + 1:>3}  {painted(explore.first.tokens[score.position].text)}",
                 f"{painted(score.top.label)}  {chance(score.top.probability)}",
                 chance(math.exp(score.log_probability)),
                 numbers.count(score.rank),
@@ -285,21 +285,22 @@ class PseudoPerplexity(Part):
 
     def _pairs(self) -> list[tuple[TokenScore, TokenScore | None]]:
         """Every token's score with the second model's, if one token has the same characters."""
-        study, first = self.state.study, self.state.scorings[0].places
-        first = tuple(score for score in first if score.position < len(study.tokens))
-        if not study.is_compared:
+        explore, first = self.state.explore, self.state.scorings[0].places
+        first = tuple(score for score in first if score.position < len(explore.first.tokens))
+        if not explore.is_compared:
             return [(score, None) for score in first]
         others = {score.position: score for score in self.state.scorings[1].places}
-        second = study.both[1]
+        second = explore.second
         return [
-            (score, others.get(same_token(second, study.tokens[score.position]))) for score in first
+            (score, others.get(same_token(second, explore.first.tokens[score.position])))
+            for score in first
         ]
 
     def figure(self) -> Figure | None:
-        pairs, study, scoring = self._pairs(), self.state.study, self.state.scorings[0]
+        pairs, explore, scoring = self._pairs(), self.state.explore, self.state.scorings[0]
         if not pairs:
             return None
-        tokens, scores = study.tokens, {score.position: score for score, _ in pairs}
+        tokens, scores = explore.first.tokens, {score.position: score for score, _ in pairs}
         face = paper_font(13)
         boxes = spread(tokens, QFontMetricsF(face), PAPER_WIDTH)
 
@@ -338,12 +339,12 @@ class PseudoPerplexity(Part):
             ]
             for s, o in pairs
         ]
-        if study.is_compared:
+        if explore.is_compared:
             header += ["log-probability, second model", "rank, second model"]
         return Figure(
             name="pseudo-perplexity",
             title=self._summary(scoring),
-            caption=f"{self._explained(scoring)} {source(study)}",
+            caption=f"{self._explained(scoring)} {source(explore)}",
             size=QSize(PAPER_WIDTH, round(boxes[-1].bottom() + ROW_GAP)),
             paint=paint,
             table=lambda: Table(tuple(header), rows),

@@ -9,8 +9,8 @@ from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
-from app.pages.explore.side import Side
-from app.pages.explore.study import Study
+from app.pages.explore.model_input import ModelInput
+from app.pages.explore.state import ExploreState
 from engine.messages.explore.candidates import (
     Candidate,
     CandidatesFound,
@@ -60,14 +60,14 @@ class WordsState(QObject):
 
     changed = Signal()
 
-    def __init__(self, study: Study, explorer: Explorer) -> None:
-        super().__init__(study)
-        self.study = study
+    def __init__(self, explore: ExploreState, explorer: Explorer) -> None:
+        super().__init__(explore)
+        self.explore = explore
         self.own: tuple[str, ...] = ()  # the user's words
         self.searches_automatically = False
         self._wants_search = False
         self._explorer = explorer
-        study.settled.connect(self._on_settled)  # before the queries' own
+        explore.settled.connect(self._on_settled)  # before the queries' own
         self.fills = self._both(self._fill)
         for number, query in enumerate(self.fills):
             query.changed.connect(partial(self._on_filled, number))
@@ -75,10 +75,10 @@ class WordsState(QObject):
         self.candidate_searches = self._both(self._find_candidates)
         self.lens_queries = self._both(self._apply_lens)
         self.next_sentences = self._both(self._predict_next_sentence)
-        self.scorings = tuple(Scoring(study, explorer, side) for side in (0, 1))
+        self.scorings = tuple(Scoring(explore, explorer, side) for side in (0, 1))
         for scoring in self.scorings:
             scoring.changed.connect(self.changed)
-        study.picked_changed.connect(self._on_picked)
+        explore.picked_changed.connect(self._on_picked)
 
     # ── what is known ────────────────────────────────────────────────────────────────────────
 
@@ -101,10 +101,10 @@ class WordsState(QObject):
 
     def other(self, place: Place) -> Place | None:
         """The same position of the second model; None if it has none."""
-        study = self.study
-        if not study.is_compared or place.token >= len(study.tokens):
+        explore = self.explore
+        if not explore.is_compared or place.token >= len(explore.first.tokens):
             return None
-        number = same_token(study.both[1], study.tokens[place.token])
+        number = same_token(explore.second, explore.first.tokens[place.token])
         return next((one for one in self.places(1) if one.token == number), None)
 
     @property
@@ -121,24 +121,24 @@ class WordsState(QObject):
     @property
     def can_predict(self) -> bool:
         """True if the model has an MLM head, or is not read yet."""
-        return can_predict(self.study.both[0])
+        return can_predict(self.explore.first)
 
     def gap(self, side: int = 0) -> tuple[int, int] | None:
         """First and last token of the selected masked word, or of the first one.
 
         Adjacent typed masks are one gap.
         """
-        shown = self.study.both[side]
+        shown = self.explore.both[side]
         masked = masked_tokens(shown)
         if side == 0:
-            at = self.study.picked if self.study.picked in masked else next(iter(masked), -1)
+            at = self.explore.picked if self.explore.picked in masked else next(iter(masked), -1)
         else:
             first = self.gap(0)
-            at = -1 if first is None else shown.counterpart(self.study.tokens[first[0]])
+            at = -1 if first is None else shown.counterpart(self.explore.first.tokens[first[0]])
         if at not in masked:
             return None
         if not shown.is_typed_mask(at):
-            word = shown.word(at)
+            word = shown.word_tokens(at)
             return word[0], word[-1]
         first_number, last_number = at, at
         while first_number - 1 in masked and shown.is_typed_mask(first_number - 1):
@@ -152,8 +152,10 @@ class WordsState(QObject):
         gap = self.gap()
         if gap is None:
             return ""
-        tokens, study = self.study.tokens, self.study
-        return study.texts[tokens[gap[0]].segment][tokens[gap[0]].start : tokens[gap[1]].end]
+        tokens, explore = self.explore.first.tokens, self.explore
+        return explore.first.texts[tokens[gap[0]].segment][
+            tokens[gap[0]].start : tokens[gap[1]].end
+        ]
 
     def scored(self, side: int = 0) -> tuple[Candidate, ...]:
         answer = self.candidate_scores[side].answer
@@ -180,93 +182,93 @@ class WordsState(QObject):
         if own != self.own:
             self.own = own
             for query in self.candidate_scores:
-                query.renew()
+                query.invalidate()
 
     def search(self) -> None:
         """Search once for whole words in the gap."""
         self._wants_search = True
         for query in self.candidate_searches:
-            query.renew()
+            query.invalidate()
 
     def set_searches_automatically(self, on: bool) -> None:
         self.searches_automatically = on
         for query in self.candidate_searches:
-            query.renew()
+            query.invalidate()
 
     # ── questions ────────────────────────────────────────────────────────────────────────────
 
-    def _both(self, make: Callable[[Side], Question | None]) -> Pair:
-        first, second = (LiveQuery(self.study, self._explorer, make, side) for side in (0, 1))
+    def _both(self, make: Callable[[ModelInput], Question | None]) -> Pair:
+        first, second = (LiveQuery(self.explore, self._explorer, make, side) for side in (0, 1))
         for query in (first, second):
             query.changed.connect(self.changed)
         return first, second
 
     def _on_picked(self) -> None:
-        if self.study.is_settled:
+        if self.explore.is_settled:
             self._wants_search = False
             for query in (*self.candidate_scores, *self.candidate_searches, *self.lens_queries):
-                query.renew()
+                query.invalidate()
 
     def _on_settled(self) -> None:
         self._wants_search = False
 
-    def _fill(self, side: Side) -> FillMask | None:
+    def _fill(self, side: ModelInput) -> FillMask | None:
         if not can_predict(side) or not masked_tokens(side):
             return None
-        return side.asked(
-            FillMask, top=TOP, wanted=self._named_by_other(side), exact=self.study.is_exact
+        return side.question(
+            FillMask, top=TOP, wanted=self._named_by_other(side), exact=self.explore.is_exact
         )
 
-    def _named_by_other(self, side: Side) -> tuple[str, ...]:
+    def _named_by_other(self, side: ModelInput) -> tuple[str, ...]:
         """Predictions of the other model, whose probabilities by this one are shown too."""
-        if not self.study.is_compared:
+        if not self.explore.is_compared:
             return ()
-        other = 1 - side.number
+        other = 1 - side.index
         answer = self.fills[other].answer
-        if not isinstance(answer, MaskFilled) or answer.tokens != self.study.both[other].tokens:
+        if not isinstance(answer, MaskFilled) or answer.tokens != self.explore.both[other].tokens:
             return ()
         labels = [one.label for p in self.places(other) for one in (*p.likely, p.actual) if one]
         return tuple(dict.fromkeys(labels))
 
     def _on_filled(self, number: int) -> None:
         """Ask the other model for the probabilities of this model's predictions."""
-        if self.study.is_compared and isinstance(self.fills[number].answer, MaskFilled):
-            self.fills[1 - number].renew()
+        if self.explore.is_compared and isinstance(self.fills[number].answer, MaskFilled):
+            self.fills[1 - number].invalidate()
 
-    def _score_candidates(self, side: Side) -> ScoreCandidates | None:
-        gap = self.gap(side.number)
+    def _score_candidates(self, side: ModelInput) -> ScoreCandidates | None:
+        gap = self.gap(side.index)
         if not can_predict(side) or gap is None or not self.own:
             return None
-        return side.asked(ScoreCandidates, first=gap[0], last=gap[1], candidates=self.own)
+        return side.question(ScoreCandidates, first=gap[0], last=gap[1], candidates=self.own)
 
-    def _find_candidates(self, side: Side) -> FindCandidates | None:
+    def _find_candidates(self, side: ModelInput) -> FindCandidates | None:
         wanted = self.searches_automatically or self._wants_search
-        gap = self.gap(side.number)
+        gap = self.gap(side.index)
         if not wanted or not can_predict(side) or gap is None:
             return None
-        return side.asked(FindCandidates, first=gap[0], last=gap[1])
+        return side.question(FindCandidates, first=gap[0], last=gap[1])
 
-    def _apply_lens(self, side: Side) -> ApplyLens | None:
+    def _apply_lens(self, side: ModelInput) -> ApplyLens | None:
         places = set(masked_tokens(side))
-        picked = self.study.picked
-        if 0 <= picked < len(self.study.tokens):
-            token = self.study.tokens[picked]
-            places.add(picked if side.number == 0 else side.counterpart(token))
+        picked = self.explore.picked
+        if 0 <= picked < len(self.explore.first.tokens):
+            token = self.explore.first.tokens[picked]
+            places.add(picked if side.index == 0 else side.counterpart(token))
         is_causal = side.model is not None and side.model.info is not None
         is_causal = is_causal and side.model.info.causal  # type: ignore[union-attr]
         places = {place for place in places if place >= int(is_causal)}
         if not can_predict(side) or not places:
             return None
-        return side.asked(ApplyLens, positions=tuple(sorted(places))[:MAX_POSITIONS])
+        return side.question(ApplyLens, positions=tuple(sorted(places))[:MAX_POSITIONS])
 
-    def _predict_next_sentence(self, side: Side) -> PredictNextSentence | None:
+    def _predict_next_sentence(self, side: ModelInput) -> PredictNextSentence | None:
         has_pair = side.pair is not None and side.pair.strip()
         if not has_pair or not side.has_head("nsp"):
             return None
-        return side.asked(PredictNextSentence)
+        return side.question(PredictNextSentence)
 
 
-def same_token(side: Side, token: Token) -> int:
+def same_token(side: ModelInput, token: Token) -> int:
     """The token of `side` with exactly the characters of another model's token, or -1."""
     number = side.counterpart(token)
     if number < 0:
@@ -275,12 +277,12 @@ def same_token(side: Side, token: Token) -> int:
     return number if (own.start, own.end) == (token.start, token.end) else -1
 
 
-def can_predict(side: Side) -> bool:
+def can_predict(side: ModelInput) -> bool:
     """True if a model has an MLM head, or is not read yet."""
     return side.model is None or side.model.info is None or side.has_head("mlm")
 
 
-def masked_tokens(side: Side) -> dict[int, None]:
+def masked_tokens(side: ModelInput) -> dict[int, None]:
     """Indices of all masked tokens, typed masks included, in order."""
     return {n: None for n in range(len(side.tokens)) if side.is_masked(n) or side.is_typed_mask(n)}
 
@@ -294,9 +296,9 @@ class Scoring(QObject):
 
     changed = Signal()
 
-    def __init__(self, study: Study, explorer: Explorer, side: int) -> None:
-        super().__init__(study)
-        self.side = study.both[side]
+    def __init__(self, explore: ExploreState, explorer: Explorer, side: int) -> None:
+        super().__init__(explore)
+        self.side = explore.both[side]
         self.total = 0  # tokens to score
         self.causal = False
         self.is_automatic = False
@@ -306,7 +308,7 @@ class Scoring(QObject):
         self._is_wanted = False
         self._is_complete = False
         self._taken: TokensScored | None = None
-        self.query = LiveQuery(study, explorer, self._question, side)
+        self.query = LiveQuery(explore, explorer, self._question, side)
         self.query.changed.connect(self._on_answer)
 
     @property
@@ -346,7 +348,7 @@ class Scoring(QObject):
         self._keep_up()
         self._is_wanted = True
         if not self._is_complete:
-            self.query.renew()
+            self.query.invalidate()
 
     def stop(self) -> None:
         """Stop asking; a pending answer is still accepted."""
@@ -362,7 +364,7 @@ class Scoring(QObject):
             self._key, self._places, self._start, self.total = self._now(), (), 0, 0
             self._is_wanted, self._is_complete = self.is_automatic, False
 
-    def _question(self, side: Side) -> ScoreTokens | None:
+    def _question(self, side: ModelInput) -> ScoreTokens | None:
         self._keep_up()
         if not self._is_wanted or side.checkpoint is None or not side.has_head("mlm"):
             return None
@@ -384,7 +386,7 @@ class Scoring(QObject):
             self._is_complete = answer.next is None
             self._start = self._start if answer.next is None else answer.next
             if not self._is_complete and self._is_wanted:
-                self.query.renew()  # at once, or when it is visible again
+                self.query.invalidate()  # at once, or when it is visible again
                 if self.query.is_waiting:
                     return  # it has emitted `changed`
         self.changed.emit()

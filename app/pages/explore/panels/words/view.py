@@ -38,7 +38,7 @@ def panel() -> PanelDescription:
 
 
 def _make(context: PanelContext) -> MakePanel:
-    state = WordsState(context.study, context.explorer)
+    state = WordsState(context.explore, context.explorer)
     return lambda: WordsView(state, context.notices)
 
 
@@ -69,7 +69,7 @@ class WordsView(Panel):
         )
         self.choice.choose(0)
         self.choice.chosen.connect(self.show_part)
-        self.unmask = buttons.quiet(self.tr("Unmask all"), state.study.unmask_all, "eye")
+        self.unmask = buttons.quiet(self.tr("Unmask all"), state.explore.unmask_all, "eye")
         self.keep = FigureButton(self.figure, notices)
         self.keep.offer_on(*self.parts)
         self.help = Stack()
@@ -84,8 +84,8 @@ class WordsView(Panel):
         self.stack.addWidget(self._no_head())
         layouts.column((self.stack, 1), parent=self, margins=(0, SPACE, 0, 0))
         state.changed.connect(self.show_state)
-        state.study.tokens_changed.connect(self.show_state)
-        state.study.sides_changed.connect(self.show_state)
+        state.explore.tokens_changed.connect(self.show_state)
+        state.explore.sides_changed.connect(self.show_state)
         self.show_state()
 
     def set_seen(self, seen: bool) -> None:
@@ -105,7 +105,7 @@ class WordsView(Panel):
 
     def show_state(self) -> None:
         self.stack.setCurrentIndex(0 if self._state.can_predict else 1)
-        self.unmask.setEnabled(bool(self._state.study.masked))
+        self.unmask.setEnabled(bool(self._state.explore.first.masked))
         self.next_sentences.show_state()
         part = self.shown.currentWidget()
         assert isinstance(part, Part)
@@ -118,7 +118,7 @@ class WordsView(Panel):
         return part.figure()
 
     def _want_starter(self) -> None:
-        self._state.study.model_wanted.emit(starter_model())
+        self._state.explore.model_wanted.emit(starter_model())
 
     def _all(self) -> QWidget:
         controls = Wrapping()
@@ -193,10 +193,10 @@ class NextSentence(QWidget):
             query.set_seen(seen)
 
     def show_state(self) -> None:
-        study = self._state.study
-        self.setVisible(bool(study.pair and study.pair.strip()))
+        explore = self._state.explore
+        self.setVisible(bool(explore.first.pair and explore.first.pair.strip()))
         for number, (said, gauge) in enumerate(zip(self.said, self.gauges, strict=True)):
-            is_there = number < len(study.sides)
+            is_there = number < len(explore.sides)
             value = self._state.next_sentence_probability(number) if is_there else None
             said.setVisible(is_there)
             gauge.setVisible(value is not None)
@@ -207,8 +207,8 @@ class NextSentence(QWidget):
                 gauge.setAccessibleDescription(chance(value))
 
     def _told(self, number: int, value: float | None) -> str:
-        side, query = self._state.study.both[number], self._state.next_sentences[number]
-        name = f"{side.model.name}: " if self._state.study.is_compared and side.model else ""
+        side, query = self._state.explore.both[number], self._state.next_sentences[number]
+        name = f"{side.model.name}: " if self._state.explore.is_compared and side.model else ""
         if query.refusal is not None:
             return name + query.refusal.problem
         if value is not None:

@@ -8,8 +8,8 @@ from app.pages.explore.panels.attention.view import AttentionView
 
 
 @pytest.fixture
-def state(study, explorer) -> AttentionState:
-    made = AttentionState(study, explorer)
+def state(explore, explorer) -> AttentionState:
+    made = AttentionState(explore, explorer)
     made.exclude_special(False)
     made.set_seen(True)
     return made

@@ -40,7 +40,7 @@ def test_a_double_click_on_the_wall_shows_a_head_alone_and_asks_nothing(
     for act in (qtbot.mouseClick, qtbot.mouseDClick):
         act(view.overview.wall, Qt.MouseButton.LeftButton, pos=place)
     assert state.heads == ((2, 1),)
-    assert (state.study.layer, state.study.head) == (2, 1)
+    assert (state.explore.layer, state.explore.head) == (2, 1)
     assert np.array_equal(state.map, weights[2, 1].astype(np.float32))
     assert (view.layer.value(), view.head.value()) == (3, 2)
     assert len(explorer.asked) == asked
@@ -61,11 +61,11 @@ def test_the_mouse_over_the_wall_names_the_head(qtbot, view, weights):
     assert view.overview.said.whole() == "Layer 2, head 2"
 
 
-def test_a_late_answer_is_not_drawn(state, study, explorer, wait, weights):
-    study.set_texts("the dog")
-    wait(lambda: study.is_settled)
-    study.set_texts("a dog sat")
-    wait(lambda: study.is_settled and explorer.asked[-1].text == "a dog sat")
+def test_a_late_answer_is_not_drawn(state, explore, explorer, wait, weights):
+    explore.set_texts("the dog")
+    wait(lambda: explore.is_settled)
+    explore.set_texts("a dog sat")
+    wait(lambda: explore.is_settled and explorer.asked[-1].text == "a dog sat")
     early, late = explorer.asked[-2:]
     explorer.attend(early)
     assert [token.text for token in state.tokens][1:3] == ["the", "cat"]
@@ -100,7 +100,7 @@ def test_arrow_keys_move_the_crosshair_and_enter_picks_the_token(qtbot, view, st
         qtbot.keyClick(view.matrix, key)
     assert state.pointed == (1, 2)
     qtbot.keyClick(view.matrix, Qt.Key.Key_Return)
-    assert state.study.picked == 1
+    assert state.explore.picked == 1
     assert state.picked == 1
 
 
@@ -108,17 +108,17 @@ def test_a_token_of_the_lines_can_be_pointed_at_and_picked(qtbot, view, state, w
     lines = view.lines
     middle = round(2.5 * lines.row_height())
     qtbot.mouseClick(lines, Qt.MouseButton.LeftButton, pos=QPoint(4, middle))
-    assert state.study.picked == 2
+    assert state.explore.picked == 2
     qtbot.keyClick(lines, Qt.Key.Key_Down)
     assert state.pointed == (0, -1)
     qtbot.keyClick(lines, Qt.Key.Key_Right)
     assert state.pointed == (-1, 0)
 
 
-def test_the_strip_points_into_the_pictures(view, state, study, weights):
-    study.point(3)
+def test_the_strip_points_into_the_pictures(view, state, explore, weights):
+    explore.point(3)
     assert state.pointed == (3, -1)
-    study.point(-1)
+    explore.point(-1)
     assert state.pointed == (-1, -1)
 
 
@@ -135,12 +135,12 @@ def test_hidden_special_tokens_are_said_and_nothing_is_rescaled(view, state, wei
     assert not view.filters.left_out.isHidden()
     assert int(state.links.rows.max()) < 3
     state.pick_token(0)
-    assert state.study.picked == 1
+    assert state.explore.picked == 1
 
 
-def test_a_text_of_special_tokens_alone_stays_visible(view, state, study, explorer, wait):
-    study.set_texts("")
-    wait(lambda: study.is_settled and explorer.asked[-1].text == "")
+def test_a_text_of_special_tokens_alone_stays_visible(view, state, explore, explorer, wait):
+    explore.set_texts("")
+    wait(lambda: explore.is_settled and explorer.asked[-1].text == "")
     explorer.attend(explorer.asked[-1])
     view.filters.special.setChecked(True)
     assert len(state.tokens) == 2
@@ -211,8 +211,8 @@ def test_the_table_has_the_links_strongest_first(qtbot, view, state, weights, qt
     assert state.pointed == (row, column)
 
 
-def test_masked_words_are_masked_here_too(view, state, study, explorer, weights):
-    study.toggle_mask(2)
+def test_masked_words_are_masked_here_too(view, state, explore, explorer, weights):
+    explore.toggle_mask(2)
     assert explorer.asked[-1].masked == (2,)
     assert state.names[2] == "cat", "what is shown is still of the text without the mask"
     explorer.attend(explorer.asked[-1])
@@ -302,10 +302,10 @@ def test_a_click_adds_a_head_or_takes_it_away_and_one_always_stays(
     assert "1 head(s) selected" in view.overview.said.whole()
 
 
-def test_no_more_heads_and_lines_than_can_be_told_apart(view, state, study, explorer, wait):
-    study.set_texts("the cat " * 15)
-    wait(lambda: study.is_settled and explorer.asked[-1].text == study.text)
-    tokens = len(study.tokens)
+def test_no_more_heads_and_lines_than_can_be_told_apart(view, state, explore, explorer, wait):
+    explore.set_texts("the cat " * 15)
+    wait(lambda: explore.is_settled and explorer.asked[-1].text == explore.first.text)
+    tokens = len(explore.first.tokens)
     explorer.attend(explorer.asked[-1], np.full((4, 4, tokens, tokens), 1 / tokens))
     for layer in range(4):
         for head in range(4):
@@ -321,9 +321,9 @@ def test_no_more_heads_and_lines_than_can_be_told_apart(view, state, study, expl
     assert not view.lines.grab().isNull()
 
 
-def test_only_the_links_between_chosen_texts_are_shown(view, state, study, explorer, wait):
-    study.set_texts("the cat", "sat on")
-    wait(lambda: study.is_settled and explorer.asked[-1].pair == "sat on")
+def test_only_the_links_between_chosen_texts_are_shown(view, state, explore, explorer, wait):
+    explore.set_texts("the cat", "sat on")
+    wait(lambda: explore.is_settled and explorer.asked[-1].pair == "sat on")
     weights = explorer.attend(explorer.asked[-1])
     segment = np.array([token.segment for token in state.tokens])
     for number, (row, column) in enumerate([(0, 0), (0, 1), (1, 0), (1, 1)], start=1):
@@ -336,8 +336,8 @@ def test_only_the_links_between_chosen_texts_are_shown(view, state, study, explo
         assert numbers.percent(float(share), 0) in view.filters.left_out.whole()
     state.point(0, 0)
     assert "not in the selected texts" in view.readout.whole()
-    study.set_texts("the cat")
-    wait(lambda: study.is_settled and explorer.asked[-1].pair is None)
+    explore.set_texts("the cat")
+    wait(lambda: explore.is_settled and explorer.asked[-1].pair is None)
     explorer.attend(explorer.asked[-1])
     assert state.block is None and view.filters.block.isHidden()
 
@@ -357,14 +357,14 @@ def test_other_numbers_are_those_of_the_worker(view, state, explorer, weights, w
         assert state.maps.wall.max() == TOP
 
 
-def test_the_wall_shows_layers_while_more_are_computed(view, state, study, explorer, wait):
+def test_the_wall_shows_layers_while_more_are_computed(view, state, explore, explorer, wait):
     asked = explorer.asked[-1]
-    count = len(study.tokens)
+    count = len(explore.first.tokens)
     whole = np.random.default_rng(1).dirichlet(np.ones(count), (3, 2, count)).astype(np.float32)
     path = explorer.scratch / "parts.npy"
     np.save(path, whole)
     file = ArrayFile(path=path, shape=whole.shape, dtype="float32")
-    answer = Attended(to=asked.number, tokens=study.tokens, weights=file)
+    answer = Attended(to=asked.number, tokens=explore.first.tokens, weights=file)
     for layers in (1, 2):
         explorer.answered.emit(answer.model_copy(update={"layers": layers}))
         wait(lambda n=layers: state.maps.wall is not None and (state.maps.wall[n - 1] != GAP).all())
@@ -383,14 +383,14 @@ def test_the_wall_shows_layers_while_more_are_computed(view, state, study, explo
     assert "layers" not in view.overview.said.whole()
 
 
-def test_a_picked_pair_has_its_query_and_key(qtbot, view, state, study, explorer, weights):
+def test_a_picked_pair_has_its_query_and_key(qtbot, view, state, explore, explorer, weights):
     view.show_form(2)
     assert view.pair.stack.currentIndex() == 1
     view.show_form(0)
     qtbot.mouseClick(
         view.matrix, Qt.MouseButton.LeftButton, pos=view.matrix.cell(2, 3).center().toPoint()
     )
-    assert (study.picked, study.target) == (2, 3)
+    assert (explore.picked, explore.target) == (2, 3)
     assert explorer.of_kind("show_query_key") == [], "nobody sees it"
     view.show_form(2)
     asked = explorer.of_kind("show_query_key")[-1]
@@ -408,10 +408,10 @@ def test_a_picked_pair_has_its_query_and_key(qtbot, view, state, study, explorer
     assert explorer.of_kind("show_query_key")[-1].layer == 1
 
 
-def test_another_panel_can_choose_the_head(state, study, weights):
-    study.pick_head(1, 1)
+def test_another_panel_can_choose_the_head(state, explore, weights):
+    explore.pick_head(1, 1)
     assert state.heads == ((1, 1),)
-    study.pick_head(11, 11)
+    explore.pick_head(11, 11)
     assert state.heads == ((2, 1),), "the last there is"
 
 
@@ -425,18 +425,18 @@ def test_special_tokens_have_the_names_of_the_model(view, state, weights):
     assert view.filters.special.text() == "Exclude <s>, </s>"
 
 
-def test_the_second_model_can_be_looked_at(view, state, study, explorer, weights, home, wait):
+def test_the_second_model_can_be_looked_at(view, state, explore, explorer, weights, home, wait):
     path = make_model(home.models / "second", Heads(mlm=True))
     assert view.overview.models.isHidden()
-    study.compare(describe_model("second", path, "imported"))
-    wait(lambda: study.is_settled)
+    explore.compare(describe_model("second", path, "imported"))
+    wait(lambda: explore.is_settled)
     asked = len(explorer.asked)
     view.overview.models.group.button(1).click()
     assert [one.side for one in explorer.asked[asked:]] == [1]
     second = explorer.attend(explorer.asked[-1])
     assert np.array_equal(state.map, second[0, 0])
     assert "second" in view.figure().caption if view.figure() else True
-    study.compare(None)
+    explore.compare(None)
     assert np.array_equal(state.map, weights[0, 0])
 
 

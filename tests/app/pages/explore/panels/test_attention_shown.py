@@ -51,9 +51,9 @@ def test_the_csv_counts_tokens_as_the_table_and_the_array_do(view, state, weight
 
 
 def test_a_masked_word_is_the_mask_wherever_it_is_shown(
-    view, state, study, explorer, weights, wait
+    view, state, explore, explorer, weights, wait
 ):
-    study.toggle_mask(2)
+    explore.toggle_mask(2)
     explorer.attend(explorer.asked[-1])
     wait(lambda: len(state.links.weights))
     state.strongest.set_threshold(1.0)
@@ -121,14 +121,14 @@ def test_a_figure_has_the_numbers_of_its_rows(view, state, weights, wait):
     assert np.allclose([row[-1] for row in table.rows], state.links.weights)
 
 
-def test_each_form_is_saved_as_it_is_shown(view, state, study, explorer, weights, wait):
+def test_each_form_is_saved_as_it_is_shown(view, state, explore, explorer, weights, wait):
     view.show_form(1)
     drawn = figures.svg(view.figure()).decode()
     first = rows_of(view)[0]
     assert all(cell.split()[-1] in drawn for cell in first)
     assert "Table" not in view.figure().caption
-    study.pick(2)
-    study.pick_target(3)
+    explore.pick(2)
+    explore.pick_target(3)
     view.show_form(2)
     assert view.figure() is None, "nothing is known of the pair yet"
     answer = explorer.truly(explorer.of_kind("show_query_key")[-1])
@@ -175,8 +175,8 @@ def test_heads_are_told_apart_by_dashes_too(view, state, weights, wait):
     assert "layer 1, head 1" in drawn and "layer 3, head 2" in drawn
 
 
-def test_at_first_special_tokens_are_left_out_and_long_texts_show_less(study, explorer):
-    made = AttentionState(study, explorer)
+def test_at_first_special_tokens_are_left_out_and_long_texts_show_less(explore, explorer):
+    made = AttentionState(explore, explorer)
     assert made.excludes_special
     shares = [default_threshold(tokens) for tokens in (5, 37, 38, 64, 128, 512)]
     assert shares == [0.7, 0.7, 0.6, 0.5, 0.25, 0.05]

@@ -33,7 +33,7 @@ def page(qtbot, workshop, classifier, wait) -> ExplorePage:
 
 def arrive(page, wait, folder, text="the cat sat on the mat") -> None:
     page.arrive({"model": folder, "text": text})
-    wait(lambda: page.study.is_settled and page.study.checkpoint == folder)
+    wait(lambda: page.state.is_settled and page.state.first.checkpoint == folder)
 
 
 def serve(explorer, wait, done) -> None:
@@ -91,7 +91,7 @@ def test_which_words_speak_for_a_class_and_does_it_hold(page, explorer, wait, qt
     assert "of 20" in view.faithfulness.without.text()
     box = view.sides[0].words._boxes[strongest].center().toPoint()
     qtbot.mouseClick(view.sides[0].words, Qt.MouseButton.LeftButton, pos=QPoint(box))  # 4
-    assert page.study.picked == strongest + 1
+    assert page.state.picked == strongest + 1
     qtbot.mouseClick(view.edits.drop, Qt.MouseButton.LeftButton)  # 5
     serve(explorer, wait, lambda: view.edits.table.rows.rows and "…" not in row(view, 0))
     edit = view.edits._state.answer.edits[0]
@@ -104,7 +104,7 @@ def test_which_words_speak_for_a_class_and_does_it_hold(page, explorer, wait, qt
     view.edits.table.setFocus()
     view.edits.table.selectRow(0)
     QTest.keyClick(view.edits.table, Qt.Key.Key_Return)  # 6
-    assert page.study.text == edit.text
+    assert page.state.first.text == edit.text
 
 
 def assert_close(shown, expected) -> None:
@@ -139,7 +139,7 @@ def test_integrated_gradients_come_in_parts_and_say_what_is_left(page, explorer,
     assert made.array.tolist() == pytest.approx([w.effect for w in expected.words], abs=1e-5)
     rows = made.table().rows
     assert [r[2] for r in rows if r[0] == "word"] == [w.text for w in expected.words]
-    assert len([r for r in rows if r[0] == "token"]) == len(page.study.tokens)
+    assert len([r for r in rows if r[0] == "token"]) == len(page.state.first.tokens)
     assert "rather than" in figure.svg(made).decode()
     choose(view.controls.method, "rollout")
     serve(explorer, wait, lambda: state.is_complete and state.answered.method == "rollout")
@@ -150,7 +150,7 @@ def test_a_word_is_swapped_replaced_and_words_are_suggested(page, explorer, wait
     """The suggestions come from another model, since the classifier predicts no tokens."""
     view = page.panels["attribution"]
     page.bench.show_panel("attribution")
-    page.study.pick(2)
+    page.state.pick(2)
     qtbot.mouseClick(view.edits.swap, Qt.MouseButton.LeftButton)
     view.edits.typed.setFocus()
     qtbot.keyClicks(view.edits.typed, "dog")
@@ -164,7 +164,7 @@ def test_a_word_is_swapped_replaced_and_words_are_suggested(page, explorer, wait
     assert all(decimal(abs(edit.score - before), 3) in row(view, n)[2]
                for n, edit in enumerate(view.edits._state.answer.edits))  # fmt: skip
     page.text.set_text("a dog sat")
-    wait(lambda: page.study.is_settled and page.study.text == "a dog sat")
+    wait(lambda: page.state.is_settled and page.state.first.text == "a dog sat")
     serve(explorer, wait, lambda: not view.edits.table.rows.rows)
 
 
@@ -174,7 +174,7 @@ def test_a_token_at_a_mask_is_explained(page, explorer, wait, qtbot, model):
     page.bench.show_panel("attribution")
     arrive(page, wait, model)
     serve(explorer, wait, lambda: "mask it" in view.sides[0].note.text())
-    page.study.toggle_mask(2)
+    page.state.toggle_mask(2)
     serve(explorer, wait, lambda: state.is_complete)
     assert state.answer.explained.position == 2 and len(state.answer.words) == 5
     assert view.controls.token.isVisible() and view.controls.rather.isHidden()
@@ -196,8 +196,8 @@ def test_tags_answers_and_numbers_are_explained(page, explorer, home, wait, kind
     arrive(page, wait, make_model(home.models / kind, Heads(outputs=outputs, kind=kind)))
     page.set_pair_shown(True)
     page.pair.set_text("a dog sat")
-    wait(lambda: page.study.is_settled and page.study.pair == "a dog sat")
-    page.study.pick(3)
+    wait(lambda: page.state.is_settled and page.state.first.pair == "a dog sat")
+    page.state.pick(3)
     if kind == "question_answering":
         choose(view.controls.target, "=end")
     serve(explorer, wait, lambda: state.is_complete and len(state.answer.words) == 9)
@@ -208,7 +208,7 @@ def test_tags_answers_and_numbers_are_explained(page, explorer, home, wait, kind
         assert state.answer.explained.position == 3 and "at “sat”" in said
     else:
         assert said.startswith("Logit of “end” at “")
-        assert page.study.tokens[state.answer.explained.position].segment == 1
+        assert page.state.first.tokens[state.answer.explained.position].segment == 1
 
 
 def test_two_models_are_explained_side_by_side(page, explorer, home, wait):
@@ -217,8 +217,8 @@ def test_two_models_are_explained_side_by_side(page, explorer, home, wait):
     view = page.panels["attribution"]
     page.bench.show_panel("attribution")
     other = make_model(home.models / "other", Heads(outputs=3))
-    page.study.compare(describe_model("other", other, "imported"))
-    wait(lambda: page.study.is_settled)
+    page.state.compare(describe_model("other", other, "imported"))
+    wait(lambda: page.state.is_settled)
     serve(explorer, wait, lambda: all(state.is_complete for state in view._states))
     assert view.sides[1].isVisible()
     assert view.sides[1].title.whole().startswith("other · Logit of")

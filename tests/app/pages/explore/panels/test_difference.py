@@ -42,19 +42,19 @@ def page(qtbot, workshop, classifier, wait) -> ExplorePage:
     made.resize(1016, 664)
     made.show()
     made.arrive({"model": classifier, "text": "the cat"})
-    wait(lambda: made.study.is_settled and made.study.text == "the cat")
+    wait(lambda: made.state.is_settled and made.state.first.text == "the cat")
     return made
 
 
 def test_what_did_fine_tuning_change(page, tuned, wait, qtbot):
     """Six actions: texts, a second model, the panel, Compare, a column, and a text."""
     page.panels["texts"].typed.setPlainText(TEXTS)  # 1
-    wait(lambda: page.study.chosen is not None and page.study.chosen.count == 3)
+    wait(lambda: page.state.chosen is not None and page.state.chosen.count == 3)
     page.bench.show_panel("difference")  # 2
     view = page.panels["difference"]
     assert not view.bar.run.isEnabled() and "second model" in view.bar.problem.text()
-    page.study.compare(tuned)  # 3
-    wait(lambda: page.study.is_settled)
+    page.state.compare(tuned)  # 3
+    wait(lambda: page.state.is_settled)
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)  # 4
     wait(lambda: view._state.answer is not None and not view._state.work.is_running)
     wait(lambda: len(view._state.rows) == 3)
@@ -68,7 +68,7 @@ def test_what_did_fine_tuning_change(page, tuned, wait, qtbot):
     QTest.keyClick(view.column, Qt.Key.Key_Down)  # 5
     assert view._state.is_signed and (view.grid.values < 0).any()
     made = figure_of(view._state)
-    assert made.caption.endswith(source(page.study)) and "A: zz-classes. B: tuned." in made.caption
+    assert made.caption.endswith(source(page.state)) and "A: zz-classes. B: tuned." in made.caption
     assert np.array_equal(made.array, view.grid.values) and len(made.table().rows) == 6
     assert b"Layer" in figures.svg(made)
     alike = cka_figure_of(view._state)
@@ -76,19 +76,19 @@ def test_what_did_fine_tuning_change(page, tuned, wait, qtbot):
     changed = texts_figure_of(view._state)
     drawn = [row[1] for row in changed.table().rows]
     assert drawn == [view._state.rows[text][0] for text in view.order]
-    assert changed.caption.endswith(source(page.study)) and b"unhappy" in figures.svg(changed)
+    assert changed.caption.endswith(source(page.state)) and b"unhappy" in figures.svg(changed)
     view.texts.setFocus()
     view.texts.selectRow(0)
     QTest.keyClick(view.texts, Qt.Key.Key_Return)  # 6
-    wait(lambda: page.study.text == view._state.rows[view.order[0]][0])
-    assert page.study.is_compared
+    wait(lambda: page.state.first.text == view._state.rows[view.order[0]][0])
+    assert page.state.is_compared
     assert_accessible(view)
 
 
 def test_models_that_were_trained_apart_are_not_compared_by_heads(page, entry, wait, qtbot):
     page.panels["texts"].typed.setPlainText(TEXTS)
-    wait(lambda: page.study.chosen is not None)
-    page.study.compare(entry)
+    wait(lambda: page.state.chosen is not None)
+    page.state.compare(entry)
     page.bench.show_panel("difference")
     view = page.panels["difference"]
     wait(view.bar.run.isEnabled)
@@ -98,5 +98,5 @@ def test_models_that_were_trained_apart_are_not_compared_by_heads(page, entry, w
     assert len(view.layers.rows.rows) == 4 and figure_of(view._state).name == "cka"
     assert view.no_predictions.isVisible() and not view.texts.isVisible()
     assert texts_figure_of(view._state) is None
-    page.study.compare(None)
+    page.state.compare(None)
     assert view._state.answer is None and not view.layers.rows.rows

@@ -57,7 +57,7 @@ def by_hand(weights: np.ndarray, tokens, head: tuple[int, int]) -> dict[str, flo
 
 def test_every_measure_is_that_of_its_definition(known):  # noqa: F811
     """Attention of transformers, in float64."""
-    given = known.typed("A quiet film, a film.", "Nobody laughs?")
+    given = known.source_text("A quiet film, a film.", "Nobody laughs?")
     out = known.run(given, output_attentions=True)
     weights = np.stack([layer[0].numpy() for layer in out.attentions])
     found = head_figures(weights, given.described)
@@ -75,7 +75,7 @@ def test_every_measure_is_that_of_its_definition(known):  # noqa: F811
 
 
 def test_layers_by_themselves_give_the_whole(known):  # noqa: F811
-    given = known.typed("A quiet film.")
+    given = known.source_text("A quiet film.")
     weights = np.random.default_rng(1).dirichlet(
         np.ones(len(given.described)), (3, 4, len(given.described))
     )
@@ -92,7 +92,7 @@ def page(qtbot, workshop, model, wait) -> ExplorePage:
     made.resize(1000, 640)
     made.show()
     made.arrive({"model": model, "text": "the cat sat on the mat"})
-    wait(lambda: made.study.is_settled and made.study.text == "the cat sat on the mat")
+    wait(lambda: made.state.is_settled and made.state.first.text == "the cat sat on the mat")
     return made
 
 
@@ -111,7 +111,7 @@ def test_which_head_attends_to_the_previous_token(page, explorer, wait, qtbot):
     view = page.panels["attention"]
     page.bench.show_panel("attention")  # 1
     wait(lambda: bool(explorer.of_kind("attend")))
-    weights = planted(len(page.study.tokens))
+    weights = planted(len(page.state.first.tokens))
     explorer.attend(explorer.of_kind("attend")[-1], weights)
     qtbot.mouseClick(view.overview.list, Qt.MouseButton.LeftButton)  # 2
     assert view.forms.currentIndex() == HEADS and view.form.choice() == -1
@@ -128,7 +128,7 @@ def test_which_head_attends_to_the_previous_token(page, explorer, wait, qtbot):
     assert view.overview.wall.tint is not None
     assert np.unravel_index(view.overview.wall.tint.argmax(), (3, 2)) == (1, 1)
     table.selectRow(0)
-    assert (page.study.layer, page.study.head) == (1, 1)
+    assert (page.state.layer, page.state.head) == (1, 1)
     assert_accessible(view.heads_table)
     saved = view.figure()
     assert saved is not None and saved.table().rows[0][:2] == (2, 2)
@@ -140,10 +140,10 @@ def test_heads_are_ranked_for_a_pair(page, explorer, wait):
     view = page.panels["attention"]
     page.bench.show_panel("attention")
     wait(lambda: bool(explorer.of_kind("attend")))
-    explorer.attend(explorer.of_kind("attend")[-1], planted(len(page.study.tokens)))
+    explorer.attend(explorer.of_kind("attend")[-1], planted(len(page.state.first.tokens)))
     view.show_form(HEADS)
-    page.study.pick(3)
-    page.study.pick_target(2)
+    page.state.pick(3)
+    page.state.pick_target(2)
     table = view.heads_table.table
     wait(lambda: "sat" in str(table.model().headerData(2, Qt.Orientation.Horizontal)))
     assert table.model().index(0, 0).data() == "2.2"
@@ -154,7 +154,7 @@ def test_heads_are_ranked_for_a_pair(page, explorer, wait):
     anew = []
     for signal in (table.model().layoutChanged, table.model().modelReset):
         signal.connect(lambda *_: anew.append(True))
-    page.study.pick_target(4)
+    page.state.pick_target(4)
     assert not anew  # the same rows and columns with other numbers
     assert rows_chosen(table) == ["1.1"]
     ranked = sorted(np.ndindex(3, 2), key=lambda head: -float(weights[(*head, 3, 4)]))
@@ -238,17 +238,17 @@ def test_columns_stay_as_wide_as_they_were_made(page, explorer, wait):
     view = page.panels["attention"]
     page.bench.show_panel("attention")
     wait(lambda: bool(explorer.of_kind("attend")))
-    explorer.attend(explorer.of_kind("attend")[-1], planted(len(page.study.tokens)))
+    explorer.attend(explorer.of_kind("attend")[-1], planted(len(page.state.first.tokens)))
     view.show_form(HEADS)
     header, rows = view.heads_table.table.horizontalHeader(), view.heads_table.rows
     wait(lambda: rows.rowCount() == 6)
     header.resizeSection(4, 170)
     asked = len(explorer.of_kind("attend"))
-    page.study.set_texts("the cat sat")
-    wait(lambda: len(explorer.of_kind("attend")) > asked and page.study.is_settled)
+    page.state.set_texts("the cat sat")
+    wait(lambda: len(explorer.of_kind("attend")) > asked and page.state.is_settled)
     explorer.attend(explorer.of_kind("attend")[-1])
-    page.study.pick(2)
-    page.study.pick_target(1)  # another column, so all are made anew
+    page.state.pick(2)
+    page.state.pick_target(1)  # another column, so all are made anew
     wait(lambda: rows.rowCount() == 6 and rows.keys[0] == "pair")
     assert header.sectionSize(5) == 170
 
@@ -271,12 +271,12 @@ def test_attention_that_was_read_through_is_not_held_in_memory(tmp_path):
 
 def test_typed_pairs_add_up(page, explorer, wait, qtbot):
     """Words of several tokens, numbers of tokens, and words that are not in the text."""
-    page.study.set_texts("the cats sat on the mat")
-    wait(lambda: page.study.is_settled and len(page.study.tokens) == 9)  # cat ##s
+    page.state.set_texts("the cats sat on the mat")
+    wait(lambda: page.state.is_settled and len(page.state.first.tokens) == 9)  # cat ##s
     view = page.panels["attention"]
     page.bench.show_panel("attention")
     wait(lambda: bool(explorer.of_kind("attend")))
-    wait(lambda: explorer.of_kind("attend")[-1].text == page.study.text)
+    wait(lambda: explorer.of_kind("attend")[-1].text == page.state.first.text)
     explorer.attend(explorer.of_kind("attend")[-1])
     view.show_form(HEADS)
     heads, table = view.heads_table, view.heads_table.table

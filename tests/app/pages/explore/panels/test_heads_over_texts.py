@@ -19,7 +19,7 @@ def page(qtbot, workshop, model, wait) -> ExplorePage:
     made.resize(1000, 640)
     made.show()
     made.arrive({"model": model, "text": "the cat"})
-    wait(lambda: made.study.is_settled and made.study.text == "the cat")
+    wait(lambda: made.state.is_settled and made.state.first.text == "the cat")
     return made
 
 
@@ -31,7 +31,7 @@ def test_which_heads_attend_to_the_previous_token_in_my_texts(page, wait, qtbot)
     qtbot.keyClicks(texts, "the cat sat")  # 2
     QTest.keyClick(texts, Qt.Key.Key_Return)
     qtbot.keyClicks(texts, "a dog . the mat")
-    wait(lambda: page.study.chosen is not None and page.study.chosen.count == 2)
+    wait(lambda: page.state.chosen is not None and page.state.chosen.count == 2)
     page.bench.show_panel("heads")  # 3
     view = page.panels["heads"]
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)  # 4
@@ -47,11 +47,11 @@ def test_which_heads_attend_to_the_previous_token_in_my_texts(page, wait, qtbot)
     assert np.array_equal(view.grid.values, view._state.ends("previous")[0])
     view.table.setFocus()
     view.table.selectRow(0)
-    assert (page.study.layer, page.study.head) == view.rows.order[0] == view.grid.chosen
+    assert (page.state.layer, page.state.head) == view.rows.order[0] == view.grid.chosen
     assert "(95 %:" in view.note.text() and "of 2 text(s)" in view.note.text()
     assert_accessible(view)
     made = figure_of(view._state)
-    assert made.caption.endswith(source(page.study)) and made.array.shape == (3, 3, 2)
+    assert made.caption.endswith(source(page.state)) and made.array.shape == (3, 3, 2)
     assert len(made.table().rows) == 6
     assert b"Layer" in figures.svg(made) and b"Head" in figures.svg(made)
 
@@ -59,7 +59,7 @@ def test_which_heads_attend_to_the_previous_token_in_my_texts(page, wait, qtbot)
 def test_grid_is_moved_through_by_keys_and_clicks(page, wait, qtbot):
     page.bench.show_panel("texts")
     page.panels["texts"].typed.setPlainText("the cat sat")
-    wait(lambda: page.study.chosen is not None)
+    wait(lambda: page.state.chosen is not None)
     page.bench.show_panel("heads")
     view = page.panels["heads"]
     view._state.count()
@@ -67,25 +67,25 @@ def test_grid_is_moved_through_by_keys_and_clicks(page, wait, qtbot):
     view.grid.setFocus()
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Right, Qt.Key.Key_Right):
         QTest.keyClick(view.grid, key)
-    assert (page.study.layer, page.study.head) == (1, 1) == view.grid.chosen
+    assert (page.state.layer, page.state.head) == (1, 1) == view.grid.chosen
     place = view.grid.cell(2, 0).center().toPoint()
     qtbot.mouseClick(view.grid, Qt.MouseButton.LeftButton, pos=place)
-    assert (page.study.layer, page.study.head) == (2, 0)
+    assert (page.state.layer, page.state.head) == (2, 0)
     assert view.rows.order[view.table.currentIndex().row()] == (2, 0)
     page.panels["texts"].typed.setPlainText("a dog")
-    wait(lambda: page.study.chosen is not None and page.study.chosen != view._state.of)
-    page.study.pick_head(0, 0)
+    wait(lambda: page.state.chosen is not None and page.state.chosen != view._state.of)
+    page.state.pick_head(0, 0)
     assert "Other texts are chosen now" in view.note.text()
-    page.study.switch_head(0, 1)
+    page.state.switch_head(0, 1)
     assert view.rows.rowCount() == 0 and figure_of(view._state) is None
 
 
 def test_which_heads_does_the_model_need(page, classifier, wait, qtbot):
     """Four actions: the texts, the panel, a method, and Count."""
     page.choose(classifier)
-    wait(lambda: page.study.checkpoint == classifier and page.study.is_settled)
+    wait(lambda: page.state.first.checkpoint == classifier and page.state.is_settled)
     page.panels["texts"].typed.setPlainText("the cat\tlabel 1\na dog sat\tlabel 0")  # 1
-    wait(lambda: page.study.chosen is not None and page.study.chosen.count == 2)
+    wait(lambda: page.state.chosen is not None and page.state.chosen.count == 2)
     page.bench.show_panel("heads")  # 2
     view = page.panels["heads"]
     view._state.count()
@@ -106,7 +106,7 @@ def test_which_heads_does_the_model_need(page, classifier, wait, qtbot):
     made = figure_of(view._state)
     assert "switched off" in made.caption and len(made.table().header) == 3 + 3 * len(view._keys)
     page.panels["texts"].typed.setPlainText("the cat")
-    wait(lambda: page.study.chosen is not None and page.study.chosen.count == 1)
+    wait(lambda: page.state.chosen is not None and page.state.chosen.count == 1)
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
     wait(lambda: "no labels" in view.bar.problem.text())
 
@@ -115,10 +115,10 @@ def test_which_heads_does_the_model_need(page, classifier, wait, qtbot):
 def needed(page, classifier, wait):
     """The panel Heads over four texts with labels."""
     page.choose(classifier)
-    wait(lambda: page.study.checkpoint == classifier and page.study.is_settled)
+    wait(lambda: page.state.first.checkpoint == classifier and page.state.is_settled)
     lines = ("the cat\tlabel 1", "a dog sat\tlabel 0", "the mat\tlabel 2", "a cat\tlabel 1")
     page.panels["texts"].typed.setPlainText("\n".join(lines))
-    wait(lambda: page.study.chosen is not None and page.study.chosen.count == 4)
+    wait(lambda: page.state.chosen is not None and page.state.chosen.count == 4)
     page.bench.show_panel("heads")
     return page.panels["heads"]
 

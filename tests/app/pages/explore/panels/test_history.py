@@ -5,13 +5,13 @@ import json
 import pytest
 from PySide6.QtCore import Qt
 
+from app.pages.explore.model_input import TextInput
 from app.pages.explore.panels.history import state as module
 from app.pages.explore.panels.history.state import Entry, History
 from app.pages.explore.panels.history.view import HistoryView
-from app.pages.explore.side import Input
 from tests.app.accessible import assert_accessible
 
-HIDDEN = Input("a dog", None, (frozenset({(2, 5)}), frozenset()))
+HIDDEN = TextInput("a dog", None, (frozenset({(2, 5)}), frozenset()))
 
 
 @pytest.fixture
@@ -20,11 +20,11 @@ def file(tmp_path):
 
 
 @pytest.fixture
-def make(study, file, workshop, wait):
+def make(explore, file, workshop, wait):
     """`make()` reads the history as a new window would."""
 
     def opened() -> History:
-        history = History(study, file, workshop.notices)
+        history = History(explore, file, workshop.notices)
         wait(lambda: history._is_read)
         return history
 
@@ -45,44 +45,44 @@ def view(qtbot, history) -> HistoryView:
     return made
 
 
-def look(study, wait, *texts):
+def look(explore, wait, *texts):
     """Look at each for a while."""
     for text in texts:
-        study.set_texts(text)
-        wait(lambda: study.is_settled)
+        explore.set_texts(text)
+        wait(lambda: explore.is_settled)
 
 
 def texts(history):
     return [entry.input.text for entry in history.entries]
 
 
-def test_an_input_that_rests_is_kept_and_an_edit_makes_another(study, history, wait, monkeypatch):
+def test_an_input_that_rests_is_kept_and_an_edit_makes_another(explore, history, wait, monkeypatch):
     assert texts(history) == []
     history._resting.setInterval(1)
-    look(study, wait, "the cat.")
+    look(explore, wait, "the cat.")
     wait(lambda: texts(history) == ["the cat."])
-    look(study, wait, "the cat. sat")
+    look(explore, wait, "the cat. sat")
     wait(lambda: texts(history) == ["the cat. sat", "the cat."])
-    study.toggle_mask(1)
+    explore.toggle_mask(1)
     wait(lambda: len(history.entries) == 3)
     assert history.entries[0].input.masks[0] == {(0, 3)}
 
 
-def test_the_same_input_again_moves_to_the_top(study, history, wait):
+def test_the_same_input_again_moves_to_the_top(explore, history, wait):
     for text in ("the cat", "a dog", "the cat"):
-        look(study, wait, text)
+        look(explore, wait, text)
         history.keep_input()
     assert texts(history) == ["the cat", "a dog"]
-    study.set_texts("   ")
+    explore.set_texts("   ")
     history.keep_input()
     assert texts(history) == ["the cat", "a dog"]
 
 
-def test_what_was_kept_is_there_the_next_time(study, history, make, wait, file):
-    study.look_at(HIDDEN)
+def test_what_was_kept_is_there_the_next_time(explore, history, make, wait, file):
+    explore.set_input(HIDDEN)
     history.keep_input()
     history.pin(history.entries[0], True)
-    look(study, wait, "<b>%s</b> \u202eשלום\u202c 😀")
+    look(explore, wait, "<b>%s</b> \u202eשלום\u202c 😀")
     history.keep_input()
     history.flush()
     again = make()
@@ -92,26 +92,26 @@ def test_what_was_kept_is_there_the_next_time(study, history, make, wait, file):
     assert json.loads(file.read_text("utf-8"))[1]["masks"] == [[[2, 5]], []]
 
 
-def test_a_change_is_written_by_itself(study, history, wait, file):
+def test_a_change_is_written_by_itself(explore, history, wait, file):
     history.keep_input()
     wait(file.exists)
     wait(lambda: "the cat sat" in file.read_text("utf-8"))
 
 
-def test_pinned_ones_stay_however_many_come(study, history, monkeypatch):
+def test_pinned_ones_stay_however_many_come(explore, history, monkeypatch):
     monkeypatch.setattr(module, "MAX_ENTRIES", 3)
-    study.look_at(HIDDEN)
+    explore.set_input(HIDDEN)
     history.keep_input()
     history.pin(history.entries[0], True)
     for number in range(6):
-        study.set_texts(f"cat {number}")
+        explore.set_texts(f"cat {number}")
         history.keep_input()
     assert texts(history) == ["cat 5", "cat 4", "cat 3", "a dog"]
 
 
-def test_what_is_removed_can_be_brought_back(study, history, workshop, wait):
+def test_what_is_removed_can_be_brought_back(explore, history, workshop, wait):
     for text in ("one", "two", "three"):
-        look(study, wait, text)
+        look(explore, wait, text)
         history.keep_input()
     middle = history.entries[1]
     history.remove(middle)
@@ -123,9 +123,9 @@ def test_what_is_removed_can_be_brought_back(study, history, workshop, wait):
 
 
 @pytest.mark.parametrize("content", [b"{", b"[{}]", b'[{"text": 3}]', b"\xff\xfe"])
-def test_a_damaged_file_is_kept_and_told_of(study, file, workshop, wait, content):
+def test_a_damaged_file_is_kept_and_told_of(explore, file, workshop, wait, content):
     file.write_bytes(content)
-    history = History(study, file, workshop.notices)
+    history = History(explore, file, workshop.notices)
     wait(lambda: workshop.notices.shown)
     assert "damaged" in workshop.notices.shown[0].problem
     assert file.with_name("inputs.json.bad").read_bytes() == content
@@ -135,40 +135,40 @@ def test_a_damaged_file_is_kept_and_told_of(study, file, workshop, wait, content
     assert "the cat sat" in file.read_text("utf-8")
 
 
-def test_a_file_of_a_newer_program_is_read(study, file, workshop, wait):
+def test_a_file_of_a_newer_program_is_read(explore, file, workshop, wait):
     file.write_text(json.dumps([{"text": "a", "masks": [[[0, 1]], [], []], "colour": "red"}]))
-    history = History(study, file, workshop.notices)
+    history = History(explore, file, workshop.notices)
     wait(lambda: history.entries)
-    assert history.entries == [Entry(Input("a", None, (frozenset({(0, 1)}), frozenset())), "")]
+    assert history.entries == [Entry(TextInput("a", None, (frozenset({(0, 1)}), frozenset())), "")]
     assert not workshop.notices.shown
 
 
-def test_what_cannot_be_written_is_told(study, history, workshop, wait, file):
+def test_what_cannot_be_written_is_told(explore, history, workshop, wait, file):
     file.mkdir()
     history.keep_input()
     wait(lambda: workshop.notices.shown)
     assert "inputs.json is a folder" in workshop.notices.shown[0].problem
 
 
-def test_an_entry_is_compared_with_and_pinned(study, history, wait):
-    study.look_at(HIDDEN)
+def test_an_entry_is_compared_with_and_pinned(explore, history, wait):
+    explore.set_input(HIDDEN)
     history.keep_input()
-    look(study, wait, "the cat")
+    look(explore, wait, "the cat")
     history.compare(history.entries[0])
-    wait(lambda: study.is_settled)
+    wait(lambda: explore.is_settled)
     assert history.entries[0].pinned
-    assert [side.text for side in study.sides] == ["the cat", "a dog"]
-    assert study.sides[1].masked == (2,)
+    assert [side.text for side in explore.sides] == ["the cat", "a dog"]
+    assert explore.sides[1].masked == (2,)
 
 
 # ── the list ─────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.fixture
-def full(view, study, history, wait):
+def full(view, explore, history, wait):
     """Ten inputs, the third pinned."""
     for number in range(10):
-        study.set_texts(f"cat {number} <b>&amp;</b>")
+        explore.set_texts(f"cat {number} <b>&amp;</b>")
         history.keep_input()
     history.pin(history.entries[2], True)
     return view
@@ -185,7 +185,7 @@ def test_pinned_ones_come_first_and_a_search_finds(qtbot, full):
 
 def test_enter_opens_and_delete_removes(qtbot, full, history):
     opened = []
-    history.study.input_wanted.connect(lambda wanted: opened.append(wanted.text[:5]))
+    history.explore.input_wanted.connect(lambda wanted: opened.append(wanted.text[:5]))
     full.choose(1)
     qtbot.keyClick(full.list, Qt.Key.Key_Return)
     assert opened == ["cat 9"]
@@ -195,10 +195,10 @@ def test_enter_opens_and_delete_removes(qtbot, full, history):
     assert full.chosen() is not None
 
 
-def test_the_choice_stays_while_entries_come(full, study, history):
+def test_the_choice_stays_while_entries_come(full, explore, history):
     full.choose(4)
     chosen = full.chosen().input
-    study.set_texts("another one")
+    explore.set_texts("another one")
     history.keep_input()
     assert full.chosen().input == chosen
     full.pin.click()
@@ -207,10 +207,10 @@ def test_the_choice_stays_while_entries_come(full, study, history):
     assert full.pin.text().replace("&", "") == "Unpin"
 
 
-def test_texts_that_begin_alike_are_told_apart_by_their_tips(view, study, history):
+def test_texts_that_begin_alike_are_told_apart_by_their_tips(view, explore, history):
     alike = "the president spoke to the people of the united states of "
     for end in ("america", "mexico"):
-        study.set_texts(alike + end, "who spoke?")
+        explore.set_texts(alike + end, "who spoke?")
         history.keep_input()
     tips = [view.entries.index(row).data(Qt.ItemDataRole.ToolTipRole) for row in (0, 1)]
     assert [tip.split()[-3:] for tip in tips] == [
@@ -231,14 +231,14 @@ def test_everything_can_be_used_by_ear_and_keyboard(full, looks):
     assert not full.grab().isNull()
 
 
-def test_a_sentence_that_is_typed_with_pauses_is_one_entry(study, history, wait):
+def test_a_sentence_that_is_typed_with_pauses_is_one_entry(explore, history, wait):
     for text in ("a", "a dog", "a dog sat", "a dog sat.", "a dog sat. the", "a dog sat. the cat"):
-        look(study, wait, text)
+        look(explore, wait, text)
         history.keep_input()
     assert texts(history) == ["a dog sat. the cat", "a dog sat."]
-    look(study, wait, "a dog")
+    look(explore, wait, "a dog")
     history.keep_input()
-    look(study, wait, "a dog sat")
+    look(explore, wait, "a dog sat")
     history.pin(history.entries[0], True)
     history.keep_input()
     assert texts(history)[:2] == ["a dog sat", "a dog"], "a pinned one stays"

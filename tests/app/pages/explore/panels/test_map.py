@@ -26,9 +26,9 @@ def view(qtbot, workshop, classifier, wait):
     page.resize(1016, 664)
     page.show()
     page.arrive({"model": classifier, "text": "the cat"})
-    wait(lambda: page.study.is_settled and page.study.text == "the cat")
+    wait(lambda: page.state.is_settled and page.state.first.text == "the cat")
     page.panels["texts"].typed.setPlainText("\n".join(TEXTS))
-    wait(lambda: page.study.chosen is not None and page.study.chosen.count == 6)
+    wait(lambda: page.state.chosen is not None and page.state.chosen.count == 6)
     page.bench.show_panel("map")
     view = page.panels["map"]
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
@@ -56,7 +56,7 @@ def test_are_my_texts_apart_in_a_layer(view, workers, wait, qtbot):
     view._state.colour_by("error")
     assert set(view.points.names) <= {"right", "wrong"}
     made = figure_of(view._state)
-    assert made.caption.endswith(source(view.page.study)) and len(made.table().rows) == 6
+    assert made.caption.endswith(source(view.page.state)) and len(made.table().rows) == 6
     assert b"axis 2" in figures.svg(made)
     assert_accessible(view)
 
@@ -78,14 +78,14 @@ def test_a_lasso_selects_rows_of_texts(view, wait, qtbot):
     QTest.mouseRelease(view.points, Qt.MouseButton.LeftButton, pos=points[-1])
     chosen = tuple(np.flatnonzero(places[:, 0] < middle).tolist())
     assert 0 < len(chosen) < 6 and view._state.inside == chosen
-    study = view.page.study
-    assert study.chosen.texts.rows == chosen and study.chosen.count == len(chosen)
+    explore = view.page.state
+    assert explore.chosen.texts.rows == chosen and explore.chosen.count == len(chosen)
     table = view.page.panels["texts"]
     shown = {table.rows.order[i.row()] for i in table.table.selectionModel().selectedRows()}
     assert shown == set(chosen)
     assert "in the lasso" in view.note.text()
     qtbot.mouseClick(view.points, Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
-    assert study.chosen.texts.rows is None and not view._state.inside
+    assert explore.chosen.texts.rows is None and not view._state.inside
     assert not table.table.selectionModel().selectedRows()
 
 
@@ -99,7 +99,7 @@ def test_keys_go_from_point_to_point(view, wait):
     assert first >= 0 and view.points.current >= 0
     assert "Label: label" in view.points.accessibleDescription()
     QTest.keyClick(view.points, Qt.Key.Key_Return)
-    wait(lambda: view.page.study.text == TEXTS[view.points.current].split("\t")[0])
+    wait(lambda: view.page.state.first.text == TEXTS[view.points.current].split("\t")[0])
 
 
 def test_no_point_is_under_the_legend(qtbot):

@@ -62,7 +62,7 @@ def test_it_is_zoomed_around_the_mouse_and_moved(qtbot, view, state, explorer):
     qtbot.mouseMove(matrix, start - QPoint(60, 0))
     qtbot.mouseRelease(matrix, Qt.MouseButton.LeftButton, pos=start - QPoint(60, 0))
     assert matrix.first.x() > before
-    assert state.study.picked == -1, "a drag is no click"
+    assert state.explore.picked == -1, "a drag is no click"
     qtbot.keyClicks(matrix, "0")
     assert (matrix.zoom, matrix.first) == (1, QPointF(0, 0))
 

@@ -37,13 +37,13 @@ def page(qtbot, workshop, home) -> ExplorePage:
 def answer(page: ExplorePage, explorer, **what: object) -> None:
     """Say this to the newest question."""
     asked = explorer.asked[-1]
-    explorer.answered.emit(Predicted(to=asked.number, tokens=page.study.tokens, **what))
+    explorer.answered.emit(Predicted(to=asked.number, tokens=page.state.first.tokens, **what))
 
 
 def test_an_answer_is_marked_in_its_passage(page, home, explorer, wait):
     folder = make_model(home.models / "asks", Heads(outputs=2, kind="question_answering"))
     page.arrive(folder)
-    wait(lambda: page.study.checkpoint == folder)
+    wait(lambda: page.state.first.checkpoint == folder)
     assert page.pair.isVisible()
     page.text.set_text("what sat ?")
     page.pair.set_text(PASSAGE)
@@ -237,7 +237,7 @@ def test_two_models_answer_side_by_side_with_their_differences(page, home, explo
         task="text_classification",
         predictions=ranked(("good", 0.75), ("bad", 0.25)),
     )
-    page.study.compare(describe_model("b-second", second, "imported"))
+    page.state.compare(describe_model("b-second", second, "imported"))
     wait(lambda: explorer.asked[-1].side == 1 and explorer.asked[-1].checkpoint == second)
     answer(page, explorer, task=CLASSES, predictions=ranked(("bad", 0.6), ("good", 0.4)))
     panel = page.panels["predictions"]
@@ -247,7 +247,7 @@ def test_two_models_answer_side_by_side_with_their_differences(page, home, explo
     ]  # fmt: skip
     assert panel.difference.text() == ("Second minus first: good -35.0 points, bad +35.0 points.")
     assert_accessible(panel)
-    page.study.compare(None)
+    page.state.compare(None)
     wait(panel.sides[1].isHidden)
 
 
@@ -291,7 +291,7 @@ def test_the_words_of_a_chosen_class_are_shown(page, home, explorer, wait, scree
     wait(lambda: explorer.of_kind("occlude")[-1].label == "label 2")
     QTest.keyClick(shown.choice, Qt.Key.Key_Home)
     assert shown.choice.shown_text() == "Nothing (not computed)"
-    assert page.study.label is None
+    assert page.state.label is None
     assert shown.words.shown == ()
     count = len(explorer.of_kind("occlude"))
     page.text.set_text("a dog sat")

@@ -21,7 +21,7 @@ def page(qtbot, workshop, model, wait) -> ExplorePage:
     made.resize(1000, 640)
     made.show()
     made.arrive({"model": model, "text": "the cat"})
-    wait(lambda: made.study.is_settled and made.study.text == "the cat")
+    wait(lambda: made.state.is_settled and made.state.first.text == "the cat")
     return made
 
 
@@ -76,7 +76,7 @@ def test_which_words_does_a_filler_make_more_likely(page, explorer, wait, qtbot,
     assert_accessible(view)
     made = figure_of(state)
     assert made.array.shape == (3, 2, 3, 2) and len(made.table().rows) == 12
-    assert made.caption.endswith(source(page.study)) and "In “[TARGET] sat" in made.caption
+    assert made.caption.endswith(source(page.state)) and "In “[TARGET] sat" in made.caption
     assert made.table().rows[3][4] == "dog ##s"
     picture = figures.svg(made)
     assert b"unhappy" in picture and b"dogs" in picture
@@ -109,7 +109,7 @@ def test_an_answer_to_other_words_is_not_shown(page, explorer, wait, answered):
     assert not state.rows
     answered(state)
     assert len(state.rows[0].targets) == 1
-    page.study.switch_head(0, 0)
+    page.state.switch_head(0, 0)
     wait(lambda: explorer.of_kind("score_templates")[-1].heads_off == ((0, 0),))
     assert not state.rows
 

@@ -39,7 +39,7 @@ def page(qtbot, workshop, classifier, stored, wait) -> ExplorePage:
     made.resize(1000, 640)
     made.show()
     made.arrive({"model": classifier, "text": "the cat"})
-    wait(lambda: made.study.is_settled and made.study.text == "the cat")
+    wait(lambda: made.state.is_settled and made.state.first.text == "the cat")
     return made
 
 
@@ -62,7 +62,7 @@ def test_which_text_of_a_test_set_is_hardest(page, view, wait, qtbot):
     QTest.keyClick(view.source, Qt.Key.Key_Down)  # 2
     wait(lambda: len(view.rows.order) == 4)
     assert view.part.currentText() == "test (4)", "without validation rows the last part"
-    assert page.study.chosen.count == 4
+    assert page.state.chosen.count == 4
     view.part.setFocus()  # 3
     QTest.keyClick(view.part, Qt.Key.Key_Up)
     wait(lambda: len(view.rows.order) == 1)
@@ -85,12 +85,12 @@ def test_which_text_of_a_test_set_is_hardest(page, view, wait, qtbot):
     view.table.setFocus()
     view.table.selectRow(0)
     QTest.keyClick(view.table, Qt.Key.Key_Return)  # 5
-    wait(lambda: page.study.text == hardest)
-    assert page.study.chosen.texts.rows == (view.rows.order[0],) and page.study.chosen.count == 1
+    wait(lambda: page.state.first.text == hardest)
+    assert page.state.chosen.texts.rows == (view.rows.order[0],) and page.state.chosen.count == 1
     assert "the 1 selected text(s)" in view.note.text()
     assert_accessible(view)
     figure = figure_of(view._state)
-    assert figure.caption.endswith(source(page.study)) and len(figure.table().rows) == 4
+    assert figure.caption.endswith(source(page.state)) and len(figure.table().rows) == 4
     assert sorted(figure.array.tolist(), reverse=True) == pytest.approx(losses, abs=5e-4)
 
 
@@ -99,15 +99,15 @@ def test_typed_texts_have_labels_behind_a_tab_and_stay_selected(page, view, wait
     wait(lambda: len(view.rows.order) == 3)
     assert column(view, TEXT) == ["the cat", "a dog", "on the mat"]
     QTest.keyClick(view.table, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
-    assert page.study.chosen.texts.rows == (0, 1, 2)
+    assert page.state.chosen.texts.rows == (0, 1, 2)
     view.table.clearSelection()
     view.table.selectRow(2)
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
     wait(lambda: len(view._state.scores) == 3)
     assert column(view, TEXT)[-1] == "a dog", "without a label there is no loss"
     chosen = [view.rows.order[i.row()] for i in view.table.selectionModel().selectedRows()]
-    assert chosen == [2] and page.study.chosen.texts.rows == (2,)
-    page.study.switch_head(0, 0)
+    assert chosen == [2] and page.state.chosen.texts.rows == (2,)
+    page.state.switch_head(0, 0)
     assert not view._state.scores, "a head that is off changes the numbers"
 
 
@@ -136,7 +136,7 @@ def test_wrong_labels_are_told_in_a_sentence(view, wait, qtbot):
 
 def test_a_masked_language_model_has_a_pseudo_loss(page, view, model, wait, qtbot):
     page.choose(model)
-    wait(lambda: page.study.checkpoint == model and page.study.is_settled)
+    wait(lambda: page.state.first.checkpoint == model and page.state.is_settled)
     view.typed.setPlainText("the cat sat\na dog")
     wait(lambda: len(view.rows.order) == 2)
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
@@ -149,7 +149,7 @@ def test_a_masked_language_model_has_a_pseudo_loss(page, view, model, wait, qtbo
 @pytest.mark.parametrize("panel", ["texts", "heads", "difference", "map"])
 def test_each_control_over_texts_has_a_key_of_its_own(page, view, wait, panel):
     view.typed.setPlainText("the cat")
-    wait(lambda: page.study.chosen is not None)
+    wait(lambda: page.state.chosen is not None)
     page.bench.show_panel(panel)
     wait(lambda: page.bench.is_seen(panel))
     keys = [key for key, _ in keys_in_sight(page)]

@@ -22,8 +22,8 @@ OTHER_WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "c", "##at",
 
 
 @pytest.fixture
-def state(study, explorer) -> TokensState:
-    return TokensState(study, explorer)
+def state(explore, explorer) -> TokensState:
+    return TokensState(explore, explorer)
 
 
 @pytest.fixture
@@ -66,9 +66,9 @@ def cells(view, row, side=0):
     return [rows.index(row, column).data() for column in range(rows.columnCount())]
 
 
-def test_the_three_steps_are_shown(view, state, study, wait, told):
-    study.set_texts("The  CAT, unhappy")
-    wait(lambda: study.is_settled and state.steps[0] and len(state.steps[0][0].words) == 4)
+def test_the_three_steps_are_shown(view, state, explore, wait, told):
+    explore.set_texts("The  CAT, unhappy")
+    wait(lambda: explore.is_settled and state.steps[0] and len(state.steps[0][0].words) == 4)
     told()
     assert view.flow.normalised.toPlainText() == "the  cat, unhappy"
     assert view.flow.words.toPlainText() == "the  |  cat  |  ,  |  unhappy"
@@ -136,55 +136,55 @@ def test_lines_are_shown_whole_and_no_part_of_the_next(view, told, qapp, count, 
     assert 0 <= shown.viewport().height() - lines <= 2
 
 
-def test_a_pair_has_two_segments(view, study, wait, answer, state):
-    study.set_texts("the cat", "a dog")
-    wait(lambda: study.is_settled and len(state.steps[0]) == 2)
+def test_a_pair_has_two_segments(view, explore, wait, answer, state):
+    explore.set_texts("the cat", "a dog")
+    wait(lambda: explore.is_settled and len(state.steps[0]) == 2)
     answer()
     rows = view.tables[0].rows.rows
     assert [row.token.segment for row in rows] == [0, 0, 0, 0, 1, 1, 1]
     assert view.flow.words.toPlainText() == "the  |  cat\na  |  dog"
 
 
-def test_a_hidden_word_has_the_number_of_the_mask(view, study, answer):
-    study.toggle_mask(2)
+def test_a_hidden_word_has_the_number_of_the_mask(view, explore, answer):
+    explore.toggle_mask(2)
     answer()
     assert cells(view, 2)[:2] == ["[MASK]", "4"]
     assert view.tables[0].itemDelegate()._is_masked(2)
 
 
-def test_what_the_model_does_not_know_is_said(view, study, wait):
-    study.set_texts("the <b>☃</b> %s cat ☃")
-    wait(lambda: study.is_settled and view.notes.isVisible())
+def test_what_the_model_does_not_know_is_said(view, explore, wait):
+    explore.set_texts("the <b>☃</b> %s cat ☃")
+    wait(lambda: explore.is_settled and view.notes.isVisible())
     assert "Not in the vocabulary: “☃”." in view.notes.text()
     assert "only [UNK]" in view.notes.text()
 
 
-def test_what_the_model_does_not_read_is_said(view, study, wait):
-    study.set_texts("the cat sat on " * 20 + "mat")
-    wait(lambda: study.is_settled and study.cut)
+def test_what_the_model_does_not_read_is_said(view, explore, wait):
+    explore.set_texts("the cat sat on " * 20 + "mat")
+    wait(lambda: explore.is_settled and explore.first.is_truncated)
     assert "Truncated to 32 tokens" in view.notes.text()
     assert "starts with “sat on the cat sat on the cat" in view.notes.text()
     assert len(view.tables[0].rows.rows) == 32
 
 
-def test_picking_and_pointing_go_both_ways(qtbot, view, study):
+def test_picking_and_pointing_go_both_ways(qtbot, view, explore):
     table = view.tables[0]
-    study.pick(3)
+    explore.pick(3)
     assert table.currentIndex().row() == 3
     place = table.visualRect(table.rows.index(1, 0)).center()
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
-    assert study.picked == 1
+    assert explore.picked == 1
     qtbot.keyClick(table, Qt.Key.Key_Down)
-    assert study.picked == 2
+    assert explore.picked == 2
     table.entered.emit(table.rows.index(1, 1))
-    assert study.pointed == 1
+    assert explore.pointed == 1
 
 
-def test_only_a_panel_that_is_seen_works(view, state, study, explorer, wait):
+def test_only_a_panel_that_is_seen_works(view, state, explore, explorer, wait):
     view.set_seen(False)
     asked = len(explorer.asked)
-    study.set_texts("a dog")
-    wait(lambda: study.is_settled)
+    explore.set_texts("a dog")
+    wait(lambda: explore.is_settled)
     assert len(explorer.asked) == asked
     assert state.steps[0][0].words != ("a", "dog")
     view.set_seen(True)
@@ -192,21 +192,21 @@ def test_only_a_panel_that_is_seen_works(view, state, study, explorer, wait):
     assert explorer.asked[-1].text == "a dog"
 
 
-def test_two_models_show_how_they_cut_otherwise(view, state, study, home, wait, answer, told):
+def test_two_models_show_how_they_cut_otherwise(view, state, explore, home, wait, answer, told):
     path = make_model(home.models / "other", Heads(mlm=True), OTHER_WORDS)
-    study.compare(describe_model("other", path, "imported"))
-    wait(lambda: study.is_settled)
+    explore.compare(describe_model("other", path, "imported"))
+    wait(lambda: explore.is_settled)
     told()
     assert not view.sides[1].isHidden()
     assert "5 tokens and 6 tokens." in view.difference.text()
     assert "cat – c ##at" in view.difference.text()
     answer(-1)
     assert cells(view, 2, 1)[:2] == ["c", "6"]
-    study.pick(2)
+    explore.pick(2)
     assert view.tables[1].currentIndex().row() == 3
     view.tables[1].selectRow(4)
-    assert study.picked == 3
-    study.compare(None)
+    assert explore.picked == 3
+    explore.compare(None)
     told()
     assert view.sides[1].isHidden()
 

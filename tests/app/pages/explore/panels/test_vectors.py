@@ -18,7 +18,7 @@ def page(qtbot, workshop, model, wait) -> ExplorePage:
     made.resize(1000, 640)
     made.show()
     made.arrive({"model": model, "text": "the cat sat on the mat"})
-    wait(lambda: made.study.is_settled and made.study.text == "the cat sat on the mat")
+    wait(lambda: made.state.is_settled and made.state.first.text == "the cat sat on the mat")
     return made
 
 
@@ -27,7 +27,7 @@ def test_how_does_a_word_differ_between_texts(page, explorer, wait, qtbot):
     view = page.panels["vectors"]
     page.bench.show_panel("vectors")  # 1
     assert "Select a word" in view.note.text()
-    page.study.pick(2)  # 2
+    page.state.pick(2)  # 2
     view.texts.setFocus()
     qtbot.keyClicks(view.texts, "a cat sat")  # 3
     QTest.keyClick(view.texts, Qt.Key.Key_Return)
@@ -64,7 +64,7 @@ def compared(page, explorer, wait):
     """“cat” is selected, and its cosines are there."""
     view = page.panels["vectors"]
     page.bench.show_panel("vectors")
-    page.study.pick(2)
+    page.state.pick(2)
     wait(lambda: explorer.of_kind("compare_word"))
     explorer.truly(explorer.of_kind("compare_word")[-1])
     return view
@@ -99,7 +99,7 @@ def test_which_tokens_are_nearest_to_a_word(page, explorer, wait):
     made = figure_of(view._state)
     assert made.array.tolist() == pytest.approx([one.cosine for one in answer.tokens])
     assert made.table().rows[0][:2] == (1, answer.tokens[0].token)
-    assert made.caption.endswith(source(page.study)) and b"cosine" in figures.svg(made)
+    assert made.caption.endswith(source(page.state)) and b"cosine" in figures.svg(made)
     explorer.refuse(explorer.of_kind("find_tokens")[-1], "Not to be had.")
     assert_accessible(view)
 
@@ -107,7 +107,7 @@ def test_which_tokens_are_nearest_to_a_word(page, explorer, wait):
 def test_which_words_of_my_texts_are_nearest_to_a_word(page, explorer, workers, wait, qtbot):
     """Four actions: the texts, the word, Nearest in texts, Find; the size is said before."""
     page.panels["texts"].typed.setPlainText("a dog sat\nthe mat\nthe cat sat on the mat")
-    wait(lambda: page.study.chosen is not None and page.study.chosen.count == 3)
+    wait(lambda: page.state.chosen is not None and page.state.chosen.count == 3)
     view = compared(page, explorer, wait)
     choose(view, "words")
     wait(lambda: "about 352 B" in view.note.text())  # eleven words of 16 numbers, in 16 bits

@@ -3,18 +3,19 @@
 import pytest
 from PySide6.QtCore import Qt
 
+from app.pages.explore.model_input import ModelInput
 from app.pages.explore.panels.words.predictions import PairBar, difference
 from app.pages.explore.panels.words.state import MAX_POSITIONS, WordsState
 from app.pages.explore.panels.words.view import WordsView
+from app.pages.explore.state import ExploreState
 from app.pages.explore.strip import Strip, StripArea
-from app.pages.explore.study import Study
 from app.widgets.charts.bars import top_of_scale
 from engine.messages.explore.text import LabelProbability
 
 
 @pytest.fixture
-def state(study, explorer) -> WordsState:
-    return WordsState(study, explorer)
+def state(explore, explorer) -> WordsState:
+    return WordsState(explore, explorer)
 
 
 @pytest.fixture
@@ -28,8 +29,8 @@ def view(qtbot, state, workshop) -> WordsView:
 
 
 @pytest.fixture
-def area(qtbot, study: Study) -> StripArea:
-    made = StripArea(study)
+def area(qtbot, explore: ExploreState) -> StripArea:
+    made = StripArea(explore)
     qtbot.addWidget(made)
     made.resize(900, 120)
     made.show()
@@ -51,7 +52,7 @@ def shown(view: WordsView) -> list[list[str]]:
     return [[bar.label for bar in card.bars.shown] for card in cards]
 
 
-def test_a_double_click_hides_the_word_and_asks(qtbot, view, strip, study, explorer):
+def test_a_double_click_hides_the_word_and_asks(qtbot, view, strip, explore, explorer):
     qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=middle(strip, 2))
     asked = explorer.asked[-1]
     assert (asked.kind, asked.text, asked.masked) == ("fill_mask", "the cat sat", (2,))
@@ -60,46 +61,46 @@ def test_a_double_click_hides_the_word_and_asks(qtbot, view, strip, study, explo
     assert "“cat”" in view.predictions.cards[0].head.whole()
     assert "rank 2" in view.predictions.cards[0].said.whole()
     qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=middle(strip, 2))
-    assert study.masked == ()
+    assert explore.first.masked == ()
     assert shown(view) == [["dog", "cat", "mat"]] or view.predictions.stack.currentIndex() == 1
 
 
-def test_the_keyboard_does_the_same(qtbot, view, strip, study, explorer):
+def test_the_keyboard_does_the_same(qtbot, view, strip, explore, explorer):
     strip.setFocus()
     for key in (Qt.Key.Key_Home, Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Return):
         qtbot.keyClick(strip, key)
-    assert study.picked == 2
+    assert explore.picked == 2
     assert explorer.asked[-1].masked == (2,)
     for key in (Qt.Key.Key_Left, Qt.Key.Key_Space):
         qtbot.keyClick(strip, key)
     assert explorer.asked[-1].masked == (1, 2)
     qtbot.keyClick(strip, Qt.Key.Key_End)
-    assert study.picked == 4
+    assert explore.picked == 4
 
 
-def test_up_and_down_go_to_the_row_above_and_below(qtbot, strip, study, wait):
-    study.set_texts("the cat sat on the mat the dog sat on the cat")
-    wait(lambda: study.is_settled)
+def test_up_and_down_go_to_the_row_above_and_below(qtbot, strip, explore, wait):
+    explore.set_texts("the cat sat on the mat the dog sat on the cat")
+    wait(lambda: explore.is_settled)
     strip.window().resize(260, 200)
     wait(lambda: strip.boxes[-1].top() > strip.boxes[0].top())
-    study.pick(0)
+    explore.pick(0)
     qtbot.keyClick(strip, Qt.Key.Key_Down)
-    assert strip.boxes[study.picked].top() > strip.boxes[0].top()
+    assert strip.boxes[explore.picked].top() > strip.boxes[0].top()
     qtbot.keyClick(strip, Qt.Key.Key_Up)
-    assert study.picked == 0
+    assert explore.picked == 0
 
 
-def test_an_actual_word_beyond_the_guesses_stands_apart_below_them(view, study, explorer):
-    study.toggle_mask(2)
+def test_an_actual_word_beyond_the_guesses_stands_apart_below_them(view, explore, explorer):
+    explore.toggle_mask(2)
     explorer.fill(explorer.asked[-1], "dog", "mat")
     last = view.predictions.cards[0].bars.shown[-1]
     assert (last.label, last.emphasised, last.apart) == ("cat", True, True)
     assert last.probability == pytest.approx(0.01)
 
 
-def test_a_late_answer_is_not_drawn(view, study, explorer):
-    study.toggle_mask(2)
-    study.toggle_mask(1)
+def test_a_late_answer_is_not_drawn(view, explore, explorer):
+    explore.toggle_mask(2)
+    explore.toggle_mask(1)
     early, late = explorer.asked
     explorer.fill(early, "old")
     assert all("old" not in labels for labels in shown(view))
@@ -107,9 +108,9 @@ def test_a_late_answer_is_not_drawn(view, study, explorer):
     assert shown(view) == [["new", "the"], ["new", "cat"]]
 
 
-def test_a_typed_mask_is_guessed_too(view, study, explorer, wait):
-    study.set_texts("the [MASK] sat")
-    wait(lambda: study.is_settled)
+def test_a_typed_mask_is_guessed_too(view, explore, explorer, wait):
+    explore.set_texts("the [MASK] sat")
+    wait(lambda: explore.is_settled)
     explorer.fill(explorer.asked[-1], "cat")
     assert shown(view) == [["cat"]]
     assert view.predictions.cards[0].head.whole() == "[MASK]"
@@ -121,37 +122,37 @@ def test_without_a_hidden_word_nothing_is_asked_and_the_gesture_is_printed(view,
 
 
 def test_a_model_without_the_head_says_so_and_offers_the_starter_model(
-    qtbot, view, study, classifier, explorer, wait
+    qtbot, view, explore, classifier, explorer, wait
 ):
     from app.library import describe_model
 
-    study.choose_model(describe_model("classes", classifier, "imported"))
-    wait(lambda: study.is_settled)
-    study.toggle_mask(2)
+    explore.choose_model(describe_model("classes", classifier, "imported"))
+    wait(lambda: explore.is_settled)
+    explore.toggle_mask(2)
     assert view.stack.currentIndex() == 1
     assert explorer.asked == []
     button = view.findChildren(type(view.unmask))
-    with qtbot.waitSignal(view._state.study.model_wanted):
+    with qtbot.waitSignal(view._state.explore.model_wanted):
         next(b for b in button if "starter" in b.text()).click()
 
 
-def test_a_refusal_is_shown_in_its_words(view, study, explorer):
-    study.toggle_mask(2)
+def test_a_refusal_is_shown_in_its_words(view, explore, explorer):
+    explore.toggle_mask(2)
     explorer.refuse(explorer.asked[-1], "This is <b>wrong</b>.")
     assert view.predictions.problem.title.text() == "This is <b>wrong</b>."
     assert view.predictions.problem.title.textFormat() == Qt.TextFormat.PlainText
 
 
-def test_more_places_than_cards_are_counted(view, study, explorer, wait):
-    study.set_texts("[MASK] " * (MAX_POSITIONS + 5))
-    wait(lambda: study.is_settled)
+def test_more_places_than_cards_are_counted(view, explore, explorer, wait):
+    explore.set_texts("[MASK] " * (MAX_POSITIONS + 5))
+    wait(lambda: explore.is_settled)
     explorer.fill(explorer.asked[-1], "cat")
     assert len(shown(view)) == MAX_POSITIONS
     assert f"{MAX_POSITIONS} of {MAX_POSITIONS + 5}" in view.predictions.note.whole()
 
 
-def test_bars_are_told_in_words(view, study, explorer):
-    study.toggle_mask(2)
+def test_bars_are_told_in_words(view, explore, explorer):
+    explore.toggle_mask(2)
     explorer.fill(explorer.asked[-1], "<b>", "%s\n", "dog")
     assert (
         view.predictions.cards[0]
@@ -160,45 +161,45 @@ def test_bars_are_told_in_words(view, study, explorer):
     )
 
 
-def test_the_picked_token_has_its_card_marked(view, study, explorer):
-    study.toggle_mask(1)
-    study.toggle_mask(2)
+def test_the_picked_token_has_its_card_marked(view, explore, explorer):
+    explore.toggle_mask(1)
+    explore.toggle_mask(2)
     explorer.fill(explorer.asked[-1], "dog")
-    study.pick(2)
+    explore.pick(2)
     assert [card.property("picked") for card in view.predictions.cards] == [False, True]
 
 
-def test_ranks_count_from_one(state, view, study, explorer):
-    study.toggle_mask(2)
+def test_ranks_count_from_one(state, view, explore, explorer):
+    explore.toggle_mask(2)
     explorer.fill(explorer.asked[-1], "dog", "cat")
     place = state.places()[0]
     assert place.rank == 2
     assert place.actual == LabelProbability(label="cat", probability=0.01)
 
 
-def test_the_strip_is_read_aloud(strip, study):
+def test_the_strip_is_read_aloud(strip, explore):
     assert strip.accessibleDescription() == "[CLS] the cat sat [SEP]"
-    study.toggle_mask(2)
-    study.pick(2)
+    explore.toggle_mask(2)
+    explore.pick(2)
     assert strip.accessibleDescription() == "Token 3 of 5: cat, masked"
 
 
 @pytest.mark.parametrize(
     "text", ["<b> x </b> %s", "שלום שלום", "東京 😀", "\u202ethe\u202c cat", "the\x00cat\u200b"]
 )
-def test_strange_texts_are_painted_as_they_are(qtbot, strip, study, wait, text):
-    study.set_texts(text)
-    wait(lambda: study.is_settled)
-    assert len(strip.boxes) == len(study.tokens)
+def test_strange_texts_are_painted_as_they_are(qtbot, strip, explore, wait, text):
+    explore.set_texts(text)
+    wait(lambda: explore.is_settled)
+    assert len(strip.boxes) == len(explore.first.tokens)
     assert not strip.grab().isNull()
-    joined = "".join(t.text.removeprefix("##") for t in study.tokens if not t.special)
+    joined = "".join(t.text.removeprefix("##") for t in explore.first.tokens if not t.special)
     for letter in "<>/%שםל東京😀":
         assert (letter in joined) == (letter in text)
 
 
-def test_a_left_to_right_model_says_that_it_guesses_from_the_left(view, study, explorer):
-    study.toggle_mask(2)
-    study.toggle_mask(3)
+def test_a_left_to_right_model_says_that_it_guesses_from_the_left(view, explore, explorer):
+    explore.toggle_mask(2)
+    explore.toggle_mask(3)
     explorer.fill(explorer.asked[-1], "dog", causal=True)
     assert (
         "left-to-right" in view.predictions.note.whole()
@@ -208,19 +209,19 @@ def test_a_left_to_right_model_says_that_it_guesses_from_the_left(view, study, e
 
 def test_the_mask_has_the_name_that_the_model_gives_it(view, monkeypatch):
     assert "type [MASK] in the text" in view.predictions.nothing.text.text()
-    monkeypatch.setattr(Study, "mask", "<mask>")
+    monkeypatch.setattr(ModelInput, "mask", "<mask>")
     view.show_state()
     assert "type <mask> in the text" in view.predictions.nothing.text.text()
 
 
-def test_the_rank_of_the_typed_word_is_told_beyond_the_list(view, study, explorer):
-    study.toggle_mask(2)
+def test_the_rank_of_the_typed_word_is_told_beyond_the_list(view, explore, explorer):
+    explore.toggle_mask(2)
     explorer.fill(explorer.of_kind("fill_mask")[-1], "dog", "mat")
     assert "rank 1,234" in view.predictions.cards[0].said.whole()
 
 
-def test_bars_end_at_a_round_number_that_is_written(view, study, explorer):
-    study.toggle_mask(2)
+def test_bars_end_at_a_round_number_that_is_written(view, explore, explorer):
+    explore.toggle_mask(2)
     answer = explorer.fill(explorer.of_kind("fill_mask")[-1], "dog", "mat")
     assert max(one.probability for one in answer.predictions[0].ranked) == 0.5
     assert view.predictions.cards[0].bars.most == 0.5
@@ -228,8 +229,8 @@ def test_bars_end_at_a_round_number_that_is_written(view, study, explorer):
     assert [top_of_scale([p]) for p in (0.001, 0.03, 0.11, 0.51)] == [0.01, 0.05, 0.2, 1.0]
 
 
-def test_what_is_saved_is_exact_and_says_so(view, study, explorer):
-    study.toggle_mask(2)
+def test_what_is_saved_is_exact_and_says_so(view, explore, explorer):
+    explore.toggle_mask(2)
     asked = explorer.of_kind("fill_mask")[-1].model_copy(update={"exact": False})
     view.predictions.state.query._question = asked
     quick = explorer.fill(asked, "dog").model_copy(update={"computed": "bfloat16"})

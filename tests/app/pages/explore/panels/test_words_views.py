@@ -21,8 +21,8 @@ GUESSES, WHOLE, LAYERS, EVERY = range(4)
 
 
 @pytest.fixture
-def state(study, explorer) -> WordsState:
-    return WordsState(study, explorer)
+def state(explore, explorer) -> WordsState:
+    return WordsState(explore, explorer)
 
 
 @pytest.fixture
@@ -57,10 +57,10 @@ def saved(figure) -> list[list[str]]:
     return [line.split(",") for line in figures.csv_text(figure.table()).splitlines()]
 
 
-def test_own_words_are_weighed_as_a_whole_and_ranked(qtbot, view, study, explorer):
-    study.set_texts("the unhappy cat")
-    qtbot.waitUntil(lambda: study.is_settled)
-    study.toggle_mask(2)
+def test_own_words_are_weighed_as_a_whole_and_ranked(qtbot, view, explore, explorer):
+    explore.set_texts("the unhappy cat")
+    qtbot.waitUntil(lambda: explore.is_settled)
+    explore.toggle_mask(2)
     view.show_part(WHOLE)
     assert explorer.of_kind("score_candidates") == [], "there are no words yet"
     qtbot.keyClicks(view.candidates.typed, "dog, cats,unhappys, dog, qqq,")
@@ -79,10 +79,10 @@ def test_own_words_are_weighed_as_a_whole_and_ranked(qtbot, view, study, explore
     assert len(saved(view.figure())) == 4
 
 
-def test_a_search_is_done_when_asked_for_or_by_itself(qtbot, view, study, explorer):
-    study.set_texts("the unhappy cat")
-    qtbot.waitUntil(lambda: study.is_settled)
-    study.toggle_mask(2)
+def test_a_search_is_done_when_asked_for_or_by_itself(qtbot, view, explore, explorer):
+    explore.set_texts("the unhappy cat")
+    qtbot.waitUntil(lambda: explore.is_settled)
+    explore.toggle_mask(2)
     view.show_part(WHOLE)
     assert explorer.of_kind("find_candidates") == []
     view.candidates.go.click()
@@ -91,29 +91,29 @@ def test_a_search_is_done_when_asked_for_or_by_itself(qtbot, view, study, explor
     shown = rows(view.candidates.found)
     assert [row[0] for row in shown[:-1]] == [" ".join(one.tokens) for one in answer.found]
     assert shown[-1][0] == "typed: un ##happy"
-    study.toggle_mask(4)
+    explore.toggle_mask(4)
     assert len(explorer.of_kind("find_candidates")) == 1, "another text needs another click"
     view.candidates.automatic.setChecked(True)
-    study.pick(4)
+    explore.pick(4)
     assert [(one.first, one.last) for one in explorer.of_kind("find_candidates")[1:]] == [
         (2, 3),
         (4, 4),
     ]
 
 
-def test_masks_typed_side_by_side_are_one_place(state, study, wait):
-    study.set_texts("the [MASK] [MASK] sat [MASK]")
-    wait(lambda: study.is_settled)
+def test_masks_typed_side_by_side_are_one_place(state, explore, wait):
+    explore.set_texts("the [MASK] [MASK] sat [MASK]")
+    wait(lambda: explore.is_settled)
     assert state.gap() == (2, 3)
-    study.pick(5)
+    explore.pick(5)
     assert state.gap() == (5, 5)
 
 
-def test_every_layer_has_its_guess_and_a_click_picks_the_token(qtbot, view, study, explorer):
+def test_every_layer_has_its_guess_and_a_click_picks_the_token(qtbot, view, explore, explorer):
     view.show_part(LAYERS)
     assert view.lens.stack.currentIndex() == 1
-    study.toggle_mask(2)
-    study.pick(3)
+    explore.toggle_mask(2)
+    explore.pick(3)
     asked = explorer.of_kind("apply_lens")[-1]
     assert asked.positions == (2, 3)
     applied = explorer.truly(asked)
@@ -127,17 +127,17 @@ def test_every_layer_has_its_guess_and_a_click_picks_the_token(qtbot, view, stud
     assert "layer 1" in view.lens.said.whole()
     assert f"“{best.label}” {chance(best.probability)}" in view.lens.said.whole()
     qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=place)
-    assert study.picked == 2
+    assert explore.picked == 2
     table = saved(view.figure())
     assert len(table) == 1 + 4 * 2 * 5
     best = applied.layers[0].predictions[0].ranked[0]
     assert float(table[1][4]) == pytest.approx(best.probability, rel=1e-8)
 
 
-def test_every_word_comes_in_parts_and_can_be_stopped(qtbot, view, study, explorer, monkeypatch):
+def test_every_word_comes_in_parts_and_can_be_stopped(qtbot, view, explore, explorer, monkeypatch):
     monkeypatch.setattr(pseudo_perplexity, "SLICE", 7)  # one place at a time
-    study.set_texts("the cat sat on")
-    qtbot.waitUntil(lambda: study.is_settled)
+    explore.set_texts("the cat sat on")
+    qtbot.waitUntil(lambda: explore.is_settled)
     view.show_part(EVERY)
     assert explorer.of_kind("score_tokens") == []
     view.pseudo_perplexity.go.click()
@@ -162,59 +162,61 @@ def test_every_word_comes_in_parts_and_can_be_stopped(qtbot, view, study, explor
             decimal(place.log_probability, 2),
         ]
     assert not view.pseudo_perplexity.go.isEnabled()
-    study.toggle_mask(2)
+    explore.toggle_mask(2)
     assert len(explorer.of_kind("score_tokens")) == 4, "what is hidden changes nothing here"
     written = [float(row[2]) for row in saved(view.figure())[1:]]
     assert written == pytest.approx([place.log_probability for place in places], rel=1e-8)
 
 
-def test_another_text_is_computed_by_itself_only_where_that_is_wished(qtbot, view, study, explorer):
+def test_another_text_is_computed_by_itself_only_where_that_is_wished(
+    qtbot, view, explore, explorer
+):
     view.show_part(EVERY)
     view.pseudo_perplexity.go.click()
     explorer.truly(explorer.of_kind("score_tokens")[-1])
-    study.set_texts("the dog")
-    qtbot.waitUntil(lambda: study.is_settled)
+    explore.set_texts("the dog")
+    qtbot.waitUntil(lambda: explore.is_settled)
     assert view.pseudo_perplexity.said.text() == "Not computed"
     assert len(explorer.of_kind("score_tokens")) == 1
     view.pseudo_perplexity.automatic.setChecked(True)
     explorer.truly(explorer.of_kind("score_tokens")[-1])
-    study.set_texts("the cat")
-    qtbot.waitUntil(lambda: study.is_settled)
+    explore.set_texts("the cat")
+    qtbot.waitUntil(lambda: explore.is_settled)
     assert explorer.of_kind("score_tokens")[-1].text == "the cat"
     view.show_part(GUESSES)
-    study.set_texts("the mat")
-    qtbot.waitUntil(lambda: study.is_settled)
+    explore.set_texts("the mat")
+    qtbot.waitUntil(lambda: explore.is_settled)
     assert explorer.of_kind("score_tokens")[-1].text == "the cat", "it is not seen"
 
 
-def test_a_click_on_a_token_picks_it(qtbot, view, study, explorer):
+def test_a_click_on_a_token_picks_it(qtbot, view, explore, explorer):
     view.show_part(EVERY)
     view.pseudo_perplexity.go.click()
     explorer.truly(explorer.of_kind("score_tokens")[-1])
     strip = view.pseudo_perplexity.strip
     qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=strip.box(2).center().toPoint())
-    assert study.picked == 2
+    assert explore.picked == 2
     view.pseudo_perplexity.table.selectRow(2)
-    assert study.picked == 3
+    assert explore.picked == 3
 
 
-def test_the_next_sentence_is_told_where_there_are_two_texts(view, study, explorer, other, wait):
+def test_the_next_sentence_is_told_where_there_are_two_texts(view, explore, explorer, other, wait):
     assert view.next_sentences.isHidden()
-    study.set_texts("the cat sat", "on the mat")
-    wait(lambda: study.is_settled)
+    explore.set_texts("the cat sat", "on the mat")
+    wait(lambda: explore.is_settled)
     assert "no next-sentence" in view.next_sentences.said[0].text()
     assert explorer.of_kind("predict_next_sentence") == []
-    study.choose_model(other)
-    wait(lambda: study.is_settled)
+    explore.choose_model(other)
+    wait(lambda: explore.is_settled)
     answer = explorer.truly(explorer.of_kind("predict_next_sentence")[-1])
     assert chance(answer.probability) in view.next_sentences.said[0].text()
     assert view.next_sentences.gauges[0].value == answer.probability
 
 
-def test_two_models_stand_side_by_side_with_their_differences(view, study, explorer, other, wait):
-    study.compare(other)
-    wait(lambda: study.is_settled)
-    study.toggle_mask(2)
+def test_two_models_stand_side_by_side_with_their_differences(view, explore, explorer, other, wait):
+    explore.compare(other)
+    wait(lambda: explore.is_settled)
+    explore.toggle_mask(2)
     done = 0
     while done < len(explorer.of_kind("fill_mask")):  # each model is asked what the other names
         explorer.truly(explorer.of_kind("fill_mask")[done])
@@ -255,12 +257,12 @@ def test_two_models_stand_side_by_side_with_their_differences(view, study, explo
     assert rows(view.candidates.own)[0][-1].lstrip("+−±") == decimal(abs(both[1] - both[0]), 2)
 
 
-def test_only_the_part_that_is_seen_asks(view, study, explorer):
+def test_only_the_part_that_is_seen_asks(view, explore, explorer):
     view.show_part(LAYERS)
-    study.toggle_mask(2)
+    explore.toggle_mask(2)
     assert [question.kind for question in explorer.asked] == ["apply_lens"]
     view.set_seen(False)
-    study.toggle_mask(1)
+    explore.toggle_mask(1)
     assert len(explorer.asked) == 1
     view.set_seen(True)
     assert explorer.asked[-1].masked == (1, 2)

@@ -22,7 +22,7 @@ STEPS = 48  # of the colour bar
 Colours = Callable[[Role], QColor]
 
 
-class HeadGrid(QWidget):
+class HeadHeatmap(QWidget):
     """Numbers of heads; arrow keys and clicks choose one.
 
     Signals:
@@ -34,7 +34,7 @@ class HeadGrid(QWidget):
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.values = np.zeros((0, 0))
-        self.tells: Callable[[int, int], str] = lambda layer, head: ""
+        self.describe: Callable[[int, int], str] = lambda layer, head: ""
         self.chosen = (0, 0)
         self.is_signed = False
         self.setAccessibleName(name)
@@ -96,14 +96,14 @@ class HeadGrid(QWidget):
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             found = self._at(QPointF(event.pos()))
             if found is not None:
-                QToolTip.showText(event.globalPos(), tooltip(self.tells(*found)), self)
+                QToolTip.showText(event.globalPos(), tooltip(self.describe(*found)), self)
             return True
         return super().event(event)
 
     def _describe(self) -> None:
         layer, head = self.chosen
         if layer < self.values.shape[0] and head < self.values.shape[1]:
-            self.setAccessibleDescription(self.tells(layer, head))
+            self.setAccessibleDescription(self.describe(layer, head))
 
     def _area(self) -> QRectF:
         return cells_area(QRectF(self.rect()).adjusted(2, 2, -2, -2))

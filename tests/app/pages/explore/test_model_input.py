@@ -1,0 +1,131 @@
+"""Two sides: the same text through two models, or a pinned text beside the one that is typed."""
+
+import pytest
+
+from app.library import ModelEntry, describe_model
+from app.pages.explore.captions import source
+from app.pages.explore.live_query import LiveQuery
+from app.pages.explore.model_input import TextInput
+from app.pages.explore.panel import Panel
+from engine.messages.explore.fill_mask import FillMask
+from engine.models.heads import Heads
+from tests.app.pages.explore.conftest import make_model
+
+OTHER_WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "c", "##at", "sat")
+
+
+@pytest.fixture
+def other(home) -> ModelEntry:
+    """A model that cuts “cat” in two."""
+    path = make_model(home.models / "other", Heads(mlm=True), OTHER_WORDS)
+    return describe_model("other", path, "imported")
+
+
+def fill(side):
+    return side.checkpoint and FillMask(
+        checkpoint=side.checkpoint, text=side.text, pair=side.pair, masked=side.masked
+    )
+
+
+def test_a_second_model_reads_the_same_text_its_own_way(explore, other, wait):
+    explore.toggle_mask(2)
+    explore.compare(other)
+    wait(lambda: explore.is_settled)
+    first, second = explore.sides
+    assert [t.text for t in first.tokens] == ["[CLS]", "the", "cat", "sat", "[SEP]"]
+    assert [t.text for t in second.tokens] == ["[CLS]", "the", "c", "##at", "sat", "[SEP]"]
+    assert (first.masked, second.masked) == ((2,), (2, 3))
+    explore.compare(None)
+    assert not explore.is_compared
+    assert len(explore.sides) == 1
+
+
+def test_what_is_picked_has_a_counterpart_on_the_other_side(explore, other, wait):
+    explore.compare(other)
+    wait(lambda: explore.is_settled)
+    second = explore.second
+    found = [second.counterpart(token) for token in explore.first.tokens]
+    assert found == [0, 1, 3, 4, 5]  # of “c” and “##at”, which share “cat”, the longer one
+    assert second.counterpart(second.tokens[2].model_copy(update={"segment": 1})) == -1
+
+
+def test_typing_goes_to_both_sides_and_settles_once(explore, other, wait):
+    explore.compare(other)
+    wait(lambda: explore.is_settled)
+    settled = []
+    explore.settled.connect(lambda: settled.append([side.text for side in explore.sides]))
+    explore.set_texts("the sat")
+    wait(lambda: explore.is_settled)
+    assert settled == [["the sat", "the sat"]]
+    explore.toggle_mask(1)
+    assert [side.masked for side in explore.sides] == [(1,), (1,)]
+    assert len(settled) == 2
+
+
+def test_a_pinned_input_stays_while_the_first_is_edited(explore, wait):
+    pinned = TextInput("a dog", None, (frozenset({(2, 5)}), frozenset()))
+    explore.compare(explore.first.model, pinned)
+    wait(lambda: explore.is_settled)
+    explore.set_texts("the cat")
+    explore.unmask_all()
+    wait(lambda: explore.is_settled)
+    assert [side.text for side in explore.sides] == ["the cat", "a dog"]
+    assert [side.masked for side in explore.sides] == [(), (2,)]
+    explore.compare(explore.first.model, None)
+    wait(lambda: explore.is_settled)
+    assert explore.second.text == "the cat"
+
+
+def test_a_side_that_cannot_be_read_is_told_of_and_the_first_goes_on(explore, home, wait):
+    told = []
+    explore.problem_changed.connect(told.append)
+    (home.models / "broken").mkdir()
+    explore.compare(describe_model("broken", home.models / "broken", "imported"))
+    wait(lambda: told)
+    assert explore.is_settled
+    assert told[-1].endswith(".")
+    explore.compare(None)
+    assert told[-1] == ""
+
+
+def test_each_side_is_asked_about_by_itself(explore, other, explorer, wait):
+    one, two = LiveQuery(explore, explorer, fill), LiveQuery(explore, explorer, fill, side=1)
+    panel = Panel((one, two))
+    panel.set_seen(True)
+    assert [question.side for question in explorer.asked] == [0]
+    explore.compare(other)
+    wait(lambda: explore.is_settled)
+    assert [question.side for question in explorer.asked] == [0, 1]  # the first not again
+    explore.toggle_mask(2)
+    assert [question.masked for question in explorer.asked[2:]] == [(2,), (2, 3)]
+    answers = [explorer.fill(question, "x") for question in explorer.asked[2:]]
+    assert (one.answer, two.answer) == tuple(answers)
+    explore.compare(None)
+    assert one.answer is answers[0]
+    assert two.answer is None
+
+
+def test_the_selection_is_one_for_all_panels(explore, wait):
+    told = []
+    explore.head_changed.connect(lambda layer, head: told.append((layer, head)))
+    explore.target_changed.connect(told.append)
+    explore.pick_head(2, 1)
+    explore.pick_head(2, 1)
+    explore.pick_target(3)
+    assert told == [(2, 1), 3]
+    explore.pick(3)
+    explore.set_texts("the")
+    wait(lambda: explore.is_settled)
+    assert (explore.picked, explore.target) == (-1, -1)
+
+
+def test_a_caption_says_where_the_numbers_come_from(explore, wait):
+    explore.set_texts("the %s <b>cat</b> " + "sat " * 200)
+    wait(lambda: explore.is_settled)
+    explore.toggle_mask(1)
+    said = source(explore)
+    assert "Model: tiny." in said
+    assert "the %s <b>cat</b>" in said
+    assert "Masked: “the”." in said
+    assert "Truncated to the first 32 tokens." in said
+    assert len(said) < 600
