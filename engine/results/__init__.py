@@ -1,1 +1,1 @@
-"""What a model said of rows: kept row by row, measured, and held against other answers."""
+"""Stored predictions of models: their metrics, comparisons, groups, slices and label errors."""

@@ -1,5 +1,5 @@
-"""Answers to questions: exact match and F1 by kind of question and length, and the threshold above
-which no answer is given.
+"""Answers to questions: exact match and F1 by kind of question and length, and the no-answer
+threshold.
 
 N questions with gold.
 """
@@ -24,7 +24,7 @@ LENGTHS = 4  # groups by length
 
 @dataclass(frozen=True)
 class AnswerGroup:
-    """Some questions; figures are NaN where none has gold."""
+    """Some questions; the scores are NaN if none has gold."""
 
     conditions: Conditions
     count: int
@@ -49,7 +49,7 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True)
 class ThresholdCurve:
-    """What each threshold of the no-answer score would give, rising, each float64 [P].
+    """F1 and exact match at each no-answer threshold, rising, each float64 [P].
 
     A question whose no-answer score is above the threshold gets no answer.
     """
@@ -64,12 +64,12 @@ class ThresholdCurve:
         return float(self.thresholds[int(np.argmax(self.f1))])
 
     def at(self, threshold: float) -> tuple[float, float]:
-        """F1 and exact match that any threshold gives."""
+        """F1 and exact match at any threshold."""
         place = max(0, int((self.thresholds <= threshold).sum()) - 1)
         return float(self.f1[place]), float(self.exact_match[place])
 
     def withheld(self, threshold: float) -> Conditions:
-        """The questions that get no answer because of the threshold, or as near as can be said."""
+        """The questions whose no-answer score is above the threshold."""
         above = float(np.nextafter(threshold, np.inf))
         return (Between(figure="no_answer", least=above),)
 
@@ -99,7 +99,7 @@ def by_length(predictions: Predictions) -> tuple[AnswerGroup, ...]:
 
 
 def best_answers(predictions: Predictions, place: int) -> tuple[Answer, ...]:
-    """The best spans of one question beside how well they fit its gold answers, best first."""
+    """The best spans of one question with their exact match and F1, best first."""
     row = details(predictions)[place]
     best = row.get("best") or ()
     exact, f1 = row_scores([text for text, *_ in best], [row.get("gold") or ()] * len(best))
@@ -110,10 +110,10 @@ def best_answers(predictions: Predictions, place: int) -> tuple[Answer, ...]:
 
 
 def threshold_curve(predictions: Predictions) -> ThresholdCurve | None:
-    """What each no-answer threshold would give; None where no question has a no-answer score.
+    """Scores at each no-answer threshold; None if no question has a no-answer score.
 
-    Questions that got no answer are scored with their best span, as a higher threshold would
-    answer them.
+    Questions that got no answer are scored with their best span, as a higher threshold would answer
+    them.
     """
     doubt = figure(predictions, "no_answer").astype(np.float64)
     places = np.flatnonzero(labelled(predictions) & np.isfinite(doubt))

@@ -1,4 +1,4 @@
-"""A model beside a baseline, over the rows that both predicted: two scores, and what is claimed."""
+"""Comparison of a model with a baseline over the rows that both predicted."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,17 +16,17 @@ BETTER, WORSE, UNSURE = (
 
 
 class Beside(NamedTuple):
-    """A baseline beside a model, by the metric that chose the model; intervals are of 95 %."""
+    """A baseline compared with a model, by the metric that chose the model; 95 % intervals."""
 
     name: str
     metric: str
     score: Interval
-    difference: Interval  # of the model to it, by a bootstrap of pairs
-    verdict: str  # BETTER, WORSE or UNSURE: whether the interval of the difference holds 0
+    difference: Interval  # model minus baseline, paired bootstrap
+    verdict: str  # BETTER or WORSE; UNSURE if the interval of the difference contains 0
 
 
 def beside(model: Predictions, baseline: Predictions) -> Beside:
-    """Raises StudioError where the two are of different tasks."""
+    """Compare a model with a baseline. Raises StudioError if their tasks differ."""
     main = compare(baseline, model).metrics[0]
     verdict = UNSURE
     if main.is_sure:
@@ -35,7 +35,7 @@ def beside(model: Predictions, baseline: Predictions) -> Beside:
 
 
 def what_follows(found: Sequence[Beside]) -> str:
-    """Whether a model beats its baselines, and what usually helps; empty where there are none."""
+    """Say if the model beats its baselines, and what usually helps; empty for no baselines."""
     if not found:
         return ""
     unbeaten = [one.name for one in found if one.verdict != BETTER]

@@ -1,8 +1,7 @@
-"""Whether probabilities are to be believed: reliability, ECE, Brier score, temperature scaling.
+"""Calibration: reliability diagram, ECE, Brier score, temperature scaling.
 
-N rows with gold, C labels. Of a classification, the probability of the prediction is held against
-whether it is right; of several labels for a row, the probability of each label against whether the
-row has it.
+N rows with gold, C labels. For single labels, the probability of the prediction is compared with
+its correctness; for multi-label rows, the probability of each label with its presence.
 """
 
 from dataclasses import dataclass
@@ -18,21 +17,21 @@ from engine.results.predictions import Predictions
 from engine.results.row_figures import Numbers, figure, quantile_starts
 
 BINS = 10
-LOWEST, HIGHEST = 0.05, 20.0  # temperatures; beyond, the rows do not say which
-SMALLEST = 1e-30  # a probability of 0 is taken for this, so that its logarithm is finite
-HALVINGS = 26  # of the logarithm of the temperature, which is then known to 7 digits
-FIT_ROWS = 200_000  # drawn from more rows, to fit a temperature on
+LOWEST, HIGHEST = 0.05, 20.0  # bounds of temperatures
+SMALLEST = 1e-30  # clips probabilities, so that logarithms are finite
+HALVINGS = 26  # bisections of the log temperature: 7 digits
+FIT_ROWS = 200_000  # at most, drawn at random
 
 
 @dataclass(frozen=True)
 class Bin:
-    """The probabilities from `low` to below `high`; the last bin has 1 as well."""
+    """The probabilities from `low` to below `high`; the last bin includes 1."""
 
     low: float
     high: float
     count: int
-    confidence: float  # their mean
-    accuracy: Interval  # how many of them are right (Wilson)
+    confidence: float  # mean probability
+    accuracy: Interval  # fraction that is right (Wilson)
     conditions: Conditions
 
 
@@ -44,7 +43,7 @@ class Temperature(NamedTuple):
     """
 
     value: float
-    is_at_limit: bool  # the best one lies beyond LOWEST or HIGHEST
+    is_at_limit: bool  # the optimum lies beyond LOWEST or HIGHEST
     nll_before: float
     nll_after: float
     ece_before: float
@@ -54,13 +53,12 @@ class Temperature(NamedTuple):
 def reliability(
     predictions: Predictions, label: str | None = None, bins: int = BINS, equal_mass: bool = False
 ) -> tuple[Bin, ...]:
-    """How often each probability is right (DeGroot and Fienberg 1983); empty bins are left out.
+    """Reliability diagram (DeGroot and Fienberg 1983), without empty bins.
 
     Args:
-        label: a label of several for a row, whose probability is meant; None: that of the
-            prediction, or that of every label.
-        equal_mass: bins of about as many rows each, instead of the same width; equal probabilities
-            are never parted.
+        label: the label of a multi-label task; None: the predicted label, or all labels.
+        equal_mass: bins with about equally many rows, not of equal width; equal probabilities
+            stay together.
     """
     confidence, right = _believed(predictions, label)
     starts = _starts(confidence, bins, equal_mass)
@@ -95,10 +93,10 @@ def ece(bins: tuple[Bin, ...]) -> float:
 
 
 def brier(predictions: Predictions) -> float:
-    """The mean squared distance of probabilities and truth (Brier 1950); NaN without rows.
+    """The mean squared error of the probabilities (Brier 1950); NaN without rows.
 
-    Summed over the labels where there are three or more; for two, of one of them, and for several
-    labels of a row the mean of all, each as scikit-learn has it.
+    As in scikit-learn: summed over the labels if there are three or more, of one label if there
+    are two, and the mean over all labels of multi-label rows.
     """
     probabilities, truth = _probabilities(predictions)
     if not len(truth):
@@ -112,8 +110,7 @@ def brier(predictions: Predictions) -> float:
 def temperature(predictions: Predictions) -> Temperature | None:
     """The temperature with the lowest negative log-likelihood (Guo et al. 2017, §4.2).
 
-    Its derivative by 1/T rises everywhere, so halving finds the only place where it is 0. None
-    where no row has gold that the model knows.
+    None if no row has gold that the model knows.
     """
     probabilities, truth = _probabilities(predictions)
     if not len(truth):
@@ -145,15 +142,17 @@ def fit_temperature(
 ) -> float:
     """The temperature with the lowest negative log-likelihood, from LOWEST to HIGHEST.
 
+    The derivative by 1/T is monotonic, so bisection finds its only zero.
+
     Args:
         logits: [N, C].
-        truth: bool [N, C], the label of each row; any number of them where `several`.
+        truth: bool [N, C], the label of each row; any number of them if `several`.
     """
     low, high = np.log(LOWEST), np.log(HIGHEST)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         p = probabilities_at(logits, float(np.exp(middle)), several)
-        if float(((p - truth) * logits).sum()) > 0:  # by 1/T: a higher T is better
+        if float(((p - truth) * logits).sum()) > 0:  # derivative by 1/T: a higher T is better
             low = middle
         else:
             high = middle
@@ -161,7 +160,7 @@ def fit_temperature(
 
 
 def to_logits(probabilities: Numbers, several: bool = False) -> NDArray[np.float64]:
-    """Logits with these probabilities, float64 [N, C]; of a softmax, up to a constant per row."""
+    """Logits with these probabilities, float64 [N, C]; for a softmax, up to a constant per row."""
     p = np.clip(np.asarray(probabilities, dtype=np.float64), SMALLEST, 1)
     if not several:
         logits: NDArray[np.float64] = np.log(p)
@@ -172,7 +171,7 @@ def to_logits(probabilities: Numbers, several: bool = False) -> NDArray[np.float
 def probabilities_at(
     logits: NDArray[np.float64], temperature: float, several: bool = False
 ) -> NDArray[np.float64]:
-    """The probabilities at a temperature, float64 [N, C]: by a softmax, or by a sigmoid each."""
+    """The probabilities at a temperature, float64 [N, C]: softmax, or sigmoid if `several`."""
     scaled = logits / temperature
     if several:
         return np.exp(-np.logaddexp(0, -scaled))
@@ -182,7 +181,7 @@ def probabilities_at(
 
 
 def _believed(predictions: Predictions, label: str | None) -> tuple[Numbers, NDArray[np.bool_]]:
-    """Probabilities, and whether what they are of is so, [N]."""
+    """Probabilities and their correctness, [N]."""
     if not is_multi_label(predictions):
         probability, score = figure(predictions, "probability"), figure(predictions, "score")
         rows = ~np.isnan(probability) & ~np.isnan(score)
@@ -195,7 +194,7 @@ def _believed(predictions: Predictions, label: str | None) -> tuple[Numbers, NDA
 
 
 def _probabilities(predictions: Predictions) -> tuple[Numbers, NDArray[np.bool_]]:
-    """Of the rows with gold that the model knows: probabilities [N, C], and the truth, bool."""
+    """Probabilities [N, C] and truth, bool [N, C], of rows with gold that the model knows."""
     names = predictions.info.labels
     rows = labelled(predictions) & ~np.isnan(predictions.scores).any(axis=1)
     if not is_multi_label(predictions):
@@ -206,7 +205,6 @@ def _probabilities(predictions: Predictions) -> tuple[Numbers, NDArray[np.bool_]
 
 
 def _starts(confidence: Numbers, bins: int, equal_mass: bool) -> list[float]:
-    """Where the bins begin, rising and different."""
     if equal_mass:
         return quantile_starts(confidence, bins)
     return [float(start) for start in np.arange(bins) / bins]
@@ -223,7 +221,7 @@ def _selecting(
 
 
 def _nll(probabilities: Numbers, truth: NDArray[np.bool_], several: bool) -> float:
-    """Mean negative log-likelihood of the truth, in nats; of several labels, of each."""
+    """Mean negative log-likelihood of the truth, in nats; over all labels if `several`."""
     p = np.clip(np.asarray(probabilities, dtype=np.float64), SMALLEST, 1)
     if not several:
         return float(-np.log(p[truth]).mean())

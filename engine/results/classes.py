@@ -1,4 +1,4 @@
-"""Classification in pictures: which label is taken for which, and how well each is found.
+"""Confusion matrix and scores of each label.
 
 C labels, as `engine.results.labels` numbers them. Rows without gold are left out.
 """
@@ -17,10 +17,9 @@ from engine.results.predictions import Predictions
 
 @dataclass(frozen=True)
 class Confusion:
-    """How often gold (rows) was predicted as what (columns), int64 [C, C].
+    """Counts of gold (rows) by predicted labels (columns), int64 [C, C].
 
-    Of predictions with several labels for a row, how often gold and predicted label occur
-    together.
+    For multi-label rows, the co-occurrences of gold and predicted labels.
     """
 
     labels: tuple[str, ...]
@@ -28,16 +27,16 @@ class Confusion:
 
     @property
     def by_row(self) -> NDArray[np.float64]:
-        """As shares of the gold label, float64 [C, C]; 0 where no row has it."""
+        """As fractions of the gold label, float64 [C, C]; 0 if no row has it."""
         return measures.ratio(self.counts, self.counts.sum(axis=1, keepdims=True))
 
     @property
     def by_column(self) -> NDArray[np.float64]:
-        """As shares of the predicted label, float64 [C, C]; 0 where it was never predicted."""
+        """As fractions of the predicted label, float64 [C, C]; 0 if it was never predicted."""
         return measures.ratio(self.counts, self.counts.sum(axis=0, keepdims=True))
 
     def conditions(self, gold: int | None = None, predicted: int | None = None) -> Conditions:
-        """The rows of a cell; of a whole row or column of the matrix where one is None."""
+        """The rows of a cell; None selects a whole row or column."""
         found: Conditions = ()
         if gold is not None:
             found += (LabelIs(side="gold", label=self.labels[gold]),)
@@ -48,7 +47,7 @@ class Confusion:
 
 @dataclass(frozen=True)
 class LabelFigures:
-    """One label against all others; precision, recall and F1 are NaN with nothing to divide by."""
+    """One label against all others; precision, recall and F1 are NaN if undefined."""
 
     label: str
     precision: Interval  # Wilson
@@ -56,26 +55,26 @@ class LabelFigures:
     f1: Interval  # bootstrap over rows
     support: int  # rows that have it
     predicted: int  # rows for which it was predicted
-    right: int  # rows of both kinds
+    right: int  # true positives
 
     @property
     def missed(self) -> Conditions:
-        """The rows that have it and for which it was not predicted."""
+        """False negatives."""
         return self._where(gold=True, predicted=False)
 
     @property
     def wrongly_predicted(self) -> Conditions:
-        """The rows for which it was predicted and that do not have it."""
+        """False positives."""
         return self._where(gold=False, predicted=True)
 
     @property
     def found(self) -> Conditions:
-        """The rows that have it and for which it was predicted."""
+        """True positives."""
         return self._where(gold=True, predicted=True)
 
     @property
     def having(self) -> Conditions:
-        """The rows that have it."""
+        """All rows that have the label."""
         return (LabelIs(side="gold", label=self.label),)
 
     def _where(self, gold: bool, predicted: bool) -> Conditions:
@@ -86,9 +85,9 @@ class LabelFigures:
 
 
 def confusion(predictions: Predictions) -> Confusion:
-    """The confusion matrix; for several labels of a row, the co-occurrence of gold and predicted.
+    """The confusion matrix; for multi-label rows, the co-occurrence of gold and predicted.
 
-    A row for which nothing was predicted is in no cell.
+    Rows without a prediction are in no cell.
     """
     names = labels(predictions)
     if is_multi_label(predictions):

@@ -1,7 +1,7 @@
-"""Two results over the same rows: what flipped, and what may be claimed of the difference.
+"""Compare two results over the same rows: flipped rows, metric differences, significance.
 
-M rows that both have. A row belongs to another one where its texts are the same, and its number in
-its part as well, or where the texts stand once on each side.
+M rows that both have. Rows match if their texts and their indices in the part are the same, or if
+the texts occur once on each side.
 """
 
 from collections.abc import Mapping
@@ -26,23 +26,23 @@ from engine.results.predictions import Predictions
 from engine.results.row_figures import Numbers, text_columns
 from engine.results.significance import Difference, mcnemar, over_seeds
 
-LEVEL = 0.05  # a p below it may be claimed
+LEVEL = 0.05  # significance level
 BETWEEN_TEXTS = "\x1f"
 
 
 @dataclass(frozen=True)
 class Matching:
-    """Which rows of two results belong together."""
+    """Rows of two results that belong together."""
 
-    first: NDArray[np.int64]  # places of M rows in the first result, rising
-    second: NDArray[np.int64]  # and of the same rows in the second
+    first: NDArray[np.int64]  # indices of M rows in the first result, rising
+    second: NDArray[np.int64]  # the same rows in the second
     only_first: int  # rows that could not be matched
     only_second: int
-    relabelled: int  # rows of the M with another gold label on each side; never compared
+    relabelled: int  # matched rows whose gold labels differ; never compared
 
     @property
     def sentence(self) -> Phrase:
-        """What was matched, and what was not."""
+        """How many rows matched, in words."""
         parts = [phrase("{n:,} row(s) are in both", n=len(self.first))]
         if self.only_first:
             parts.append(phrase("{n:,} row(s) only in the first", n=self.only_first))
@@ -55,17 +55,17 @@ class Matching:
 
 @dataclass(frozen=True)
 class MetricDifference:
-    """One metric on both sides, over the rows that are compared."""
+    """One metric on both sides, over the compared rows."""
 
     name: str
     first: Interval
     second: Interval
-    difference: Interval  # second less first, by a paired bootstrap over rows
+    difference: Interval  # second minus first, paired bootstrap over rows
     higher_is_better: bool
 
     @property
     def is_sure(self) -> bool:
-        """Whether the interval of the difference lies on one side of 0."""
+        """The interval of the difference excludes 0."""
         return self.difference.low > 0 or self.difference.high < 0
 
 
@@ -76,16 +76,16 @@ class Comparison:
     matching: Matching
     first: Predictions
     second: Predictions
-    places: tuple[NDArray[np.int64], NDArray[np.int64]]  # of the rows compared, on each side
+    places: tuple[NDArray[np.int64], NDArray[np.int64]]  # indices of the compared rows on each side
 
     @property
     def rows(self) -> int:
-        """How many rows are compared."""
+        """Number of compared rows."""
         return len(self.places[0])
 
     @cached_property
     def _scores(self) -> tuple[Numbers, Numbers]:
-        """Of the rows that are compared on each side; more is better."""
+        """Scores of the compared rows on each side; higher is better."""
         found = []
         for side, places in zip((self.first, self.second), self.places, strict=True):
             scores = row_scores(side)
@@ -94,7 +94,7 @@ class Comparison:
 
     @property
     def is_binary(self) -> bool:
-        """Whether each row is right or wrong on both sides."""
+        """Each row is right or wrong on both sides."""
         return row_scores(self.first).is_binary and row_scores(self.second).is_binary
 
     @cached_property
@@ -108,26 +108,26 @@ class Comparison:
         return self._scores[1] < self._scores[0]
 
     def conditions(self, chosen: NDArray[np.bool_], of_second: bool = True) -> Conditions:
-        """The rows `chosen`, bool [rows], as conditions on one of the two results."""
+        """Conditions that select the rows `chosen`, bool [rows], in one of the two results."""
         side = self.second if of_second else self.first
         places = self.places[int(of_second)][chosen]
         return (Rows(rows=tuple(side.table["row"].to_numpy()[places].tolist())),)
 
     @cached_property
     def mcnemar(self) -> float | None:
-        """p of McNemar's exact test; None where rows are not either right or wrong."""
+        """p of McNemar's exact test; None if rows are not simply right or wrong."""
         if not self.is_binary:
             return None
         return mcnemar(int(self.better.sum()), int(self.worse.sum()))
 
     @cached_property
     def metrics(self) -> tuple[MetricDifference, ...]:
-        """The metrics of the task on both sides; first that by which the models were chosen.
+        """The metrics of the task on both sides; first the one by which the models were chosen.
 
-        Where each side was chosen by another one, it is the usual one of the task.
+        If that differs, the default metric of the task comes first.
         """
         sides = (self.first, self.second)
-        chosen = {side.info.best_metric for side in sides} - {""}  # a baseline names none
+        chosen = {side.info.best_metric for side in sides} - {""}  # baselines name none
         pairs = zip(*map(measures, sides), strict=True)
         found = [self._metric(one, other) for one, other in pairs]
         return tuple(sorted(found, key=lambda one: len(chosen) != 1 or one.name not in chosen))
@@ -144,7 +144,7 @@ class Comparison:
 
     @property
     def sentence(self) -> Phrase:
-        """What may be claimed of the main metric, and why."""
+        """The conclusion about the main metric, and the test behind it."""
         if not self.rows:
             return phrase("No row is in both results with the same gold label: nothing to compare.")
         main = self.metrics[0]
@@ -155,10 +155,7 @@ class Comparison:
 
 
 def compare(first: Predictions, second: Predictions) -> Comparison:
-    """Two results over their common rows.
-
-    Raises StudioError where they are of different tasks.
-    """
+    """Compare two results over their common rows. Raises StudioError if their tasks differ."""
     if first.info.task != second.info.task:
         raise StudioError(
             phrase(
@@ -184,7 +181,7 @@ def compare(first: Predictions, second: Predictions) -> Comparison:
 def compare_seeds(
     name: str, first: Mapping[int, float], second: Mapping[int, float]
 ) -> tuple[Difference, Phrase]:
-    """A metric of two jobs that ran with several seeds, by seed, and what may be claimed of it.
+    """Compare a metric of two jobs with several seeds, by seed.
 
     Jobs with the same seeds are compared in pairs (Student), others by Welch's test.
     """
@@ -218,7 +215,7 @@ def compare_seeds(
 
 
 def _claim(main: MetricDifference, is_sure: bool, test: Phrase, rows: int | None = None) -> Phrase:
-    """One sentence: which is better by how much, or that chance explains the difference."""
+    """One sentence: which is better by how much, or that the difference may be chance."""
     metric = metric_of(main.name)
     is_share = metric is not None and metric.unit != "number"
     scale = 100 if is_share else 1
@@ -252,7 +249,7 @@ def _claim(main: MetricDifference, is_sure: bool, test: Phrase, rows: int | None
 
 
 def _matched(first: Predictions, second: Predictions) -> tuple[NDArray[np.int64], ...]:
-    """Places of the rows that belong together, on each side."""
+    """Indices of the matching rows, on each side."""
     texts = _text_codes(first, second)
     numbers = [side.table["row"].to_numpy() for side in (first, second)]
     wide = 1 + max((int(codes.max(initial=0)) for codes in texts), default=0)
@@ -274,14 +271,14 @@ def _matched(first: Predictions, second: Predictions) -> tuple[NDArray[np.int64]
 
 
 def _text_codes(first: Predictions, second: Predictions) -> tuple[NDArray[np.int64], ...]:
-    """A number for the texts of each row, the same for the same texts, on each side."""
+    """A code for the texts of each row, equal for equal texts, on each side."""
     parts: list[Any] = []
     for side in (first, second):
         texts: Any = pa.chunked_array([pa.array([""] * len(side), pa.string())])
         for name in text_columns(side):
             cells: Any = pc.coalesce(side.cells(name), pa.scalar(""))
             texts = pc.binary_join_element_wise(texts, cells, BETWEEN_TEXTS)
-        parts += texts.cast(pa.large_string()).chunks  # of more than 2 GB together as well
+        parts += texts.cast(pa.large_string()).chunks  # may exceed 2 GB together
     together: Any = pa.chunked_array(parts, pa.large_string()).combine_chunks().dictionary_encode()
     codes = together.indices.to_numpy().astype(np.int64)
     return codes[: len(first)], codes[len(first) :]

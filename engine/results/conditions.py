@@ -1,8 +1,7 @@
-"""Which rows of predictions are meant: conditions that pictures, slices, lists and exports share.
+"""Conditions that select rows of predictions, shared by pictures, slices, lists and exports.
 
-A condition is plain data. It says which rows it holds for, and says itself in a sentence; several
-hold together. An interval of numbers has its lower end and not its upper one, so that neighbours
-part the rows.
+A condition is plain data with a mask and a sentence; several are combined by “and”. Ranges include
+their lower end and exclude the upper one, so that adjacent ranges partition the rows.
 """
 
 from collections.abc import Sequence
@@ -24,17 +23,17 @@ from engine.results.predictions import Predictions
 from engine.results.row_figures import Numbers, figure, numbers_in
 from engine.results.spans import ERROR_NAMES, SpanKind, rows_with_spans
 
-LISTED_ROWS = 3  # numbers of rows that a sentence names
+LISTED_ROWS = 3  # row numbers that a sentence lists
 IN_WORD = r"\pL\pM\pN_"
 
 
 class LabelIs(Spec):
-    """The gold or the predicted label is this one, or, of several, is among them."""
+    """The gold or predicted label is this one; for multi-label rows, it is among them."""
 
     kind: Literal["label"] = "label"
     side: Side
     label: str
-    holds: bool = True  # False: it is not
+    holds: bool = True  # False: is not
 
     def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
         known = labels(predictions)
@@ -59,7 +58,7 @@ class LabelIs(Spec):
 
 
 class Outcome(Spec):
-    """The prediction is right, or is not wholly right; a row without gold is neither."""
+    """The prediction is right, or is not wholly right; false for rows without gold."""
 
     kind: Literal["outcome"] = "outcome"
     right: bool
@@ -76,7 +75,7 @@ class Outcome(Spec):
 
 
 class Between(Spec):
-    """A number of the row is at least `least` and below `most`; None: has no such end."""
+    """A number of the row is at least `least` and below `most`; None: unbounded."""
 
     kind: Literal["between"] = "between"
     figure: RowFigure
@@ -128,7 +127,7 @@ class CellIs(Spec):
 
 
 class CellContains(Spec):
-    """The cell of a column contains this text; upper and lower case are the same."""
+    """The cell of a column contains this text, ignoring case."""
 
     kind: Literal["contains"] = "contains"
     column: str
@@ -144,7 +143,7 @@ class CellContains(Spec):
 
 
 class CellHasWord(Spec):
-    """A word stands in the cell of a column, or begins it; upper and lower case are the same."""
+    """The cell of a column contains, or begins with, a word, ignoring case."""
 
     kind: Literal["word"] = "word"
     column: str
@@ -165,14 +164,14 @@ class CellHasWord(Spec):
 
 
 class CellMatches(Spec):
-    """A regular expression is found in the cell of a column, in the syntax of RE2."""
+    """The cell of a column matches a regular expression (RE2 syntax)."""
 
     kind: Literal["matches"] = "matches"
     column: str
     pattern: str
 
     def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
-        """Raises StudioError for a pattern that is no regular expression."""
+        """Raises StudioError for an invalid regular expression."""
         try:
             found = pc.match_substring_regex(_cells(predictions, self.column), self.pattern)
         except pa.ArrowInvalid as error:
@@ -205,7 +204,7 @@ class CellBetween(Spec):
 
 
 class Rows(Spec):
-    """The rows with these numbers, as the column `row` has them."""
+    """The rows with these numbers in the column `row`."""
 
     kind: Literal["rows"] = "rows"
     rows: tuple[int, ...]
@@ -222,7 +221,7 @@ class Rows(Spec):
 
 
 class HasSpan(Spec):
-    """The row has a span of this kind, and of these types; None: any."""
+    """The row has a span of this kind and of these types; None: any."""
 
     kind: Literal["span"] = "span"
     error: SpanKind | None = None
@@ -268,7 +267,7 @@ Condition = Annotated[
 ]
 Conditions = tuple[Condition, ...]
 CONDITIONS: TypeAdapter[Conditions] = TypeAdapter(Conditions)
-"""Conditions as JSON has them, and back: `dump_json`, `validate_json`."""
+"""Conditions to and from JSON: `dump_json`, `validate_json`."""
 
 FIGURE_NAMES: dict[RowFigure, Phrase] = {
     "probability": phrase("probability"),
@@ -285,10 +284,9 @@ FIGURE_NAMES: dict[RowFigure, Phrase] = {
 
 
 def mask(predictions: Predictions, conditions: Sequence[Condition]) -> NDArray[np.bool_]:
-    """The rows for which all conditions hold, bool [rows]; all rows where there is no condition.
+    """The rows for which all conditions hold, bool [rows].
 
-    Raises StudioError where a condition names a column that is not there, or a pattern that is no
-    regular expression.
+    Raises StudioError for a missing column or an invalid regular expression.
     """
     found = np.ones(len(predictions), dtype=bool)
     for condition in conditions:
@@ -297,7 +295,7 @@ def mask(predictions: Predictions, conditions: Sequence[Condition]) -> NDArray[n
 
 
 def sentence(conditions: Sequence[Condition]) -> Phrase:
-    """The conditions in words, joined with “and”; “all rows” where there is none."""
+    """The conditions in words, joined with “and”; “all rows” for none."""
     if not conditions:
         return phrase("all rows")
     *others, said = (condition.sentence for condition in conditions)
@@ -340,7 +338,7 @@ def _cells(predictions: Predictions, column: str) -> "pa.ChunkedArray[pa.StringS
 
 
 def _quoted(text: str) -> str:
-    r"""A text as RE2 takes it literally; unlike `re.escape`, it knows \Q … \E."""
+    r"""A text as RE2 matches it literally; unlike Python, RE2 has \Q … \E."""
     return r"\Q" + text.replace(r"\E", r"\E\\E\Q") + r"\E"
 
 

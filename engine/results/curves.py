@@ -1,7 +1,7 @@
-"""What each threshold of a label would give: precision and recall, ROC, and the best threshold.
+"""Precision-recall and ROC curves of a label, and its best threshold.
 
-N rows, P different scores of them. A row is predicted to have the label where its score is at
-least the threshold.
+N rows, P different scores. A row is predicted to have the label if its score is at least the
+threshold.
 """
 
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ from engine.results.labels import labelled, labels, members
 from engine.results.predictions import Predictions
 from engine.results.row_figures import Numbers
 
-DRAWN_POINTS = 2_000  # of a curve; more than a picture has columns of pixels
+DRAWN_POINTS = 2_000  # more than a picture has columns of pixels
 
 
 class AtThreshold(NamedTuple):
-    """What one threshold gives."""
+    """Scores at one threshold."""
 
     threshold: float
     precision: float
@@ -33,25 +33,25 @@ class Curve:
     """Counts at each threshold, from the highest to the lowest, each [P]."""
 
     label: str
-    thresholds: Numbers  # as precise as the scores
+    thresholds: Numbers  # in the precision of the scores
     true_positives: NDArray[np.int64]  # rows at or above the threshold that have the label
-    false_positives: NDArray[np.int64]  # and those that do not
+    false_positives: NDArray[np.int64]  # other rows at or above the threshold
     positives: int  # rows that have the label
     negatives: int
 
     @property
     def precision(self) -> NDArray[np.float64]:
-        """Share of the rows at or above each threshold that have the label, float64 [P]."""
+        """Precision at each threshold, float64 [P]."""
         return self.true_positives / (self.true_positives + self.false_positives)
 
     @property
     def recall(self) -> NDArray[np.float64]:
-        """Share of the rows with the label that are at or above it, float64 [P]; NaN for none."""
+        """Recall at each threshold, float64 [P]; NaN without positives."""
         return _share(self.true_positives, self.positives)
 
     @property
     def false_positive_rate(self) -> NDArray[np.float64]:
-        """Share of the other rows that are at or above it, float64 [P]; NaN for none."""
+        """False-positive rate at each threshold, float64 [P]; NaN without negatives."""
         return _share(self.false_positives, self.negatives)
 
     @property
@@ -62,12 +62,12 @@ class Curve:
 
     @property
     def average_precision(self) -> float:
-        """Precision weighted by the recall that it adds, as scikit-learn has it; NaN for none."""
+        """Average precision as in scikit-learn; NaN without positives."""
         return average_precision(self.true_positives, self.false_positives)
 
     @property
     def auc(self) -> float:
-        """The area below the ROC curve by trapezoids; NaN where one side has no row.
+        """The area under the ROC curve by trapezoids; NaN without positives or negatives.
 
         The probability that a row with the label scores higher than one without (Hanley and McNeil
         1982).
@@ -80,13 +80,13 @@ class Curve:
 
     @property
     def best(self) -> AtThreshold | None:
-        """The highest threshold with the highest F1; None without rows that have the label."""
+        """The highest threshold with the highest F1; None without positives."""
         if not self.positives:
             return None
         return self.at(float(self.thresholds[int(np.argmax(self.f1))]))
 
     def at(self, threshold: float) -> AtThreshold:
-        """What any threshold gives; precision is NaN where no row is at or above it."""
+        """Scores at any threshold; precision is NaN if no row is at or above it."""
         reached = int((self.thresholds >= threshold).sum())
         right, wrong = (
             (int(self.true_positives[reached - 1]), int(self.false_positives[reached - 1]))
@@ -102,7 +102,7 @@ class Curve:
         )
 
     def drawn(self, points: int = DRAWN_POINTS) -> "Curve":
-        """The curve at no more than so many of its thresholds, the first and last among them."""
+        """The curve at no more than `points` thresholds, including the first and last."""
         if len(self.thresholds) <= points:
             return self
         kept = np.unique(np.linspace(0, len(self.thresholds) - 1, points).astype(np.int64))
@@ -125,10 +125,10 @@ class Curve:
 
 
 def label_curve(predictions: Predictions, label: str) -> Curve:
-    """The curve of one label of a classification, or of several labels for a row.
+    """The curve of one label of a single-label or multi-label classification.
 
     Args:
-        label: one of the labels in the facts.
+        label: one of the labels of the predictions.
     """
     rows = labelled(predictions)
     scores = predictions.scores[rows, predictions.info.labels.index(label)]
@@ -137,9 +137,9 @@ def label_curve(predictions: Predictions, label: str) -> Curve:
 
 
 def curve(scores: Numbers, truth: NDArray[np.bool_], label: str = "") -> Curve:
-    """The curve of N scores, [N], and whether each row has the label, bool [N].
+    """The curve of scores, [N], of rows that have the label or not, bool [N].
 
-    Rows with equal scores are taken together; a score of NaN is below all others.
+    Rows with equal scores are taken together; NaN ranks last.
     """
     ranked, true_positives, false_positives = ranking(scores, truth)
     return Curve(

@@ -1,4 +1,4 @@
-"""The rows that a model does worst and best."""
+"""The worst and best rows of a model."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from engine.results.row_figures import figure, holds_numbers
 
 
 def extremes(predictions: Predictions, count: int) -> tuple[Places, Places]:
-    """At most `count` rows that are done worst, the worst first, and best, the best first.
+    """At most `count` rows each: the worst, worst first, and the best, best first.
 
-    Rows without a label are neither, and no row is both. In order: the most confident mistakes,
-    then what is right with the least confidence; of a regression, the largest residual.
+    Rows without a label are in neither, and no row is in both. The order is: the most confident
+    mistakes, then correct rows with the least confidence; for numbers, the largest residual first.
     """
     known = figure(predictions, "residual" if holds_numbers(predictions.info) else "score")
     order = mistakes_first(predictions)

@@ -1,4 +1,4 @@
-"""Thresholds and a temperature that are fitted on kept predictions with gold."""
+"""Fit thresholds and a temperature on stored predictions with gold."""
 
 from collections.abc import Mapping
 
@@ -14,17 +14,17 @@ from engine.results.predictions import PredictionInfo, Predictions
 
 
 def made_at(facts: PredictionInfo) -> float:
-    """The temperature at which the probabilities were made."""
+    """The temperature at which the probabilities were computed."""
     return facts.settings.get("temperature", 1.0)
 
 
 def scales(task: str) -> bool:
-    """Whether a temperature can be fitted for a task: one that says how likely each label is."""
+    """A temperature can be fitted for a task: it has probabilities of labels."""
     return head_of(task).labels_inputs
 
 
 def thresholds_of(predictions: Predictions) -> dict[str, float]:
-    """The thresholds with which these predictions were made, of the labels that have one."""
+    """The thresholds with which these predictions were made, by label."""
     facts = predictions.info
     found = thresholded_labels(predictions)
     if is_multi_label(predictions):
@@ -36,8 +36,8 @@ def thresholds_of(predictions: Predictions) -> dict[str, float]:
 
 
 def thresholded_labels(predictions: Predictions) -> tuple[str, ...]:
-    """The labels that are predicted by a threshold: the second of two classes, or every one of
-    several for a row; empty for other tasks."""
+    """The labels that are predicted by a threshold: the second of two classes, or all labels of a
+    multi-label task; empty for other tasks."""
     facts = predictions.info
     if is_multi_label(predictions):
         return facts.labels
@@ -48,7 +48,7 @@ def thresholded_labels(predictions: Predictions) -> tuple[str, ...]:
 def with_temperature(
     settings: PredictionSettings, predictions: Predictions
 ) -> PredictionSettings | None:
-    """With the temperature that fits the rows best; None where there are no rows to fit it on."""
+    """Settings with the temperature that fits the rows best; None without rows to fit it on."""
     found = temperature(predictions)
     if found is None:
         return None
@@ -56,9 +56,9 @@ def with_temperature(
 
 
 def with_best_f1(settings: PredictionSettings, predictions: Predictions) -> PredictionSettings:
-    """With the threshold of the highest F1: of each label, or of no answer.
+    """Settings with the thresholds of the highest F1: of each label, or of no answer.
 
-    Raises StudioError where the task has no threshold, or no row has gold.
+    Raises StudioError if the task has no threshold, or no row has gold.
     """
     if not labelled(predictions).any():
         raise StudioError(
@@ -83,7 +83,7 @@ def with_best_f1(settings: PredictionSettings, predictions: Predictions) -> Pred
 def with_thresholds(
     settings: PredictionSettings, facts: PredictionInfo, thresholds: Mapping[str, float]
 ) -> PredictionSettings:
-    """With thresholds for these labels, which are of the probabilities of some predictions."""
+    """Settings with thresholds for probabilities of predictions with this info."""
     found = settings.at_temperature(made_at(facts))
     for label, threshold in thresholds.items():
         several = head_of(facts.task).is_multi_label
@@ -92,17 +92,17 @@ def with_thresholds(
 
 
 def best_thresholds(predictions: Predictions) -> dict[str, float]:
-    """The threshold of the best F1 of each label that has one; rows without it leave it out."""
+    """The threshold of the best F1 of each label, without labels that no row has."""
     curves = (label_curve(predictions, label) for label in thresholded_labels(predictions))
     found = {curve.label: best_threshold(curve) for curve in curves}
     return {label: best for label, best in found.items() if best is not None}
 
 
 def best_threshold(curve: Curve) -> float | None:
-    """The threshold of the highest F1, half-way to the next lower probability; None without rows
-    that have the label.
+    """The threshold of the highest F1; None without positives.
 
-    A threshold that is a row's own probability would leave it to rounding whether it is reached.
+    It lies half-way to the next lower probability: a threshold equal to a row's own probability
+    would depend on rounding.
     """
     best = curve.best
     if best is None:

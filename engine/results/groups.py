@@ -1,6 +1,6 @@
 """Scores of groups of rows: by a number of the row, by a label, by a column, by a first word.
 
-A group is its conditions, so that it can be clicked, and its score with an interval.
+A group has the conditions that select it, and its score with an interval.
 """
 
 from collections import Counter
@@ -37,14 +37,14 @@ from engine.results.row_figures import (
     quantile_starts,
 )
 
-FEW_VALUES = 20  # of a column whose values are groups
-FIRST_WORDS = 8  # of questions that are groups
+FEW_VALUES = 20  # columns with more values have no groups
+FIRST_WORDS = 8  # groups of questions
 FIRST_WORD = r"^[^\pL\pM\pN_]*(?P<word>[\pL\pM\pN_]+)"
 
 
 @dataclass(frozen=True)
 class Group:
-    """Some rows, and the mean of their scores; NaN where none has one."""
+    """Some rows and their mean score; NaN if none has one."""
 
     conditions: Conditions
     count: int
@@ -57,25 +57,22 @@ class Group:
 
 @dataclass(frozen=True)
 class RowScores:
-    """What is right or wrong with each row, as one number.
+    """One number per row: correctness, F1, or absolute error (lower is better)."""
 
-    Accuracy, F1 of a row, or the distance of a predicted number from gold, of which less is better.
-    """
-
-    values: Numbers  # [rows], NaN where there is none
+    values: Numbers  # [rows], NaN for none
     name: Phrase
     higher_is_better: bool
 
     @property
     def is_binary(self) -> bool:
-        """Whether each row is either right or wrong."""
+        """Each row is either right or wrong."""
         known = self.values[~np.isnan(self.values)]
         return bool(((known == 0) | (known == 1)).all()) and self.higher_is_better
 
 
 @once
 def row_scores(predictions: Predictions) -> RowScores:
-    """The number by which the rows of a task are compared."""
+    """The score by which the rows of a task are compared."""
     if holds_numbers(predictions.info):
         return RowScores(np.abs(figure(predictions, "residual")), phrase("mean error"), False)
     in_part = TASKS[predictions.info.task].info.scores_in_part
@@ -89,12 +86,12 @@ def group(predictions: Predictions, conditions: Conditions) -> Group:
 
 
 def group_of(predictions: Predictions, conditions: Conditions, rows: NDArray[np.bool_]) -> Group:
-    """The group of some conditions, whose rows are known, bool [rows]."""
+    """`group` for rows that are known already, bool [rows]."""
     return Group(conditions, int(rows.sum()), mean_interval(row_scores(predictions).values[rows]))
 
 
 def groups(predictions: Predictions, by: Iterable[Conditions]) -> tuple[Group, ...]:
-    """The groups of conditions, without those that have no row."""
+    """The groups of conditions, without empty groups."""
     found = (group(predictions, conditions) for conditions in by)
     return tuple(one for one in found if one.count)
 
@@ -105,12 +102,12 @@ def by_label(predictions: Predictions) -> tuple[Conditions, ...]:
 
 
 def by_figure(predictions: Predictions, name: RowFigure, parts: int = 4) -> tuple[Conditions, ...]:
-    """Groups of about as many rows each, by a number of the row; fewer where many are equal."""
+    """Groups of about equally many rows, by a number of the row; fewer if many are equal."""
     return _ranges(name, quantile_starts(figure(predictions, name), parts))
 
 
 def by_width(predictions: Predictions, name: RowFigure, bins: int) -> tuple[Conditions, ...]:
-    """Groups of the same width, by a number of the row."""
+    """Groups of equal width, by a number of the row."""
     values = figure(predictions, name)
     known = values[np.isfinite(values)]
     if not len(known):
@@ -120,7 +117,7 @@ def by_width(predictions: Predictions, name: RowFigure, bins: int) -> tuple[Cond
 
 
 def by_column(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
-    """A group for each value of a column that has few, most frequent first; else none."""
+    """A group for each value of a column, most frequent first; none if it has many values."""
     counts = _counted(predictions.cells(column))
     if not 2 <= len(counts) <= FEW_VALUES:
         return ()
@@ -139,7 +136,7 @@ def by_powers(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
 
 
 def by_quantile(predictions: Predictions, column: str, parts: int = 8) -> tuple[Conditions, ...]:
-    """Groups of about as many rows each, by the number in a column's cells."""
+    """Groups of about equally many rows, by the number in a column's cells."""
     starts = quantile_starts(numbers_in(predictions.cells(column)), parts)
     ends = [*starts[1:], None]
     return tuple(
@@ -162,26 +159,25 @@ def worst_labels(predictions: Predictions, min_rows: int, most: int) -> tuple[Co
 def by_first_word(
     predictions: Predictions, column: str, words: int = FIRST_WORDS
 ) -> tuple[Conditions, ...]:
-    """A group for each of the words that most cells of a column begin with: kinds of questions."""
+    """Groups by the most frequent first words of a column, as kinds of questions."""
     counts = first_words(predictions, column).most_common(words)
     return tuple((CellHasWord(column=column, word=word, first=True),) for word, _ in counts)
 
 
 def first_words(predictions: Predictions, column: str) -> Counter[str]:
-    """How many cells of a column begin with each word, in lower case."""
+    """Counts of the first words of a column's cells, in lower case."""
     found = pc.extract_regex(pc.utf8_lower(predictions.cells(column)), FIRST_WORD)
     return _counted(pc.struct_field(found, "word"))
 
 
 def _counted(column: Any) -> Counter[str]:
-    """How often each text stands in a column of texts."""
     counts = pc.value_counts(column)
     pairs = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
     return Counter({value: count for value, count in pairs if value is not None and count})
 
 
 def _ranges(name: RowFigure, starts: Sequence[float]) -> tuple[Conditions, ...]:
-    """From each start to the next; the first has no lower end, and the last no upper one."""
+    """Ranges from each start to the next; the first and last are open."""
     return tuple(
         (
             Between(

@@ -1,6 +1,6 @@
-"""How sure a figure is: intervals that hold the true one in 95 of 100 samples of rows.
+"""95 % confidence intervals over rows.
 
-N rows, K sums of parts, B samples drawn with replacement.
+N rows, K sums of parts, B bootstrap samples.
 """
 
 from collections.abc import Callable
@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 CONFIDENCE = 0.95
-DRAWS = 2_000  # samples of a bootstrap; Efron and Tibshirani (1993, §19.3) want 1,000 or more
-AT_ONCE = 4_000_000  # numbers in memory while samples are drawn
-MANY_KINDS = 20_000  # of rows; with more, groups of rows are left out instead of drawn
+DRAWS = 2_000  # bootstrap samples; Efron and Tibshirani (1993, §19.3) advise 1,000 or more
+AT_ONCE = 4_000_000  # array elements in memory while sampling
+MANY_KINDS = 20_000  # of rows; the jackknife takes over beyond
 GROUPS = 200
 
 
 class Interval(NamedTuple):
-    """A figure with the ends of its interval; all NaN where there is nothing to compute it from."""
+    """A figure with the ends of its interval; NaN if unknown."""
 
     value: float
     low: float
@@ -29,7 +29,7 @@ UNKNOWN = Interval(float("nan"), float("nan"), float("nan"))
 
 
 def wilson(part: int, whole: int, confidence: float = CONFIDENCE) -> Interval:
-    """The interval of a proportion (Wilson 1927); unknown where `whole` is 0."""
+    """The Wilson (1927) interval of a proportion; unknown if `whole` is 0."""
     if not whole:
         return UNKNOWN
     z = NormalDist().inv_cdf(0.5 + confidence / 2)
@@ -48,15 +48,15 @@ def bootstrap(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Interval:
-    """The percentile interval of a figure of sums over rows (Efron 1979), as accuracy or F1.
+    """The percentile bootstrap interval (Efron 1979) of a function of sums over rows, as F1.
 
-    Rows with the same parts are drawn together, so a million rows with few different parts take no
-    longer than a hundred.
+    Rows with the same parts are drawn together, so the time depends on the number of different
+    parts.
 
     Args:
         parts: float [N, K], what each row adds to each sum.
         figure: from sums, float64 [B, K], to the figure of each sample, float64 [B].
-        seed: of the samples; the same gives the same interval.
+        seed: of the samples.
     """
     counts = np.asarray(parts, dtype=np.float64)
     if not len(counts):
@@ -73,7 +73,7 @@ def bootstrap_counts(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Interval:
-    """`bootstrap` of rows that were counted: U different ones, float [U, K], int [U] times each."""
+    """`bootstrap` of counted rows: U different ones, float [U, K], int [U] times each."""
     parts, often = np.asarray(different, dtype=np.float64), np.asarray(times, dtype=np.int64)
     rows = int(often.sum())
     if not rows:
@@ -97,7 +97,7 @@ def bootstrap_rows(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Interval:
-    """The percentile interval of any figure; `figure` takes the places of N rows, int64 [N]."""
+    """The percentile interval of any function of row indices, int64 [N]."""
     if not rows:
         return UNKNOWN
     rng = np.random.default_rng(seed)
@@ -108,7 +108,7 @@ def bootstrap_rows(
 def percentiles(
     value: float, samples: NDArray[np.float64], confidence: float = CONFIDENCE
 ) -> Interval:
-    """A figure with the percentiles of its samples, float64 [B]; NaN are left out."""
+    """A figure with the percentiles of its samples, float64 [B], ignoring NaN."""
     usable = samples[~np.isnan(samples)]
     if not len(usable):
         return Interval(value, float("nan"), float("nan"))
@@ -120,10 +120,10 @@ def percentiles(
 def mean_interval(
     values: NDArray[np.float32] | NDArray[np.float64], confidence: float = CONFIDENCE, seed: int = 0
 ) -> Interval:
-    """The bootstrap interval of the mean of the values that are not NaN, [N].
+    """The bootstrap interval of the mean, ignoring NaN, [N].
 
-    Where each is 0 or 1 it is that of Wilson: a bootstrap is too narrow for a share near 0 or 1,
-    and has no width where all rows are right.
+    If all values are 0 or 1, the Wilson interval: a bootstrap is too narrow near 0 and 1, and has
+    no width if all rows are right.
     """
     different, times = np.unique(values[~np.isnan(values)].astype(np.float64), return_counts=True)
     if len(different) and np.isin(different, (0, 1)).all():
@@ -141,10 +141,7 @@ def _jackknife(
     confidence: float,
     seed: int,
 ) -> Interval:
-    """The interval of a figure of very many rows, from leaving out each of GROUPS random groups.
-
-    The delete-a-group jackknife (Kott 2001); a bootstrap would draw for seconds.
-    """
+    """The delete-a-group jackknife (Kott 2001) with GROUPS random groups, for very many rows."""
     rows = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(times)), times))
     groups = np.zeros((GROUPS, parts.shape[1]))
     for number in range(GROUPS):

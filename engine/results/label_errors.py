@@ -1,9 +1,8 @@
 """Labels that are probably wrong, by confident learning (Northcutt, Jiang, Chuang 2021).
 
-A row is suspicious where a model that never saw it is confident of another label. What “confident”
-means is said by each label itself: its threshold is the mean probability that the rows with this
-label give it (equation 2 of the paper), so that labels of which a model is never sure are found as
-well as easy ones.
+A row is suspicious if a model that never saw it is confident of another label. The threshold of
+confidence of each label is the mean probability that its own rows give it (equation 2 of the
+paper), so that errors in hard labels are found too.
 
 Shapes: N rows, C classes.
 """
@@ -16,17 +15,17 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class LabelErrors:
-    """What is suspicious about the labels of rows.
+    """Likely label errors.
 
     Args:
-        joint: int64 [C, C], how many rows with the label of the row are confidently one of the
-            label of the column: the confident joint. Off the diagonal are likely errors.
-        suggested: int64 [N], the most probable label other than the given one; of those that the
-            model is confident of, where there is one.
+        joint: int64 [C, C], the confident joint: rows by given label and confidently predicted
+            label. Likely errors are off the diagonal.
+        suggested: int64 [N], the most probable label other than the given one; among the
+            confident ones if there are any.
         confidence: float64 [N], probability of the given label (the self-confidence).
-        is_likely: bool [N], the rows off the diagonal of the joint whose other label is also more
-            probable than the given one. Without this, a label with a row or two has a threshold
-            near 0, and all rows of which the model is a little unsure are said to have it.
+        is_likely: bool [N], the rows off the diagonal whose other label is also more probable than
+            the given one. Without this, a label with a row or two has a threshold near 0 and claims
+            all rows of which the model is a little unsure.
         order: int64 [N], all rows, the least self-confidence first.
     """
 
@@ -38,13 +37,13 @@ class LabelErrors:
 
 
 def label_errors(probabilities: NDArray[np.float64], given: NDArray[np.int64]) -> LabelErrors:
-    """The rows whose label is probably wrong, the most suspicious first.
+    """Find rows whose label is probably wrong, the most suspicious first.
 
     Args:
         probabilities: float64 [N, C], of a model that was not fitted on the row; rows sum to 1.
-        given: int64 [N], the number of the label that each row has now.
+        given: int64 [N], the index of each row's present label.
 
-    Raises ValueError where the shapes do not fit, or there are fewer than two classes.
+    Raises ValueError if the shapes do not fit, or there are fewer than two classes.
     """
     p = np.asarray(probabilities, dtype=np.float64)  # [N, C]
     if p.ndim != 2 or p.shape[1] < 2 or given.shape != p.shape[:1]:
@@ -64,7 +63,7 @@ def label_errors(probabilities: NDArray[np.float64], given: NDArray[np.int64]) -
 
 
 def thresholds(p: NDArray[np.float64], given: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The mean self-confidence of each class, float64 [C]; above 1 where no row has its label."""
+    """The mean self-confidence of each class, float64 [C]; above 1 if no row has its label."""
     classes = p.shape[1]
     own = p[np.arange(len(p)), given]
     counts = np.bincount(given, minlength=classes)

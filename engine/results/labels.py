@@ -1,6 +1,6 @@
-"""Labels of predictions as numbers: of the gold, and of what was predicted.
+"""Gold and predicted labels as indices.
 
-C labels, those of the facts first and then others that occur, in the order of the alphabet.
+C labels: those of the predictions' info, then others that occur, sorted.
 """
 
 import json
@@ -31,18 +31,18 @@ def labels(predictions: Predictions) -> tuple[str, ...]:
 
 
 def is_multi_label(predictions: Predictions) -> bool:
-    """Whether a row may have several labels."""
+    """Rows may have several labels."""
     head = TASKS[predictions.info.task].info.head
     return head is not None and head.is_multi_label
 
 
 def codes(predictions: Predictions, side: Side) -> NDArray[np.int64]:
-    """Which label each row has, int64 [rows]; -1 where it has none."""
+    """The label index of each row, int64 [rows]; -1 for none."""
     return _gold_codes(predictions) if side == "gold" else _predicted_codes(predictions)
 
 
 def has_label(predictions: Predictions, side: Side, label: int) -> NDArray[np.bool_]:
-    """Which rows have this label, by its number, bool [rows]."""
+    """The rows that have this label, by its index, bool [rows]."""
     has: NDArray[np.bool_] = (
         members(predictions, side)[:, label]
         if is_multi_label(predictions)
@@ -69,7 +69,7 @@ def _codes(predictions: Predictions, side: Side) -> NDArray[np.int64]:
 
 
 def members(predictions: Predictions, side: Side) -> NDArray[np.bool_]:
-    """Which labels each row has, bool [rows, C]; no label where it has no gold."""
+    """The labels of each row, bool [rows, C]; none without gold."""
     return _members(predictions)[side]
 
 
@@ -96,7 +96,7 @@ def _members(predictions: Predictions) -> dict[Side, NDArray[np.bool_]]:
 
 @once
 def _sets(predictions: Predictions) -> tuple[list[dict[str, list[str]]], NDArray[np.int64]]:
-    """The different pairs of label sets, and which of them each row has, int64 [rows]."""
+    """The different pairs of label sets, and the index of each row's pair, int64 [rows]."""
     encoded = predictions.table["details"].combine_chunks().dictionary_encode()
     different = [json.loads(one) if one else {} for one in encoded.dictionary.to_pylist()]
     sets = [
@@ -107,15 +107,15 @@ def _sets(predictions: Predictions) -> tuple[list[dict[str, list[str]]], NDArray
 
 @once
 def labelled(predictions: Predictions) -> NDArray[np.bool_]:
-    """Which rows have gold, bool [rows]."""
+    """The rows with gold, bool [rows]."""
     found: NDArray[np.bool_] = pc.is_valid(predictions.table["gold"]).to_numpy()
     return found
 
 
 def doubtful_label(predictions: Predictions, place: int) -> str | None:
-    """The label of a row that is wrong: predicted and not gold; of several, else a missed one.
+    """The wrong label of a row: predicted but not gold; for multi-label rows, or else a missed one.
 
-    Of a row that is right, the predicted one; None where the task has no labels of whole rows.
+    For a correct row, the predicted one; None if the task has no labels of whole rows.
     """
     head = TASKS[predictions.info.task].info.head
     if head is None or head.reads_tokens:

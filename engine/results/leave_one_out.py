@@ -1,12 +1,10 @@
-"""Probabilities of labels for few rows, from models that leave out one row at a time.
+"""Out-of-sample label probabilities for few rows, by leave-one-out models.
 
-Kernel ridge regression of one label against all others (least-squares support vector machine,
-Suykens and Vandewalle 1999) on the sum of several views of the rows: texts are alike where they
-share words, and where a frozen encoder says so; for a second model also where they share parts of
-words. Of the two the mean is taken. What a model would say of a row that it had not been fitted on
-follows from the fit to all rows (Cawley and Talbot 2003, *Efficient leave-one-out cross-validation
-of kernel Fisher discriminant classifiers*), so each row is held against all others for the price of
-one fit. Only a worker imports this file, for scikit-learn takes a second.
+One-against-all kernel ridge regression (least-squares support vector machine, Suykens and
+Vandewalle 1999) on a sum of kernels: words of the texts, and vectors of a frozen encoder; the mean
+with a second model that adds character n-grams. The leave-one-out predictions follow from the fit
+to all rows (Cawley and Talbot 2003, *Efficient leave-one-out cross-validation of kernel Fisher
+discriminant classifiers*). Only workers import this file: scikit-learn takes a second.
 
 Shapes: N rows, C classes, L layers, D size of a vector.
 """
@@ -22,10 +20,10 @@ from engine.progress import ProgressCallback, no_progress
 
 WORDS: dict[str, object] = {"ngram_range": (1, 2)}
 PARTS: dict[str, object] = {"analyzer": "char_wb", "ngram_range": (2, 5), "max_df": 0.1}
-RIDGE = 1.0  # beside views in which a row is alike itself by 1
-OF_VECTORS = 2.0  # how much the vectors weigh beside the words
-BLOCK = 256  # rows of a kernel that are computed at once
-SCALES = np.geomspace(0.25, 64, 33)  # of the softmax, of which the likeliest is taken
+RIDGE = 1.0  # each kernel has a diagonal of 1
+OF_VECTORS = 2.0  # weight of the vectors relative to the words
+BLOCK = 256  # rows of a kernel per block
+SCALES = np.geomspace(0.25, 64, 33)  # of the softmax; the most likely is chosen
 
 STEPS = 3
 
@@ -41,16 +39,16 @@ def leave_one_out(
 ) -> NDArray[np.float64]:
     """The probability of each class for each row, float64 [N, C], fitted on all other rows.
 
-    It needs 8 N² bytes beside the vectors, and time of the order of N³.
+    It needs 8 N² bytes besides the vectors, and O(N³) time.
 
     Args:
         given: int64 [N], the class of each row; it may be wrong.
         vectors: float32 [N, L, D], of a frozen encoder.
-        progress: is told how many of the steps are done.
+        progress: receives the number of finished steps.
     """
     count = len(given)
     targets = np.where(given[:, None] == np.arange(classes), 1.0, -1.0)  # [N, C]
-    kernel = np.ones((count, count), dtype=np.float32)  # a constant: how frequent a label is
+    kernel = np.ones((count, count), dtype=np.float32)  # a constant, for the class priors
     _add_cosines(kernel, texts, WORDS)
     if vectors is not None:
         _add_vectors(kernel, vectors)
@@ -64,11 +62,11 @@ def leave_one_out(
 
 
 def _add_cosines(kernel: Kernel, texts: Sequence[str], kind: dict[str, object]) -> None:
-    """Add the cosines of TF-IDF vectors of what texts consist of, where any share something."""
+    """Add the cosines of TF-IDF vectors."""
     terms = TfidfVectorizer(sublinear_tf=True, dtype=np.float32, **kind)
     try:
         rows = terms.fit_transform(texts)
-    except ValueError:  # as scikit-learn has it: there are none, or all are too frequent
+    except ValueError:  # scikit-learn raises it for an empty vocabulary
         return
     columns = rows.T.tocsr()
     for start in range(0, len(texts), BLOCK):
@@ -76,7 +74,7 @@ def _add_cosines(kernel: Kernel, texts: Sequence[str], kind: dict[str, object]) 
 
 
 def _add_vectors(kernel: Kernel, vectors: NDArray[np.float32]) -> None:
-    """Add a Gaussian kernel over the vectors of all layers, each of which counts alike.
+    """Add a Gaussian kernel over the standardised vectors of all layers.
 
     Its width is the mean squared distance of two rows.
     """
@@ -92,9 +90,9 @@ def _add_vectors(kernel: Kernel, vectors: NDArray[np.float32]) -> None:
 
 
 def _left_out(kernel: Kernel, targets: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What is said of each row by the fit to all others, float64 [N, C]; uses up the kernel."""
+    """Leave-one-out predictions, float64 [N, C]; overwrites the kernel."""
     kernel[np.diag_indices_from(kernel)] += RIDGE
-    factor, failed = lapack.spotrf(kernel.T, lower=1, overwrite_a=1)  # in its place
+    factor, failed = lapack.spotrf(kernel.T, lower=1, overwrite_a=1)  # in place
     assert not failed  # a sum of kernels and the ridge is positive definite
     inverse, failed = lapack.spotri(factor, lower=1, overwrite_c=1)
     assert not failed
@@ -103,7 +101,7 @@ def _left_out(kernel: Kernel, targets: NDArray[np.float64]) -> NDArray[np.float6
 
 
 def _probabilities(said: NDArray[np.float64], given: NDArray[np.int64]) -> NDArray[np.float64]:
-    """float64 [N, C]: the softmax of what is said, by the scale that the labels find likeliest."""
+    """The softmax with the most likely scale, float64 [N, C]."""
     rows, best = np.arange(len(said)), (np.inf, np.empty(0))
     for scale in SCALES:
         logits = scale * (said - said.max(axis=1, keepdims=True))

@@ -58,7 +58,7 @@ class _Rows:
 
 
 def measures(predictions: Predictions) -> tuple[Measure, ...]:
-    """The metrics of the task that rows decide, that by which the best checkpoint is chosen first.
+    """The metrics of the task that rows decide, first the one that chooses the best checkpoint.
 
     Rows without gold, or with scores that are not finite, are left out. Raises KeyError for an
     unknown task.
@@ -71,7 +71,7 @@ def measures(predictions: Predictions) -> tuple[Measure, ...]:
 
 
 def interval(measure: Measure, seed: int = 0) -> Interval:
-    """A metric with its bootstrap interval over rows; of a share of rows, that of Wilson."""
+    """A metric with its bootstrap interval over rows; of a fraction of rows, that of Wilson."""
     known = measure.kinds[measure.kinds >= 0]
     if not len(known):
         return UNKNOWN
@@ -82,9 +82,9 @@ def interval(measure: Measure, seed: int = 0) -> Interval:
 
 
 def difference(first: Measure, second: Measure, seed: int = 0) -> Interval:
-    """The second less the first over the same rows, by a bootstrap of pairs.
+    """The second minus the first over the same rows, by a paired bootstrap.
 
-    Both are over N rows in the same order; a row that lacks gold in one is left out.
+    Both are over N rows in the same order; rows without gold in one are left out.
     """
     usable = (first.kinds >= 0) & (second.kinds >= 0)
     if not usable.any():

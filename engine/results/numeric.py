@@ -1,4 +1,4 @@
-"""Predicted numbers against gold ones, and how sure a choice among several was."""
+"""Predicted against gold numbers, and the margins of choices."""
 
 from dataclasses import dataclass
 
@@ -20,12 +20,12 @@ MARGINS = 10  # groups by margin
 class Numbers:
     """The rows that have both numbers, each array [N]."""
 
-    rows: NDArray[np.int64]  # their places among the predictions
+    rows: NDArray[np.int64]  # their indices
     gold: NDArray[np.float64]
     predicted: NDArray[np.float64]
     metrics: dict[str, Interval]  # of the task, by name
     rmse: Interval  # root of the mean squared residual
-    mean_residual: float  # predicted less gold: below 0 where predictions are too low
+    mean_residual: float  # predicted minus gold: negative if predictions are too low
 
     @property
     def residuals(self) -> NDArray[np.float64]:
@@ -53,7 +53,7 @@ def numbers(predictions: Predictions) -> Numbers:
 def rectangle(
     gold: tuple[float, float] | None, predicted: tuple[float, float] | None
 ) -> Conditions:
-    """The rows in a rectangle of the picture of predicted against gold numbers; None: any."""
+    """The rows in a rectangle of the predicted-against-gold plot; None: unbounded."""
     found: Conditions = ()
     if gold is not None:
         found += (Between(figure="gold", least=gold[0], most=gold[1]),)
@@ -68,10 +68,10 @@ def residual_bins(predictions: Predictions, bins: int = RESIDUAL_BINS) -> tuple[
 
 
 def by_position(predictions: Predictions) -> tuple[Group, ...]:
-    """Multiple choice by the place of the right choice, from 0: a share that differs is a bias."""
+    """Multiple choice by the index of the right choice: differences show a position bias."""
     return groups(predictions, by_label(predictions))
 
 
 def by_margin(predictions: Predictions, parts: int = MARGINS) -> tuple[Group, ...]:
-    """By how far the first score is above the second, in groups of about as many rows."""
+    """Groups of about equally many rows, by the margin between the two highest scores."""
     return groups(predictions, by_figure(predictions, "margin", parts))

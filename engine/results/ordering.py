@@ -1,4 +1,4 @@
-"""In which order rows of predictions are listed: as a column has them, or mistakes first."""
+"""Orders of rows: by a column, or mistakes first."""
 
 from typing import Any, Literal
 
@@ -15,10 +15,10 @@ Places = NDArray[np.int64]
 
 @once
 def mistakes_first(predictions: Predictions) -> Places:
-    """The places of all rows, int64 [rows]: the most confident mistakes first.
+    """Row indices, int64 [rows]: the most confident mistakes first.
 
-    Then what is right, the least confident first, and at the end what has no gold. Where there is
-    no probability, the loss stands for it; of a regression, the largest residual is first.
+    Then correct rows, the least confident first, then rows without gold. The loss replaces a
+    missing probability; numbers are sorted by their residual, largest first.
     """
     if holds_numbers(predictions.info):
         return _falling(np.abs(figure(predictions, "residual")))
@@ -29,14 +29,14 @@ def mistakes_first(predictions: Predictions) -> Places:
         confidence = np.where(is_wrong, losses, -losses)
     kind = np.where(is_wrong, 0, np.where(np.isnan(score), 2, 1))
     within = np.where(is_wrong, -confidence, confidence)
-    places: Places = np.lexsort((within, kind))  # NaN comes last in each kind
+    places: Places = np.lexsort((within, kind))  # NaN sorts last in each kind
     return places
 
 
 def sorted_by(predictions: Predictions, column: str, falls: bool = False) -> Places:
-    """The places of all rows in the order of a column of the table, int64 [rows].
+    """Row indices in the order of a column of the table, int64 [rows].
 
-    Cells that all are numbers are sorted as such. Empty ones come last either way.
+    Numeric columns are sorted by number. Empty cells come last either way.
     """
     values: Any = predictions.table[column]
     may_be_numbers = column.startswith(CELL) or column in ("gold", "predicted")
@@ -48,7 +48,7 @@ def sorted_by(predictions: Predictions, column: str, falls: bool = False) -> Pla
 
 
 def _numbers(cells: "pa.ChunkedArray[pa.StringScalar]") -> Any:
-    """What stands in cells that hold numbers alone, or nothing; None where a text is among them."""
+    """The numbers of cells that hold numbers or nothing; None if there is a text."""
     lengths: Any = pc.utf8_length(cells)
     written = pc.fill_null(lengths, 0).to_numpy() > 0
     numbers = numbers_in(cells)

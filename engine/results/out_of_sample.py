@@ -1,10 +1,9 @@
-"""Probabilities of labels for rows, from models that never saw them.
+"""Out-of-sample label probabilities of rows.
 
-Up to EXACT_ROWS rows, each is left out alone (`leave_one_out`). Of more, quick models are fitted on
-ten folds: logistic regression on TF-IDF of words and pairs of words, on the vectors of the last
-layer of a frozen encoder, and on those of several layers; of all that there are, the mean is taken.
-Only a worker imports this file, for scikit-learn takes a second. Shapes: N rows, C classes,
-L layers, D size of a vector.
+Up to EXACT_ROWS rows, by `leave_one_out`. Beyond, by ten-fold cross-validation of logistic
+regressions on TF-IDF of words and word pairs, on the vectors of the last layer of a frozen encoder,
+and on those of several layers; their mean is taken. Only workers import this file: scikit-learn
+takes a second. Shapes: N rows, C classes, L layers, D size of a vector.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,17 +17,17 @@ from sklearn.preprocessing import StandardScaler
 from engine.progress import ProgressCallback, no_progress
 from engine.results.leave_one_out import leave_one_out
 
-EXACT_ROWS = 5_000  # of which N³ steps take seconds
-FOLDS = 10  # 5 find a little less: each model has fewer rows then
-TFIDF_C = 10.0  # inverse strength of the penalty; 1 finds fewer errors, 30 no more
-VECTORS_C = 0.001  # likewise, for vectors whose entries have a deviation of 1
-LAYERS_C = 0.0005  # of several layers, which are more entries
+EXACT_ROWS = 5_000  # O(N³) takes seconds
+FOLDS = 10  # 5 find fewer errors, as each model has fewer rows
+TFIDF_C = 10.0  # inverse regularisation strength; 1 finds fewer errors, 30 no more
+VECTORS_C = 0.001  # the same, for standardised vectors
+LAYERS_C = 0.0005  # the same, for vectors of several layers
 
 Fit = Callable[[NDArray[np.bool_]], NDArray[np.float64]]
 
 
 def folds_of(given: NDArray[np.int64], folds: int = FOLDS, seed: int = 0) -> NDArray[np.int64]:
-    """The fold of each row, int64 [N], at random; each has the same share of every label."""
+    """The fold of each row, int64 [N], at random, stratified by label."""
     order = np.random.default_rng(seed).permutation(len(given))
     order = order[np.argsort(given[order], kind="stable")]
     found = np.empty(len(given), dtype=np.int64)
@@ -43,12 +42,12 @@ def out_of_sample(
     vectors: NDArray[np.float32] | None = None,
     progress: ProgressCallback = no_progress,
 ) -> NDArray[np.float64]:
-    """The probability of each class for each row, float64 [N, C], of models that never saw the row.
+    """The out-of-sample probability of each class for each row, float64 [N, C].
 
     Args:
         given: int64 [N], the class of each row; it may be wrong.
         vectors: float32 [N, L, D], of a frozen encoder; the last layer comes last.
-        progress: is told how many of the steps are done.
+        progress: receives the number of finished steps.
     """
     way = leave_one_out if len(given) <= EXACT_ROWS else in_folds
     return way(texts, given, classes, vectors, progress)
@@ -61,7 +60,7 @@ def in_folds(
     vectors: NDArray[np.float32] | None = None,
     progress: ProgressCallback = no_progress,
 ) -> NDArray[np.float64]:
-    """As `out_of_sample`, by models that leave out a tenth of the rows each."""
+    """`out_of_sample` by cross-validation."""
     fits = _fits(texts, given, classes, vectors)
     folds, found = folds_of(given), np.zeros((len(given), classes))
     done, total = 0, len(fits) * FOLDS
@@ -84,7 +83,7 @@ def of_other_rows(
     """The probability of each class for the rows that are not `learned`, float64 [others, C].
 
     Args:
-        given: int64 [N], the class of each row; of rows that are not learned it says nothing.
+        given: int64 [N], the class of each row; ignored for rows that are not learned.
         learned: bool [N], the rows that the models are fitted on.
         vectors: float32 [N, L, D], of a frozen encoder; the last layer comes last.
     """
@@ -131,7 +130,7 @@ def _by_vectors(
 def _probabilities(
     fitted: object, given: NDArray[np.int64], others: object, classes: int, c: float
 ) -> NDArray[np.float64]:
-    """float64 [rows of `others`, C]; 0 for a class that no fitted row has."""
+    """float64 [rows of `others`, C]; 0 for classes without fitted rows."""
     known = np.unique(given)
     found = np.zeros((others.shape[0], classes))  # type: ignore[attr-defined]
     if len(known) < 2:

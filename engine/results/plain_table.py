@@ -1,4 +1,4 @@
-"""Predictions as a table for other programs: the columns of the rows, and what was said of each."""
+"""Predictions as a plain table for other programs."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ SAID = ("gold", "predicted", "probability", "loss", "score")
 
 
 def plain_table(predictions: Predictions) -> pa.Table:
-    """The number of each row, its cells under their own names, then what was predicted.
+    """Row number, the row's cells under their own names, then the predictions.
 
-    Where there are labels, each has a column with its probability. A column that is empty
-    throughout is left out; a name that is there already is written with a number behind it.
+    Each label has a column with its probability. Empty columns are left out; duplicate names get a
+    number.
     """
     table = predictions.table
     columns: dict[str, pa.ChunkedArray[pa.Scalar[Any]]] = {}

@@ -1,7 +1,7 @@
-"""The predictions of a model for rows, one record for each, in one file.
+"""Predictions of a model for rows, in one Parquet file.
 
-A file is Parquet, whole or absent, and holds the rows themselves: it can be shown, filtered and
-exported when the data set is gone. Its metadata say what it was made from.
+The file is written atomically and contains the rows themselves, so that it can be shown, filtered
+and exported without the data set. Its metadata hold the `PredictionInfo`.
 """
 
 import io
@@ -27,41 +27,41 @@ from engine.files.atomic_write import disk_errors_for, write_file
 from engine.files.regular_file import check_regular
 from engine.phrases import phrase
 
-METADATA_KEY = b"bert-studio"  # the key of the facts in the metadata of the file
-CELL = "cell:"  # begins the name of a column of the rows themselves
+METADATA_KEY = b"bert-studio"  # key in the Parquet metadata
+CELL = "cell:"  # prefix of the columns of the rows themselves
 GROUP_ROWS = 20_000
 
 COLUMNS: dict[str, pa.DataType] = {
-    "row": pa.int64(),  # number of the row in its part, from 0
-    "line": pa.int64(),  # of the file that it was imported from; 0: not known
-    "gold": pa.string(),  # as a person reads it; null where nobody has labelled the row
-    "predicted": pa.string(),  # likewise
-    "probability": pa.float32(),  # of what was predicted; null where the task has none
+    "row": pa.int64(),  # index in its part
+    "line": pa.int64(),  # of the imported file; 0: unknown
+    "gold": pa.string(),  # readable text; null if unlabelled
+    "predicted": pa.string(),  # readable text
+    "probability": pa.float32(),  # of the prediction; null if the task has none
     "loss": pa.float32(),  # null without gold
     "score": pa.float32(),  # 1 right, 0 wrong, or between (F1 of the row); null: no gold
-    "scores": pa.list_(pa.float32()),  # probability of each label, in the order of the facts
-    "details": pa.string(),  # what only this task has, as JSON; "" where there is nothing
+    "scores": pa.list_(pa.float32()),  # probability of each label, in the order of the labels
+    "details": pa.string(),  # task-specific data as JSON; "" for none
 }
 RECORD = pa.schema(list(COLUMNS.items()))
 
 
 class PredictionInfo(Spec):
-    """What predictions were made from.
+    """Origin and metrics of predictions.
 
     Args:
-        task: the kind of the task.
+        task: the name of the task.
         labels: in the order of `scores`: classes, labels or tags; empty for other tasks.
         part: of the stored data set; "file" for rows of a file.
         source: name of the data set, or of the file.
         fingerprint: of the data set; "" for a file.
-        mapping: which columns of the rows hold what.
+        mapping: roles of the columns.
         model: name of the run or of the model.
-        step: of the checkpoint; None where the model has none.
-        made: when, in UTC.
-        metrics: of all rows together, by name; empty where no row has a label.
-        precision: fp32, bf16, fp16 or int8, in which the model was computed; "" for a baseline.
-        best_metric: the one by which the best checkpoint was chosen; empty: the usual one.
-        settings: what else belongs to the answers: thresholds, temperature, answer lengths.
+        step: of the checkpoint; None if unknown.
+        made: time in UTC.
+        metrics: over all rows, by name; empty if no row has a label.
+        precision: fp32, bf16, fp16 or int8, of the computation; "" for a baseline.
+        best_metric: the one that chose the best checkpoint; empty: the default of the task.
+        settings: thresholds, temperature, answer lengths, by name.
     """
 
     task: str
@@ -81,7 +81,7 @@ class PredictionInfo(Spec):
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions for rows: their facts, and a table with the columns of RECORD and the cells."""
+    """Predictions for rows: their info, and a table with the columns of RECORD and the cells."""
 
     info: PredictionInfo
     table: pa.Table
@@ -93,9 +93,9 @@ class Predictions:
         record: Mapping[str, Any],
         cells: Mapping[str, Sequence[str]],
     ) -> Self:
-        """From the columns of RECORD, by name, and those of the rows; all of one length.
+        """From columns of RECORD and columns of the rows, by name; all of one length.
 
-        A column of RECORD that is not given is null, or "" for `details`.
+        Missing columns of RECORD are null, or "" for `details`.
         """
         count = len(record["row"])
         empty = {"details": pa.array([""] * count, pa.string())}
@@ -123,7 +123,7 @@ class Predictions:
         return self.table[CELL + column]
 
     def numbers(self, column: str) -> NDArray[np.float32]:
-        """A column of RECORD with numbers, float32 [rows]; NaN where there is none."""
+        """A numeric column of RECORD, float32 [rows]; NaN for null."""
         values: NDArray[np.float32] = (
             self.table[column].cast(pa.float32()).to_numpy(zero_copy_only=False)
         )
@@ -131,9 +131,9 @@ class Predictions:
 
     @cached_property
     def scores(self) -> NDArray[np.float32]:
-        """Probability of each label, float32 [rows, labels], in the order of the facts.
+        """Probability of each label, float32 [rows, labels], in the order of the labels.
 
-        Only where every row has as many scores as there are labels.
+        Requires as many scores in every row as there are labels.
         """
         flat = pc.list_flatten(self.table["scores"]).to_numpy(zero_copy_only=False)
         columns = len(flat) // len(self) if len(self) else len(self.info.labels)
@@ -142,11 +142,11 @@ class Predictions:
 
     @cached_property
     def is_labelled(self) -> bool:
-        """Whether some row has gold."""
+        """Some row has gold."""
         return int(self.table["gold"].null_count) < len(self)
 
     def write(self, path: Path) -> None:
-        """Write the file whole or not at all. Raises StudioError where the disk refuses it."""
+        """Write the file atomically. Raises StudioError on a disk error."""
         facts = self.info.model_dump_json().encode("utf-8")
         table = self.table.replace_schema_metadata({METADATA_KEY: facts})
         content = io.BytesIO()
@@ -157,9 +157,9 @@ class Predictions:
 
 
 def read_predictions(path: Path) -> Predictions:
-    """Predictions as `Predictions.write` wrote them.
+    """Read predictions that `Predictions.write` wrote.
 
-    Raises StudioError where the file cannot be read, or is another one.
+    Raises StudioError if the file cannot be read or is no such file.
     """
     try:
         table = pq.read_table(check_regular(path))
@@ -180,8 +180,7 @@ def read_predictions(path: Path) -> Predictions:
 
 
 def _damaged(path: Path) -> StudioError:
-    """What is told of a file that is damaged, or that somebody took for one of predictions: nobody
-    is told to delete what may be their data."""
+    """The file may be somebody's own data, so the advice is not to delete it."""
     return StudioError(
         phrase("The predictions in {name} cannot be read.", name=path.name),
         phrase("Evaluate the model again, or choose another file of predictions."),

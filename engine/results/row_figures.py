@@ -1,7 +1,7 @@
-"""One number for each row of predictions, by name: what rows are selected, sorted and drawn by.
+"""Numbers of rows of predictions, by name: rows are filtered, sorted and drawn by them.
 
-Each is [rows], NaN where a row has none, and is computed once for a table of predictions: float32
-where the file has it, so that 0.7 is as much as a stored 0.7, else float64.
+Each is [rows], NaN for none, and cached per table: float32 if stored so, which keeps comparisons
+with stored values exact, else float64.
 """
 
 import json
@@ -21,11 +21,11 @@ from engine.results.predictions import PredictionInfo, Predictions
 Found = TypeVar("Found")
 Numbers = NDArray[np.float32] | NDArray[np.float64]
 WORD = r"[^\s\p{Z}]+"
-NUMBER = r"^[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?$"  # as engine/data/columns/numbers.py has it
+NUMBER = r"^[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?$"  # as in engine/data/columns/numbers.py
 
 
 def once(function: Callable[[Predictions], Found]) -> Callable[[Predictions], Found]:
-    """A function of predictions that computes its result once for each of them."""
+    """Cache the result of a function of predictions on the predictions."""
     name = f"{function.__module__}.{function.__qualname__}"
 
     @wraps(function)
@@ -39,12 +39,12 @@ def once(function: Callable[[Predictions], Found]) -> Callable[[Predictions], Fo
 
 
 def figure(predictions: Predictions, name: RowFigure) -> Numbers:
-    """One number for each row, [rows]."""
+    """The number of each row, [rows]."""
     return FIGURES[name](predictions)
 
 
 def numbers_in(column: "pa.ChunkedArray[pa.StringScalar]") -> NDArray[np.float64]:
-    """The number in each cell, float64 [rows]; NaN where there is none."""
+    """The number in each cell, float64 [rows]; NaN for none."""
     trimmed = pc.utf8_trim_whitespace(column)
     is_number = pc.match_substring_regex(trimmed, NUMBER)
     written = pc.replace_substring(pc.if_else(is_number, trimmed, None), ",", ".")
@@ -53,7 +53,7 @@ def numbers_in(column: "pa.ChunkedArray[pa.StringScalar]") -> NDArray[np.float64
 
 
 def quantile_starts(values: Numbers, parts: int) -> list[float]:
-    """Where groups of about as many values begin; each is one of them, rising and different."""
+    """Starts of groups of about equally many values; each is a value, rising and distinct."""
     known = np.sort(values[~np.isnan(values)])
     if not len(known):
         return []
@@ -62,12 +62,12 @@ def quantile_starts(values: Numbers, parts: int) -> list[float]:
 
 @once
 def details(predictions: Predictions) -> list[dict[str, Any]]:
-    """What only the task of each row has; {} where there is nothing."""
+    """The task-specific data of each row; {} for none."""
     return [json.loads(one) if one else {} for one in predictions.table["details"].to_pylist()]
 
 
 def text_columns(predictions: Predictions) -> tuple[str, ...]:
-    """The columns with the texts of the rows that are there."""
+    """The text columns that are present."""
     return tuple(name for name in predictions.info.mapping.texts if name in predictions.columns)
 
 
@@ -78,13 +78,13 @@ def _recorded(name: str) -> Callable[[Predictions], Numbers]:
 def once_named(
     name: str, function: Callable[[Predictions], Numbers]
 ) -> Callable[[Predictions], Numbers]:
-    """`once` for a function that is made for a name."""
+    """`once` for a function that is created for a name."""
     function.__qualname__ = f"{function.__qualname__}:{name}"
     return once(function)
 
 
 def _counted(name: str, pattern: str | None) -> Callable[[Predictions], Numbers]:
-    """How often `pattern` stands in the texts of each row; None: how many characters they have."""
+    """Matches of `pattern` in the texts of each row; None: number of characters."""
 
     def count(predictions: Predictions) -> NDArray[np.float64]:
         counts = np.zeros(len(predictions), dtype=np.float64)
@@ -102,7 +102,7 @@ def _counted(name: str, pattern: str | None) -> Callable[[Predictions], Numbers]
 
 
 def holds_numbers(info: PredictionInfo) -> bool:
-    """Whether gold and predicted are numbers on a scale, and no row is simply right or wrong."""
+    """Gold and predicted are numbers on a scale, so that rows are not right or wrong."""
     return TASKS[info.task].predicts_numbers(info.metrics)
 
 
@@ -113,7 +113,7 @@ def _gold(predictions: Predictions) -> NDArray[np.float64]:
 
 @once
 def _predicted(predictions: Predictions) -> NDArray[np.float64]:
-    """The predicted number in full precision where it is kept, else as it is written."""
+    """The predicted number in full precision if stored, else as written."""
     if holds_numbers(predictions.info):
         return pc.list_element(predictions.table["scores"], 0).to_numpy().astype(np.float64)
     return numbers_in(predictions.table["predicted"])
@@ -121,13 +121,12 @@ def _predicted(predictions: Predictions) -> NDArray[np.float64]:
 
 @once
 def _residual(predictions: Predictions) -> NDArray[np.float64]:
-    """Predicted minus gold."""
     return _predicted(predictions) - _gold(predictions)
 
 
 @once
 def _margin(predictions: Predictions) -> NDArray[np.float64]:
-    """How far the highest score of a row is above the next; NaN with fewer than two scores."""
+    """The highest score of a row minus the second; NaN with fewer than two scores."""
     found = np.full(len(predictions), np.nan)
     lengths = pc.fill_null(pc.list_value_length(predictions.table["scores"]), 0).to_numpy()
     flat = pc.list_flatten(predictions.table["scores"]).to_numpy().astype(np.float64)
@@ -142,7 +141,7 @@ def _margin(predictions: Predictions) -> NDArray[np.float64]:
 
 @once
 def _no_answer(predictions: Predictions) -> NDArray[np.float64]:
-    """What speaks for no answer to a question."""
+    """The no-answer score."""
     return np.array([row.get("null", np.nan) for row in details(predictions)], dtype=np.float64)
 
 

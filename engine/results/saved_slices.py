@@ -1,4 +1,4 @@
-"""Slices that somebody named, in one file of the home: whole or as it was."""
+"""Named slices, in one file of the home that is written atomically."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,9 +15,9 @@ SLICES: TypeAdapter[tuple[Slice, ...]] = TypeAdapter(tuple[Slice, ...])
 
 
 def read_slices(path: Path, source: str | None = None) -> tuple[Slice, ...]:
-    """The slices of a data set or file, or of all, as they were saved; none where no file is.
+    """The saved slices, of one source or of all; none if there is no file.
 
-    Raises StudioError where the file cannot be read, or is another one.
+    Raises StudioError if the file cannot be read or is no such file.
     """
     try:
         found = SLICES.validate_json(read_regular(path))
@@ -38,7 +38,7 @@ def save_slice(path: Path, new: Slice) -> None:
 
 
 def delete_slice(path: Path, name: str, source: str) -> None:
-    """Remove a slice; nothing happens where there is none of this name. Raises StudioError."""
+    """Remove a slice if it exists. Raises StudioError."""
     found = read_slices(path)
     left = [one for one in found if _key(one) != (name, source)]
     if len(left) < len(found):
@@ -46,9 +46,9 @@ def delete_slice(path: Path, name: str, source: str) -> None:
 
 
 def rename_slice(path: Path, name: str, source: str, new: str) -> None:
-    """Give a slice another name, in its place; nothing happens where there is none of this name.
+    """Rename a slice, keeping its position, if it exists.
 
-    Raises StudioError, also where another slice of the same rows has the new name.
+    Raises StudioError, also if another slice of the same rows has the new name.
     """
     found = read_slices(path)
     if new != name and any(_key(one) == (new, source) for one in found):

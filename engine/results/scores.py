@@ -1,4 +1,4 @@
-"""The figure that stands for predictions as a whole, with its interval."""
+"""The main score of predictions, with its interval."""
 
 from engine.config.task import Metric
 from engine.config.tasks import TASKS
@@ -10,21 +10,21 @@ from engine.results.row_figures import once
 
 
 def metric_of(predictions: Predictions) -> Metric:
-    """The metric that decides which checkpoint is the best."""
+    """The metric that chooses the best checkpoint."""
     metrics = TASKS[predictions.info.task].info.metrics
     return next(metric for metric in metrics if metric.name == _measure_of(predictions).name)
 
 
 @once
 def score_of(predictions: Predictions) -> Interval:
-    """That metric over all labelled rows, with its interval; unknown where there are none."""
+    """That metric over all labelled rows, with its interval; unknown if there are none."""
     if not predictions.is_labelled:
         return UNKNOWN
     return interval(_measure_of(predictions))
 
 
 def _measure_of(predictions: Predictions) -> Measure:
-    """That of the chosen metric; where rows do not decide it, as with a loss, the usual one."""
+    """The chosen metric; the default if rows do not decide it, as with a loss."""
     found = measures(predictions)
     chosen = predictions.info.best_metric
     return next((one for one in found if one.name == chosen), found[0])

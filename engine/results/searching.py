@@ -1,4 +1,4 @@
-"""Rows of predictions in which a text stands."""
+"""Text search in rows of predictions."""
 
 from typing import Any
 
@@ -12,10 +12,7 @@ LABELS = ("gold", "predicted")
 
 
 def rows_with(predictions: Predictions, text: str) -> NDArray[np.bool_]:
-    """The rows that have `text` in a cell, in gold or in what was predicted, bool [rows].
-
-    Upper and lower case are the same.
-    """
+    """The rows with `text` in a cell, in gold or in the prediction, ignoring case, bool [rows]."""
     found = np.zeros(len(predictions), dtype=bool)
     for name in predictions.table.column_names:
         if name in LABELS or name.startswith(CELL):

@@ -1,4 +1,4 @@
-"""Two jobs that ran with several seeds: their scores side by side, and what may be claimed."""
+"""Comparison of two jobs that ran with several seeds."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,25 +17,22 @@ from engine.runs.groups import Aggregate, aggregate, best_metrics, but_the_seed,
 
 @dataclass(frozen=True)
 class SeedsComparison:
-    """A metric of the validation rows at the best checkpoint of each finished run, by its seed."""
+    """A metric of the validation rows at the best checkpoint of each finished run, by seed."""
 
     metric: str
-    scores: tuple[Mapping[int, float], Mapping[int, float]]  # of the first job, and of the second
+    scores: tuple[Mapping[int, float], Mapping[int, float]]  # of both jobs
     difference: Difference
     claim: Phrase
 
     @property
     def together(self) -> tuple[Aggregate | None, Aggregate | None]:
-        """Mean and standard deviation of each side; None where no run has finished."""
+        """Mean and standard deviation of each side; None without finished runs."""
         first, second = (aggregate(list(side.values())) for side in self.scores)
         return first, second
 
 
 def compare_runs(first: Sequence[RunFolder], second: Sequence[RunFolder]) -> SeedsComparison:
-    """Compare the runs of two jobs; those that have not finished are left out.
-
-    Raises StudioError where the jobs are of different tasks.
-    """
+    """Compare the finished runs of two jobs. Raises StudioError if their tasks differ."""
     metric = _metric(first[0].job(), second[0].job())
     one, other = (_scores(runs, f"validation_{metric}") for runs in (first, second))
     difference, claim = compare_seeds(metric, one, other)
@@ -43,9 +40,9 @@ def compare_runs(first: Sequence[RunFolder], second: Sequence[RunFolder]) -> See
 
 
 def scores_like(runs: Iterable[RunFolder], shown: PredictionInfo, metric: str) -> dict[int, float]:
-    """By seed, a metric of the best checkpoint of each run over the rows that are shown.
+    """By seed, a metric of the best checkpoint of each run over the shown rows.
 
-    Runs that were not scored on these rows are left out; empty where `shown` is of none of them.
+    Runs without scores for these rows are left out; empty if `shown` is from none of the runs.
     """
     found: dict[int, float] = {}
     is_there = False
@@ -60,8 +57,7 @@ def scores_like(runs: Iterable[RunFolder], shown: PredictionInfo, metric: str) -
 
 
 def scores_of_seeds(run: RunFolder, shown: Predictions) -> dict[int, float]:
-    """`scores_like` of a run and of the folders beside it, of those that differ in nothing but the
-    seed."""
+    """`scores_like` of a run and of the runs in the same folder that differ only in the seed."""
     if not shown.is_labelled:
         return {}
     wanted = but_the_seed(run.job())
@@ -96,7 +92,7 @@ def _rows(facts: PredictionInfo) -> tuple[str, str]:
 
 
 def _metric(one: JobSpec, other: JobSpec) -> str:
-    """That by which both chose their best checkpoint, else the usual one of the task."""
+    """The metric that chose both best checkpoints, else the default of the task."""
     if one.task.kind != other.task.kind:
         raise StudioError(
             phrase("The two jobs are of different tasks."),

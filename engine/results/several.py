@@ -1,4 +1,4 @@
-"""The scores of several runs on the same rows, with intervals and tests against the first one."""
+"""Scores of several runs on the same rows, with intervals and tests against the first one."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ PARTS: tuple[SplitName, ...] = ("validation", "test", "train")
 
 
 class Candidate(NamedTuple):
-    """A run that is compared: what tells it apart, what it is called, and where it lies."""
+    """A compared run: its key, name and folder."""
 
     key: str
     name: str
@@ -29,11 +29,11 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Scored:
-    """One run on one part of its data, and how it stands to the first run that has a score there.
+    """One run on one part of its data, compared with the first run that has a score there.
 
     `p` is that of McNemar's exact test, corrected for the number of runs (Benjamini and Hochberg
-    1995); None where rows are not right or wrong. `better` and `worse` count rows that flipped.
-    `problem` says why there is no comparison.
+    1995); None if rows are not right or wrong. `better` and `worse` count flipped rows. `problem`
+    is the reason for a missing comparison.
     """
 
     run: Candidate
@@ -60,10 +60,9 @@ def scored(
     progress: ProgressCallback = no_progress,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> list[Scored]:
-    """The runs with predictions for `part`, in their order. Takes some seconds for each.
+    """Score the runs with predictions for `part`, in order; some seconds each.
 
-    Only two results are in memory at a time: the first one and the one that is compared with it.
-    Empty where it was `cancelled`.
+    Only two results are in memory at a time. Empty if `cancelled`.
     """
     found: list[Scored] = []
     first: Predictions | None = None
@@ -88,7 +87,6 @@ def scored(
 
 
 def _file(run: Candidate, part: SplitName) -> Path | None:
-    """The predictions of the best checkpoint of a run for a part."""
     kept = kept_in(RunFolder(run.folder).results)
     return next((one.file for one in kept if one.info.part == part), None)
 
@@ -115,7 +113,7 @@ def _against(first: Predictions, second: Predictions, one: Scored) -> Scored:
 
 
 def _main(comparison: Comparison, metric: str) -> Interval:
-    """The difference in the metric of the score, else in the first one."""
+    """The difference in the metric of the score, else in the first metric."""
     found = comparison.metrics
     return next((one for one in found if one.name == metric), found[0]).difference
 

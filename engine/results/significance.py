@@ -1,6 +1,6 @@
-"""Tests of whether a difference may be chance, from counts and moments, without SciPy.
+"""Significance tests from counts and moments, without SciPy, which the window must not load.
 
-p is the probability of a difference at least as large where there is none.
+p is the probability of a difference at least as large under the null hypothesis.
 """
 
 import math
@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine.results.intervals import Interval
 
-NODES = 64  # of an integral; more give the same 12 digits
-DEEPEST_TAIL = 12.0  # standard deviations beyond the start of a tail that still count
-TERMS = 40  # of a tail of a discrete distribution, beside those within DEEPEST_TAIL
+NODES = 64  # of the quadrature; more give the same 12 digits
+DEEPEST_TAIL = 12.0  # standard deviations beyond the start of a tail
+TERMS = 40  # of a discrete tail, besides those within DEEPEST_TAIL
 
 
 class Difference(NamedTuple):
-    """A difference of means with the ends of its 95 % interval, and p; NaN where unknown."""
+    """A difference of means with its 95 % interval, and p; NaN if unknown."""
 
     value: float
     low: float
@@ -28,9 +28,10 @@ class Difference(NamedTuple):
 
 
 def t_tail(t: ArrayLike, freedom: ArrayLike) -> NDArray[np.float64]:
-    """The probability that Student's t is above `t`, for degrees of freedom from 1, [...].
+    """The survival function of Student's t, for degrees of freedom from 1, [...].
 
-    With t = √ν tan θ, its density is that of cosᵛ⁻¹ θ, which is integrated by Gauss and Legendre.
+    With t = √ν tan θ, the density is proportional to cosᵛ⁻¹ θ, integrated by Gauss-Legendre
+    quadrature.
     """
     values, nu = np.broadcast_arrays(
         np.asarray(t, dtype=np.float64), np.asarray(freedom, dtype=np.float64)
@@ -51,7 +52,7 @@ def t_tail(t: ArrayLike, freedom: ArrayLike) -> NDArray[np.float64]:
 
 @lru_cache(1_000)
 def t_limit(freedom: float, confidence: float = 0.95) -> float:
-    """How far from 0 Student's t lies with a probability of `confidence`, by halving."""
+    """The two-sided critical value of Student's t, by bisection."""
     low, high = 0.0, 1e6
     for _ in range(80):
         middle = (low + high) / 2
@@ -65,11 +66,11 @@ def t_limit(freedom: float, confidence: float = 0.95) -> float:
 def permutation_tail(
     inside: Sequence[NDArray[np.float64]], outside: Sequence[NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """One-sided p that the mean inside is below that outside, where rows are dealt anew, [S].
+    """One-sided p that the mean inside is below that outside, under random permutation, [S].
 
-    The permutation test in its limit: the mean of n of N rows that are drawn varies by S² / n less
-    S² / N, where S² is the variance of all rows. Unlike Welch's test it is not misled where the few
-    rows inside are equal. Without any variance, p is 1.
+    The limit of the permutation test: the mean of n of N rows has variance S² / n − S² / N, with S²
+    the variance of all rows. Unlike Welch's test it is valid if the few rows inside are equal.
+    Without variance, p is 1.
 
     Args:
         inside: counts, sums and sums of squares of the rows inside, float64 [S] each.
@@ -90,7 +91,7 @@ def permutation_tail(
 def hypergeometric_tail(
     hits: ArrayLike, rows: ArrayLike, all_hits: int, all_rows: int
 ) -> NDArray[np.float64]:
-    """The probability of so few hits or fewer among `rows` of all, [S]: Fisher's exact test.
+    """Lower tail of the hypergeometric distribution, [S]: Fisher's exact test.
 
     Args:
         hits: int [S], hits among the rows.
@@ -118,7 +119,7 @@ def hypergeometric_tail(
 
 
 def mcnemar(fixed: int, broken: int) -> float:
-    """McNemar's exact test of two models over the same rows: two-sided p.
+    """Two-sided p of McNemar's exact test of two models over the same rows.
 
     Args:
         fixed: rows that only the second has right.
@@ -132,10 +133,7 @@ def mcnemar(fixed: int, broken: int) -> float:
 
 
 def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
-    """Adjusted p of S tests, float64 [S]; those below 0.05 hold at most 5 % false ones on average.
-
-    Benjamini and Hochberg (1995).
-    """
+    """p adjusted for a false discovery rate, float64 [S] (Benjamini and Hochberg 1995)."""
     values = np.asarray(p, dtype=np.float64)
     order = np.argsort(-values)
     ranks = np.arange(len(values), 0, -1)
@@ -145,7 +143,7 @@ def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
 
 
 def seeds_interval(values: Sequence[float]) -> Interval:
-    """The mean of runs with several seeds and Student's interval; one run alone has no ends."""
+    """The mean over seeds with Student's interval; no ends for one run."""
     every = np.asarray(values, dtype=np.float64)
     mean = float(every.mean()) if len(every) else math.nan
     if len(every) < 2:
@@ -155,11 +153,10 @@ def seeds_interval(values: Sequence[float]) -> Interval:
 
 
 def over_seeds(first: Sequence[float], second: Sequence[float], paired: bool) -> Difference:
-    """The second mean less the first of runs with several seeds, by Student's or Welch's t-test.
+    """The second mean minus the first over seeds, by Student's paired or Welch's t-test.
 
     Args:
-        paired: the runs at the same place have the same seed. Else the seeds differ, and so may
-            their numbers.
+        paired: the runs at the same index have the same seed.
     """
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     value = float(b.mean() - a.mean()) if len(a) and len(b) else math.nan
@@ -180,5 +177,5 @@ def over_seeds(first: Sequence[float], second: Sequence[float], paired: bool) ->
 
 
 def _log_factorials(largest: int) -> NDArray[np.float64]:
-    """log n! for n from 0, float64 [largest + 1]."""
+    """log n! from n = 0, float64 [largest + 1]."""
     return np.append(0.0, np.cumsum(np.log(np.arange(1, largest + 1))))

@@ -1,7 +1,7 @@
-"""The conditions that slices are looked for among: what a row is, never what was predicted for it.
+"""Candidate conditions for slices: properties of rows, never of their predictions.
 
-Gold label, length, columns with few values, frequent words of the texts, the first word of a
-question, types of gold spans; of a masked token how frequent it is, and where it stands.
+Gold label, length, columns with few values, frequent words, first word of a question, types of gold
+spans; frequency and position of a masked token.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,29 +29,29 @@ from engine.results.row_figures import figure, holds_numbers, text_columns
 from engine.results.spans import span_table
 from engine.results.token_columns import OCCURRENCES, POSITION
 
-MOST_WORDS = 200  # that are tried: those that stand in most rows
+MOST_WORDS = 200  # the most frequent ones are tried
 NO_WORD = r"[^\pL\pM\pN_]+"
 
 
 class Candidate(NamedTuple):
-    """A condition, the rows it holds for, and what it is about."""
+    """A condition, its rows, and its subject."""
 
     condition: Condition
     rows: NDArray[np.bool_]  # [N]
     about: str
 
     def pairs_with(self, other: "Candidate") -> bool:
-        """Whether both together say more than one: they are about different things."""
+        """The two are about different things."""
         return self.about != other.about
 
 
 def candidates(
     predictions: Predictions, rows: NDArray[np.int64], min_rows: int
 ) -> tuple[Candidate, ...]:
-    """The conditions that hold for at least `min_rows` of these rows, and not for nearly all.
+    """The conditions that hold for at least `min_rows` of these rows, and for not nearly all.
 
     Args:
-        rows: places of the N rows among the predictions, rising.
+        rows: indices of the N rows, rising.
     """
     some = Predictions(predictions.info, predictions.table.take(rows))
     found = (*_of_rows(some), *_words(some, min_rows))
@@ -65,7 +65,7 @@ def _of_rows(some: Predictions) -> Iterator[Candidate]:
 
 
 def _groups(some: Predictions) -> Iterator[tuple[str, Sequence[Conditions]]]:
-    """Groups of rows, each of one condition, and what they are about."""
+    """Groups of rows, each of one condition, by subject."""
     head, mapping = TASKS[some.info.task].info.head, some.info.mapping
     is_labelled = head is not None and (head.labels_inputs or head.scores_choices)
     if is_labelled and len(labels(some)) > 1:
@@ -87,18 +87,18 @@ def _groups(some: Predictions) -> Iterator[tuple[str, Sequence[Conditions]]]:
 
 
 def other_columns(facts: PredictionInfo, columns: Sequence[str]) -> tuple[str, ...]:
-    """The columns of the rows that the task does not read."""
+    """The columns that the task does not read."""
     return tuple(column for column in columns if column not in facts.mapping.columns)
 
 
 def length_figure(predictions: Predictions) -> RowFigure:
-    """Words where the texts have blanks; else characters, as in Chinese."""
+    """Words if the texts have spaces; else characters, as in Chinese."""
     words, characters = (figure(predictions, name) for name in ("words", "characters"))
     return "words" if characters.sum() <= 15 * words.sum() else "characters"
 
 
 def _words(some: Predictions, min_rows: int) -> Iterator[Candidate]:
-    """The words that stand in most rows, of all texts together the most frequent first."""
+    """Candidates for the words in the most rows, per column."""
     for column in text_columns(some):
         text: Any = pc.utf8_lower(some.cells(column).cast(pa.large_string())).combine_chunks()
         lists = pc.split_pattern_regex(text, NO_WORD)
@@ -117,9 +117,8 @@ def _words(some: Predictions, min_rows: int) -> Iterator[Candidate]:
 
 
 def _distinct(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Each number once, rising. NumPy's own hashes them: 18 s for 5 million, not 0.3 s, in which
-    no other thread of the process runs.
-    """
+    """Distinct numbers, rising. np.unique hashes them, which is slow for millions and holds the
+    GIL."""
     ordered = np.sort(numbers)
     is_first = np.ones(len(ordered), dtype=bool)
     is_first[1:] = ordered[1:] != ordered[:-1]

@@ -1,8 +1,7 @@
-"""Slices: rows that somebody named, and those where a model is worst, found by themselves.
+"""Slices: named conditions, and a search for those where a model is worst.
 
-N rows that have a score, S conditions. Conditions are tried alone and in pairs; a slice has at
-least 20 rows, and its score is tested against that of all other rows, corrected for all that were
-tried.
+N rows with a score, S conditions. Conditions are tried alone and in pairs; a slice has at least 20
+rows, and its score is tested against that of all other rows, corrected for multiple testing.
 """
 
 from collections.abc import Sequence
@@ -21,14 +20,14 @@ from engine.results.significance import benjamini_hochberg, hypergeometric_tail,
 from engine.results.slice_candidates import Candidate, candidates
 
 MIN_ROWS = 20  # of a slice
-LEVEL = 0.05  # of the adjusted p, and of the tests that a pair is worse than each of its conditions
-MOST_SLICES = 20  # that are found
-SEARCH_ROWS = 200_000  # drawn from more rows, to look for slices in
+LEVEL = 0.05  # of the adjusted p, and of the tests of a pair against its single conditions
+MOST_SLICES = 20  # in a result
+SEARCH_ROWS = 200_000  # at most, drawn at random
 AT_ONCE = 20_000  # rows of a matrix product
 
 
 class Slice(Spec):
-    """Conditions that somebody named, for the rows of one data set or file."""
+    """Named conditions for the rows of one data set or file."""
 
     name: str
     source: str
@@ -37,12 +36,12 @@ class Slice(Spec):
 
 @dataclass(frozen=True)
 class WorstSlice:
-    """A slice that is worse than all other rows, and more so than chance explains."""
+    """A slice that is significantly worse than all other rows."""
 
     group: Group
     elsewhere: Interval  # the score of all other rows
     p: float  # adjusted for all slices that were tried
-    is_share: bool  # of rows that are right, and not a mean
+    is_share: bool  # a fraction of correct rows, not a mean
     score_name: Phrase
 
     @property
@@ -51,7 +50,7 @@ class WorstSlice:
 
     @property
     def sentence(self) -> Phrase:
-        """As “12 of 31 rows right where gold is “bad”, 71 % elsewhere”."""
+        """For example “12 of 31 rows right where gold is “bad”, 71 % elsewhere”."""
         where = sentence(self.group.conditions)
         if self.is_share:
             return phrase(
@@ -73,27 +72,27 @@ class WorstSlice:
 
 @dataclass(frozen=True)
 class WorstSlices:
-    """What was found among so many slices that were tried."""
+    """Result of a search."""
 
-    slices: tuple[WorstSlice, ...]  # the least likely to be chance first
+    slices: tuple[WorstSlice, ...]  # the most significant first
     tried: int
-    rows: int  # that were searched
+    rows: int  # searched rows
 
 
 def score_slices(predictions: Predictions, slices: Sequence[Slice]) -> tuple[Group, ...]:
-    """The scores of named slices. Raises StudioError where a column of one is not there."""
+    """The scores of named slices. Raises StudioError for a missing column."""
     return tuple(group(predictions, one.conditions) for one in slices)
 
 
 def worst_slices(
     predictions: Predictions, most: int = MOST_SLICES, min_rows: int = MIN_ROWS
 ) -> WorstSlices:
-    """The slices where the model is worse than elsewhere.
+    """Find the slices where the model is worse than elsewhere.
 
-    Rows that are right or wrong are tested by Fisher's exact test, others by a permutation test,
-    both one-sided, and the false discovery rate of all slices that were tried is held below 5 %. A
-    pair is told only where it is worse than each of its conditions without the other one, and a
-    slice only where it is also worse without the rows of the slices that are told before it.
+    Correct-or-wrong rows are tested by Fisher's exact test, others by a permutation test, both
+    one-sided, with the false discovery rate over all tried slices below 5 %. A pair is reported
+    only if it is worse than each of its conditions without the other, and a slice only if it is
+    also worse without the rows of the slices reported before it.
     """
     scores = row_scores(predictions)
     usable = np.flatnonzero(~np.isnan(scores.values))
@@ -127,7 +126,7 @@ def worst_slices(
 def _told(
     predictions: Predictions, conditions: tuple[Condition, ...], scores: RowScores, p: float
 ) -> WorstSlice:
-    """A slice with the scores of all rows, also where only some were searched."""
+    """A slice with the scores of all rows, not only of the searched ones."""
     inside = mask(predictions, conditions) & ~np.isnan(scores.values)
     return WorstSlice(
         Group(conditions, int(inside.sum()), mean_interval(scores.values[inside])),
@@ -140,7 +139,7 @@ def _told(
 
 @dataclass(frozen=True)
 class _Trial:
-    """All slices that are tried: pairs of conditions; one of a condition with itself is single.
+    """All tried slices: pairs of conditions; a condition paired with itself is single.
 
     Counts, sums and sums of squares of the scores are [S, S]; of the tried slices, [tried].
     """
@@ -148,12 +147,12 @@ class _Trial:
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]
     squares: NDArray[np.float64]
-    values: NDArray[np.float64]  # [N]; more is better
+    values: NDArray[np.float64]  # [N]; higher is better
     pairs: list[tuple[int, int]]
 
     @classmethod
     def of(cls, found: Sequence[Candidate], values: NDArray[np.float64], min_rows: int) -> "_Trial":
-        """Every product of two conditions, by three products of matrices."""
+        """All pairs by three matrix products."""
         size = len(found)
         counts, sums, squares = (np.zeros((size, size)) for _ in range(3))
         for begin in range(0, len(values) if size else 0, AT_ONCE):
@@ -174,14 +173,14 @@ class _Trial:
 
     @property
     def cost(self) -> NDArray[np.float64]:
-        """By how much all rows of a slice together are worse than as many elsewhere, [tried]."""
+        """Total score that the rows of a slice lose relative to the other rows, [tried]."""
         count, total, _ = self._of_pairs()
         elsewhere = (self.values.sum() - total) / (len(self.values) - count)
         found: NDArray[np.float64] = count * elsewhere - total
         return found
 
     def tail(self, is_binary: bool) -> NDArray[np.float64]:
-        """One-sided p that each slice is worse than all other rows, [tried]; 1 where it is not."""
+        """One-sided p that each slice is worse than all other rows, [tried]; 1 if it is not."""
         count, total, square = self._of_pairs()
         rest = (
             len(self.values) - count,
@@ -200,7 +199,7 @@ class _Trial:
     def is_worse(
         self, rows: NDArray[np.bool_], others: NDArray[np.bool_], is_binary: bool, least: int = 2
     ) -> bool:
-        """Whether rows are worse than others by a test of their own; no where one has too few."""
+        """Test rows against others; False if either has too few."""
         if rows.sum() < least or others.sum() < 2:
             return False
         inside, outside = self.values[rows], self.values[others]

@@ -1,6 +1,6 @@
-"""Tags in figures: how many spans of each kind of error, each type, and types taken for others.
+"""Span metrics: error kinds, types, and type confusion.
 
-T types of spans; T is also the place of “none”.
+T types of spans; index T means “none”.
 """
 
 from dataclasses import dataclass
@@ -17,17 +17,17 @@ from engine.results.spans import NONE, SPAN_KINDS, SpanKind, span_table
 
 @dataclass(frozen=True)
 class TypeConfusion:
-    """How many gold spans (rows) were predicted as what (columns), int64 [T + 1, T + 1].
+    """Counts of gold spans (rows) by predicted spans (columns), int64 [T + 1, T + 1].
 
-    The last row holds spurious spans, the last column missed ones. A span with a wrong boundary
-    stands with its type, as does a right one.
+    The last row holds spurious spans, the last column missed ones. Spans with a wrong boundary
+    count by their types.
     """
 
     types: tuple[str, ...]
     counts: NDArray[np.int64]
 
     def conditions(self, gold: int, predicted: int) -> Conditions:
-        """The rows that have a span of a cell; there is none for the last of both."""
+        """The rows that have a span of a cell; the last cell has none."""
         none = len(self.types)
         if gold == none:
             return (HasSpan(error="spurious", predicted=self.types[predicted]),)
@@ -38,7 +38,7 @@ class TypeConfusion:
 
 @dataclass(frozen=True)
 class TypeFigures:
-    """The spans of one type; precision, recall and F1 are NaN with nothing to divide by."""
+    """The spans of one type; precision, recall and F1 are NaN if undefined."""
 
     type: str
     precision: Interval  # Wilson
@@ -50,7 +50,7 @@ class TypeFigures:
 
 
 def kind_counts(predictions: Predictions) -> dict[SpanKind, int]:
-    """How many spans of each kind there are."""
+    """Number of spans of each kind."""
     counts = np.bincount(span_table(predictions).kinds, minlength=len(SPAN_KINDS))
     return {kind: int(count) for kind, count in zip(SPAN_KINDS, counts, strict=True)}
 
@@ -61,7 +61,7 @@ def kind_conditions(kind: SpanKind) -> Conditions:
 
 
 def type_confusion(predictions: Predictions) -> TypeConfusion:
-    """Which type is taken for which."""
+    """The confusion matrix of types."""
     table = span_table(predictions)
     size = len(table.types) + 1
     gold, predicted = (
@@ -72,7 +72,7 @@ def type_confusion(predictions: Predictions) -> TypeConfusion:
 
 
 def type_figures(predictions: Predictions, seed: int = 0) -> tuple[TypeFigures, ...]:
-    """Each type of span, in the order of the alphabet, as seqeval counts it."""
+    """Scores of each type of span, sorted, as in seqeval."""
     return tuple(
         _figures(name, row_parts(predictions, number), seed)
         for number, name in enumerate(span_table(predictions).types)
@@ -80,14 +80,14 @@ def type_figures(predictions: Predictions, seed: int = 0) -> tuple[TypeFigures, 
 
 
 def all_types(predictions: Predictions, seed: int = 0) -> TypeFigures:
-    """All spans together, whatever their type (micro)."""
+    """Micro scores over all spans."""
     return _figures("", row_parts(predictions), seed)
 
 
 def row_parts(predictions: Predictions, type_: int | None = None) -> NDArray[np.int64]:
-    """How many spans of each row are right, predicted and gold, int64 [rows, 3].
+    """Right, predicted and gold spans of each row, int64 [rows, 3].
 
-    `type_` is the place of a type; None: all spans.
+    `type_` is the index of a type; None: all spans.
     """
     table, rows = span_table(predictions), len(predictions)
     of_gold, of_predicted = (

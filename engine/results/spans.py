@@ -1,10 +1,9 @@
-"""Errors of tags, span by span: missed, spurious, with a wrong boundary, or with a wrong type.
+"""Span errors of tags: missed, spurious, wrong boundary, wrong type.
 
-S spans of all rows. Spans are those that seqeval finds in the tags; where tags name no spans but
-a class for each word, every word is a span of its own. A gold span and a predicted one belong
-together where they share words: first those with the same ends, then those with the same type, then
-those that share most words (the classes of errors are those of Manning 2006, “Doing Named Entity
-Recognition? Don't optimize for F1”).
+S spans of all rows. Spans are those of seqeval; if tags name no spans but a class for each word,
+every word is a span. A gold and a predicted span are paired if they share words: first those with
+the same ends, then of the same type, then with the largest overlap (error classes of Manning 2006,
+“Doing Named Entity Recognition? Don't optimize for F1”).
 """
 
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from engine.results.row_figures import details, once
 
 SpanKind = Literal["right", "missed", "spurious", "boundary", "type", "both"]
 SPAN_KINDS: tuple[SpanKind, ...] = get_args(SpanKind)
-NONE = -1  # code of the type of a span that is not there
+NONE = -1  # type code of a missing span
 
 ERROR_NAMES: dict[SpanKind, Phrase] = {
     "right": phrase("correct span"),
@@ -35,7 +34,7 @@ ERROR_NAMES: dict[SpanKind, Phrase] = {
 
 
 class SpanPair(NamedTuple):
-    """A gold span and the predicted one that belongs to it; one of them may be missing."""
+    """A gold span and the predicted span it is paired with; one may be missing."""
 
     gold: Span | None
     predicted: Span | None
@@ -52,20 +51,20 @@ class SpanPair(NamedTuple):
 
 
 class RowSpans(NamedTuple):
-    """The words of a row, and its spans as they are drawn above one another."""
+    """The words of a row and its span pairs."""
 
     words: tuple[str, ...]
-    pairs: tuple[SpanPair, ...]  # by their place in the row
+    pairs: tuple[SpanPair, ...]  # by position
 
 
 @dataclass(frozen=True)
 class SpanTable:
     """All spans of all rows with gold, each array [S]."""
 
-    types: tuple[str, ...]  # T, in the order of the alphabet; "" where tags name none
-    rows: NDArray[np.int64]  # place of the row among the predictions
-    kinds: NDArray[np.int64]  # place in SPAN_KINDS
-    gold: NDArray[np.int64]  # place in `types`, or NONE
+    types: tuple[str, ...]  # T, sorted; "" if tags name no types
+    rows: NDArray[np.int64]  # row index
+    kinds: NDArray[np.int64]  # index in SPAN_KINDS
+    gold: NDArray[np.int64]  # index in `types`, or NONE
     predicted: NDArray[np.int64]
 
     def where(
@@ -96,7 +95,7 @@ def rows_with_spans(
 
 @once
 def span_table(predictions: Predictions) -> SpanTable:
-    """All spans of all rows that have gold."""
+    """All spans of all rows with gold."""
     found = [
         (place, pair)
         for place, row in enumerate(details(predictions))
@@ -121,7 +120,7 @@ def span_table(predictions: Predictions) -> SpanTable:
 
 
 def row_spans(predictions: Predictions, place: int) -> RowSpans:
-    """The words and spans of one row; without gold, all its spans are predicted ones."""
+    """The words and spans of one row; without gold, all spans are predicted ones."""
     row = details(predictions)[place]
     return RowSpans(tuple(row.get("words") or ()), tuple(_pairs_of(predictions, row)))
 
@@ -136,7 +135,7 @@ def _pairs_of(predictions: Predictions, row: dict[str, list[str]]) -> list[SpanP
 
 @once
 def name_spans(predictions: Predictions) -> bool:
-    """Whether the tags name spans, or classes of words."""
+    """The tags name spans, not classes of words."""
     return are_spans(predictions.info.labels)
 
 
@@ -147,7 +146,7 @@ def _found(tags: Sequence[str], real: bool) -> list[Span]:
 
 
 def paired(gold: Sequence[Span], predicted: Sequence[Span]) -> list[SpanPair]:
-    """Which gold and predicted spans of a row belong together, by their place in it."""
+    """Pair gold and predicted spans of a row, by position."""
     near = [
         (one, other)
         for one, other in product(gold, predicted)

@@ -1,9 +1,9 @@
-"""Where predictions are kept, which there are, and how often test rows were scored.
+"""Files of predictions, and the log of test evaluations.
 
-A folder of results belongs to a run (`results` in it) or to a model of the home. It holds a file
-for each part, `validation.parquet` and `test.parquet`, and one for each file that was scored; for a
-run they are those of its best checkpoint, and those of any other one stand in a folder of its name,
-as `step-00000020`. Baselines have their name before that of the part.
+A results folder belongs to a run (its `results`) or to a model of the home. It holds a file for
+each part, `validation.parquet` and `test.parquet`, and one for each scored file. In a run these
+belong to the best checkpoint; those of other checkpoints are in subfolders such as `step-00000020`.
+Files of baselines start with the baseline's name.
 """
 
 import os
@@ -34,7 +34,7 @@ LOOKS = "test-looks.jsonl"
 
 
 class Kept(NamedTuple):
-    """Predictions that are kept: their file, and what its metadata say, without its rows."""
+    """A file of predictions with its metadata, without its rows."""
 
     file: Path
     info: PredictionInfo
@@ -42,16 +42,15 @@ class Kept(NamedTuple):
 
 
 class Look(Spec):
-    """One time that test rows were scored. A score that was looked at is no longer unseen: who
-    chooses by it overfits the test rows.
+    """One evaluation of test rows. Choosing by test scores overfits them.
 
     Args:
-        at: when, in UTC.
+        at: time in UTC.
         model: name of the run or of the model.
-        step: of the checkpoint; None where the model has none.
+        step: of the checkpoint; None if unknown.
         source: name of the data set.
         fingerprint: of the data set.
-        metrics: what was measured.
+        metrics: by name.
     """
 
     at: AwareDatetime
@@ -63,21 +62,21 @@ class Look(Spec):
 
 
 def file_of(folder: Path, part: Part, source: str = "", baseline: str = "") -> Path:
-    """Where the predictions for a part stand in a folder of results.
+    """The file of the predictions for a part in a results folder.
 
-    For the rows of a file, `source` is its name; for a baseline, `baseline` is its.
+    `source` is the name of a scored file, `baseline` that of a baseline.
     """
     names = [baseline, part, folder_name(source) if part == "file" else ""]
     return folder / ("-".join(filter(None, names)) + SUFFIX)
 
 
 def root_of(folder: Path) -> Path:
-    """The folder of results that a folder is, or is a part of."""
+    """The results folder that a folder is, or is a subfolder of."""
     return folder.parent if STEP.fullmatch(folder.name) else folder
 
 
 def results_of(checkpoint: Path, home: Home) -> Path:
-    """The folder of results of a checkpoint: that of its run, or one of the home for a model."""
+    """The results folder of a checkpoint: of its run, or in the home for a model."""
     run = RunFolder(checkpoint.parent.parent)
     if checkpoint.parent == run.checkpoints and run.spec_file.is_file():
         return run.results
@@ -85,10 +84,10 @@ def results_of(checkpoint: Path, home: Home) -> Path:
 
 
 def kept_in(folder: Path) -> list[Kept]:
-    """The predictions of a model in a folder of results; damaged ones are left out.
+    """The predictions in a results folder, without damaged files.
 
-    Those of the best checkpoint come first, then the others by step, each by part, files last.
-    Only the metadata of the files are read.
+    The best checkpoint comes first, then the others by step, each by part, files last. Only
+    metadata are read.
     """
     inner = sorted(folder.iterdir()) if folder.is_dir() else []
     folders = [folder, *(one for one in inner if STEP.fullmatch(one.name))]
@@ -97,15 +96,15 @@ def kept_in(folder: Path) -> list[Kept]:
 
 
 def baselines_in(folder: Path, part: SplitName, fingerprint: str) -> list[Kept]:
-    """The predictions of baselines for a part of a data set, in the order of their names."""
+    """The predictions of baselines for a part of a data set, by name."""
     found = map(_kept, sorted(folder.glob(f"?*-{part}{SUFFIX}")))
     return [one for one in found if one is not None and one.info.fingerprint == fingerprint]
 
 
 def note_look(folder: Path, facts: PredictionInfo) -> int:
-    """Note in a folder of results that test rows were scored; how often they have been by now.
+    """Log an evaluation of test rows; returns their number so far.
 
-    Raises StudioError where the disk refuses it.
+    Raises StudioError on a disk error.
     """
     look = Look(
         at=datetime.now(UTC),
@@ -124,17 +123,17 @@ def note_look(folder: Path, facts: PredictionInfo) -> int:
 
 
 def looks_in(folder: Path, fingerprint: str | None = None) -> list[Look]:
-    """Each time that test rows were scored, the first one first; of one data set, or of all.
+    """The evaluations of test rows, oldest first, of one data set or of all.
 
-    A damaged line counts for nothing.
+    Damaged lines are ignored.
     """
     return [look for look in _looks(folder) if fingerprint in (None, look.fingerprint)]
 
 
 def evaluation_of_run(run: RunFolder, part: SplitName, step: int | None = None) -> Evaluate:
-    """The question that scores a part of a run's data by its best checkpoint, or that of a step.
+    """The `Evaluate` question for a part of a run's data and its best checkpoint, or a step's.
 
-    Raises StudioError where there is no such checkpoint.
+    Raises StudioError if there is no such checkpoint.
     """
     job = run.job()
     best = run.best_step()
@@ -159,12 +158,12 @@ def evaluation_of_run(run: RunFolder, part: SplitName, step: int | None = None) 
 
 
 def best_checkpoint(run: RunFolder) -> Path:
-    """The folder of a run's best checkpoint. Raises StudioError where there is none."""
+    """The folder of a run's best checkpoint. Raises StudioError if there is none."""
     return checkpoint_of(run, run.best_step())
 
 
 def checkpoint_of(run: RunFolder, step: int | None) -> Path:
-    """The folder of a run's checkpoint. Raises StudioError where there is no such one."""
+    """The folder of a run's checkpoint. Raises StudioError if there is none."""
     if step is None or not run.checkpoint(step).is_dir():
         raise StudioError(
             phrase("The run {name} has no such checkpoint.", name=run.path.name),
@@ -174,9 +173,9 @@ def checkpoint_of(run: RunFolder, step: int | None) -> Path:
 
 
 def baselines_of_run(run: RunFolder, part: SplitName, labels: tuple[str, ...]) -> FitBaselines:
-    """The question that fits the baselines on the training rows of a run, for a part.
+    """The `FitBaselines` question for a part of a run's data.
 
-    `labels` are those of its predictions, in their order.
+    `labels` are those of the predictions, in order.
     """
     job = run.job()
     return FitBaselines(
@@ -190,7 +189,6 @@ def baselines_of_run(run: RunFolder, part: SplitName, labels: tuple[str, ...]) -
 
 
 def _files(folder: Path) -> list[Path]:
-    """Those of the parts, and those of files, by name."""
     return [*(file_of(folder, part) for part in SPLITS), *sorted(folder.glob(f"file-*{SUFFIX}"))]
 
 

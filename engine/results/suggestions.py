@@ -1,4 +1,4 @@
-"""In which order rows without a label should be labelled.
+"""Orders for labelling rows.
 
 Shapes: N rows, C classes, D size of a vector.
 """
@@ -21,8 +21,8 @@ def most_uncertain(p: NDArray[np.float64]) -> NDArray[np.int64]:
 def most_diverse(vectors: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     """Rows that cover all others, int64 [at most `count`]: k-centre greedy (Sener, Savarese 2018).
 
-    Each is the row farthest, by the cosine, from all that were taken before; the first is the one
-    nearest to the mean of all.
+    Each is the row with the largest cosine distance from those chosen before; the first is nearest
+    to the mean.
 
     Args:
         vectors: float32 [N, D].
@@ -30,7 +30,7 @@ def most_diverse(vectors: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = vectors / np.maximum(lengths, 1e-12)  # [N, D]
     taken = [int((unit @ unit.mean(axis=0)).argmax())]
-    nearest = unit @ unit[taken[0]]  # float32 [N], cosine to the nearest row that was taken
+    nearest = unit @ unit[taken[0]]  # float32 [N], cosine to the nearest chosen row
     for _ in range(1, min(count, len(unit))):
         nearest[taken] = np.inf
         taken.append(int(nearest.argmin()))

@@ -1,4 +1,4 @@
-"""The rows that pre-training keeps: one for each of some masked tokens."""
+"""Columns of the rows of pre-training: one row for each of some masked tokens."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,10 +7,10 @@ from engine.results.predictions import Predictions
 from engine.results.row_figures import numbers_in
 
 TEXT = "text"  # around the token, with the mask in its place
-POSITION = "position"  # in the input of the network, from 0
+POSITION = "position"  # in the input, from 0
 OCCURRENCES = "occurrences"  # in the training text
 
 
 def occurrences(predictions: Predictions) -> NDArray[np.float64]:
-    """How often the token of each row stands in the training text, float64 [rows]."""
+    """Occurrences of each row's token in the training text, float64 [rows]."""
     return numbers_in(predictions.cells(OCCURRENCES))

@@ -1,4 +1,4 @@
-"""The baseline of masked tokens: how often each stands in the training text."""
+"""The unigram baseline of masked tokens."""
 
 from datetime import UTC, datetime
 
@@ -9,11 +9,11 @@ from engine.phrases import phrase
 from engine.results.predictions import RECORD, Predictions
 from engine.results.token_columns import occurrences
 
-SMOOTHING = 0.5  # added to each count, so that no token is impossible
+SMOOTHING = 0.5  # added to each count
 
 
 def unigram(predictions: Predictions) -> Predictions:
-    """The same tokens, predicted by frequency alone: each time the most frequent one.
+    """Predict every masked token by frequency alone: always the most frequent one.
 
     The probability of a token is (occurrences + ½) / (all tokens + ½ × vocabulary).
     """
