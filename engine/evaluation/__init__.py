@@ -1,1 +1,1 @@
-"""Predictions into figures, no torch."""
+"""Metrics and reports of predictions, without torch."""

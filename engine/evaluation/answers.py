@@ -1,7 +1,7 @@
-"""From the scores of tokens to the answer of a question (Devlin et al. 2019, §4.2 and §4.3).
+"""Select answer spans from start and end logits (Devlin et al. 2019, §4.2 and §4.3).
 
-The score of no answer and the threshold are those of `run_squad.py` of the paper's code. The best
-spans are looked for among all pairs of tokens, and not only among the best beginnings and ends.
+The no-answer score and the threshold are those of `run_squad.py` of the paper's code. The best
+spans are searched among all pairs of tokens, not only among the best starts and ends.
 
 Shapes: T tokens in a window, W windows.
 """
@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine.data.tokenized.windows import Window
 
-MAX_ANSWER_TOKENS = 30  # tokens of an answer; as in run_squad.py
-N_BEST = 20  # spans; as there
-CERTAIN = 1e30  # no score is larger, so that sums and differences stay finite
+MAX_ANSWER_TOKENS = 30  # as in run_squad.py
+N_BEST = 20  # spans; as in run_squad.py
+CERTAIN = 1e30  # bound of all scores, so that sums and differences stay finite
 
 
 class Span(NamedTuple):
-    """Characters of the context, from `start` up to, but not with, `end`."""
+    """Characters of the context from `start`, with `end` excluded."""
 
     start: int
     end: int
@@ -28,20 +28,20 @@ class Span(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """What a network finds in the windows of one context."""
+    """Candidate answers from the windows of one context."""
 
     spans: tuple[Span, ...]  # best first
     null_score: float
 
     @property
     def doubt(self) -> float:
-        """How much higher no answer scores than the best span; finite."""
+        """The no-answer score minus the score of the best span; finite."""
         return self.null_score - (self.spans[0].score if self.spans else -2 * CERTAIN)
 
     def answer(self, context: str, threshold: float = 0.0) -> str:
-        """The text of the best span; empty where the doubt is above `threshold`.
+        """The text of the best span; empty if the doubt is above `threshold`.
 
-        Where every question has an answer (SQuAD 1.1), `threshold` is infinite.
+        Use an infinite `threshold` if every question has an answer (SQuAD 1.1).
         """
         if not self.spans or self.doubt > threshold:
             return ""
@@ -55,22 +55,22 @@ def choose(
     longest: int = MAX_ANSWER_TOKENS,
     kept: int = N_BEST,
 ) -> Choice:
-    """The best spans in all windows of a context, and the score of no answer.
+    """Find the best spans in all windows of a context, and the no-answer score.
 
-    The score of a span is the logit of its first token as a beginning and that of its last as an
-    end. It begins where the window is the best for its token, so no span comes twice; what goes on
-    past that window is not found, but is longer than half of what two windows share. The score of
-    no answer is that of [CLS] in the window where it is lowest. A logit of nan counts as lowest.
+    The score of a span is the start logit of its first token plus the end logit of its last one. It
+    starts in the window that is best for its token, so that no span is counted twice; spans that
+    extend past that window are not found, but these are longer than half of the overlap. The
+    no-answer score is the lowest [CLS] score of all windows. NaN logits count as lowest.
 
     Args:
         found: W windows.
-        starts: for each window float [T] or more; what is behind its tokens is not looked at.
+        starts: for each window float [T] or more; the surplus is ignored.
         ends: the same.
-        longest: most tokens of an answer.
-        kept: how many spans are given.
+        longest: maximum tokens of an answer.
+        kept: maximum number of spans.
 
     Raises:
-        ValueError: where there are fewer logits than windows or tokens.
+        ValueError: if there are fewer logits than windows or tokens.
     """
     spans: list[Span] = []
     null_score = CERTAIN
@@ -83,7 +83,7 @@ def choose(
 
 
 def _logits(some: ArrayLike, tokens: int) -> NDArray[np.float64]:
-    """Finite, float64 [T]."""
+    """Finite logits, float64 [T]."""
     numbers = np.asarray(some, dtype=np.float64)[:tokens]
     if len(numbers) < tokens:
         raise ValueError(f"{len(numbers)} logits for {tokens} tokens")
@@ -98,14 +98,15 @@ def _spans(
     longest: int,
     kept: int,
 ) -> list[Span]:
-    """The best spans of one window, in no order."""
+    """The best spans of one window, unordered."""
     inside = slice(window.begin, window.begin + window.count)
     characters = window.offsets[inside]  # [count, 2]
     firsts = np.flatnonzero(window.best[inside])
     lasts = firsts[:, None] + np.arange(min(longest, window.count))  # [firsts, longest]
     within = lasts < window.count
     lasts = np.minimum(lasts, window.count - 1)
-    within &= characters[lasts, 1] > characters[firsts, 0][:, None]  # some tokens hold no character
+    # some tokens have no characters
+    within &= characters[lasts, 1] > characters[firsts, 0][:, None]
     scores = np.where(within, begin[inside][firsts][:, None] + end[inside][lasts], -np.inf)
     flat = scores.ravel()
     chosen = np.argpartition(-flat, kept - 1)[:kept] if len(flat) > kept else np.arange(len(flat))

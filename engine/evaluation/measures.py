@@ -36,7 +36,7 @@ class ScoredRows(Protocol):
 
     @property
     def details(self) -> Sequence[dict[str, Any]]:
-        """What only this task records of each row."""
+        """Task-specific data of each row."""
 
     @property
     def span_counts(self) -> NDArray[np.int64] | None:
@@ -93,34 +93,31 @@ def mean_measure(name: str, values: ArrayLike, higher_is_better: bool = True) ->
 
 
 def first_of_second(sums: Sums) -> NDArray[np.float64]:
-    """A share or a mean from [B, 2], [B]."""
+    """A fraction or a mean from [B, 2], [B]."""
     with np.errstate(invalid="ignore"):
         found: NDArray[np.float64] = sums[:, 0] / sums[:, 1]
     return found
 
 
 def f1_of_sums(sums: Sums) -> NDArray[np.float64]:
-    """F1 from how many are right, predicted and gold, float64 [..., 3]; NaN with none of them."""
+    """F1 from true positives, predicted and gold, float64 [..., 3]; NaN if all are 0."""
     with np.errstate(invalid="ignore"):
         found: NDArray[np.float64] = 2 * sums[..., 0] / (sums[..., 1] + sums[..., 2])
     return found
 
 
 def f1_or_0(sums: Sums) -> NDArray[np.float64]:
-    """`f1_of_sums`, but 0 with none of them."""
+    """`f1_of_sums`, but 0 if all are 0."""
     return np.nan_to_num(f1_of_sums(sums), nan=0.0)
 
 
 def micro_f1(sums: Sums, count: int) -> NDArray[np.float64]:
-    """F1 of all labels together from [B, 3 C]: right, predicted and gold of each, [B]."""
+    """Micro F1 from [B, 3 C]: true positives, predicted and gold of each label, [B]."""
     return f1_or_0(sums.reshape(len(sums), 3, count).sum(axis=2))
 
 
 def macro_f1(sums: Sums, count: int, of_all: bool = False) -> NDArray[np.float64]:
-    """The mean F1 of the labels that occur, or of all, of which others count as 0; as `micro_f1`.
-
-    0 if no label counts.
-    """
+    """The mean F1 of the labels that occur, or of all with 0 for the others; as `micro_f1`."""
     f1 = f1_of_sums(np.moveaxis(sums.reshape(len(sums), 3, count), 1, 2))  # [B, C]
     whole = np.full(len(f1), count) if of_all else (~np.isnan(f1)).sum(axis=1)
     found: NDArray[np.float64] = np.nansum(f1, axis=1) / np.maximum(whole, 1)
@@ -131,7 +128,7 @@ def macro_f1(sums: Sums, count: int, of_all: bool = False) -> NDArray[np.float64
 
 
 class LabelScores(NamedTuple):
-    """Each label against all others, float64 [C]; 0 with nothing to divide by."""
+    """Each label against all others, float64 [C]; 0 if undefined."""
 
     precision: NDArray[np.float64]
     recall: NDArray[np.float64]
@@ -151,14 +148,14 @@ def ratio(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:
 
 
 def mean(values: NDArray[np.float64]) -> float:
-    """0 for no values."""
+    """The mean; 0 for no values."""
     return float(values.mean()) if len(values) else 0.0
 
 
 def confusion(
     gold: NDArray[np.int64], predicted: NDArray[np.int64], classes: int
 ) -> NDArray[np.int64]:
-    """How often each gold class (row) was predicted as each class (column), int64 [C, C]."""
+    """Counts of gold classes (rows) by predicted classes (columns), int64 [C, C]."""
     counts = np.bincount(gold * classes + predicted, minlength=classes * classes)
     return counts.reshape(classes, classes).astype(np.int64)
 
@@ -168,7 +165,7 @@ class Ranking(NamedTuple):
 
     scores: Numbers
     true_positives: NDArray[np.int64]  # rows at or above the score that have the label
-    false_positives: NDArray[np.int64]  # and those that do not
+    false_positives: NDArray[np.int64]  # other rows at or above the score
 
 
 def ranking(scores: Numbers, truth: NDArray[np.bool_]) -> Ranking:

@@ -1,6 +1,6 @@
-"""How well predicted sets of labels fit the true ones.
+"""Metrics of multi-label classification.
 
-C labels, N examples; an example has any number of the labels, none and all included.
+C labels, N examples; an example has any number of labels.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from engine.evaluation.report import Report
 
 
 class LabelFigures(BaseModel):
-    """One label: whether an example has it. A figure with nothing to divide by is 0."""
+    """One label against its absence; 0 if undefined."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -39,7 +39,7 @@ class LabelFigures(BaseModel):
 
 
 class MultiLabelReport(Report):
-    """All figures of one evaluation."""
+    """All metrics of one evaluation."""
 
     examples: int
     exact_match: float = Field(
@@ -85,14 +85,14 @@ class MultiLabelReport(Report):
 def report(
     logits: ArrayLike, true: ArrayLike, labels: Sequence[str], threshold: ArrayLike = 0.5
 ) -> MultiLabelReport:
-    """All figures of N examples.
+    """Compute all metrics of N examples.
 
     Args:
         logits: float [N, C]; the sigmoid of each is the probability of a label.
         true: bool [N, C], or 0 and 1.
         labels: names of the C labels.
-        threshold: the lowest probability that is taken for a yes, between 0 and 1; or one for
-            each label, [C].
+        threshold: the lowest probability that predicts a label, between 0 and 1; or one for each
+            label, [C].
     """
     scores = np.asarray(logits, dtype=np.float64).reshape(-1, len(labels))
     truth = np.asarray(true, dtype=bool).reshape(-1, len(labels))
@@ -133,8 +133,8 @@ def report(
 
 
 def given(logits: NDArray[np.float64], threshold: ArrayLike) -> NDArray[np.bool_]:
-    """Which labels are predicted, bool [N, C]: those whose probability is not below `threshold`,
-    which is one number or [C]."""
+    """The predicted labels, bool [N, C]: those whose probability is at least `threshold`, a number
+    or [C]."""
     least = np.asarray(threshold, dtype=np.float64)
     predicted: NDArray[np.bool_] = logits >= np.log(least / (1 - least))
     return predicted
@@ -148,8 +148,8 @@ def binary_cross_entropy(logits: NDArray[np.float64], true: NDArray[np.bool_]) -
 def binary_cross_entropies(
     logits: NDArray[np.float64], true: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """-log p of the true answers, yes or no, for [N, C] and [N, C]; float64 [N, C]."""
-    with np.errstate(invalid="ignore"):  # a network that blew up has a loss of nan or inf
+    """-log p of each true answer, yes or no, float64 [N, C]."""
+    with np.errstate(invalid="ignore"):  # a diverged network has a loss of nan or inf
         losses: NDArray[np.float64] = np.logaddexp(0, np.where(true, -logits, logits))
         return losses
 

@@ -1,4 +1,4 @@
-"""How often the right one of several endings is chosen; N examples, E endings of each."""
+"""Metrics of multiple choice; N examples, E endings of each."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +10,7 @@ from engine.evaluation.text_classification import cross_entropy
 
 
 class ChoiceReport(Report):
-    """All figures of one evaluation; 0 where there are no examples."""
+    """All metrics of one evaluation; 0 without examples."""
 
     examples: int
     correct: int
@@ -29,7 +29,7 @@ class ChoiceReport(Report):
 
 
 def report(scores: ArrayLike, right: ArrayLike) -> ChoiceReport:
-    """All figures of N examples.
+    """Compute all metrics of N examples.
 
     Args:
         scores: float [N, E]; the highest is chosen, the first of equals.

@@ -1,4 +1,4 @@
-"""How well predicted classes of pairs fit the true ones: as for single texts."""
+"""Metrics of sentence-pair classification: those of text classification."""
 
 from engine.evaluation import text_classification
 

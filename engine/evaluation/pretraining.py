@@ -1,4 +1,4 @@
-"""How well masked tokens are predicted, and whether one segment follows another."""
+"""Metrics of masked-language modelling and next-sentence prediction."""
 
 import numpy as np
 from pydantic import Field
@@ -8,7 +8,7 @@ from engine.evaluation.report import Report
 
 
 class PretrainingReport(Report):
-    """All metrics of one evaluation; 0 where there is nothing to divide by."""
+    """All metrics of one evaluation; 0 if undefined."""
 
     tokens: int = Field(description="How many tokens were predicted.")
     pairs: int = Field(description="How many pairs of segments; 0 without NSP.")

@@ -1,9 +1,9 @@
-"""How well predicted answers fit the true ones, as the evaluation of SQuAD defines it.
+"""Metrics of question answering, as the evaluation of SQuAD defines them.
 
-Exact match and F1 are those of Rajpurkar et al. (2016, §6.1); unanswerable questions, and the
-threshold above which none is answered, those of Rajpurkar et al. (2018, §4) and the script of
-SQuAD 2.0. Where all questions have answers, the figures are those of SQuAD 1.1; only an answer of
-nothing but articles and punctuation, for which 1.1 never gives a point of F1, may have one here.
+Exact match and F1 are those of Rajpurkar et al. (2016, §6.1); unanswerable questions and the
+no-answer threshold those of Rajpurkar et al. (2018, §4) and the script of SQuAD 2.0. If all
+questions have answers, the metrics are those of SQuAD 1.1, except that an answer of only articles
+and punctuation, which never scores F1 there, may score here.
 """
 
 import re
@@ -24,7 +24,7 @@ WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 class QuestionFigures(BaseModel):
-    """The figures of some questions; 0 where there are none."""
+    """The metrics of some questions; 0 if there are none."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -34,7 +34,7 @@ class QuestionFigures(BaseModel):
 
 
 class Best(BaseModel):
-    """The best that one figure can be, and the threshold that gives it."""
+    """The best possible value of a metric, and its threshold."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -43,7 +43,7 @@ class Best(BaseModel):
 
 
 class QuestionReport(Report):
-    """All figures of one evaluation, as shares from 0 to 1."""
+    """All metrics of one evaluation, from 0 to 1."""
 
     questions: int
     exact_match: float = Field(description="Share of the predictions that are a true answer.")
@@ -87,19 +87,18 @@ def report(
     doubts: ArrayLike | None = None,
     threshold: float = 0.0,
 ) -> QuestionReport:
-    """All figures of N questions.
+    """Compute all metrics of N questions.
 
     Args:
-        predictions: N texts; empty says that there is no answer.
-        answers: N times the true answers, of which each is as good; none for a question that cannot
-            be answered.
-        doubts: float [N], finite; how much speaks for no answer, as a probability or as a
-            difference of scores. None: the predictions stand as they are.
+        predictions: N texts; empty for no answer.
+        answers: N sequences of equally good true answers; empty for unanswerable questions.
+        doubts: float [N], finite; evidence for no answer, as a probability or as a difference of
+            scores. None: predictions are final.
         threshold: a question with a higher doubt counts as predicted to have no answer; between 0
             and 1 for probabilities.
 
     Raises:
-        ValueError: where the numbers of predictions, answers and doubts differ, or a doubt is not
+        ValueError: if the numbers of predictions, answers and doubts differ, or a doubt is not
             finite.
     """
     scores = _scores(predictions, answers)
@@ -119,18 +118,18 @@ def report(
 
 
 def normalise(text: str) -> str:
-    """Lower case, without ASCII punctuation, articles and surplus white space."""
+    """Normalise to lower case, without ASCII punctuation, articles and surplus white space."""
     plain = text.lower().translate(WITHOUT_PUNCTUATION)
     return " ".join(ARTICLES.sub(" ", plain).split())
 
 
 def exact_match(prediction: str, answer: str) -> float:
-    """1 where both are the same after `normalise`, else 0."""
+    """1 if both are the same after `normalise`, else 0."""
     return float(normalise(prediction) == normalise(answer))
 
 
 def f1(prediction: str, answer: str) -> float:
-    """The F1 of the bags of words after `normalise`; where one is empty, whether both are."""
+    """The F1 of the bags of words after `normalise`; if one is empty, 1 if both are."""
     ours, theirs = normalise(prediction).split(), normalise(answer).split()
     if not ours or not theirs:
         return float(ours == theirs)
@@ -139,11 +138,11 @@ def f1(prediction: str, answer: str) -> float:
 
 
 class _Scores(NamedTuple):
-    """Of each question, float64 [N] and bool [N]."""
+    """Scores of each question, float64 [N] and bool [N]."""
 
     exact_match: NDArray[np.float64]
     f1: NDArray[np.float64]
-    predicted: NDArray[np.bool_]  # whether the prediction is a text
+    predicted: NDArray[np.bool_]  # the prediction is not empty
     answerable: NDArray[np.bool_]
 
 
@@ -163,7 +162,7 @@ def row_scores(
 def _held_back(
     scores: _Scores, withheld: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Exact match and F1 where the questions `withheld`, bool [N], are said to have no answer."""
+    """Exact match and F1 if the questions `withheld`, bool [N], get no answer."""
     exacts = np.where(withheld, ~scores.answerable, scores.exact_match)
     f1s = np.where(withheld, ~scores.answerable, scores.f1)
     return exacts, f1s
@@ -184,7 +183,7 @@ def _scores(predictions: Sequence[str], answers: Sequence[Sequence[str]]) -> _Sc
 
 
 def _report(scores: _Scores, withheld: NDArray[np.bool_]) -> QuestionReport:
-    """The figures where the questions `withheld`, bool [N], are predicted to have no answer."""
+    """The report if the questions `withheld`, bool [N], get no answer."""
     exacts, f1s = _held_back(scores, withheld)
     return QuestionReport(
         questions=len(exacts),
@@ -209,21 +208,22 @@ def no_answer_curve(
     answered: NDArray[np.bool_],
     doubt: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Each threshold that makes a difference, rising, and the mean of `figure` with it, [P].
+    """The distinct thresholds, rising, and the mean of `figure` at each, [P].
 
-    As in the script of SQuAD 2.0, any prediction for a question without answer costs a point, be it
-    “the” or a comma. Unlike there, equal doubts are answered together, as no threshold can part
-    them; and the threshold 0 that says to answer nothing is lowered where a doubt is not above it.
+    As in the script of SQuAD 2.0, any prediction for an unanswerable question costs a point. Unlike
+    there, equal doubts are answered together, as no threshold can separate them; and the threshold
+    that answers nothing is lowered from 0 if a doubt is not above it.
 
     Args:
         figure: of each answer, float64 [N], N at least 1.
-        answerable: whether the question has an answer, bool [N].
-        answered: whether the prediction is a text, bool [N].
+        answerable: the question has an answer, bool [N].
+        answered: the prediction is not empty, bool [N].
         doubt: float64 [N], finite.
     """
     order = np.argsort(doubt, kind="stable")
     gains = np.where(answerable, figure, -answered.astype(np.float64))[order]
-    sums = np.cumsum(np.append((~answerable).sum(), gains))  # [N + 1], where so many are answered
+    # [N + 1], by number of answered questions
+    sums = np.cumsum(np.append((~answerable).sum(), gains))
     ranked = doubt[order]
     ends = np.append(True, np.append(ranked[1:] != ranked[:-1], True))
     below = min(0.0, float(np.nextafter(ranked[0], -np.inf)))
@@ -231,7 +231,7 @@ def no_answer_curve(
 
 
 def _best(figure: NDArray[np.float64], scores: _Scores, doubt: NDArray[np.float64]) -> Best:
-    """The lowest threshold that gives the highest mean of `figure`, of all that differ."""
+    """The lowest threshold with the highest mean of `figure`."""
     if not len(figure):
         return Best(value=0.0, threshold=0.0)
     thresholds, means = no_answer_curve(figure, scores.answerable, scores.predicted, doubt)

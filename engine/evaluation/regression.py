@@ -1,4 +1,4 @@
-"""How well predicted numbers fit the true ones; N examples."""
+"""Metrics of regression; N examples."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,10 +9,10 @@ from engine.evaluation.report import Report
 
 
 class RegressionReport(Report):
-    """All figures of one evaluation; 0 where there are no examples.
+    """All metrics of one evaluation; 0 without examples.
 
-    A correlation is 0 where one side has the same number throughout: a constant tells nothing. Only
-    numbers that are not finite, as of a network that blew up, make figures that are not.
+    A correlation is 0 if one side is constant. Only numbers that are not finite, as of a diverged
+    network, have metrics that are not.
     """
 
     examples: int
@@ -39,10 +39,10 @@ class RegressionReport(Report):
 
 
 def report(predicted: ArrayLike, true: ArrayLike) -> RegressionReport:
-    """All figures of N examples, float [N] each, in float64.
+    """Compute all metrics of N examples, float [N] each, in float64.
 
     Raises:
-        ValueError: where there are more numbers on one side.
+        ValueError: if the numbers of predictions and examples differ.
     """
     predictions = np.asarray(predicted, dtype=np.float64).reshape(-1)
     truths = np.asarray(true, dtype=np.float64).reshape(-1)
@@ -60,9 +60,9 @@ def report(predicted: ArrayLike, true: ArrayLike) -> RegressionReport:
 
 
 def pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """The covariance over the product of both deviations (Pearson 1895), for [N] and [N].
+    """The Pearson (1895) correlation of [N] and [N].
 
-    0 where a side is constant or N is below 2; nan where a number is not finite.
+    0 if a side is constant or N is below 2; NaN if a number is not finite.
     """
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         return float("nan")
@@ -73,21 +73,21 @@ def pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 
 
 def _centred(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Moved and scaled so that squares neither overflow nor vanish."""
+    """Centred and scaled so that squares neither overflow nor vanish."""
     scaled = numbers / np.abs(numbers).max()
     moved: NDArray[np.float64] = scaled - scaled.mean()
     return moved
 
 
 def spearman(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """The correlation of the ranks (Spearman 1904); as `pearson` in all else."""
+    """The Spearman (1904) rank correlation; otherwise as `pearson`."""
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         return float("nan")
     return pearson(ranks(a), ranks(b))
 
 
 def ranks(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Places in rising order from 1, float64 [N]; equals share the mean of theirs."""
+    """Ranks in rising order from 1, float64 [N]; equals share the mean of theirs."""
     _, kind, counts = np.unique(numbers, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
     middle: NDArray[np.float64] = last - (counts - 1) / 2
@@ -110,15 +110,15 @@ def measures(rows: ScoredRows) -> tuple[Measure, ...]:
 
 
 def _around_0(values: Numbers, usable: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Moved to a mean of 0, so that the squares of large numbers keep their digits."""
+    """Shifted to mean 0, so that the squares of large numbers keep their digits."""
     mean = values[usable].mean(dtype=np.float64) if usable.any() else 0.0
     return np.asarray(values, dtype=np.float64) - mean
 
 
 def _ranked(values: Numbers, usable: NDArray[np.bool_]) -> Sums:
-    """Ranks among all rows, moved to a mean of 0, [N].
+    """Ranks among all rows, shifted to mean 0, [N].
 
-    A sample takes them over, which makes its figure that of the whole rows to the first order.
+    Bootstrap samples reuse them, which is accurate to first order.
     """
     found = np.zeros(len(values))
     if usable.any():
@@ -127,12 +127,12 @@ def _ranked(values: Numbers, usable: NDArray[np.bool_]) -> Sums:
 
 
 def _moments(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What a correlation is computed from: 1, x, y, xx, yy and xy of each row, [N, 6]."""
+    """Moments of a correlation: 1, x, y, xx, yy and xy of each row, [N, 6]."""
     return np.column_stack([np.ones_like(x), x, y, x * x, y * y, x * y])
 
 
 def _correlation(sums: Sums) -> NDArray[np.float64]:
-    """Pearson from moments, [B]; 0 where a side is constant."""
+    """Pearson from moments, [B]; 0 if a side is constant."""
     n, x, y, xx, yy, xy = sums.T
     spread = np.maximum(0, n * xx - x * x) * np.maximum(0, n * yy - y * y)
     constant = spread <= 1e-20 * (n * xx) * (n * yy)

@@ -1,4 +1,4 @@
-"""What all reports of an evaluation have in common."""
+"""Base class of the reports of an evaluation."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -8,24 +8,25 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Report(BaseModel, ABC):
-    """All figures of one evaluation."""
+    """All metrics of one evaluation."""
 
     model_config = ConfigDict(frozen=True)
 
     @abstractmethod
     def metrics(self) -> dict[str, float]:
-        """The figures that are followed while training, by name; `loss` and `examples` too."""
+        """The metrics that are recorded during training, by name; always with `loss` and
+        `examples`."""
 
     @abstractmethod
     def lines(self) -> list[str]:
-        """All figures as lines to be read."""
+        """All metrics as readable lines."""
 
     def never_given(self) -> tuple[str, ...]:
-        """The labels that some example has and none was given; none where a task has no labels."""
+        """The labels of some example that were never predicted; empty for tasks without labels."""
         return ()
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON has it; a figure that is not finite is null."""
+        """The report for JSON; metrics that are not finite are null."""
         return {
             name: None if isinstance(value, float) and not np.isfinite(value) else value
             for name, value in self.model_dump(mode="json").items()

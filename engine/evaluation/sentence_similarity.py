@@ -1,7 +1,7 @@
-"""How well vectors of texts say which texts are alike; N rows, Q queries, C candidates, D numbers.
+"""Metrics of sentence vectors; N rows, Q queries, C candidates, D dimensions.
 
-The figures are those of the evaluators of sentence-transformers: of numbers the correlations with
-the cosine, of pairs those of a search, of triplets the share in the right order.
+They are those of the evaluators of sentence-transformers: correlations with the cosine for numbers,
+search metrics for pairs, and the fraction in the right order for triplets.
 """
 
 import numpy as np
@@ -13,12 +13,12 @@ from engine.evaluation.measures import Measure, ScoredRows, mean, mean_measure
 from engine.evaluation.regression import pearson, spearman
 from engine.evaluation.report import Report
 
-NEAREST = 10  # candidates that a search shows
+NEAREST = 10  # cutoff of the search metrics
 AT_ONCE = 256  # queries whose cosines are in memory at a time
 
 
 class CosineReport(Report):
-    """The cosine of pairs beside the numbers that are said of them; 0 where there are no rows."""
+    """The cosine of pairs against their gold numbers; 0 without rows."""
 
     examples: int
     spearman: float = Field(description="How much alike the two orders are, from -1 to 1.")
@@ -36,7 +36,7 @@ class CosineReport(Report):
 
 
 class SearchReport(Report):
-    """How often the text that belongs to another is found among all; 0 where there are no rows."""
+    """Search for the second text of each pair among all second texts; 0 without rows."""
 
     examples: int
     accuracy: float = Field(description="Share of first texts whose nearest text belongs to them.")
@@ -56,7 +56,7 @@ class SearchReport(Report):
 
 
 class TripletReport(Report):
-    """How often the right one of two texts is the nearer one; 0 where there are no rows."""
+    """The order of triplets; 0 without rows."""
 
     examples: int
     accuracy: float = Field(description="Share of rows whose second text is nearer, by cosine.")
@@ -70,7 +70,7 @@ class TripletReport(Report):
 
 
 def cosine_report(cosines: ArrayLike, numbers: ArrayLike) -> CosineReport:
-    """All figures of N pairs, float [N] each; the numbers are on the scale of the cosine."""
+    """All metrics of N pairs, float [N] each; the numbers are on the scale of the cosine."""
     predicted = np.asarray(cosines, dtype=np.float64)
     true = np.asarray(numbers, dtype=np.float64)
     away = (predicted - true) ** 2
@@ -83,11 +83,11 @@ def cosine_report(cosines: ArrayLike, numbers: ArrayLike) -> CosineReport:
 
 
 def search_report(ranks: ArrayLike, owners: ArrayLike, losses: ArrayLike) -> SearchReport:
-    """The figures of N pairs by the rank of each second text, from 1, for its first text.
+    """The metrics of N pairs, by the rank of each second text for its first text, from 1.
 
     Args:
         ranks: int [N].
-        owners: int [N], which first text it is; equal texts ask once.
+        owners: int [N], the index of the first text; equal texts are one query.
         losses: float [N].
     """
     places, of = np.asarray(ranks), np.asarray(owners)
@@ -109,7 +109,7 @@ def search_report(ranks: ArrayLike, owners: ArrayLike, losses: ArrayLike) -> Sea
 
 
 def triplet_report(right: ArrayLike, losses: ArrayLike) -> TripletReport:
-    """The figures of N triplets: whether each is in the right order, and its loss."""
+    """The metrics of N triplets: whether each is in the right order, and its loss."""
     ordered, loss = np.asarray(right, dtype=np.float64), np.asarray(losses, dtype=np.float64)
     return TripletReport(
         examples=len(ordered),
@@ -121,13 +121,13 @@ def triplet_report(right: ArrayLike, losses: ArrayLike) -> TripletReport:
 def ranks_of(
     queries: NDArray[np.float32], candidates: NDArray[np.float32], right: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """The rank of the right candidate of each query by cosine, from 1: int64 [Q].
+    """The rank of each query's right candidate by cosine, from 1: int64 [Q].
 
-    Of equal cosines the candidate that stands first is nearer.
+    Equal cosines keep the order of the candidates.
 
     Args:
         queries: [Q, D], candidates: [C, D], both of length 1.
-        right: int64 [Q], which candidate it is.
+        right: int64 [Q], index of the right candidate.
     """
     found = np.zeros(len(queries), dtype=np.int64)
     places = np.arange(len(candidates))
@@ -141,7 +141,7 @@ def ranks_of(
 
 
 def of_length_1(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Each vector over its length, float32 [N, D]; one of zeros stays."""
+    """Normalise vectors to length 1, float32 [N, D]; zero vectors stay."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     made: NDArray[np.float32] = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
     return made
@@ -150,7 +150,7 @@ def of_length_1(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 def measures(rows: ScoredRows) -> tuple[Measure, ...]:
     """Both correlations if rows have numbers; else the metrics of a search, or of triplets.
 
-    Each row counts, also rows with the same first text.
+    Each row counts, even with equal first texts.
     """
     if "spearman" in rows.metrics:
         by_value, by_rank, _ = regression.measures(rows)

@@ -1,6 +1,6 @@
-"""How well predicted classes fit the true ones.
+"""Metrics of single-label classification.
 
-C classes, N examples; classes are numbers from 0 to C - 1, in the order of their labels.
+C classes, N examples; classes are indices from 0 to C - 1, in the order of their labels.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from engine.evaluation.report import Report
 
 
 class ClassFigures(BaseModel):
-    """One class against all others. A figure with nothing to divide by is 0."""
+    """One class against all others; 0 if undefined."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -35,7 +35,7 @@ class ClassFigures(BaseModel):
 
 
 class ClassReport(Report):
-    """All figures of one evaluation."""
+    """All metrics of one evaluation."""
 
     examples: int
     correct: int
@@ -76,7 +76,7 @@ def report(
     labels: Sequence[str],
     predicted: NDArray[np.int64] | None = None,
 ) -> ClassReport:
-    """All figures of N examples.
+    """Compute all metrics of N examples.
 
     Args:
         logits: float [N, C].
@@ -114,7 +114,7 @@ def cross_entropy(logits: NDArray[np.float64], true: NDArray[np.int64]) -> float
 
 def cross_entropies(logits: NDArray[np.float64], true: NDArray[np.int64]) -> NDArray[np.float64]:
     """-log softmax(logits) [N, C] at the true classes [N], float64 [N]."""
-    with np.errstate(invalid="ignore"):  # a network that blew up has a loss of nan
+    with np.errstate(invalid="ignore"):  # a diverged network has a loss of nan
         highest = logits.max(axis=1, initial=-np.inf)
         spread = np.log(np.exp(logits - highest[:, None]).sum(axis=1)) + highest
         losses: NDArray[np.float64] = spread - logits[np.arange(len(true)), true]

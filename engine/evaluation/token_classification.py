@@ -1,8 +1,8 @@
-"""How well predicted tags fit the true ones, as conlleval and seqeval count them.
+"""Metrics of token classification, as in conlleval and seqeval.
 
-A predicted span is right where its type and both its ends are those of a true one (Tjong Kim Sang
-and De Meulder 2003, §2.2). Where the tags name no spans but a class for each word, as in tagging
-parts of speech, every word counts as a span of its own whose type is its tag.
+A predicted span is right if its type and both ends are those of a gold span (Tjong Kim Sang and De
+Meulder 2003, §2.2). If tags name no spans but classes of words, as parts of speech, every word
+counts as a span whose type is its tag.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ from engine.evaluation.report import Report
 
 
 class SpanFigures(BaseModel):
-    """The spans of one type. A figure with nothing to divide by is 0."""
+    """The spans of one type; 0 if undefined."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -39,7 +39,7 @@ class SpanFigures(BaseModel):
 
 
 class TagReport(Report):
-    """All figures of one evaluation. A figure with nothing to divide by is 0."""
+    """All metrics of one evaluation; 0 if undefined."""
 
     sentences: int
     tokens: int
@@ -92,18 +92,17 @@ def report(
     strict: Scheme | None = None,
     are_spans: bool = True,
 ) -> TagReport:
-    """All figures of some sentences, each given as the tags of its tokens.
+    """Compute all metrics of sentences, each given as the tags of its tokens.
 
     Args:
-        true: the tags as they should be.
+        true: the gold tags.
         predicted: as many tags in every sentence.
-        strict: count only spans that are written as this scheme wants. None: count whatever
-            conlleval takes for a span.
-        are_spans: whether the tags name spans; else each is the class of a word.
+        strict: count only spans that are valid in this scheme. None: count as conlleval does.
+        are_spans: tags name spans; else they are classes of words.
 
     Raises:
         UnknownTag: for a tag of no scheme.
-        ValueError: where the numbers of sentences or tokens differ.
+        ValueError: if the numbers of sentences or tokens differ.
     """
     tokens = same = 0
     right, support, found = Counter[str](), Counter[str](), Counter[str]()
@@ -131,7 +130,7 @@ def report(
 
 
 def row_f1(true: Sequence[str], predicted: Sequence[str], are_spans: bool = True) -> float:
-    """The F1 of the spans of one sentence, its words where tags name none; 1 where both have none.
+    """The F1 of the spans of one sentence, or of its words; 1 if both sides have none.
 
     Raises UnknownTag for a tag of no scheme.
     """
@@ -161,7 +160,7 @@ def _of_type(type_: str, right: int, found: int, support: int) -> SpanFigures:
 
 
 def _figures(right: int, found: int, support: int) -> tuple[float, float, float]:
-    """Precision, recall and F1 of so many spans."""
+    """Precision, recall and F1."""
     precision, recall, f1 = label_scores(right, found, support)
     return float(precision), float(recall), float(f1)
 

@@ -1,4 +1,4 @@
-"""What is learned: each task in torch, found by its name in `engine.config.tasks`."""
+"""The learners: each task in torch, found by its name in `engine.config.tasks`."""
 
 from importlib import import_module
 
@@ -11,16 +11,16 @@ from engine.tasks.learner import Learner
 
 
 def learner_for(task: TaskSpec) -> Learner:
-    """The learner of a task, made from its settings."""
+    """Create the learner of a task from its settings."""
     module = import_module(f"{__name__}.{task.kind}")
     learner: type[Learner] = getattr(module, f"{class_name(task.kind)}Learner")
     return learner(task)
 
 
 def learner_of(given: Checkpoint) -> Learner | None:
-    """The learner of the task that a checkpoint was fine-tuned for; None where it was not.
+    """The learner of the task that a checkpoint was fine-tuned for; None for other checkpoints.
 
-    It predicts with the thresholds and the temperature that are kept with the checkpoint.
+    It predicts with the thresholds and the temperature stored in the checkpoint.
     """
     if not given.network.heads.outputs:
         return None
@@ -31,5 +31,5 @@ def learner_of(given: Checkpoint) -> Learner | None:
 
 
 def task_in(given: Checkpoint) -> TaskSpec:
-    """The task of a fine-tuned checkpoint: as a run has kept it, or as it is for a foreign one."""
+    """The task of a fine-tuned checkpoint: as stored by a run, or derived for a foreign one."""
     return kept_task(given.config, given.network.heads.kind, given.labels)

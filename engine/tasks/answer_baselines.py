@@ -1,10 +1,10 @@
-"""A simple model that answers questions: words of the passage near those of the question.
+"""A question-answering baseline: words of the passage near those of the question.
 
-After the sliding window of Richardson et al. (2013, §5.1), which Rajpurkar et al. (2016, §5) hold
-SQuAD against. Instead of a window of a fixed size, the distance from each word counts, and a word
-counts as much as it is rare, so nothing has to be tuned.
+Based on the sliding window of Richardson et al. (2013, §5.1), a baseline of Rajpurkar et al. (2016,
+§5). Instead of a fixed window size, words are weighted by their distance and rarity, so nothing has
+to be tuned.
 
-P distinct passages of the training rows, of which n(w) hold the word w.
+P distinct passages of the training rows, n(w) of which contain the word w.
 """
 
 import math
@@ -23,10 +23,10 @@ from engine.evaluation.answers import N_BEST, Choice, Span
 from engine.tasks.question_answering import ChosenAnswers
 
 WORD = re.compile(r"\w+")
-JOINED = re.compile(r"[ \-–’'.,]?")  # what may stand between two words of an answer, as in 1,000
-COMMON = 0.05  # share of the passages that hold a word which no answer has
-LEAST = 1e-9  # score of a span where the passage holds no word of the question
-MOST_FITTED = 1_000  # training rows that the score of no answer is chosen on
+JOINED = re.compile(r"[ \-–’'.,]?")  # characters between two words of an answer, as in 1,000
+COMMON = 0.05  # fraction of the passages above which a word is in no answer
+LEAST = 1e-9  # score of a span in a passage without words of the question
+MOST_FITTED = 1_000  # training rows for the no-answer score
 
 
 class _Words(NamedTuple):
@@ -37,13 +37,13 @@ class _Words(NamedTuple):
 
 
 def nearest_words(task: QuestionAnswering, train: Rows, rows: Rows) -> ChosenAnswers:
-    """For each question the spans that stand nearest to its words.
+    """For each question, find the spans nearest to its words.
 
-    A span is as many words of the passage in a row as there are without one of the question or a
-    common one. Its score is log Σ idf(w) / (1 + d(w)) − log Σ idf(w) over the words w of the
-    question, with idf(w) = log((P + 1) / (n(w) + 1)), and d(w) the words from the span to the
-    nearest w in the passage; a word that is not there adds nothing. Where questions may have no
-    answer, the score of no answer is that with the highest F1 on training rows.
+    A span is a maximal run of words of the passage without words of the question or common words.
+    Its score is log Σ idf(w) / (1 + d(w)) − log Σ idf(w) over the words w of the question, with
+    idf(w) = log((P + 1) / (n(w) + 1)) and d(w) the distance in words from the span to the nearest w
+    in the passage; missing words add nothing. If questions may have no answer, the no-answer score
+    is the one with the highest F1 on training rows.
     """
     finder = _Finder(train)
     chosen = finder.choices(rows, null_score=0.0)
@@ -65,7 +65,7 @@ class _Finder:
 
     def choices(self, rows: Rows, null_score: float) -> list[Choice]:
         assert rows.pairs is not None
-        known = lru_cache(maxsize=16)(_words)  # several questions in a row are about one passage
+        known = lru_cache(maxsize=16)(_words)  # consecutive questions share passages
         return [
             Choice(self._spans(_words(question).words, passage, known(passage)), null_score)
             for question, passage in zip(rows.texts, rows.pairs, strict=True)
@@ -78,7 +78,7 @@ class _Finder:
         return self._held_by[word] > COMMON * self._passages + 1
 
     def _spans(self, question: Sequence[str], passage: str, held: _Words) -> tuple[Span, ...]:
-        """The best spans of a passage, best first; of two as good the first."""
+        """The best spans of a passage, best first; the first of equals."""
         asked = {*question}
         runs = self._runs(asked, passage, held)
         if not len(runs):
@@ -97,7 +97,7 @@ class _Finder:
         return tuple(map(Span, starts.tolist(), ends.tolist(), scores[order].tolist()))
 
     def _runs(self, asked: set[str], passage: str, held: _Words) -> NDArray[np.int64]:
-        """From which word up to which, int64 [runs, 2]."""
+        """First word and end of each run, int64 [runs, 2]."""
         runs: list[list[int]] = []
         for number, word in enumerate(held.words):
             if word in asked or self._is_common(word):
@@ -118,7 +118,7 @@ def _words(text: str) -> _Words:
 
 
 def _evenly(rows: Rows, most: int) -> Rows:
-    """At most so many rows, from all over."""
+    """At most `most` rows, evenly spaced."""
     assert rows.pairs is not None and rows.answers is not None
     numbers = range(0, len(rows), max(1, -(-len(rows) // most)))
     texts, pairs, answers = (

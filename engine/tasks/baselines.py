@@ -1,8 +1,8 @@
-"""Parts of the baselines: simple models for the same rows, to compare a score with.
+"""Building blocks of the baselines: simple models to compare a score with.
 
-Each task has its own, in `Learner.baselines`. TF-IDF of words and pairs of neighbours (Salton and
-Buckley 1988) with logistic or ridge regression are those of scikit-learn. The metrics of a baseline
-are computed as those of a fine-tuned model.
+Each task has its own, in `Learner.baselines`. TF-IDF of words and word pairs (Salton and Buckley
+1988) and logistic or ridge regression are those of scikit-learn. The metrics of a baseline are
+computed like those of a fine-tuned model.
 
 N rows, C labels, F features.
 """
@@ -19,16 +19,16 @@ from engine.tasks.whole_text import WholeTextLearner
 
 WORD = r"(?u)\b\w+\b"
 MOST_FEATURES = 500_000
-MOST_WEIGHTS = 20_000_000  # of all labels together; 160 MB
-ITERATIONS = 1_000  # of the logistic regression, at most
-LEAST = 1e-9  # probability of a label that no training row has
+MOST_WEIGHTS = 20_000_000  # over all labels; 160 MB
+ITERATIONS = 1_000  # maximum of the logistic regression
+LEAST = 1e-9  # probability of labels without training rows
 
 Numbers = NDArray[np.float64]
 Fitted = Callable[[Learner, Rows, Rows], Numbers]  # training rows, others: logits [N, C]
 
 
 class Untokenized(Examples):
-    """Rows that no network reads: their number and targets."""
+    """Rows without token ids: their number and targets."""
 
     def __init__(self, count: int, targets: NDArray[Any] | None) -> None:
         self._count, self.targets = count, targets
@@ -56,7 +56,7 @@ def targets_of(learner: Learner, rows: Rows) -> NDArray[Any]:
 
 
 def frequencies(learner: Learner, train: Rows, rows: Rows) -> Numbers:
-    """How frequent each label is, for every row alike."""
+    """The label frequencies, for every row."""
     targets = targets_of(learner, train)
     if targets.ndim == 2:  # sets of labels
         return np.repeat(log_odds(targets.mean(axis=0, dtype=np.float64))[None], len(rows), 0)
@@ -71,8 +71,8 @@ def logistic_regression() -> Any:
 
 
 def tfidf_features(train: Rows, rows: Rows, outputs: int) -> tuple[Any, Any]:
-    """TF-IDF of a text, sparse float64 [N, F]; of a pair that of both, how far they are apart word
-    by word, and their cosine."""
+    """TF-IDF of a text, sparse float64 [N, F]; for pairs of both texts, their absolute differences
+    and their cosine."""
     vectorizer = tfidf(outputs).fit(with_a_word([*train.texts, *(train.pairs or ())]))
 
     def features(some: Rows) -> Any:
@@ -98,7 +98,7 @@ def tfidf(outputs: int = 1) -> Any:
 
 
 def with_a_word(texts: list[str]) -> list[str]:
-    """With a text more, so that there is a word at least."""
+    """Add a text, so that the vocabulary is never empty."""
     return [*texts, "a"]
 
 

@@ -1,7 +1,7 @@
-"""A network at work on examples, those of a length together, with nothing random in it.
+"""Deterministic evaluation of a network on examples, batched by length.
 
-On a processor two threads go through a batch each, instead of sharing out every operation of one;
-see `engine.training.gradients` for what that saves.
+On a CPU two threads each process whole batches instead of sharing every operation; see
+`engine.training.gradients`.
 """
 
 import tempfile
@@ -41,11 +41,11 @@ def evaluate(
     at_once: int = 0,
     together: bool = False,
 ) -> Metrics:
-    """What a network does on `examples`; where a task is random, the same every time.
+    """Evaluate a network on `examples`; random tasks use the same random numbers every time.
 
     Args:
         at_once: examples of a batch that are computed at a time; 0: all.
-        together: whether other processes must go through the same batches in the same order.
+        together: other processes must run the same batches in the same order.
     """
     network.eval()
     metrics = learner.metrics(examples)
@@ -68,7 +68,7 @@ def evaluate(
 
 
 def gains_by_two(device: torch.device) -> bool:
-    """Whether two threads are best at work, each with half of those that there are."""
+    """Two threads are faster, each with half of the cores."""
     return device.type == "cpu" and torch.get_num_threads() > 1
 
 
@@ -79,15 +79,15 @@ def for_each(
     report: ProgressCallback,
     by_two: bool,
 ) -> None:
-    """Do what learns nothing with all items, and say on this thread how many are done.
+    """Run `do` without gradients on all items, and report progress on this thread.
 
-    An error, here or in the other thread, ends it after the items that are being worked on.
+    An error in either thread stops it after the items in progress.
     """
     threads, by_two = torch.get_num_threads(), by_two and len(items) > 1
     coming, done = iter(items), list[Item]()
 
     def work(say: Callable[[], None]) -> None:
-        torch.set_num_threads(threads // 2 if by_two else threads)  # of this thread
+        torch.set_num_threads(threads // 2 if by_two else threads)  # of the calling thread
         try:
             with torch.inference_mode(), precision():
                 for item in coming:
@@ -95,7 +95,7 @@ def for_each(
                     done.append(item)
                     say()
         finally:
-            deque(coming, maxlen=0)  # after an error nothing is left for the other thread
+            deque(coming, maxlen=0)  # after an error, leave nothing for the other thread
 
     try:
         with ThreadPoolExecutor(1) as beside:
@@ -109,7 +109,7 @@ def for_each(
 
 
 def in_turn(lengths: np.ndarray, batch: int) -> list[np.ndarray]:
-    """Batches for an evaluation: each example once, those of a length together, nothing random."""
+    """Batches for an evaluation: each example once, sorted by length."""
     order = np.argsort(lengths, kind="stable")
     return [order[i : i + batch] for i in range(0, len(order), batch)]
 
@@ -123,9 +123,9 @@ def collect_predictions(
     progress: ProgressCallback = lambda done, total: None,
     tokenized: Callable[[Examples], object] | None = None,
 ) -> PredictionCollector:
-    """What a loaded model predicts for rows, where `learner` is that of its task head.
+    """Predict rows with a loaded model; `learner` is that of its task head.
 
-    `tokenized` is told the inputs once they are made.
+    `tokenized` receives the tokenized examples.
     """
     network, tokenizer = loaded.network, loaded.tokenizer
     device = next(network.parameters()).device

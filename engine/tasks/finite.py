@@ -1,4 +1,4 @@
-"""Probabilities of a network, or word that it gives numbers which are none."""
+"""Checks that outputs of a network are finite."""
 
 import torch
 from torch import Tensor
@@ -8,16 +8,16 @@ from engine.phrases import phrase
 
 
 def finite(numbers: Tensor) -> Tensor:
-    """The same as float32; damaged weights are named, not shown."""
+    """The numbers as float32. Raises StudioError if one is not finite."""
     if not torch.isfinite(numbers).all():
         raise not_finite()
     return numbers.float()
 
 
 def softmax(logits: Tensor) -> Tensor:
-    """Probabilities along the last axis, float32; damaged weights are named, not shown."""
+    """Probabilities along the last axis, float32. Raises StudioError if one is not finite."""
     probabilities = logits.float().softmax(-1)
-    if not torch.isfinite(probabilities.sum()):  # one that is none makes the sum none
+    if not torch.isfinite(probabilities.sum()):  # the sum is not finite if any term is not
         raise not_finite()
     return probabilities
 

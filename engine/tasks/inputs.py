@@ -1,6 +1,6 @@
-"""From a question to what the network takes.
+"""Network inputs for typed texts.
 
-Shapes: B texts, T tokens; the batch is of one, but that of `stacked`.
+Shapes: B texts, T tokens; B is 1 except in `stacked`.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.tokenizers.tokenizer import Tokenizer
 
-MAX_TOKENS = 512  # attention grows with the square, and no published BERT reads more
+MAX_TOKENS = 512  # attention is quadratic, and no published BERT reads more
 
 
 class Asked(Protocol):
-    """Every question about a text or pair."""
+    """A question about a text or pair."""
 
     @property
     def text(self) -> str: ...
@@ -31,23 +31,23 @@ class Asked(Protocol):
 class Inputs(NamedTuple):
     """One text or pair as a batch of one."""
 
-    described: tuple[Token, ...]  # as typed, also where a token is masked
+    described: tuple[Token, ...]  # as typed, before masking
     tokens: Tensor  # int64 [1, T]
     segments: Tensor  # int64 [1, T]
-    masked: tuple[int, ...]  # token numbers that show the mask token, rising
+    masked: tuple[int, ...]  # indices of masked tokens, rising
     cut: bool
 
 
 class Stacked(NamedTuple):
-    """Several of them as a batch."""
+    """Several inputs as a batch."""
 
     tokens: Tensor  # int64 [B, T]
     segments: Tensor  # int64 [B, T]
-    attention_mask: Tensor | None  # bool [B, T]; None where all are of equal length
+    attention_mask: Tensor | None  # bool [B, T]; None if all have the same length
 
 
 def stacked(checkpoint: Checkpoint, given: Sequence[Inputs]) -> Stacked:
-    """These inputs with padding behind the shorter ones, on the model's device."""
+    """Batch inputs, with padding, on the model's device."""
     device = next(checkpoint.network.parameters()).device
     shape = len(given), max(one.tokens.size(1) for one in given)
     tokens = torch.full(shape, checkpoint.tokenizer.pad, device=device)
@@ -59,7 +59,7 @@ def stacked(checkpoint: Checkpoint, given: Sequence[Inputs]) -> Stacked:
 
 
 def truncation_note(inputs: int, tokens: int) -> str:
-    """What is said of inputs that have as many tokens as are read: most have more."""
+    """A note on truncated inputs."""
     return phrase(
         "{n:,} input(s) with {tokens:,} tokens or more, of which only {tokens:,} are read.",
         n=inputs,
@@ -68,19 +68,19 @@ def truncation_note(inputs: int, tokens: int) -> str:
 
 
 def max_tokens(checkpoint: Checkpoint) -> int:
-    """How many tokens of a text are read, at most."""
+    """The maximum tokens of a text."""
     return min(checkpoint.network.spec.max_positions, MAX_TOKENS)
 
 
 def inputs(checkpoint: Checkpoint, question: Asked) -> Inputs:
-    """What a question asks about."""
+    """The input of a question."""
     return typed(checkpoint, question.text, question.pair, question.masked)
 
 
 def typed(
     checkpoint: Checkpoint, text: str, pair: str | None, masked: tuple[int, ...] = ()
 ) -> Inputs:
-    """Tokenise a text or pair and mask the tokens in `masked`; special ones are never masked."""
+    """Tokenize a text or pair and mask the tokens in `masked`, except special ones."""
     tokenizer = checkpoint.tokenizer
     encoded = tokenizer.encode(text, pair, max_tokens(checkpoint))
     shown_masked = masked_positions(encoded.tokens, masked, tokenizer)
@@ -94,7 +94,7 @@ def typed(
 def masked_positions(
     tokens: tuple[Token, ...], masked: tuple[int, ...], tokenizer: Tokenizer
 ) -> tuple[int, ...]:
-    """Where [MASK] was typed, and the numbers in `masked` that are ordinary tokens."""
+    """Positions of typed [MASK] tokens, and those in `masked` that are ordinary tokens."""
     wanted = set(masked)
     return tuple(
         number

@@ -1,6 +1,6 @@
-"""What every task provides: a head, how rows become a batch, a loss, and figures.
+"""The interface of a task in torch: head, tokenization, batches, loss, metrics.
 
-Shapes: B sequences, T tokens in each, N tokens that are predicted.
+Shapes: B sequences, T tokens in each, N predicted tokens.
 """
 
 from abc import ABC, abstractmethod
@@ -39,11 +39,11 @@ from engine.tasks.widths import width_of
 from engine.tokenizers.tokenizer import Tokenizer
 
 USUAL_PREDICTION = PredictionSettings()
-Counts = Mapping[str, float | Tensor]  # by the terms of a loss; tensors are float32 scalars
+Counts = Mapping[str, float | Tensor]  # by loss term; tensors are float32 scalars
 
 
 class Vectors(Protocol):
-    """What an encoder gives for each token of the inputs of a `TokenizedDataset`."""
+    """Encoder outputs for each token of the inputs of a `TokenizedDataset`."""
 
     def padded(self, rows: np.ndarray, width: int) -> Tensor:
         """float32 [B, T, N, D] of these inputs, 0 on padding; T is `width`."""
@@ -51,22 +51,22 @@ class Vectors(Protocol):
 
 
 class Batch(NamedTuple):
-    """Examples as the network takes them."""
+    """A batch of examples."""
 
-    tokens: Tensor  # int64 [B, T]; [B * E, T] where each example is E inputs, as with choices;
-    # float [.., T, N, D] where a probe gets vectors
+    tokens: Tensor  # int64 [B, T]; [B * E, T] if each example is E inputs, as with choices;
+    # float [.., T, N, D] if a probe reads vectors
     segments: Tensor  # int64, as tokens
-    attention_mask: Tensor | None  # bool, as tokens, False is padding; None where there is none
-    targets: Tensor  # [B, …] or, with positions, [N]; 0 where nobody knows
-    positions: Tensor | None  # int64 [N], positions in the flattened [B * T] that are predicted
-    follows: Tensor | None = None  # int64 [B], 0 where the second span is what follows the first
-    numbers: Tensor | None = None  # int64 [B], which examples these are
-    inputs_per_example: int = 1  # rows of each example, one after another
+    attention_mask: Tensor | None  # bool, as tokens, False is padding; None without padding
+    targets: Tensor  # [B, …] or, with positions, [N]; 0 if unlabelled
+    positions: Tensor | None  # int64 [N], predicted positions in the flattened [B * T]
+    follows: Tensor | None = None  # int64 [B], 0 if the second segment follows the first
+    numbers: Tensor | None = None  # int64 [B], indices of the examples
+    inputs_per_example: int = 1  # rows of each example, consecutive
     unpadded: Plan | None = None  # the plan of its tokens without padding; see `planned`
 
     @property
     def size(self) -> int:
-        """How many examples there are."""
+        """Number of examples."""
         return len(self.tokens) // self.inputs_per_example
 
     @property
@@ -80,14 +80,14 @@ class Batch(NamedTuple):
         return lengths
 
     def to(self, device: torch.device) -> "Batch":
-        """On a device, with its plan; see `sent_together`."""
+        """Move to a device, with its plan; see `sent_together`."""
         if self.tokens.device == device:
             return self
         return self.with_tensors(sent_together(self.tensors, device))
 
     @property
     def tensors(self) -> list[Tensor]:
-        """All that a network reads, always in the same order."""
+        """All tensors that a network reads, in a fixed order."""
         found = list[Tensor]()
 
         def noted(tensor: Tensor) -> Tensor:
@@ -98,12 +98,11 @@ class Batch(NamedTuple):
         return found
 
     def with_tensors(self, tensors: Iterable[Tensor]) -> "Batch":
-        """With others in the place of `tensors`."""
+        """Replace `tensors`."""
         others = iter(tensors)
         return self._moved(lambda _: next(others))
 
     def _moved(self, move: Move) -> "Batch":
-        """With every tensor moved that a network reads, always in the same order."""
         return Batch(
             move(self.tokens),
             move(self.segments),
@@ -118,11 +117,11 @@ class Batch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Tensor, Tensor, Tensor | None, Plan | None]:
-        """What `Network.logits` takes."""
+        """The arguments of `Network.logits`."""
         return self.tokens, self.segments, self.attention_mask, self.unpadded
 
     def planned(self, network: Network) -> "Batch":
-        """With the plan of its tokens without padding, made on the host where it has none yet."""
+        """With the plan of its tokens without padding, created on the host if missing."""
         if self.unpadded is not None or not network.passes_over_padding:
             return self
         (rows, width), mask = self.segments.shape, self.attention_mask
@@ -130,9 +129,9 @@ class Batch(NamedTuple):
         return self._replace(unpadded=network.unpad(lengths, width, self.positions))
 
     def parts(self, size: int) -> "list[Batch]":
-        """The same examples in batches of at most `size`, each no wider than its longest row.
+        """Split into batches of at most `size` examples, each no wider than its longest row.
 
-        0 leaves them together; as it is, padding costs no work (see `engine.models.fast.unpadded`).
+        0 does not split; padding costs nothing then (see `engine.models.fast.unpadded`).
         """
         if not size or size >= self.size:
             return [self]
@@ -162,7 +161,7 @@ class Batch(NamedTuple):
         )
 
     def taken(self, numbers: np.ndarray) -> "Batch":
-        """Some of the examples, int64 [n] in rising order, no wider than the longest needs."""
+        """A subset of the examples, int64 [n] in rising order, no wider than the longest needs."""
         old, width = self.segments.size(1), width_of(int(self.lengths[numbers].max()))
         width = min(width, old)
         chosen = torch.from_numpy(numbers)
@@ -195,21 +194,21 @@ class Batch(NamedTuple):
 
 @dataclass
 class Examples:
-    """One part of a data set as token ids.
+    """The examples of a part of a data set as token ids.
 
-    `targets` is [examples, …], what the task wants of each; None where nobody says. Where an
-    example is several inputs of the network, such as one for each choice, they are rows of
-    `tokenized`, one after another. `notes` are sentences on what was noticed while tokenising.
+    `targets` is [examples, …]; None if unlabelled. If an example is several inputs of the network,
+    such as one for each choice, they are consecutive rows of `tokenized`. `notes` are sentences
+    about the tokenization.
     """
 
     tokenized: TokenizedDataset
     targets: np.ndarray | None = None
     inputs_per_example: int = 1
     notes: tuple[str, ...] = ()
-    vectors: Vectors | None = None  # what a probe gets in the place of token ids
+    vectors: Vectors | None = None  # read by a probe instead of token ids
 
     def read(self, batch: Batch, numbers: np.ndarray) -> Batch:
-        """A batch of these examples with their vectors, where there are some."""
+        """Add the vectors, if any, to a batch of these examples."""
         if self.vectors is None:
             return batch
         rows = input_rows(numbers, self.inputs_per_example)
@@ -228,7 +227,7 @@ class Examples:
 
 
 def input_rows(numbers: np.ndarray, inputs_per_example: int) -> np.ndarray:
-    """Where the inputs of these examples stand among those of all, int64 [B * E]."""
+    """The input rows of examples, int64 [B * E]."""
     rows: np.ndarray = (
         numbers[:, None] * inputs_per_example + np.arange(inputs_per_example)
     ).ravel()
@@ -236,55 +235,46 @@ def input_rows(numbers: np.ndarray, inputs_per_example: int) -> np.ndarray:
 
 
 class Metrics(ABC):
-    """Adds up what a network does on batches, and computes the metrics at the end."""
+    """Accumulates over batches, and computes the metrics at the end."""
 
     @abstractmethod
     def add(self, network: Network, batch: Batch) -> None:
-        """Several threads may do this at a time, in any order: the figures must be the same."""
+        """Add a batch; thread-safe and independent of the order."""
 
     @abstractmethod
     def compute(self) -> dict[str, float]:
-        """The metrics by name, without `validation_`; every task has `loss` and `examples`."""
+        """The metrics by name, without `validation_`; always with `loss` and `examples`."""
 
 
 class TaskPredictions(ABC):
-    """What was predicted for rows."""
+    """Predictions of a task for rows."""
 
     @abstractmethod
     def report(self) -> Report:
-        """The predictions compared with the targets.
-
-        Raises StudioError where nobody says what is.
-        """
+        """Compare the predictions with the targets. Raises StudioError if rows are unlabelled."""
 
     @abstractmethod
     def predictions(self) -> list[dict[str, Any]]:
-        """One record for each row that was tokenized, in their order, with what is said of it.
-
-        The first part of a record is what is predicted.
-        """
+        """A record for each row, in order; its first entry is the prediction."""
 
     @abstractmethod
     def row_predictions(self) -> RowPredictions:
-        """What is kept of each row that was tokenized, in their order, labelled or not.
+        """The columns to store for each row, in order, labelled or not.
 
-        The loss of a row is that of the report: the mean over all rows is the loss there. Where a
-        row has several targets, as words or windows, each counts as often as it has them.
+        Losses of rows are those of the report, whose loss is their mean. A row with several
+        targets, as words or windows, is weighted by their number.
         """
 
 
 class PredictionCollector(Metrics, TaskPredictions):
-    """What a network predicts for each example."""
+    """Predictions of a network for examples."""
 
     def compute(self) -> dict[str, float]:
         return self.report().metrics()
 
 
 class LogitsCollector(PredictionCollector):
-    """Keeps what the task head says of each example as a whole: `logits`, float32 [examples, C].
-
-    They are divided by the temperature of the settings.
-    """
+    """Collects the logits of the task head, float32 [examples, C], divided by the temperature."""
 
     def __init__(
         self, examples: Examples, outputs: int, settings: PredictionSettings = USUAL_PREDICTION
@@ -306,8 +296,8 @@ class Baseline:
     """A simple model to compare a network with.
 
     Args:
-        key: begins the names of its files.
-        predict: from a learner, the training rows and other rows to what is predicted for these.
+        key: prefix of its files.
+        predict: from a learner, training rows and other rows to predictions for the latter.
     """
 
     key: str
@@ -318,36 +308,36 @@ class Baseline:
 class Learner(ABC):
     """A task in torch.
 
-    `prediction` holds the thresholds and the temperature of the model that predicts.
+    `prediction` holds the thresholds and the temperature of the predicting model.
     """
 
     prediction = USUAL_PREDICTION
-    no_target = NONE  # at a position that counts for nothing
+    no_target = NONE  # at ignored positions
 
     def __init__(self, task: TaskSpec) -> None:
-        """`task` is what a checkpoint keeps; `fit_labels` may fill in what it leaves open."""
+        """`task` is stored in checkpoints; `fit_labels` may fill in what it leaves open."""
         self.task = task
-        self._weights: Tensor | None = None  # of classes that do not count alike, float32 [C]
-        self._weights_there: tuple[Tensor | None, Tensor] | None = None  # and those on a device
+        self._weights: Tensor | None = None  # class weights, float32 [C]
+        self._weights_there: tuple[Tensor | None, Tensor] | None = None  # the same on a device
 
     def weights_on(self, device: torch.device) -> Tensor | None:
-        """The weights of the classes, float32 [C], which a device gets once; None: all alike."""
+        """The class weights on a device, float32 [C], cached; None for equal weights."""
         own, known = self._weights, self._weights_there
         if own is None or own.device == device:
             return own
         if known is None or known[0] is not own or known[1].device != device:
-            with torch.inference_mode(False):  # an evaluation may ask first
+            with torch.inference_mode(False):  # an evaluation may be the first caller
                 known = self._weights_there = own, own.to(device)
         return known[1]
 
     @property
     def best_metric(self) -> str:
-        """The metric by which checkpoints are compared unless the job says another."""
+        """The metric that compares checkpoints, unless the job names another."""
         return self.task.info.best_metric
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """The names of the metrics that there are; what the labels leave out is not among them."""
+        """The names of the computed metrics, which may depend on the labels."""
         return tuple(metric.name for metric in self.task.info.metrics)
 
     @property
@@ -358,22 +348,22 @@ class Learner(ABC):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the classes, in the order of their ids; empty where there are none."""
+        """Names of the classes, by id; empty for none."""
         return ()
 
     @property
     def needs_whole_batch(self) -> bool:
-        """Whether the loss of a row depends on the others, so that a batch cannot be split."""
+        """The loss of a row depends on the others, so that a batch cannot be split."""
         return False
 
     @property
     def long_inputs(self) -> tuple[int, float]:
-        """Length of the inputs at the end of a run, and in which share of its steps; 0: none."""
+        """Length of the final, longer inputs of a run, and the fraction of its steps; 0: none."""
         return 0, 0.0
 
     @property
     def causal(self) -> bool | None:
-        """Whether the network must be left-to-right, or must not; None where both will do."""
+        """The network must, or must not, be left-to-right; None: either."""
         return self.task.causal
 
     def rows(self, dataset: Dataset, part: SplitName) -> Rows:
@@ -383,21 +373,19 @@ class Learner(ABC):
     @property
     @abstractmethod
     def tokenization(self) -> str:
-        """What names the way in which `tokenize` makes token ids from rows, beside their length.
-
-        Runs with the same data, vocabulary and way share the token ids.
-        """
+        """Cache key of the tokenization, besides the length: runs with the same data, vocabulary
+        and key share token ids."""
 
     def says_what_is_right(self, rows: Rows) -> bool:
-        """Whether rows have what predictions are held against."""
+        """Rows have targets to evaluate against."""
         return rows.is_labelled
 
     def fit_network(self, network: Network) -> None:  # noqa: B027
-        """Learn from the network what its inputs begin with; nothing for most tasks."""
+        """Read the prompt prefix, if any, from the network."""
 
     @abstractmethod
     def fit_labels(self, rows: Rows) -> None:
-        """Learn from the training rows what the spec left open, such as the labels."""
+        """Complete the task from the training rows, as with the labels."""
 
     @abstractmethod
     def tokenize(
@@ -408,25 +396,22 @@ class Learner(ABC):
         folder: Path,
         progress: ProgressCallback,
     ) -> Examples:
-        """Turn rows into token ids, kept in `folder` and taken from there the next time.
-
-        Rows that nobody has labelled are tokenized without targets, to be answered.
-        """
+        """Tokenize rows, cached in `folder`; unlabelled rows have no targets."""
 
     def answer_counts(self, examples: Examples) -> Counter[str]:
-        """How often each label is the right one; empty where a task has no labels to count."""
+        """Counts of the target labels; empty for tasks without labels."""
         return Counter()
 
     def row(self, examples: Examples, number: int) -> int | None:
-        """The row that an example was made from; None where it was made from many."""
+        """The row of an example; None if it was made from many."""
         return number
 
     def init_output_bias(  # noqa: B027
         self, network: Network, examples: Examples, tokenizer: Tokenizer
     ) -> None:
-        """Give a network with fresh weights what need not be learned step by step.
+        """Initialise the output bias of a new network from label frequencies.
 
-        Nothing by itself: a head that begins near zero learns how frequent each answer is at once.
+        No-op by default: heads initialised near zero learn the frequencies at once.
         """
 
     @abstractmethod
@@ -437,50 +422,50 @@ class Learner(ABC):
         tokenizer: Tokenizer,
         rng: np.random.Generator,
     ) -> Batch:
-        """The examples with these numbers; random numbers come from `rng` alone."""
+        """A batch of examples by index; `rng` is the only source of randomness."""
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
-        """The target of each row of a batch as a whole, for a person to read."""
+        """A readable target for each row of a batch."""
         return [""] * len(batch.tokens)
 
     @abstractmethod
     def dummy_batch(
         self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
     ) -> Batch:
-        """A batch of random tokens, all of the same width, to measure a step with."""
+        """A batch of random tokens of the same width, for measuring a step."""
 
     @abstractmethod
     def losses(
         self, network: Network, batch: Batch, counts: Counts | None = None
     ) -> dict[str, Tensor]:
-        """The terms of a batch's loss by name, each a float32 scalar; their sum is trained on.
+        """The terms of a batch's loss by name, each a float32 scalar; their sum is minimised.
 
-        Each is a mean over the batch. Where the batch is a part of a larger one, `counts` are
-        those of the larger one, and each is the share that this part has in the mean over it.
+        Each is a mean over the batch. If the batch is a part of a larger one with these `counts`,
+        each is its contribution to the mean over the larger one.
         """
 
     @abstractmethod
     def counts(self, batch: Batch) -> Mapping[str, float]:
-        """By what each term of the loss is divided to be a mean over the batch; never 0."""
+        """The divisor of each loss term's mean over the batch; never 0."""
 
     @abstractmethod
     def metrics(self, examples: Examples) -> Metrics:
-        """A fresh tally for what a network does on these."""
+        """New metrics for these examples."""
 
     @abstractmethod
     def baselines(self) -> tuple[Baseline, ...]:
         """The baselines that are fitted on the training rows of this task."""
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
-        """What a fine-tuned model predicts for a typed text.
+        """Predict a typed text with a fine-tuned model.
 
-        Raises StudioError where the question lacks what this task needs.
+        Raises StudioError if the question lacks an input of this task.
         """
         raise NotImplementedError(f"{self.task.kind} has no head of its own")
 
 
 def counted(targets: np.ndarray | None, names: Sequence[str]) -> Counter[str]:
-    """How often each name is a target, int64 [N]; numbers below 0 stand for none."""
+    """Counts of the targets, int64 [N], by name; negative targets are ignored."""
     if targets is None:
         return Counter()
     counts = np.bincount(targets[targets >= 0], minlength=len(names))
@@ -488,7 +473,6 @@ def counted(targets: np.ndarray | None, names: Sequence[str]) -> Counter[str]:
 
 
 def special_ids(tokenizer: Tokenizer) -> list[int]:
-    """The special tokens."""
     return [tokenizer.pad, tokenizer.unknown, tokenizer.cls, tokenizer.sep, tokenizer.mask]
 
 
@@ -510,10 +494,10 @@ def share_of_mean(
 ) -> Tensor:
     """Cross-entropy of logits [N, C] with targets int64 [N], summed and divided by `count`.
 
-    A target of `ignored` is not counted: to take such rows out, a GPU would have to be waited for.
+    Targets equal to `ignored` do not count; removing those rows would synchronise with the GPU.
 
-    With `weights`, float32 [C], each row counts as its class weighs, and `count` is the sum of the
-    weights of all rows; `smoothing` is the share of a target that goes to all classes alike.
+    With class `weights`, float32 [C], `count` is the sum of the weights of all rows; `smoothing` is
+    the fraction of a target that is spread over all classes.
     """
     summed = F.cross_entropy(
         logits,
@@ -538,7 +522,7 @@ class Padded(NamedTuple):
 
 
 def pad(tokenized: TokenizedDataset, numbers: Sequence[int] | np.ndarray, pad_id: int) -> Padded:
-    """Rows of different lengths as one rectangle, padded to a width as `widths` has it."""
+    """Pad rows of different lengths to a common width, see `widths`."""
     lengths = tokenized.lengths[numbers]
     width = width_of(int(lengths.max()))
     tokens = np.full((len(numbers), width), pad_id, dtype=np.int64)

@@ -81,13 +81,13 @@ class MultiLabelLearner(WholeTextLearner):
                 phrase("Choose another label column, or add rows with labels."),
             )
         if not self._labels:
-            named = found if rows.flags is None else rows.flags  # a flag of no row is a label too
+            named = found if rows.flags is None else rows.flags  # flags without rows are labels too
             self._labels = tuple(sorted(named, key=by_number_then_name))
         balanced = None
         if self.task.balanced:
             targets = self._one_hot(sets)
             there = targets.sum(axis=0)
-            # a label without rows weighs 1: no row feels it
+            # a label without rows weighs 1
             balanced = np.where(there > 0, (len(sets) - there) / np.maximum(there, 1), 1)
             balanced = np.where(balanced > 0, balanced, 1)
         self._weights = weights_of(self._labels, self.task.class_weights, balanced)
@@ -103,7 +103,7 @@ class MultiLabelLearner(WholeTextLearner):
         return Counter({name: n for name, n in zip(self._labels, counts, strict=True) if n})
 
     def _one_hot(self, sets: list[tuple[str, ...]]) -> np.ndarray:
-        """1 where a row has a label, float32 [rows, C]."""
+        """Multi-hot labels, float32 [rows, C]."""
         known = same_labels({label for labels in sets for label in labels}, self._labels)
         ids = {label: number for number, label in enumerate(self._labels)}
         found = np.zeros((len(sets), len(self._labels)), dtype=np.float32)
@@ -112,7 +112,7 @@ class MultiLabelLearner(WholeTextLearner):
         return found
 
     def _sets(self, rows: Rows) -> list[tuple[str, ...]] | None:
-        """The labels of each row; None where nobody says."""
+        """The labels of each row; None if unlabelled."""
         if rows.flags is not None:
             said = {name: is_yes(name, cells, rows.lines) for name, cells in rows.flags.items()}
             places = range(len(rows))
@@ -144,7 +144,7 @@ class MultiLabelLearner(WholeTextLearner):
         return {"labels": batch.targets.numel() or 1}
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
-        """All labels, each with a probability of its own, most likely first."""
+        """Probabilities of all labels, most likely first."""
         logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, C]
         logits = finite(logits) / self.prediction.temperature
         chosen = given_labels(logits.cpu().numpy(), thresholds(self.prediction, self._labels))
@@ -162,12 +162,12 @@ class MultiLabelLearner(WholeTextLearner):
 
 
 def thresholds(settings: PredictionSettings, labels: Sequence[str]) -> np.ndarray:
-    """The lowest probability that predicts each label, float64 [C]."""
+    """The threshold of each label, float64 [C]."""
     return np.array([settings.threshold_of(name, tuple(labels), True) for name in labels])
 
 
 class LabelsCollector(LogitsCollector):
-    """The labels of each example whose probability is high enough."""
+    """Predicts the labels whose probability reaches their threshold."""
 
     def __init__(
         self,
@@ -194,7 +194,7 @@ class LabelsCollector(LogitsCollector):
         ]
 
     def row_predictions(self) -> RowPredictions:
-        """A set is as likely as all its labels and the lack of all others, each on its own."""
+        """The probability of a set is the product over all labels, present or absent."""
         logits = self.logits.astype(np.float64)  # [N, C]
         shares = torch.from_numpy(self.logits).sigmoid().numpy()  # [N, C]
         chosen = given_labels(logits, self._thresholds)  # [N, C]
@@ -232,7 +232,7 @@ def _details(sets: dict[str, list[str]]) -> str:
 
 
 def _each_label(learner: Learner, train: Rows, rows: Rows) -> Numbers:
-    """A regression for each label; what all training rows have, or none, is as in them."""
+    """A regression for each label; constant labels are predicted as they are."""
     targets = targets_of(learner, train)
     known, others = tfidf_features(train, rows, len(learner.labels))
     found = np.zeros((len(rows), len(learner.labels)))

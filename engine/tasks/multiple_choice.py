@@ -1,4 +1,4 @@
-"""Which of several endings fits a text (Devlin et al. 2019, §4.4).
+"""Multiple choice (Devlin et al. 2019, §4.4).
 
 Each ending is a pair with its text; one output on the pooled vector of [CLS] gives its score.
 Shapes: B examples, E endings of each, T tokens.
@@ -58,7 +58,7 @@ from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.text_classification import class_predictions
 from engine.tokenizers.tokenizer import Tokenizer
 
-USUAL = 4  # endings, where no row was seen
+USUAL = 4  # endings, before any row was seen
 
 
 class MultipleChoiceLearner(Learner):
@@ -68,7 +68,7 @@ class MultipleChoiceLearner(Learner):
 
     def __init__(self, task: MultipleChoice) -> None:
         super().__init__(task)
-        self._first: int | None = None  # the number that labels give to the first ending
+        self._first: int | None = None  # the number that labels use for the first ending
         self._endings = USUAL
 
     @property
@@ -106,7 +106,7 @@ class MultipleChoiceLearner(Learner):
         return Examples(tokenized, targets, count)
 
     def targets(self, rows: Rows) -> np.ndarray | None:
-        """The number of the right ending of each row, int64 [rows]; None where nobody says."""
+        """The index of the right ending of each row, int64 [rows]; None if unlabelled."""
         if rows.labels is None:
             return None
         right = right_ones(rows.labels, endings_of(rows), self._first, rows.lines)
@@ -128,7 +128,7 @@ class MultipleChoiceLearner(Learner):
         return Batch(*padded, targets=targets, positions=None, inputs_per_example=count)
 
     def answer_counts(self, examples: Examples) -> Counter[str]:
-        """By the place of the right choice, counted from 1."""
+        """By the position of the right choice, from 1."""
         places = [str(number + 1) for number in range(examples.inputs_per_example)]
         return counted(examples.targets, places)
 
@@ -160,7 +160,7 @@ class MultipleChoiceLearner(Learner):
         return {"choices": batch.size or 1}
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
-        """The choices, the best one first; the second text is what each of them begins with."""
+        """Probabilities of the choices, best first; the second text is the start of each choice."""
         choices = tuple(choice.strip() for choice in question.endings if choice.strip())
         if len(choices) < 2:
             raise StudioError(
@@ -186,7 +186,7 @@ class MultipleChoiceLearner(Learner):
 
 
 class ChoiceCollector(LogitsCollector):
-    """The ending of each example with the highest score."""
+    """Predicts the ending with the highest score."""
 
     def __init__(
         self, examples: Examples, outputs: int, settings: PredictionSettings = USUAL_PREDICTION
@@ -200,7 +200,7 @@ class ChoiceCollector(LogitsCollector):
         return report(self.logits, self._targets)
 
     def predictions(self) -> list[dict[str, Any]]:
-        """The number of the chosen ending, from 0, and the probability of each."""
+        """The index of the chosen ending, from 0, and the probability of each."""
         shares = torch.from_numpy(self.logits).softmax(1).numpy()
         return [
             {
@@ -212,13 +212,13 @@ class ChoiceCollector(LogitsCollector):
         ]
 
     def row_predictions(self) -> RowPredictions:
-        """The endings are classes that are called by their numbers, from 0."""
+        """The endings are classes named by their index, from 0."""
         names = [str(number) for number in range(self.logits.shape[1])]
         return class_predictions(self.logits, self._targets, names, self.settings)
 
 
 def endings_of(rows: Rows) -> list[tuple[str, ...]]:
-    """The endings of each row. Raises StudioError where nobody has mapped them."""
+    """The endings of each row. Raises StudioError if no column is mapped to them."""
     if rows.endings is None:
         raise StudioError(
             phrase("It is not known which columns hold the choices."),

@@ -1,4 +1,4 @@
-"""What a network says of the words of sentences: a tag for each.
+"""Predicted tags of the words of sentences.
 
 Shapes: B sequences, T tokens in each, C tags, W words of all examples, N words of a batch.
 """
@@ -23,32 +23,30 @@ from engine.tasks.learner import Batch, Examples, PredictionCollector
 from engine.tasks.row_predictions import RowPredictions
 
 OUTSIDE = "O"
-UNKNOWN = -1  # a tag that the model does not have
-PLACES_KEPT = 4  # of the probability of a word
+UNKNOWN = -1  # a tag that the model does not know
+PLACES_KEPT = 4  # decimals of word probabilities
 
 
 class TagNumbers(NamedTuple):
-    """The tags of all words of some rows, each by its number."""
+    """The tags of all words of some rows, as indices."""
 
-    names: tuple[str, ...]  # every tag once, in the order in which they are found
+    names: tuple[str, ...]  # distinct tags, in order of appearance
     numbers: np.ndarray  # int32 [W]
 
 
 @dataclass
 class Sentences(Examples):
-    """Examples of words; `targets` is int64 [W], the tag of each word, UNKNOWN where it has none
-    that the model knows.
-    """
+    """Examples of words; `targets` is int64 [W], the tag index of each word, UNKNOWN for none."""
 
-    cells: Sequence[str] = ()  # each with the words of an example
-    tags: TagNumbers | None = None  # as the rows have them
-    firsts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))  # [W], in its input
+    cells: Sequence[str] = ()  # the words of each example
+    tags: TagNumbers | None = None  # of the rows
+    # [W], position in its input
+    firsts: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int32))
     starts: np.ndarray = field(default_factory=lambda: np.zeros(1, np.int64))  # [examples + 1]
 
     def seen(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The words of these examples that have a token: which of them all each is, and in which
-        row of a batch it stands; both int64 [N].
-        """
+        """The words of these examples that have a token: their indices and their rows of the batch,
+        both int64 [N]."""
         counts = self.starts[numbers + 1] - self.starts[numbers]
         rows = np.repeat(np.arange(len(numbers)), counts)
         begins = np.cumsum(counts) - counts
@@ -58,14 +56,14 @@ class Sentences(Examples):
 
 
 class TagCollector(PredictionCollector):
-    """The most likely tag of each word; O for those of which the network sees no token."""
+    """Predicts the most likely tag of each word; O for words without a token."""
 
     def __init__(self, examples: Sentences, tags: tuple[str, ...]) -> None:
         self._examples, self._tags = examples, tags
         count = len(examples.firsts)
         self._guesses = np.full(count, UNKNOWN, dtype=np.int64)  # [W]
-        self._probabilities = np.zeros(count, dtype=np.float32)  # [W], of the predictions
-        self._losses = np.zeros(count)  # [W]; 0 where nobody knows
+        self._probabilities = np.zeros(count, dtype=np.float32)  # [W], of the predicted tags
+        self._losses = np.zeros(count)  # [W]; 0 if unlabelled
 
     def add(self, network: Network, batch: Batch) -> None:
         assert batch.numbers is not None
@@ -79,9 +77,8 @@ class TagCollector(PredictionCollector):
     def put(
         self, words: np.ndarray, tags: np.ndarray, probabilities: np.ndarray, losses: np.ndarray
     ) -> None:
-        """What is said of some words, int64 [N]: their tags, how likely these are, and the losses,
-        which are 0 where nobody knows; [N] each.
-        """
+        """Set the predictions of words, int64 [N]: tags, probabilities and losses (0 if
+        unlabelled), [N] each."""
         self._guesses[words] = tags
         self._probabilities[words] = probabilities
         self._losses[words] = losses
@@ -108,10 +105,10 @@ class TagCollector(PredictionCollector):
         return [tags[a:b] for a, b in pairwise(self._examples.starts.tolist())]
 
     def predictions(self) -> list[dict[str, Any]]:
-        """Words, their tags with probabilities, and the spans that these make.
+        """Words, their tags with probabilities, and the spans of these tags.
 
-        A span's first and last word are counted from 0, and the last one is excluded; its
-        probability is the mean of its words'.
+        First and last words of a span count from 0, the last one is excluded; its probability is
+        the mean over its words.
         """
         records = []
         starts, spans_too = self._examples.starts.tolist(), are_spans(self._tags)
@@ -138,7 +135,7 @@ class TagCollector(PredictionCollector):
         return records
 
     def row_predictions(self) -> RowPredictions:
-        """A row is as likely as its words in the mean; its loss is the mean of theirs as well."""
+        """Probability and loss of a row are the means over its words."""
         starts, told = self._examples.starts, self.predicted()
         cells = list(map(words_of, self._examples.cells))
         shares = np.where(self._guesses == UNKNOWN, np.nan, self._probabilities)  # [W]
@@ -175,9 +172,9 @@ class TagCollector(PredictionCollector):
 
 
 def mean_of_rows(numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """The mean of the numbers [W] of each row that are not nan, float64 [rows]; nan without any.
+    """The mean of the numbers [W] of each row, ignoring NaN, float64 [rows]; NaN for none.
 
-    `starts` is int64 [rows + 1]: where the words of each row begin among all.
+    `starts` is int64 [rows + 1]: the first word of each row.
     """
     owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     known = ~np.isnan(numbers)
@@ -194,7 +191,7 @@ def _details(one: dict[str, Any]) -> str:
 
 
 def word_logits(network: Network, batch: Batch) -> torch.Tensor:
-    """What the head says of the first token of each word: float32 [N, C]."""
+    """Logits of the first token of each word, float32 [N, C]."""
     assert batch.positions is not None
     logits = network.logits(*batch.inputs)  # [B, T, C]
     return logits.flatten(0, 1)[batch.positions]

@@ -1,4 +1,4 @@
-"""A fine-tuned model at work on rows: what it answers, and figures where the answers are known."""
+"""Predict rows with a fine-tuned model, and evaluate the predictions."""
 
 from pathlib import Path
 from typing import Any
@@ -17,18 +17,17 @@ from engine.tasks.learner import Examples, PredictionCollector
 
 
 class Predictor:
-    """Loads a checkpoint once and answers for any number of rows."""
+    """Loads a checkpoint once and predicts any number of rows."""
 
     def __init__(
         self, model: Path | Serving, max_length: int = 512, batch: int = 32, exact: bool = True
     ) -> None:
-        """Of the model in a folder, or of one that is loaded already.
+        """Of the model in a folder, or of a loaded one.
 
-        Without `exact`, in the quickest numbers that agree; `computed` says in which.
+        Without `exact`, it uses the fastest precision that agrees; `computed` names it. `loading`
+        reports on the tensors of the folder.
 
-        `loading` says what became of the tensors of the folder.
-
-        Raises StudioError where the model was not fine-tuned for anything.
+        Raises StudioError if the model was not fine-tuned.
         """
         serving = model if isinstance(model, Serving) else Serving(checkpoint.load(model))
         loaded = serving.exact
@@ -47,31 +46,31 @@ class Predictor:
         stated = None if sentence is None else sentence.max_length
         self._longest = min(max_length, self._loaded.spec.max_positions, stated or max_length)
         self._batch = batch
-        self._truncated = 0  # inputs by now that have as many tokens as are read
+        self._truncated = 0  # inputs so far of maximum length
 
     def predict(
         self, rows: Rows, progress: ProgressCallback = lambda done, total: None
     ) -> list[dict[str, Any]]:
-        """What is said of each row, as one record for each, in their order."""
+        """Predict a record for each row, in order."""
         return self.collected(rows.unlabelled(), progress).predictions()
 
     def evaluate(self, rows: Rows, progress: ProgressCallback = lambda done, total: None) -> Report:
-        """What is said held against what the rows want.
+        """Evaluate predictions for rows.
 
-        Raises StudioError where they do not say it, or it is nothing that the model can answer.
+        Raises StudioError if rows are unlabelled, or the model cannot predict their labels.
         """
         return self.collected(rows, progress).report()
 
     def collected(
         self, rows: Rows, progress: ProgressCallback = lambda done, total: None
     ) -> PredictionCollector:
-        """Both of these, and what is kept of each row."""
+        """The predictions for rows, for records, reports and storage."""
         return collect_predictions(
             self._loaded, self.learner, rows, self._longest, self._batch, progress, self._count
         )
 
     def notes(self) -> tuple[str, ...]:
-        """What was noticed in the rows by now: how many were truncated, where any was."""
+        """Notes on the rows so far: how many were truncated, if any."""
         return (truncation_note(self._truncated, self._longest),) if self._truncated else ()
 
     def _count(self, examples: Examples) -> None:

@@ -1,6 +1,6 @@
 """Masked words and next sentence (Devlin et al. 2019, §3.1 and appendices A.1 and A.2).
 
-Shapes: B sequences, T tokens in each, N tokens that are predicted, V vocabulary, D width.
+Shapes: B sequences, T tokens in each, N predicted tokens, V vocabulary, D width.
 """
 
 from pathlib import Path
@@ -39,11 +39,11 @@ from engine.tasks.learner import (
 from engine.tasks.token_rows import TokenRows
 from engine.tokenizers.tokenizer import Tokenizer
 
-PAIRS, STATIC = 11, 12  # seeds of what stays the same for a data set: its pairs, static masks
+PAIRS, STATIC = 11, 12  # seeds of the pairs and the static masks of a data set
 
 
 class PretrainingLearner(Learner):
-    """The loss is that of masked words, plus that of next sentence where it is asked for."""
+    """The loss of masked words, plus that of next-sentence prediction if enabled."""
 
     task: Pretraining
 
@@ -61,7 +61,7 @@ class PretrainingLearner(Learner):
         return self.task.long_length, self.task.long_share
 
     def rows(self, dataset: Dataset, part: SplitName) -> Rows:
-        """Read as they are tokenised: a corpus may be larger than the memory."""
+        """Streamed while tokenizing: a corpus may not fit into memory."""
         return dataset.stream(part)
 
     @property
@@ -72,7 +72,7 @@ class PretrainingLearner(Learner):
         return f"pairs-{task.is_next_ratio}-{task.dupe_factor}"
 
     def fit_labels(self, rows: Rows) -> None:
-        """Plain text leaves nothing open."""
+        """No-op: plain text has no labels."""
 
     def tokenize(
         self,
@@ -102,21 +102,21 @@ class PretrainingLearner(Learner):
         )
 
     def row(self, examples: Examples, number: int) -> None:
-        """None: rows are joined and cut."""
+        """None: rows are joined and cut into inputs."""
 
     @torch.no_grad()
     def init_output_bias(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
-        """Begin with how frequent each token is.
+        """Initialise the decoder bias with log token frequencies.
 
-        The bias of the head starts as log frequency, so that a new network predicts by frequency at
-        step 0. Otherwise its first thousand steps go into learning just that, by bending all
-        embeddings, which are tied to the decoder, into one direction.
+        A new network then predicts by frequency at step 0. Otherwise it spends its first thousand
+        steps learning just that, by shifting all embeddings, which are tied to the decoder, in one
+        direction.
         """
         assert network.mlm is not None
         counts = examples.tokenized.counts(tokenizer.size).astype(np.float64)
         never = special_ids(tokenizer)
         if self.causal:
-            never.remove(tokenizer.sep)  # where a document ends is predicted too
+            never.remove(tokenizer.sep)  # ends of documents are predicted too
         counts[never] = 0
         shares = (counts + 0.5) / (counts + 0.5).sum()
         network.mlm.bias.copy_(torch.from_numpy(np.log(shares)))
@@ -209,7 +209,7 @@ class PretrainingLearner(Learner):
 
     @property
     def _words(self) -> str:
-        """The name of the loss over words."""
+        """The name of the loss term of words."""
         return "clm" if self.causal else "mlm"
 
     def baselines(self) -> tuple[Baseline, ...]:
@@ -221,7 +221,7 @@ class PretrainingLearner(Learner):
 
 
 def _next_tokens(padded: Padded) -> Batch:
-    """Every token but the first is predicted, at the position before it."""
+    """Predict every token but the first, at the position before it."""
     real = (
         torch.ones_like(padded.tokens, dtype=torch.bool)
         if padded.attention_mask is None
@@ -234,9 +234,9 @@ def _next_tokens(padded: Padded) -> Batch:
 
 
 class PretrainingMetrics(Metrics):
-    """Sums over the predicted tokens, and over the pairs where there are some.
+    """Sums over the predicted tokens and pairs.
 
-    `rows` are what is said of masked tokens; None where each next one is predicted.
+    `rows` are the predictions of masked tokens; None for a causal model.
     """
 
     def __init__(self, rows: TokenRows | None) -> None:
@@ -271,16 +271,16 @@ class PretrainingMetrics(Metrics):
 def mask_tokens(
     tokens: np.ndarray, tokenizer: Tokenizer, task: Pretraining, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Choose tokens to predict and mask them: 80 % [MASK], 10 % another token, 10 % as it is.
+    """Choose tokens to predict and mask them: 80 % [MASK], 10 % random, 10 % unchanged.
 
-    Each sequence gets round(share x its tokens) of them, at least one, as in the paper's code;
-    special tokens are never chosen. Whole words are chosen as long as they fit into that number.
+    Each sequence gets round(share x its tokens) of them, at least one, as in the paper's code,
+    never special tokens. Whole words are chosen as long as they fit into that number.
 
     Args:
-        tokens: int64 [B, T], as they are in the text.
+        tokens: int64 [B, T], of the text.
 
     Returns:
-        int64 [B, T] as the network sees them, and bool [B, T], True where a prediction is asked.
+        int64 [B, T] as the network sees them, and bool [B, T], True for predicted tokens.
     """
     ordinary = ~np.isin(tokens, special_ids(tokenizer))  # [B, T]
     count = ordinary.sum(axis=1, keepdims=True)
@@ -290,7 +290,7 @@ def mask_tokens(
         chosen = _whole_words(ordinary, continues, wanted[:, 0], rng)
     else:
         draw = np.where(ordinary, rng.random(tokens.shape), 2.0)
-        rank = draw.argsort(axis=1).argsort(axis=1)  # of each token in its row's random order
+        rank = draw.argsort(axis=1).argsort(axis=1)  # rank of each token in its row's random order
         chosen = rank < wanted
 
     fate = rng.random(tokens.shape)
@@ -307,12 +307,12 @@ def mask_tokens(
 def _whole_words(
     ordinary: np.ndarray, continues: np.ndarray, wanted: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """Words in random order as long as they fit; the first one that is drawn is taken in any case.
+    """Choose words in random order as long as they fit; the first one always.
 
     Args:
         ordinary: bool [B, T], False for special tokens.
-        continues: bool [B, T], True where a token continues the word before it.
-        wanted: float [B], how many tokens.
+        continues: bool [B, T], True for tokens that continue a word.
+        wanted: float [B], number of tokens.
     """
     chosen = np.zeros_like(ordinary)
     for row, room in enumerate(wanted):
@@ -321,7 +321,7 @@ def _whole_words(
             continue
         begins = ~continues[row, places]
         begins[0] = True
-        begins[1:] |= np.diff(places) > 1  # nothing continues beyond a special token
+        begins[1:] |= np.diff(places) > 1  # special tokens end words
         words = np.split(places, np.flatnonzero(begins)[1:])
         taken = 0
         for number in rng.permutation(len(words)):
@@ -343,7 +343,7 @@ def predictions(network: Network, batch: Batch) -> tuple[Tensor, Tensor | None]:
 
 
 def _follows(network: Network, batch: Batch, encoded: Encoded) -> Tensor | None:
-    """Logits of the pairs, float32 [B, 2]; None where there are none."""
+    """Logits of the pairs, float32 [B, 2]; None without pairs."""
     if batch.follows is None:
         return None
     assert network.nsp is not None

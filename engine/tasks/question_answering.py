@@ -1,7 +1,7 @@
-"""The answer to a question as a span of a passage (Devlin et al. 2019, §4.2 and §4.3).
+"""Extractive question answering (Devlin et al. 2019, §4.2 and §4.3).
 
-Each example is a window over a passage, with the question before it;
-see `engine.data.tokenized.windows`.
+Each example is a window over a passage, with the question before it; see
+`engine.data.tokenized.windows`.
 
 Shapes: B windows, T tokens in each.
 """
@@ -50,22 +50,22 @@ from engine.tasks.learner import (
 from engine.tasks.row_predictions import RowPredictions
 from engine.tokenizers.tokenizer import Tokenizer
 
-AT_ONCE = 100  # questions that are tokenised at once, and told of
-SHOWN = 5  # answers to a question in what is predicted
+AT_ONCE = 100  # questions per tokenization and progress step
+SHOWN = 5  # answers per question in a prediction
 
 
 @dataclass
 class QuestionExamples(Examples):
-    """Windows; those of a question stand together. `targets` is int64 [windows, 2]."""
+    """Windows; those of a question are consecutive. `targets` is int64 [windows, 2]."""
 
     rows: Rows | None = None
-    owners: NDArray[np.int64] | None = None  # [windows], the row of each
+    owners: NDArray[np.int64] | None = None  # [windows], row index
     cut_windows: "WindowCutter | None" = None
 
 
 @dataclass(frozen=True)
 class WindowCutter:
-    """Cuts passages into windows, always in the same way."""
+    """Cuts passages into windows."""
 
     task: QuestionAnswering
     tokenizer: Tokenizer
@@ -75,9 +75,9 @@ class WindowCutter:
         self, questions: Sequence[str], passages: Sequence[str]
     ) -> Iterator[tuple[list[Window], list[tuple[int, int]]]]:
         """The windows of each question over its passage, and the characters of the passage's
-        tokens. A passage that several questions in a row are about is tokenised once.
+        tokens. Consecutive questions about a passage share its tokenization.
 
-        Raises StudioError where a question leaves no room.
+        Raises StudioError if a question leaves no room.
         """
         for first in range(0, len(questions), AT_ONCE):
             some = slice(first, first + AT_ONCE)
@@ -97,8 +97,8 @@ class WindowCutter:
 
 
 class QuestionAnsweringLearner(Learner):
-    """Each token is scored as the first and as the last of the answer; the loss is the mean of
-    both cross-entropies. What has no answer in its window points to [CLS]."""
+    """Each token is scored as the first and as the last of the answer; the loss is the mean of both
+    cross-entropies. Windows without an answer have [CLS] as their target."""
 
     task: QuestionAnswering
 
@@ -188,7 +188,7 @@ class QuestionAnsweringLearner(Learner):
         return {"answers": batch.size or 1}
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
-        """The best spans of the second text, read in windows; none where no answer is preferred."""
+        """The best spans of the second text, read in windows; none if no answer is preferred."""
         if not question.text.strip() or not (question.pair or "").strip():
             raise StudioError(
                 phrase("This model finds the answer to a question in a passage."),
@@ -232,7 +232,7 @@ class ChosenAnswers(TaskPredictions):
     Args:
         rows: the questions and their passages.
         choices: N of them.
-        losses: of each question, the mean over its windows, float64 [N]; None where there are none.
+        losses: of each question, the mean over its windows, float64 [N]; None if unlabelled.
         loss: the mean over all windows.
     """
 
@@ -254,9 +254,8 @@ class ChosenAnswers(TaskPredictions):
         ]
 
     def row_predictions(self) -> RowPredictions:
-        """`null` of the details is how much higher no answer scores than the best span; it is null
-        where every question has an answer.
-        """
+        """`null` of the details is the no-answer score minus the score of the best span; null if
+        every question has an answer."""
         said = self.predictions()
         pairs = zip(self.choices, self._passages, strict=True)
         details = [self._details(choice, passage) for choice, passage in pairs]
@@ -296,7 +295,7 @@ class ChosenAnswers(TaskPredictions):
         return {"null": choice.doubt if self.task.unanswerable else None, "best": best}
 
     def _held_against(self) -> tuple[list[str], list[list[str]], list[float] | None, float]:
-        """The best spans, the true answers, the doubts where there may be none, the threshold."""
+        """The best spans, the gold answers, the doubts (None if all have one), the threshold."""
         choices = self.choices
         best = [one.answer(text, np.inf) for one, text in zip(choices, self._passages, strict=True)]
         true = [[one.text for one in answers(self.rows, n)] for n in range(len(self.rows))]
@@ -305,7 +304,7 @@ class ChosenAnswers(TaskPredictions):
 
 
 class AnswerCollector(PredictionCollector):
-    """Keeps the scores of every window; the answers are chosen when all are there."""
+    """Collects the scores of all windows, then chooses the answers."""
 
     def __init__(self, examples: QuestionExamples, task: QuestionAnswering) -> None:
         self._examples, self._task = examples, task
@@ -369,7 +368,7 @@ def _write(
     folder: Path,
     progress: ProgressCallback,
 ) -> None:
-    """Write the windows of all rows, whose they are, and where in them the answers stand."""
+    """Write the windows of all rows, their row indices and the positions of their answers."""
     assert rows.pairs is not None
     owners: list[int] = []
     places: list[NDArray[np.int64]] = []
@@ -390,7 +389,7 @@ def _write(
 
 
 def span_logits(network: Network, batch: Batch) -> Tensor:
-    """Scores of each token as the first and as the last one, float32 [B, T, 2]; -inf on padding."""
+    """Scores of each token as the first and the last one, float32 [B, T, 2]; -inf on padding."""
     logits: Tensor = network.logits(*batch.inputs)
     if batch.attention_mask is None:
         return logits
@@ -398,10 +397,7 @@ def span_logits(network: Network, batch: Batch) -> Tensor:
 
 
 def answers(rows: Rows, number: int) -> tuple[Answer, ...]:
-    """The answers of a row.
-
-    Raises StudioError where its passage does not hold one.
-    """
+    """The answers of a row. Raises StudioError if its passage does not contain one."""
     if rows.answers is None or rows.pairs is None:
         return ()
     try:
@@ -415,9 +411,9 @@ def answers(rows: Rows, number: int) -> tuple[Answer, ...]:
 
 
 def answered(choice: Choice, passage: str, task: QuestionAnswering) -> dict[str, Any]:
-    """What is said of a question: the answer, how likely it is, and the best spans.
+    """The record of a question: the answer, its probability, and the best spans.
 
-    Likelihoods are a softmax over the best spans and no answer, where there may be none.
+    Probabilities are a softmax over the best spans and, if allowed, no answer.
     """
     spans = choice.spans
     scores = np.array([span.score for span in spans], dtype=np.float64)

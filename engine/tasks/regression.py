@@ -1,4 +1,4 @@
-"""A number for a sentence or a pair, as BERT does for STS-B (Devlin et al. 2019, §4.1).
+"""Regression for a sentence or a pair, as BERT does for STS-B (Devlin et al. 2019, §4.1).
 
 Shapes: B sequences.
 """
@@ -41,7 +41,7 @@ class RegressionLearner(WholeTextLearner):
         if numbers is None:
             raise MissingRole("label")
         read = [number for cell in rows.labels or () if (number := number_in(cell)) is not None]
-        low, high = min(read), max(read)  # as they stand there, not as float32 rounds them
+        low, high = min(read), max(read)  # as written, before rounding to float32
         if low == high:
             raise StudioError(
                 phrase(
@@ -65,7 +65,7 @@ class RegressionLearner(WholeTextLearner):
 
     @torch.no_grad()
     def init_output_bias(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
-        """Begin at the mean, which else takes many steps where the numbers are far from 0."""
+        """Start at the mean of the targets, which else takes many steps to reach."""
         assert isinstance(network.task, TaskHead) and examples.targets is not None
         network.task.dense.bias.fill_(float(examples.targets.mean(dtype=np.float64)))
 
@@ -81,7 +81,7 @@ class RegressionLearner(WholeTextLearner):
         return {"number": len(batch.targets) or 1}
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
-        """The number, and between which the training rows had theirs, where that is known."""
+        """The number, and the range of the training rows if known."""
         logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, 1]
         return Predicted(
             task=self.task.kind,
@@ -102,7 +102,7 @@ class RegressionLearner(WholeTextLearner):
 
 
 class NumberCollector(LogitsCollector):
-    """The number of each example."""
+    """Predicts a number for each example."""
 
     def __init__(self, examples: Examples, outputs: int) -> None:
         super().__init__(examples, outputs)
@@ -117,7 +117,7 @@ class NumberCollector(LogitsCollector):
         return [{"number": float(number)} for number in self.logits[:, 0]]
 
     def row_predictions(self) -> RowPredictions:
-        """The loss of a row is its squared error; no number is simply right or wrong."""
+        """The loss of a row is its squared error; rows are not simply right or wrong."""
         found = RowPredictions(_texts(self.logits[:, 0]), scores=self.logits)
         if self._targets is None:
             return found
@@ -126,7 +126,7 @@ class NumberCollector(LogitsCollector):
 
 
 def _texts(numbers: np.ndarray) -> list[str]:
-    """Each number in as few digits as tell it from others."""
+    """The shortest text of each number that identifies it."""
     return [np.format_float_positional(one, trim="-") for one in numbers]
 
 

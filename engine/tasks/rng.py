@@ -1,10 +1,10 @@
-"""All random numbers of a run, which follow from its seed, a purpose and a number alone."""
+"""Random numbers of a run, determined by its seed, a purpose and an index."""
 
 import numpy as np
 
-ORDER, SHARE, MASKS, VALIDATION, DROPOUT = range(5)  # purposes, kept apart
+ORDER, SHARE, MASKS, VALIDATION, DROPOUT = range(5)  # purposes
 
 
 def rng_for(seed: int, purpose: int, number: int = 0) -> np.random.Generator:
-    """A generator of its own for each purpose and step."""
+    """An independent generator for each purpose and step."""
     return np.random.default_rng([seed, purpose, number])

@@ -1,4 +1,4 @@
-"""What a model said of rows, as the columns that are kept of it; N rows, C labels."""
+"""Columns of predictions to store; N rows, C labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,13 +20,13 @@ class RowPredictions:
 
     Args:
         predicted: N texts.
-        gold: N texts; None where nobody has labelled the rows.
-        probability: float [N], of what was predicted; None where the task has none.
-        loss: float [N], NaN where a row has none; None without gold.
-        score: float [N]; None without gold, or where no row is right or wrong.
-        scores: float [N, C]; None where the task has none for the row as a whole.
-        details: N texts of JSON; None where there is nothing more to say.
-        settings: what else belongs to what was predicted, by name.
+        gold: N texts; None if unlabelled.
+        probability: float [N], of the prediction; None if the task has none.
+        loss: float [N], NaN for none; None without gold.
+        score: float [N]; None without gold, or if rows are not right or wrong.
+        scores: float [N, C]; None if the task has none for whole rows.
+        details: N texts of JSON; None for none.
+        settings: thresholds and other settings of the predictions, by name.
     """
 
     predicted: Sequence[str]
@@ -39,7 +39,7 @@ class RowPredictions:
     settings: Mapping[str, float] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
-        """The columns by name; those that are None are left out."""
+        """The columns by name, without None."""
         columns: dict[str, Any] = {
             "predicted": self.predicted,
             "gold": self.gold,
@@ -53,7 +53,7 @@ class RowPredictions:
 
 
 class Origin(NamedTuple):
-    """Where rows come from, and who answered them: as in `PredictionInfo`."""
+    """The origin of predictions, as in `PredictionInfo`."""
 
     part: SplitName | Literal["file"]
     source: str
@@ -74,10 +74,10 @@ def build_predictions(
     labels: tuple[str, ...],
     metrics: Mapping[str, float],
 ) -> Predictions:
-    """The predictions for the rows of a part, or of a file, with the cells of all their columns.
+    """Combine predictions for rows with the cells of all their columns.
 
-    `lines` are those of the file that the rows were read from; None where they are not known. A
-    metric that is not finite, as of a network that blew up, is left out.
+    `lines` are those of the file that the rows were read from; None if unknown. Metrics that are
+    not finite, as of a diverged network, are left out.
     """
     facts = PredictionInfo(
         task=task,

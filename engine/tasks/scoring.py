@@ -1,4 +1,4 @@
-"""Rows scored by a checkpoint or by baselines, and what was said of them kept."""
+"""Evaluate checkpoints and baselines on rows, and store their predictions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -39,9 +39,9 @@ Stages = Callable[[str], ProgressCallback]
 def evaluate(
     wanted: Evaluate, scratch: Path | None = None, emit: Emit = lambda _: None
 ) -> Evaluated:
-    """Carry out an Evaluate; `scratch` is a folder for what may be thrown away.
+    """Carry out an Evaluate; `scratch` is a folder for temporary files.
 
-    Raises StudioError as `score` does, and where the disk refuses the file.
+    Raises StudioError as `score` does, and on a disk error.
     """
     scored = score(wanted, scratch, emit)
     facts, looks = scored.predictions.info, 0
@@ -61,19 +61,19 @@ def evaluate(
 
 
 class Scored(NamedTuple):
-    """What was said of rows, and how."""
+    """Predictions for rows with their report."""
 
     predictions: Predictions
-    report: Report | None  # None where the rows have no labels
-    computed: str  # in which precision
+    report: Report | None  # None if the rows have no labels
+    computed: str  # precision
     loading: LoadReport
-    notes: tuple[str, ...] = ()  # what was noticed in the rows
+    notes: tuple[str, ...] = ()  # about the rows
 
 
 def score(wanted: Evaluate, scratch: Path | None = None, emit: Emit = lambda _: None) -> Scored:
-    """What the checkpoint of an Evaluate says of its rows; nothing is kept or noted.
+    """Predict the rows of an Evaluate, without storing anything.
 
-    Raises StudioError where the model, the data and their labels do not fit, or there are no rows.
+    Raises StudioError if the model, the data and their labels do not fit, or there are no rows.
     """
     stage = _stages(wanted, emit)
     stage(phrase("Loading the model"))(0, 0)
@@ -96,9 +96,9 @@ def score(wanted: Evaluate, scratch: Path | None = None, emit: Emit = lambda _: 
 def _score_tokens(
     wanted: Evaluate, task: Pretraining, scratch: Path | None, stage: Stages
 ) -> Scored:
-    """What a checkpoint says of masked tokens, as while its run trained.
+    """Predict masked tokens as the run did in training.
 
-    Raises StudioError also where the run predicted next tokens, and none were masked.
+    Raises StudioError also if the run predicted next tokens.
     """
     if task.causal:
         raise StudioError(
@@ -120,7 +120,7 @@ def _score_tokens(
                 learner.rows(dataset, one),
                 loaded.tokenizer,
                 longest,
-                Path(aside) / one / "tokens",  # sentences are kept beside it
+                Path(aside) / one / "tokens",  # sentences are stored next to it
                 tokenization,
             )
             for one in parts
@@ -150,7 +150,7 @@ def scored_rows(
     origin: Origin,
     progress: ProgressCallback = lambda done, total: None,
 ) -> Scored:
-    """What a loaded model says of rows, with the cells of all their columns."""
+    """Predict rows with a loaded model, with the cells of all their columns."""
     collected = predictor.collected(rows, progress)
     learner = predictor.learner
     report = collected.report() if learner.says_what_is_right(rows) else None
@@ -181,9 +181,9 @@ def _origin(wanted: Evaluate, dataset: Dataset, learner: Learner) -> Origin:
 def fit_baselines(
     wanted: FitBaselines, scratch: Path | None = None, emit: Emit = lambda _: None
 ) -> BaselinesFitted:
-    """Carry out a FitBaselines; of a task without baselines there are no files.
+    """Carry out a FitBaselines; tasks without baselines have no files.
 
-    Raises StudioError where the data and the task do not fit, or there are no rows.
+    Raises StudioError if the data and the task do not fit, or there are no rows.
     """
     if isinstance(task_of(wanted.task), Pretraining):
         return _unigram(wanted)
@@ -225,7 +225,7 @@ def fit_baselines(
 
 
 def _unigram(wanted: FitBaselines) -> BaselinesFitted:
-    """How often each token stands in the training text, held against the rows that are kept."""
+    """The unigram baseline of the stored rows."""
     found = unigram(read_predictions(file_of(wanted.into, wanted.part)))
     file = file_of(wanted.into, wanted.part, baseline="unigram")
     found.write(file)
@@ -235,8 +235,8 @@ def _unigram(wanted: FitBaselines) -> BaselinesFitted:
 def opened(
     data: DataSource, part: Part, into: Path, task: TaskSpec, progress: ProgressCallback
 ) -> Dataset:
-    """The rows of a data source; a file that is asked for as a whole is all training rows, of which
-    those without a label are left out where others have one."""
+    """The rows of a data source. A file that is requested as a whole consists of training rows,
+    without unlabelled ones if others have labels."""
     if part == "file" and isinstance(data, FileData):
         change: dict[str, object] = {"split": Split(validation=0, test=0)}
         if data.mapping is None:
@@ -250,7 +250,7 @@ def opened(
 
 
 def check_rows(dataset: Dataset, part: SplitName) -> None:
-    """Raise StudioError where a data set has no rows in this part."""
+    """Raise StudioError if a data set has no rows in this part."""
     if dataset.spec.rows.get(part, 0):
         return
     names = {

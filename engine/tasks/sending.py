@@ -1,21 +1,21 @@
-"""Tensors that travel to a device together."""
+"""Copy tensors to a device together."""
 
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-ALIGNED = 16  # bytes: where each tensor begins, so that all kinds of numbers may stand there
+ALIGNED = 16  # bytes; alignment of each tensor, for all dtypes
 
 
 def sent_together(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:
-    """The tensors on a device, in their order.
+    """The tensors on a device, in order.
 
-    A GPU gets them in one copy, from memory that it reads by itself while it still works on what
-    came before; twenty small copies would cost the host as much as a small step. What comes back
-    are views of one tensor. Those that are on the device already stay as they are.
+    A GPU gets them in one asynchronous copy from pinned memory; twenty small copies would cost the
+    host as much as a small step. The results are views of one tensor. Tensors that are on the
+    device already are returned as they are.
     """
-    if device.type in ("cpu", "mps"):  # which has the memory of the host
+    if device.type in ("cpu", "mps"):  # shares the memory of the host
         return [tensor.to(device) for tensor in tensors]
     away = [tensor for tensor in tensors if tensor.device.type == "cpu"]
     if not away:
@@ -29,5 +29,5 @@ def sent_together(tensors: Sequence[Tensor], device: torch.device) -> list[Tenso
 
 
 def _as(part: Tensor, like: Tensor) -> Tensor:
-    """Some bytes as a tensor of the shape and numbers of another one."""
+    """Bytes viewed with the shape and dtype of another tensor."""
     return part[: like.nbytes].view(like.dtype).view(like.shape)

@@ -1,9 +1,9 @@
-"""Vectors of texts whose cosine says how similar the texts are (Reimers and Gurevych 2019).
+"""Sentence vectors whose cosine is a similarity (Reimers and Gurevych 2019).
 
-Each row is two or three inputs of the network: the text, the second one, and the negative one.
-The losses are those of sentence-transformers: the squared error of the cosine, multiple negatives
-ranking (Henderson et al. 2017, §4) and the triplet loss. Shapes: B rows, E inputs of each,
-D numbers of a vector, N rows of a data set.
+Each row is two or three inputs of the network: the text, the second one, and the negative one. The
+losses are those of sentence-transformers: the squared error of the cosine, multiple negatives
+ranking (Henderson et al. 2017, §4) and the triplet loss. Shapes: B rows, E inputs of each, D
+numbers of a vector, N rows of a data set.
 """
 
 from collections.abc import Sequence
@@ -57,8 +57,8 @@ from engine.tasks.row_predictions import RowPredictions
 from engine.tokenizers.tokenizer import Tokenizer
 
 RANKED = 32  # texts that a baseline ranks at a time
-AMONG = 32  # second texts among which the loss of an evaluation is that of the right one
-VECTOR = "vector"  # the name of what is said of a text that stands alone
+AMONG = 32  # candidates of the validation loss
+VECTOR = "vector"  # record name of the vector of a single text
 METRICS: dict[Objective, tuple[str, ...]] = {
     "cosine": ("spearman", "pearson", "loss"),
     "in_batch_negatives": ("mrr", "accuracy", "recall_at_10", "loss"),
@@ -70,14 +70,14 @@ METRICS: dict[Objective, tuple[str, ...]] = {
 class TextGroups(Examples):
     """Rows of two or three texts.
 
-    `targets` are float32 [N], the cosine that is wanted; or int64 [N, E], equal for equal texts.
+    `targets` are float32 [N], the target cosines; or int64 [N, E], equal for equal texts.
     """
 
     objective: Objective = "in_batch_negatives"
 
 
 class SentenceSimilarityLearner(Learner):
-    """Pooled vectors, and what a loss makes of their cosines or distances."""
+    """Pooled vectors, with a loss of their cosines or distances."""
 
     task: SentenceSimilarity
 
@@ -123,7 +123,7 @@ class SentenceSimilarityLearner(Learner):
             self.task = self.task.model_copy(update={"range": self._range})
 
     def objective_of(self, rows: Rows) -> Objective:
-        """What rows say, unless the task says another: `auto` follows the columns."""
+        """The objective of the task; `auto` follows the columns."""
         wanted = self.task.objective
         if wanted == "auto":
             wanted = "cosine" if rows.labels is not None else "in_batch_negatives"
@@ -135,7 +135,7 @@ class SentenceSimilarityLearner(Learner):
         return wanted
 
     def says_what_is_right(self, rows: Rows) -> bool:
-        """Pairs that belong together say it by being there."""
+        """Pairs need no labels."""
         return rows.labels is not None or self.task.objective != "cosine"
 
     def tokenize(
@@ -238,7 +238,7 @@ class SentenceSimilarityLearner(Learner):
         return (Baseline("tfidf", "TF-IDF cosine", _similar),)
 
     def metrics(self, examples: Examples) -> PredictionCollector:
-        """Of rows with one text only the vectors."""
+        """Rows with one text only get their vectors."""
         assert isinstance(examples, TextGroups)
         if examples.inputs_per_example == 1:
             return VectorCollector(len(examples))
@@ -246,7 +246,7 @@ class SentenceSimilarityLearner(Learner):
         return SimilarityCollector(count, inputs, examples.targets, examples.objective, self.task)
 
     def unpacked(self, rows: Rows) -> "SimilarityCollector":
-        """A tally for rows that no network reads."""
+        """Metrics for rows that no network reads."""
         objective = self.objective_of(rows)
         columns = text_columns(rows, objective)
         targets = self._targets(rows, objective, columns)
@@ -259,7 +259,7 @@ class SentenceSimilarityLearner(Learner):
             return equal_texts(columns)
         if rows.labels is None or rows.pairs is None:
             return None
-        if self.task.range is None and not self._is_fitted:  # of a model that does not say it
+        if self.task.range is None and not self._is_fitted:  # a foreign model does not state it
             read = [number for cell in rows.labels if (number := number_in(cell)) is not None]
             if len(set(read)) > 1:
                 return numbers(rows, usual_range(read))
@@ -267,7 +267,7 @@ class SentenceSimilarityLearner(Learner):
 
 
 class SimilarityCollector(PredictionCollector):
-    """The vectors of rows, as far as their figures need them."""
+    """Collects the vectors of rows as far as the metrics need them."""
 
     def __init__(
         self,
@@ -277,12 +277,12 @@ class SimilarityCollector(PredictionCollector):
         objective: Objective,
         task: SentenceSimilarity,
     ) -> None:
-        """For so many rows of `inputs` texts each; `targets` as those of `TextGroups`."""
+        """For `count` rows of `inputs` texts each; `targets` as those of `TextGroups`."""
         self._targets, self._objective, self._task = targets, objective, task
         self._inputs = inputs
         self.cosines = np.zeros((count, inputs - 1), dtype=np.float32)
         self._losses = np.zeros(count, dtype=np.float64)
-        self._vectors: NDArray[np.float32] | None = None  # [N, E, D], only where they are ranked
+        self._vectors: NDArray[np.float32] | None = None  # [N, E, D], only for ranking
         self._found: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
 
     def add(self, network: Network, batch: Batch) -> None:
@@ -317,7 +317,7 @@ class SimilarityCollector(PredictionCollector):
         ranks: NDArray[np.int64] | None,
         losses: NDArray[np.float64],
     ) -> None:
-        """What was found without a network: cosines [N, E - 1], ranks of pairs and losses [N]."""
+        """Set results without a network: cosines [N, E - 1], ranks of pairs and losses [N]."""
         self.cosines[:], self._losses[:] = cosines, losses
         if ranks is not None:
             self._found = ranks, losses
@@ -348,7 +348,7 @@ class SimilarityCollector(PredictionCollector):
         return self._found
 
     def predictions(self) -> list[dict[str, Any]]:
-        """The cosine of each pair, and with the negative text where there is one."""
+        """The cosine of each pair, and with the negative text if there is one."""
         names = ("cosine", "cosine_negative")
         return [
             {name: float(cosine) for name, cosine in zip(names, row, strict=False)}
@@ -356,7 +356,7 @@ class SimilarityCollector(PredictionCollector):
         ]
 
     def row_predictions(self) -> RowPredictions:
-        """Beside numbers the cosine; of triplets the nearer text; of pairs the rank."""
+        """The cosine if there are numbers; the nearer text of triplets; the rank of pairs."""
         if self._targets is None:
             return RowPredictions(_texts(self.cosines[:, 0]), scores=self.cosines)
         match self._objective:
@@ -381,7 +381,7 @@ class SimilarityCollector(PredictionCollector):
 
 
 class VectorCollector(PredictionCollector):
-    """The vector of each text that stands alone."""
+    """Collects the vectors of single texts."""
 
     def __init__(self, count: int) -> None:
         self._vectors: list[NDArray[np.float32] | None] = [None] * count
@@ -414,9 +414,9 @@ def triplet_losses(texts: Sequence[Tensor], margin: float) -> Tensor:
 
 
 def ranking_losses(texts: Sequence[Tensor], targets: Tensor, scale: float) -> Tensor:
-    """Cross-entropy of the right second text of each row among all others, float32 [B].
+    """Cross-entropy of each row's second text among all others, float32 [B].
 
-    What else is there with the same text, or belongs to an equal first text, is no negative.
+    Equal texts, and second texts of equal first texts, are no negatives.
 
     Args:
         texts: E times [B, D].
@@ -437,7 +437,7 @@ def ranking_losses(texts: Sequence[Tensor], targets: Tensor, scale: float) -> Te
 def usual_range(numbers: Sequence[float]) -> tuple[float, float]:
     """The numbers that stand for a cosine of 0 and of 1.
 
-    Raises StudioError where all are the same.
+    Raises StudioError if all are the same.
     """
     low, high = min(numbers), max(numbers)
     if low == high:
@@ -453,7 +453,7 @@ def usual_range(numbers: Sequence[float]) -> tuple[float, float]:
 
 
 def numbers(rows: Rows, between: tuple[float, float]) -> NDArray[np.float32]:
-    """The cosine that is wanted of each row, float32 [N]."""
+    """The target cosine of each row, float32 [N]."""
     assert rows.labels is not None
     low, high = between
     scaled: NDArray[np.float32] = (numbers_in(rows.labels, rows.lines) - low) / (high - low)
@@ -469,7 +469,7 @@ def text_columns(rows: Rows, objective: Objective) -> list[Sequence[str]]:
 
 
 def equal_texts(columns: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-    """A number for each text of each column, the same for equal texts: int64 [N, E]."""
+    """A code for each text of each column, equal for equal texts: int64 [N, E]."""
     known: dict[str, int] = {}
     rows = [[known.setdefault(text, len(known)) for text in column] for column in columns]
     return np.array(rows, dtype=np.int64).T.copy()
@@ -477,10 +477,7 @@ def equal_texts(columns: Sequence[Sequence[str]]) -> NDArray[np.int64]:
 
 @torch.inference_mode()
 def vectors_of_texts(checkpoint: Checkpoint, texts: Sequence[str]) -> Tensor:
-    """The vectors of a few texts, float32 [B, D].
-
-    Raises StudioError where they are not finite.
-    """
+    """The vectors of a few texts, float32 [B, D]. Raises StudioError if they are not finite."""
     network, tokenizer = checkpoint.network, checkpoint.tokenizer
     sentence = network.heads.sentence
     longest, prompt = max_tokens(checkpoint), "" if sentence is None else sentence.prompt
@@ -499,7 +496,7 @@ def _texts(numbers: NDArray[np.float32]) -> list[str]:
 
 
 def _similar(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
-    """The cosine of two texts, and the rank of the second one among all."""
+    """The TF-IDF cosine of two texts, and the rank of the second one among all."""
     assert isinstance(learner, SentenceSimilarityLearner)
     collected = learner.unpacked(rows)
     vectorizer = tfidf().fit(with_a_word(list(train.all_texts())))

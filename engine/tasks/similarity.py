@@ -1,7 +1,7 @@
-"""Vectors of many texts, how similar they are, and which are nearest to one.
+"""Vectors of many texts, their similarities, and nearest neighbours.
 
-Of a sentence encoder they are its own; of any other encoder the mean of the last hidden states, as
-sentence-transformers takes it. Shapes: N texts, M others, D numbers of a vector.
+Sentence encoders give their own vectors; other encoders the mean of the last hidden states, as in
+sentence-transformers. Shapes: N texts, M others, D numbers of a vector.
 """
 
 import tempfile
@@ -24,19 +24,19 @@ from engine.progress import ProgressCallback, no_progress
 from engine.tasks.evaluating import for_each, gains_by_two, in_turn
 from engine.tasks.learner import pad
 
-BATCH = 32  # texts that the encoder sees at once
+BATCH = 32  # texts per batch
 AT_ONCE = 4_096  # vectors that are compared at a time
 
 
 class Nearest(NamedTuple):
-    """Texts by their cosine with another one, the highest first."""
+    """Texts by their cosine with a query, the highest first."""
 
     numbers: NDArray[np.int64]  # [K]
     cosines: NDArray[np.float32]  # [K]
 
 
 def sentence_of(loaded: Checkpoint) -> SentenceSpec:
-    """How a model makes a vector of a text: as it says, else by the mean."""
+    """The pooling of a model: its own, or the mean."""
     return loaded.network.heads.sentence or SentenceSpec()
 
 
@@ -48,13 +48,14 @@ def sentence_vectors(
     progress: ProgressCallback = no_progress,
     tell_truncated: Callable[[int, int], object] | None = None,
 ) -> NDArray[np.float32]:
-    """One vector of each text, float32 [N, D].
+    """The vector of each text, float32 [N, D].
 
     Args:
-        max_length: tokens that are read of each, at most; None: as the model says it.
-        tell_truncated: is told how many texts have so many tokens, or more, and how many these are.
+        max_length: maximum tokens of a text; None: that of the model.
+        tell_truncated: receives the number of texts with at least the maximum tokens, and that
+            maximum.
 
-    Raises StudioError where a vector is not finite.
+    Raises StudioError if a vector is not finite.
     """
     network, tokenizer, sentence = loaded.network, loaded.tokenizer, sentence_of(loaded)
     device = next(network.parameters()).device
@@ -91,13 +92,13 @@ def sentence_vectors(
 
 
 def cosines_of(first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The cosine of each vector with each other one: [N, D] and [M, D] to float32 [N, M]."""
+    """Cosines of vectors [N, D] and [M, D], float32 [N, M]."""
     found: NDArray[np.float32] = of_length_1(first) @ of_length_1(second).T
     return found
 
 
 def nearest(query: NDArray[np.float32], vectors: NDArray[np.float32], count: int) -> Nearest:
-    """The `count` vectors of [N, D] with the highest cosine with [D]; of equals the first ones."""
+    """The `count` vectors of [N, D] with the highest cosine with [D]; the first of equals."""
     cosines = np.zeros(len(vectors), dtype=np.float32)
     for start in range(0, len(vectors), AT_ONCE):
         some = slice(start, start + AT_ONCE)

@@ -1,4 +1,4 @@
-"""What a model suggests for the labels of a stored data set: likely errors, and missing ones.
+"""Suggestions for the labels of a stored data set: likely errors, and missing labels.
 
 Shapes: N rows, C classes, D size of a vector.
 """
@@ -22,28 +22,29 @@ from engine.tasks import learner_of
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.vectors import some_layers, vectors_at, vectors_of
 
-SHOWN = 1_000  # rows that are suggested at most
-SHARE = 0.1  # of all rows that are listed as suspicious, or as many as are likely errors
-MOST_LAYERS = 6  # whose vectors are read where each row is left out alone
-LAYER_ROWS = 100_000  # of which the vectors of several layers still fit into the memory
-MAX_LENGTH = 128  # tokens of a row that are read
+SHOWN = 1_000  # maximum suggested rows
+SHARE = 0.1  # fraction of the rows that is listed as suspicious, unless more are likely errors
+MOST_LAYERS = 6  # for leave-one-out models
+LAYER_ROWS = 100_000  # beyond, vectors of several layers may not fit into memory
+MAX_LENGTH = 128  # tokens of a row
 BATCH = 32
 
 Report = Callable[[str, int, int], None]
 
 
 Scorer = Callable[[NDArray[np.int64], NDArray[np.int64], list[str]], NDArray[np.float64]]
-"""From rows, their labels and the names of these to float64 [N, C], out of sample."""
+"""From rows, their labels and the label names to out-of-sample probabilities, float64 [N, C]."""
 
 
 def find_label_errors(
     dataset: Dataset, loaded: Checkpoint | None, report: Report, scorer: Scorer | None = None
 ) -> LabelErrorsFound:
-    """The rows for training and validation whose label is the least credible.
+    """Find the training and validation rows with the least credible labels.
 
-    With `scorer`, by what it says; else by quick models, to which a `loaded` encoder adds a view.
+    Probabilities come from `scorer`, or from quick models, which also read the vectors of a
+    `loaded` encoder.
 
-    Raises StudioError where the rows have no labels of which each has one.
+    Raises StudioError if rows do not have one label each.
     """
     numbers = _numbers(dataset, labelled=True)
     labels = _labels(dataset, numbers)
@@ -79,14 +80,14 @@ def find_label_errors(
 def _by_quick_models(
     rows: Rows, given: NDArray[np.int64], classes: int, loaded: Checkpoint | None, report: Report
 ) -> NDArray[np.float64]:
-    """Probabilities of models that were not fitted on the row, float64 [N, C]."""
+    """Out-of-sample probabilities, float64 [N, C]."""
     vectors = None if loaded is None else vectors_for_errors(loaded, rows, report)
     fitting = phrase("Fitting models to all other rows")
     return out_of_sample(_texts(rows), given, classes, vectors, lambda d, t: report(fitting, d, t))
 
 
 def vectors_for_errors(loaded: Checkpoint, rows: Rows, report: Report) -> NDArray[np.float32]:
-    """What the search for label errors reads of a frozen encoder, float32 [N, layers, D]."""
+    """Vectors of a frozen encoder for finding label errors, float32 [N, layers, D]."""
     stage, few = phrase("Reading the rows with the model"), len(rows) <= EXACT_ROWS
     layers = some_layers(loaded, MOST_LAYERS) if few else _layers(loaded, rows)
     return vectors_at(loaded, rows, layers, MAX_LENGTH, lambda d, t: report(stage, d, t))
@@ -95,13 +96,13 @@ def vectors_for_errors(loaded: Checkpoint, rows: Rows, report: Report) -> NDArra
 def suggest_labels(
     dataset: Dataset, loaded: Checkpoint, order: str, report: Report
 ) -> LabelsSuggested:
-    """What a model says of the rows without a label, in the order to label them.
+    """Predict the rows without a label, in the order to label them.
 
-    A fine-tuned classifier says it itself; with any other model, quick models do, which are fitted
-    on the rows that have a label, on their words and on the vectors of the model.
+    Fine-tuned classifiers predict by themselves; for other models, quick models are fitted on the
+    labelled rows, with their words and the vectors of the model.
 
-    Raises StudioError where no row lacks its label, or where the model is no classifier and the
-    rows have fewer than two labels to learn from.
+    Raises StudioError if no row lacks its label, or if the model is no classifier and the rows have
+    fewer than two labels.
     """
     numbers = _numbers(dataset, labelled=False)
     head = loaded.network.heads.task
@@ -134,7 +135,7 @@ def suggest_labels(
 
 
 def _by_itself(loaded: Checkpoint, rows: Rows, report: Report) -> NDArray[np.float64]:
-    """Probabilities that a classifier gives, float64 [N, C]."""
+    """Probabilities of a classifier, float64 [N, C]."""
     learner = learner_of(loaded)
     assert learner is not None  # its head classifies
     stage = phrase("Predicting the rows without a label")
@@ -167,12 +168,10 @@ def _from_labelled(
 
 
 def _layers(loaded: Checkpoint, rows: Rows) -> tuple[int, ...]:
-    """The layers whose vectors the regressions read."""
     return some_layers(loaded) if len(rows) <= LAYER_ROWS else (-1,)
 
 
 def _texts(rows: Rows) -> list[str]:
-    """The texts of each row as one."""
     pairs = rows.pairs or [""] * len(rows)
     return [" ".join(parts) for parts in zip(rows.texts, pairs, strict=True)]
 
@@ -188,7 +187,7 @@ def _labels(dataset: Dataset, numbers: NDArray[np.int64]) -> list[str]:
 
 
 def _numbers(dataset: Dataset, labelled: bool) -> NDArray[np.int64]:
-    """The rows with a label that are not for the test, or all rows without one; int64 [N]."""
+    """The labelled rows outside the test part, or all unlabelled rows; int64 [N]."""
     everything = np.arange(len(dataset), dtype=np.int64)
     has_label = np.array([bool(label) for label in _labels(dataset, everything)], dtype=bool)
     if not labelled:

@@ -1,4 +1,4 @@
-"""One label for a sentence or a pair (Devlin et al. 2019, §4.1).
+"""Single-label classification of a sentence or a pair (Devlin et al. 2019, §4.1).
 
 Shapes: B sequences, C classes.
 """
@@ -55,7 +55,7 @@ from engine.tokenizers.tokenizer import Tokenizer
 
 
 class TextClassificationLearner(WholeTextLearner):
-    """A linear layer on the pooled vector of [CLS], and cross-entropy.
+    """A linear layer on the pooled vector of [CLS], with cross-entropy.
 
     A weighted loss is divided by the weights of the rows, so that it stays a mean.
     """
@@ -91,7 +91,7 @@ class TextClassificationLearner(WholeTextLearner):
         if self.task.balanced:
             known = same_labels(set(counts), self._labels)
             frequent = Counter({known[label]: count for label, count in counts.items()})
-            # a class without rows weighs 1: no row feels it
+            # a class without rows weighs 1
             share = [frequent[label] * len(self._labels) / len(rows) for label in self._labels]
             balanced = np.array([1 / one if one else 1 for one in share])
         self._weights = weights_of(self._labels, self.task.class_weights, balanced)
@@ -129,7 +129,7 @@ class TextClassificationLearner(WholeTextLearner):
         return {"classes": count or 1}
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
-        """All classes, most likely first."""
+        """Probabilities of all classes, most likely first."""
         logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, C]
         logits = logits / self.prediction.temperature
         best = predicted_classes(logits.cpu().numpy(), self.prediction).tolist()
@@ -146,7 +146,7 @@ class TextClassificationLearner(WholeTextLearner):
 
 
 class ClassCollector(LogitsCollector):
-    """The class of each example: the most likely one, or of two as the threshold says."""
+    """Predicts the most likely class, or one of two by the threshold."""
 
     def __init__(
         self,
@@ -179,13 +179,13 @@ class ClassCollector(LogitsCollector):
 
 
 def predicted_classes(logits: np.ndarray, settings: PredictionSettings) -> np.ndarray:
-    """The classes for logits at the temperature, float [N, C], as int64 [N].
+    """The predicted classes, int64 [N], of logits at the temperature, float [N, C].
 
-    The first of the highest; of two, the second where its probability reaches the threshold.
+    The first of the highest; of two classes, the second if its probability reaches the threshold.
     """
     threshold = settings.threshold
     if logits.shape[1] == 2 and threshold != USUAL_PREDICTION.threshold:
-        above = logits[:, 1] - logits[:, 0]  # the logit of the probability of the second
+        above = logits[:, 1] - logits[:, 0]  # logit of the second class's probability
         reached: np.ndarray = above >= np.log(threshold / (1 - threshold))
         return reached.astype(np.int64)
     best: np.ndarray = logits.argmax(1)
@@ -198,11 +198,11 @@ def class_predictions(
     names: Sequence[str],
     settings: PredictionSettings = USUAL_PREDICTION,
 ) -> RowPredictions:
-    """The predictions of one class for each row.
+    """The row predictions of single classes.
 
     Args:
         logits: float32 [N, C], divided by the temperature.
-        targets: int64 [N]; None where nobody says.
+        targets: int64 [N]; None if unlabelled.
         names: of the C classes.
     """
     shares = torch.from_numpy(logits).softmax(1).numpy()
@@ -224,9 +224,9 @@ def class_predictions(
 
 
 def same_labels(found: set[str], known: tuple[str, ...]) -> dict[str, str]:
-    """From the labels of a file to those of a model: by name, else by number (its id).
+    """Map the labels of a file to those of a model: by name, else by id.
 
-    Raises StudioError, with the first of them, where labels of the file cannot be the model's.
+    Raises StudioError if labels of the file are not the model's.
     """
     same, strangers = matched(found, known)
     if strangers:

@@ -1,4 +1,4 @@
-"""A tag for each word (Devlin et al. 2019, §5.3).
+"""Token classification: a tag for each word (Devlin et al. 2019, §5.3).
 
 Shapes: B sequences, T tokens in each, C tags, W words of all examples, N words of a batch.
 """
@@ -55,7 +55,7 @@ MOST_TAGS = 1_000
 
 
 class TokenClassificationLearner(Learner):
-    """A linear layer on the vector of each word's first token, and cross-entropy."""
+    """A linear layer on the vector of each word's first token, with cross-entropy."""
 
     task: TokenClassification
     no_target = UNKNOWN
@@ -79,7 +79,7 @@ class TokenClassificationLearner(Learner):
 
     @property
     def tokenization(self) -> str:
-        return "words-2"  # the first had no places where sentences begin
+        return "words-2"  # version 1 had no sentence starts
 
     def fit_labels(self, rows: Rows) -> None:
         self._studied = (rows, tag_numbers(rows))
@@ -155,14 +155,14 @@ class TokenClassificationLearner(Learner):
         return counted(examples.targets, self._tags)
 
     def _tags_of(self, rows: Rows) -> TagNumbers:
-        """Those of the rows that were studied are kept until their token ids are there."""
+        """Tags of the fitted rows are cached until these are tokenized."""
         studied, self._studied = self._studied, None
         return studied[1] if studied is not None and studied[0] is rows else tag_numbers(rows)
 
     def targets(self, tags: TagNumbers) -> np.ndarray:
-        """The number of each tag, int64 [W].
+        """The index of each tag, int64 [W].
 
-        Raises StudioError where no span or class in the rows is one that the model knows.
+        Raises StudioError if the model knows no span type or class of the rows.
         """
         ids = {tag: number for number, tag in enumerate(self._tags)}
         found = set(tags.names) - {OUTSIDE}
@@ -218,9 +218,9 @@ class TokenClassificationLearner(Learner):
         return {"tags": (len(wanted) if known is None else float(known[wanted].sum())) or 1}
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
-        """The spans of the first text, or a tag for each of its words, as far as it is read.
+        """The spans of the first text, or a tag for each of its words, up to the maximum length.
 
-        A word's tag is that of its first token. A span is as likely as its words are in the mean.
+        A word has the tag of its first token. The probability of a span is the mean over its words.
         """
         logits = checkpoint.network.logits(given.tokens, given.segments)  # [1, T, C]
         best = softmax(logits)[0].max(-1)  # [T]
@@ -261,7 +261,7 @@ class TokenClassificationLearner(Learner):
 def _span(
     label: str, words: Sequence[tuple[int, int, int]], text: str, shares: Sequence[float]
 ) -> SpanPrediction:
-    """A span of words, each with its characters and the number of its first token."""
+    """A span of words, each with its characters and the index of its first token."""
     start, end = words[0][0], words[-1][1]
     probability = fmean(shares[token] for _, _, token in words)
     return SpanPrediction(
@@ -274,9 +274,9 @@ def _is_text(token: Token) -> bool:
 
 
 def tag_weights(tags: Sequence[str], given: dict[str, float]) -> torch.Tensor | None:
-    """The weight of each tag, float32 [C]; a name that is no tag is the type of spans.
+    """The weight of each tag, float32 [C]; names that are no tags are types of spans.
 
-    None where none is given. Raises StudioError where a weight names neither.
+    None without weights. Raises StudioError if a weight names neither.
     """
     if not given:
         return None
@@ -296,7 +296,7 @@ def tag_weights(tags: Sequence[str], given: dict[str, float]) -> torch.Tensor | 
 def tag_numbers(rows: Rows) -> TagNumbers:
     """The tags of the rows.
 
-    Raises StudioError where a row has not as many of them as words, or there are none at all.
+    Raises StudioError if tags and words of a row differ in number, or tags are missing.
     """
     if rows.tags is None:
         raise MissingRole("tags")
@@ -320,8 +320,8 @@ def tag_numbers(rows: Rows) -> TagNumbers:
 
 
 def _word_tags(learner: Learner, train: Rows, rows: Rows) -> TagCollector:
-    """The most frequent tag of a word in the training rows; of a word that is not there, that of
-    the word in lower case, or the most frequent one of all."""
+    """The most frequent tag of each word in the training rows; for unknown words, that of the word
+    in lower case, or the most frequent one of all."""
     assert isinstance(learner, TokenClassificationLearner)
     known = _tag_counts(learner, train)
     words = [words_of(cell) for cell in rows.texts]
@@ -344,7 +344,7 @@ def _word_tags(learner: Learner, train: Rows, rows: Rows) -> TagCollector:
 
 
 def _tag_counts(learner: TokenClassificationLearner, train: Rows) -> dict[str, Numbers]:
-    """How often each word has each tag, float64 [C]; under “” all words together."""
+    """Counts of the tags of each word, float64 [C]; “” counts all words."""
     ids = {tag: number for number, tag in enumerate(learner.labels)}
     counts: dict[str, Numbers] = defaultdict(lambda: np.zeros(len(ids)))
     assert train.tags is not None

@@ -1,7 +1,6 @@
-"""What a network says of masked tokens: a row for each of some that are drawn.
+"""Row predictions of masked tokens.
 
-Of many, those of so many inputs are kept that there are about MOST_TOKENS of them, always of the
-same ones. N tokens.
+If there are many, the tokens of a fixed random subset of the inputs, about MOST_TOKENS. N tokens.
 """
 
 import json
@@ -18,23 +17,23 @@ from engine.tasks.learner import Batch, Examples
 from engine.tasks.row_predictions import RowPredictions
 from engine.tokenizers.tokenizer import Tokenizer
 
-MOST_TOKENS = 20_000  # the share that is right is then known to 0.7 points
-CONTEXT = 24  # tokens on either side that a row shows
-DRAW = 13  # seed of the inputs whose tokens are kept
+MOST_TOKENS = 20_000  # standard error of accuracy: 0.35 points
+CONTEXT = 24  # tokens of context on either side
+DRAW = 13  # seed of the subset
 MAPPING = Mapping(text=TEXT)
 
 Found = tuple[NDArray[np.int64], NDArray[np.float32]]
-"""int64 [N, 5]: input, position, gold, predicted, whether gold is among the five most probable;
-float32 [N, 2]: probability of what was predicted, loss."""
+"""int64 [N, 5]: input, position, gold, predicted, gold in the top five; float32 [N, 2]: probability
+of the prediction, loss."""
 
 
 class TokenRows:
     """Collects predictions of the tokens of a `Pretraining` evaluation."""
 
     def __init__(self, examples: Examples, share: float) -> None:
-        """`share` of the tokens is masked."""
+        """`share` is the fraction of masked tokens."""
         self._examples = examples
-        self._found: dict[int, Found] = {}  # of each batch, by its first input
+        self._found: dict[int, Found] = {}  # by first input of the batch
         expected = max(share * examples.tokenized.tokens, 1)
         count = int(np.ceil(min(1, MOST_TOKENS / expected) * len(examples)))
         drawn = np.random.default_rng(DRAW).permutation(len(examples))[:count]
@@ -42,7 +41,7 @@ class TokenRows:
         self._is_drawn[drawn] = True
 
     def add(self, batch: Batch, logits: Tensor) -> None:
-        """The predictions for a batch, float32 [N, V]; several threads may do this at a time."""
+        """Add the logits of a batch, float32 [N, V]; thread-safe."""
         assert batch.numbers is not None and batch.positions is not None
         inputs, positions = np.divmod(batch.positions.cpu().numpy(), batch.tokens.size(1))
         numbers = batch.numbers.numpy()[inputs]
@@ -62,10 +61,10 @@ class TokenRows:
     def rows(
         self, tokenizer: Tokenizer, counts: NDArray[np.int64]
     ) -> tuple[RowPredictions, dict[str, Sequence[str]]]:
-        """What is kept of each token, and its cells, in the order of the text.
+        """The predictions and cells of each token, in the order of the text.
 
         Args:
-            counts: how often each token stands in the training text, int64 [V].
+            counts: occurrences of each token in the training text, int64 [V].
         """
         whole = np.concatenate([one for one, _ in self._found.values()])
         parts = np.concatenate([one for _, one in self._found.values()])
@@ -96,7 +95,7 @@ class TokenRows:
     def _texts(
         self, inputs: NDArray[np.int64], positions: NDArray[np.int64], tokenizer: Tokenizer
     ) -> list[str]:
-        """The text around each token, with the mask in its place alone."""
+        """The text around each token, which alone is masked."""
         around = (tokenizer.pad, tokenizer.cls, tokenizer.sep)
         windows = []
         for number, position in zip(inputs.tolist(), positions.tolist(), strict=True):

@@ -14,7 +14,7 @@ from engine.phrases import phrase
 
 
 def save_vectors(path: Path, vectors: NDArray[np.float32]) -> None:
-    """Write float32 [N, D] as .npy, whole or not at all."""
+    """Write float32 [N, D] as .npy, atomically."""
     content = io.BytesIO()
     np.save(content, vectors)
     write_file(path, content.getvalue(), shared=True)
@@ -25,7 +25,7 @@ def vector_table(
 ) -> pa.Table:
     """All cells by column, and the vectors as a list of float32 in the column `name`.
 
-    Raises StudioError where there is such a column already.
+    Raises StudioError if that column exists already.
     """
     if name in cells:
         raise StudioError(

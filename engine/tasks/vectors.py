@@ -1,4 +1,4 @@
-"""One vector for each row: the mean of what the encoder says of its tokens.
+"""Mean-pooled encoder vectors of rows.
 
 Shapes: N rows, B sequences, T tokens, D hidden size.
 """
@@ -18,7 +18,7 @@ from engine.progress import ProgressCallback, no_progress
 from engine.tasks.evaluating import for_each, gains_by_two, in_turn
 from engine.tasks.learner import pad
 
-BATCH = 32  # rows that the encoder sees at once
+BATCH = 32  # rows per batch
 
 
 def vectors_of(
@@ -26,14 +26,14 @@ def vectors_of(
 ) -> NDArray[np.float32]:
     """The mean hidden state of the last layer over all tokens of a row, float32 [N, D].
 
-    A text and its second one are one input, cut at `max_length` tokens.
+    A text and its second one are one input, truncated to `max_length` tokens.
     """
     vectors: NDArray[np.float32] = vectors_at(loaded, rows, (-1,), max_length, progress)[:, 0]
     return vectors
 
 
 def some_layers(loaded: Checkpoint, count: int = 3) -> tuple[int, ...]:
-    """So many layers at even distances, of which the last one is -1; fewer where there are few."""
+    """At most `count` layers at even distances, of which the last one is -1."""
     last = loaded.spec.layers
     found = {round(last * (place + 1) / count) for place in range(count)} - {0, last}
     return (*sorted(found), -1)
@@ -49,7 +49,7 @@ def vectors_at(
     """The mean hidden states of these layers, float32 [N, len(layers), D].
 
     Args:
-        layers: 0 is what the embeddings give, 1 the first layer, -1 the last one.
+        layers: 0 is the output of the embeddings, 1 the first layer, -1 the last one.
     """
     network, tokenizer = loaded.network, loaded.tokenizer
     device = next(network.parameters()).device

@@ -1,4 +1,4 @@
-"""Tasks that say one thing of a whole sentence or pair, from the vector of [CLS].
+"""Tasks that predict something for a whole sentence or pair, from the vector of [CLS].
 
 Shapes: B sequences, C outputs.
 """
@@ -20,7 +20,7 @@ from engine.tokenizers.tokenizer import Tokenizer
 
 
 class WholeTextLearner(Learner):
-    """Packs a text or a pair of each row; a task adds the targets and the loss."""
+    """Tokenizes a text or a pair of each row; a task adds the targets and the loss."""
 
     @property
     def tokenization(self) -> str:
@@ -28,7 +28,7 @@ class WholeTextLearner(Learner):
 
     @abstractmethod
     def targets(self, rows: Rows) -> np.ndarray | None:
-        """The target of each row, [rows, …]; None where nobody says."""
+        """The target of each row, [rows, …]; None if unlabelled."""
 
     @abstractmethod
     def random_targets(self, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -42,7 +42,8 @@ class WholeTextLearner(Learner):
         folder: Path,
         progress: ProgressCallback,
     ) -> Examples:
-        targets = self.targets(rows)  # first: what is wrong with them is told at once
+        # first, so that invalid targets are reported before tokenizing
+        targets = self.targets(rows)
         tokenized = tokenize_examples(
             rows.texts, rows.pairs, tokenizer, max_length, folder, progress
         )
@@ -73,9 +74,9 @@ class WholeTextLearner(Learner):
 def weights_of(
     labels: Sequence[str], given: dict[str, float], balanced: np.ndarray | None
 ) -> torch.Tensor | None:
-    """The weight of each label, float32 [C]: that which is given, else the balanced one, else 1.
+    """The weight of each label, float32 [C]: the given one, else the balanced one, else 1.
 
-    None where there are neither. Raises StudioError where a weight names no label.
+    None without weights. Raises StudioError if a weight names no label.
     """
     if unknown := sorted(set(given) - set(labels)):
         raise StudioError(
@@ -92,13 +93,13 @@ def weights_of(
 
 
 def quoted(labels: Sequence[str]) -> str:
-    """The first labels, to be read in a sentence."""
+    """The first labels, for a sentence."""
     shown = ", ".join(f"“{label}”" for label in labels[:10])
     return shown + (phrase(" and {count} more", count=len(labels) - 10) if len(labels) > 10 else "")
 
 
 def by_number_then_name(label: str) -> tuple[bool, float, str]:
-    """The order of labels: 10 after 9, and names after numbers."""
+    """A sort key for labels: numbers by value, then names."""
     try:
         return (False, float(label), label)
     except ValueError:

@@ -1,8 +1,8 @@
-"""How wide a batch of rows of different lengths is made."""
+"""Padded widths of batches."""
 
-STEP = 8  # widths are multiples of it: few shapes, and the processor likes eights
+STEP = 8  # few shapes, and vector instructions prefer multiples of 8
 
 
 def width_of(length: int) -> int:
-    """The width of a rectangle whose longest row has so many tokens."""
+    """The padded width for a longest row of `length` tokens."""
     return -(-length // STEP) * STEP
