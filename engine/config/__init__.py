@@ -1,13 +1,13 @@
-"""What can be asked for: frozen, typed, no torch.
+"""The settings of jobs: frozen, typed, without torch.
 
-Every field that a user can set carries a title, a help text and its range here. The window draws
-its form from it, the run folder stores it, the worker reads it: one place.
+Every user setting has its title, help text and range here. The window builds its forms from them,
+run folders store them, workers read them.
 """
 
 from pydantic import BaseModel, ConfigDict
 
 
 class Spec(BaseModel):
-    """A piece of a job: never changed after it is made; unknown fields are refused."""
+    """A part of a job: immutable; unknown fields are rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,4 +1,4 @@
-"""What differs between two jobs, field by field."""
+"""Differences between two jobs, field by field."""
 
 from typing import Any, NamedTuple
 
@@ -13,9 +13,9 @@ from engine.phrases import Phrase, phrase
 
 
 class Change(NamedTuple):
-    """One field that has another value; `path` is as in `--set training.max_grad_norm=0.5`.
+    """One changed field; `path` is as in `--set training.max_grad_norm=0.5`.
 
-    `in_branch` says whether a run that branches off a checkpoint may have it.
+    `in_branch`: a run that branches off a checkpoint may change it.
     """
 
     path: str
@@ -25,7 +25,7 @@ class Change(NamedTuple):
     in_branch: bool = False
 
     def sentence(self) -> str:
-        """As in “Batch size 16 instead of 32”, without a full stop."""
+        """For example “Batch size 16 instead of 32”, without a full stop."""
         return phrase(
             "{title} {new} instead of {old}",
             title=Phrase(self.title, {}),
@@ -35,9 +35,9 @@ class Change(NamedTuple):
 
 
 def changes(old: JobSpec, new: JobSpec) -> list[Change]:
-    """All fields with another value; what is of another kind counts as one field.
+    """All changed fields, except the name and group of the job.
 
-    The name, and the group of runs that a job belongs to, do not count.
+    An object of another kind counts as one field.
     """
     found = _changes(old, new, "")
     return [change for change in found if change.path.split(".")[0] not in ("name", "group")]
@@ -58,7 +58,7 @@ def _changes(old: BaseModel, new: BaseModel, path: str) -> list[Change]:
 
 
 def from_defaults(job: JobSpec) -> list[Change]:
-    """The settings of a job that have another value than by default."""
+    """The settings of a job that differ from their defaults."""
     base = job.base_model
     pairs: list[tuple[str, BaseModel, BaseModel]] = [
         ("task.", task_of(job.task.kind), job.task),
@@ -70,7 +70,7 @@ def from_defaults(job: JobSpec) -> list[Change]:
         default = FromScratch(model=type(base.model)())
         pairs.insert(1, ("base_model.", default, base))
     found = [one for path, old, new in pairs for one in _changes(old, new, path)]
-    return [one for one in found if one.title != one.path]  # others are none of the user's
+    return [one for one in found if one.title != one.path]  # others are no user settings
 
 
 def shown(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Files of text, and how to read them."""
+"""Data sets: files of text, and how to read them."""
 
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -14,11 +14,11 @@ from engine.phrases import phrase
 SplitName = Literal["train", "validation", "test"]
 SPLITS: tuple[SplitName, ...] = ("train", "validation", "test")
 Source = SplitName | Literal["all"]
-"""Which rows a file has: those of one split, or all."""
+"""The rows of a file: one split, or all."""
 
 
 class Reading(Spec):
-    """How the bytes of a file become rows."""
+    """The format of a file."""
 
     format: str = Field(
         "csv",
@@ -48,7 +48,7 @@ class Reading(Spec):
 
 
 class Mapping(Spec):
-    """Which columns hold what; most tasks need two or three of them."""
+    """Roles of the columns; most tasks need two or three."""
 
     text: str = Field(
         title="Text", description="Column with the text, or with the first of two texts."
@@ -118,7 +118,7 @@ class Mapping(Spec):
         return tuple(column for _, columns in self.by_field() for column in columns)
 
     def by_field(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Each field that is used with its columns; those with several columns come last."""
+        """Each used field with its columns; those with several columns come last."""
         single = {
             "text": self.text,
             "pair": self.pair,
@@ -133,12 +133,12 @@ class Mapping(Spec):
         return [*used, *((name, columns) for name, columns in several.items() if columns)]
 
     def identity(self) -> str:
-        """What a fingerprint contains of it: a field that is not used makes no difference."""
+        """A string for fingerprints that ignores unused fields."""
         return self.model_dump_json(exclude_defaults=True)
 
 
 class Split(Spec):
-    """How rows are split; what validation and test leave is for training."""
+    """Fractions of the validation and test rows; the rest is for training."""
 
     validation: float = Field(
         0.1,
@@ -180,7 +180,7 @@ class Split(Spec):
 
 
 class Cleaning(Spec):
-    """What is left out or written otherwise when rows are imported."""
+    """What is removed or normalised when rows are imported."""
 
     skip_empty: tuple[str, ...] = Field(
         (),
@@ -196,7 +196,7 @@ class Cleaning(Spec):
 
 
 class HubOrigin(Spec):
-    """Where on the hub a data set came from, so that it can be fetched again as it was."""
+    """The origin of a data set on the hub."""
 
     name: str
     subset: str = Field("", description="Empty: it has only one.")
@@ -206,7 +206,7 @@ class HubOrigin(Spec):
 
 
 class DatasetSpec(Spec):
-    """One immutable version of a data set, as `spec.json` beside its `data.parquet` says it."""
+    """One immutable version of a data set, stored as `spec.json` next to its `data.parquet`."""
 
     name: str
     version: int = Field(ge=1)
@@ -264,7 +264,7 @@ class DatasetSpec(Spec):
 
 
 class StoredData(Spec):
-    """A version in the home folder (or a copy of one anywhere)."""
+    """A version in the home folder, or a copy of one."""
 
     kind: Literal["stored"] = "stored"
     folder: Path
@@ -272,12 +272,12 @@ class StoredData(Spec):
 
     @property
     def name(self) -> str:
-        """What people call it: the data set, without its version."""
+        """The name of the data set, without its version."""
         return self.folder.parent.name
 
 
 class FileData(Spec):
-    """Files as they are; a run takes its own copy before it starts."""
+    """External files; a run copies them before it starts."""
 
     kind: Literal["file"] = "file"
     path: Path = Field(description="All rows, or those for training where `validation` is given.")
@@ -289,12 +289,12 @@ class FileData(Spec):
 
     @property
     def name(self) -> str:
-        """What people call it: its first file."""
+        """The name of the first file."""
         return self.path.name
 
     @property
     def sources(self) -> dict[Source, Path]:
-        """Each file with the rows that it has."""
+        """Each file and the rows in it."""
         if self.validation is None:
             return {"all": self.path}
         return {"train": self.path, "validation": self.validation}

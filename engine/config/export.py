@@ -1,4 +1,4 @@
-"""In which forms a checkpoint can be written for other programs."""
+"""Export formats of checkpoints."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ Form = Literal["hf", "tf1", "onnx"]
 
 Precision = Literal["float32", "float16", "bfloat16", "int8"]
 
-PRECISIONS: dict[Form, tuple[Precision, ...]] = {  # the usual one first
+PRECISIONS: dict[Form, tuple[Precision, ...]] = {  # the default first
     "hf": ("float32", "float16", "bfloat16"),
     "tf1": ("float32",),
     "onnx": ("float32", "int8"),
@@ -17,10 +17,10 @@ PRECISIONS: dict[Form, tuple[Precision, ...]] = {  # the usual one first
 
 
 class Output(Spec):
-    """One thing that a network says, under the name that transformers gives it.
+    """An output tensor of a network, named as in transformers.
 
-    `of` tells whether it is said of an input as a whole or of each of its tokens. `meaning` tells
-    how its last axis is read: as one of several, any number of several, or as mere numbers.
+    `of`: one output per input or per token. `meaning`: the last axis holds scores of one choice,
+    scores of any number of labels, or numbers.
     """
 
     name: str

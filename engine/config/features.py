@@ -1,4 +1,4 @@
-"""Feature extraction: the network stays frozen, and a small probe on its vectors is trained."""
+"""Feature extraction: a small probe is trained on the vectors of a frozen network."""
 
 from pathlib import Path
 from typing import Literal
@@ -101,11 +101,11 @@ class Features(Spec):
     )
 
     def plain(self) -> "Features":
-        """The probe itself, without how it is trained and where its features are stored."""
+        """The probe itself, without its training and caching."""
         usual = {name: Features.model_fields[name].default for name in ("learning_rate", "epochs")}
         return self.model_copy(update={**usual, "cache": None})
 
     @property
     def trains_probe(self) -> bool:
-        """Whether a probe is trained, and not the model."""
+        """A probe is trained, not the model."""
         return self.vectors not in (FINE_TUNED, LAYER_SWEEP)

@@ -1,8 +1,8 @@
-"""What a field of a spec says of itself beside its title, help text, range and default.
+"""Metadata of settings besides title, help text, range and default.
 
-A field with a title is one that a user sets. Its `json_schema_extra` is a `setting(…)`, from which
-the window takes what its forms show and what a branch of a run offers, and the engine what a branch
-accepts. A field without a title is written by the program.
+A field with a title is a user setting. Its `json_schema_extra` is a `setting(…)`, which says where
+forms show it and if a branch of a run may change it. A field without a title is written by the
+program.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from pydantic.config import JsonDict
 from pydantic.fields import FieldInfo
 
 Level = Literal["simple", "advanced", "elsewhere"]
-"""Among the few settings that everybody sees; among the others; or not in the form of its spec,
-since it is chosen in another way (from a list, or read off the data)."""
+"""Shown among the few main settings; among the others; or not in the form of its spec, since it is
+chosen elsewhere (from a list, or from the data)."""
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 
@@ -26,17 +26,16 @@ def setting(
     ticks: Sequence[float] = (),
     offered: bool = False,
 ) -> JsonDict:
-    """What stands as `json_schema_extra` of a field.
+    """The `json_schema_extra` of a setting.
 
-    `branch` says whether a run that branches off a checkpoint may change it; `ticks` are usual
-    values, which a form offers as buttons; `offered` says that a text is one of a few that depend
-    on other choices, which the form offers as a list.
+    `branch`: a run that branches off a checkpoint may change it; `ticks`: common values, shown as
+    buttons; `offered`: the form shows a list of values that depend on other settings.
     """
     return {"level": level, "branch": branch, "ticks": list(ticks), "offered": offered}
 
 
 def settings_of(spec: type[BaseModel]) -> dict[str, FieldInfo]:
-    """The fields that a user sets, in the order of the spec."""
+    """The user settings, in the order of the spec."""
     return {name: info for name, info in spec.model_fields.items() if info.title}
 
 
@@ -51,25 +50,25 @@ def branch_fields(spec: type[BaseModel]) -> tuple[str, ...]:
 
 
 def level_of(info: FieldInfo) -> Level:
-    """Where a form shows the field; what does not say is advanced."""
+    """The level of a field; advanced by default."""
     return cast(Level, extra_of(info).get("level", "advanced"))
 
 
 def may_branch(info: FieldInfo) -> bool:
-    """Whether a branch may change the field; what does not say may not be changed."""
+    """A branch may change the field; not by default."""
     return bool(extra_of(info).get("branch", False))
 
 
 def ticks_of(info: FieldInfo) -> list[float]:
-    """The usual values of a number; empty where there are none."""
+    """The common values of a number; empty for none."""
     return list(cast(list[float], extra_of(info).get("ticks", [])))
 
 
 def is_offered(info: FieldInfo) -> bool:
-    """Whether a text is chosen from a list that depends on other choices."""
+    """The values form a list that depends on other settings."""
     return bool(extra_of(info).get("offered", False))
 
 
 def extra_of(info: FieldInfo) -> JsonDict:
-    """What `setting` made, empty for a field that says nothing."""
+    """The result of `setting`; empty for other fields."""
     return info.json_schema_extra if isinstance(info.json_schema_extra, dict) else {}

@@ -1,4 +1,4 @@
-"""A job: all that was asked for, under one name, and the rules it keeps. It never changes."""
+"""A job: all settings of a run, and the rules between them. It is immutable."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ from engine.phrases import phrase
 
 
 class FromScratch(Spec):
-    """New weights, and a vocabulary: a published one, or one that is trained on the data."""
+    """New weights, with a published vocabulary or one trained on the data."""
 
     kind: Literal["scratch"] = "scratch"
     model: BertSpec
@@ -63,7 +63,7 @@ RUN_NAME_LENGTH = 200  # characters
 
 
 class RunGroup(Spec):
-    """The group of runs that this one belongs to; written by the studio, not by users."""
+    """The group of runs that this one belongs to; set by the program."""
 
     id: str = Field(
         min_length=1, description="The same in all runs of the group, and in no others."
@@ -100,13 +100,13 @@ class JobSpec(Spec):
 
 
 def settings_of_task_fit(job: "JobSpec") -> Iterator[Problem]:
-    """The settings of the task go together."""
+    """The settings of the task are consistent."""
     for problem in job.task.broken_rules():
         yield Problem(problem.text, tuple(f"task.{field}" for field in problem.fields))
 
 
 def best_metric_is_measured(job: "JobSpec") -> Iterator[Problem]:
-    """The metric of the best checkpoint is one of the task."""
+    """The metric of the best checkpoint is one of the task's metrics."""
     name, metrics = job.training.best_metric, job.task.info.metrics
     if name and name not in (metric.name for metric in metrics):
         yield Problem(
@@ -121,7 +121,7 @@ def best_metric_is_measured(job: "JobSpec") -> Iterator[Problem]:
 
 
 def model_has_the_direction(job: "JobSpec") -> Iterator[Problem]:
-    """A causal network learns the next token, and no other network can."""
+    """Causal networks predict the next token; other networks cannot."""
     causal, base = job.task.causal, job.base_model
     if causal is None or not isinstance(base, FromScratch):
         return
@@ -142,7 +142,7 @@ def model_has_the_direction(job: "JobSpec") -> Iterator[Problem]:
 
 
 def features_have_a_model(job: "JobSpec") -> Iterator[Problem]:
-    """Only a trained model has features, and only labels can be learned from them."""
+    """Only trained models have features, and only labels can be learned from them."""
     if job.features.vectors == FINE_TUNED:
         return
     if isinstance(job.base_model, FromScratch) or job.task.info.is_pretraining:
@@ -161,7 +161,7 @@ def features_have_a_model(job: "JobSpec") -> Iterator[Problem]:
 
 
 def cached_layers_are_frozen(job: "JobSpec") -> Iterator[Problem]:
-    """What is cached must be the same in every epoch: of frozen layers, and of labelled texts."""
+    """Cached outputs are constant over epochs: of frozen layers, and of labelled texts."""
     if not job.training.cache_frozen_layers:
         return
     cache, frozen = "training.cache_frozen_layers", "training.frozen_layers"
@@ -189,7 +189,7 @@ def cached_layers_are_frozen(job: "JobSpec") -> Iterator[Problem]:
 
 
 def adapters_have_a_model(job: "JobSpec") -> Iterator[Problem]:
-    """Adapters change weights that have been trained."""
+    """Adapters change trained weights."""
     if job.training.lora_rank and isinstance(job.base_model, FromScratch):
         yield Problem(
             phrase(
@@ -200,7 +200,7 @@ def adapters_have_a_model(job: "JobSpec") -> Iterator[Problem]:
 
 
 def each_process_has_examples(job: "JobSpec") -> Iterator[Problem]:
-    """Processes share every batch."""
+    """Every process gets a share of each batch."""
     processes, batch_size = job.hardware.processes, job.training.batch_size
     if processes > batch_size:
         yield Problem(
@@ -220,7 +220,7 @@ def each_process_has_examples(job: "JobSpec") -> Iterator[Problem]:
 
 
 def shards_are_whole_weights(job: "JobSpec") -> Iterator[Problem]:
-    """Sharded weights are trained as they are, by several processes."""
+    """Sharded training needs full weights and several processes."""
     if not job.hardware.sharded:
         return
     if job.hardware.processes == 1:
@@ -244,7 +244,7 @@ def shards_are_whole_weights(job: "JobSpec") -> Iterator[Problem]:
 
 
 def search_has_values(job: "JobSpec") -> Iterator[Problem]:
-    """The values of a search suit their fields, and a layer sweep stands for itself."""
+    """The values of a search are valid, and a layer sweep is not part of one."""
     yield from problems_of_search(job)
     if job.search is not None and job.features.vectors == LAYER_SWEEP:
         yield Problem(

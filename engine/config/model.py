@@ -1,8 +1,7 @@
-"""The size and shape of a network: what those of all families share.
+"""Size and shape of a network: the settings that families share.
 
-Each option stands once, with its title, help, range and usual value, and with the name that
-config.json has for it. A family (`engine.config.families`) adds its own, and says of a shared one
-only what is otherwise there.
+Each option has its title, help, range, default, and its name in config.json. A family
+(`engine.config.families`) adds its own options and overrides shared ones.
 """
 
 from dataclasses import dataclass
@@ -30,10 +29,10 @@ Activation = Literal["gelu", "gelu_new", "relu", "silu", "quick_gelu", "tanh", "
 def published(
     *names: str, level: Level = "advanced", needed: bool = False, absent: int | None = None
 ) -> JsonDict:
-    """What `setting` says, and how config.json names the field: once, or several times alike.
+    """A `setting` with its name, or several names with the same value, in config.json.
 
-    `needed` says that no config lacks it; `absent` is what transformers takes where it is left
-    out, if that is not the field's default.
+    `needed`: every config has it; `absent`: what transformers assumes if it is missing, if that is
+    not the field's default.
     """
     return setting(level) | {"published": list(names), "needed": needed, "absent": absent}
 
@@ -45,7 +44,7 @@ def changed(
     absent: int | None = None,
     **given: Any,
 ) -> Any:
-    """A field of `kind` with what a family has otherwise: its names, default, title or help."""
+    """A field of `kind` with overrides of a family: its names, default, title or help."""
     info = kind.model_fields[field]
     extra = {**extra_of(info), "absent": absent}
     if names is not None:
@@ -55,38 +54,41 @@ def changed(
 
 
 def published_names(info: FieldInfo) -> tuple[str, ...]:
-    """How config.json names the field; empty where it does not."""
+    """The names of the field in config.json; empty for none."""
     return tuple(cast(list[str], extra_of(info).get("published", [])))
 
 
 def is_needed(info: FieldInfo) -> bool:
-    """Whether every config.json has the field."""
+    """Every config.json has the field."""
     return bool(extra_of(info).get("needed", False))
 
 
 def without_it(info: FieldInfo) -> int | None:
-    """What transformers takes where config.json lacks the field; None: as our default says."""
+    """The value that transformers assumes if config.json lacks the field; None: our default."""
     return cast(int | None, extra_of(info).get("absent"))
 
 
 @dataclass(frozen=True)
 class LayerParts:
-    """What the layers of a family are made of; the parts themselves stand in `engine.models`."""
+    """Variants of the layers of a family, implemented in `engine.models`."""
 
-    norm: Literal["post", "pre"] = "post"  # after the sum, as in the paper, or of what is read
-    positions: Literal["learned", "rotary", "none"] = "learned"  # added to the tokens, or as angles
-    relative: Literal["none", "buckets", "disentangled"] = "none"  # what distances add to scores
+    # after the residual sum, as in the paper, or before the sublayer
+    norm: Literal["post", "pre"] = "post"
+    # added to the tokens, or as rotations
+    positions: Literal["learned", "rotary", "none"] = "learned"
+    # relative-position terms of attention scores
+    relative: Literal["none", "buckets", "disentangled"] = "none"
     feed_forward: Literal["plain", "gated"] = "plain"
     biases: bool = True  # of linear layers
     norm_biases: bool = True
-    first_norm: bool = True  # whether the lowest layer normalises what attention reads
-    window: int | None = None  # tokens on each side to which a token attends; None: all
-    all_every: int = 1  # every so many layers, from the first on, attend to all even so
-    rotary_base: float = 10_000.0  # of the layers with a window, or of all
-    rotary_base_all: float = 10_000.0  # of those that attend to all
+    first_norm: bool = True  # the first layer normalises the inputs of attention
+    window: int | None = None  # tokens of local attention on each side; None: global
+    all_every: int = 1  # every n-th layer, from the first on, has global attention
+    rotary_base: float = 10_000.0  # of local layers, or of all
+    rotary_base_all: float = 10_000.0  # of global layers
 
     def window_at(self, number: int) -> int | None:
-        """The window of a layer, counted from 0."""
+        """The attention window of a layer, counted from 0."""
         return None if number % self.all_every == 0 else self.window
 
     def rotary_base_at(self, number: int) -> float:
@@ -94,7 +96,7 @@ class LayerParts:
 
 
 class EncoderSpec(Spec):
-    """What the networks of the family share: L layers of width D (H in papers) with A heads."""
+    """Settings that all families share: L layers of width D (H in papers) with A heads."""
 
     family: ClassVar[str]
     shares_layers: ClassVar[bool] = False
@@ -198,7 +200,7 @@ class EncoderSpec(Spec):
 
     @property
     def parts(self) -> LayerParts:
-        """What its layers are made of."""
+        """Variants of its layers."""
         return LayerParts()
 
     @property
@@ -207,7 +209,7 @@ class EncoderSpec(Spec):
 
     @property
     def is_causal(self) -> bool:
-        """Whether no token attends to a later one."""
+        """No token attends to a later one."""
         return False
 
     @property
@@ -217,67 +219,67 @@ class EncoderSpec(Spec):
 
     @property
     def segment_rows(self) -> int:
-        """Rows of the segment embedding; 0 where there is none."""
+        """Rows of the segment embedding; 0 for none."""
         return 0
 
     @property
     def tells_segments(self) -> bool:
-        """Whether the network is told which of two texts a token is of."""
+        """Inputs distinguish the two texts."""
         return self.segment_rows > 1 and not self.one_segment
 
     @property
     def head_biases(self) -> bool:
-        """Whether the layers of heads before the last one have biases."""
+        """The hidden layers of heads have biases."""
         return True
 
     @property
     def turns_tokens(self) -> bool:
-        """Whether heads for tokens have one more layer, as those for masked words have."""
+        """Token heads have an additional hidden layer, as the masked-word head has."""
         return False
 
     @property
     def relative_buckets(self) -> int:
-        """Into how many buckets distances between tokens are put; 0 where they are not."""
+        """Number of relative-position buckets; 0 for none."""
         return 0
 
     @property
     def token_size(self) -> int:
-        """Length of the embedding of a token, before it is projected to the hidden size."""
+        """Size of the token embedding, before it is projected to the hidden size."""
         return self.hidden_size
 
     @property
     def projects_tokens(self) -> bool:
-        """Whether embeddings are projected from `token_size` to the hidden size."""
+        """Embeddings are projected from `token_size` to the hidden size."""
         return self.token_size != self.hidden_size
 
     @property
     def fixed_pad_id(self) -> int | None:
-        """The id that padding must have in the vocabulary; None: any."""
+        """The required padding id of the vocabulary; None: any."""
         return None
 
     @property
     def stored_layers(self) -> int:
-        """How many layers have weights of their own."""
+        """Number of layers with weights of their own."""
         return self.layers
 
     def heights_of(self, stored: int) -> range:
-        """The heights, counted from 1, at which a layer with weights of its own works."""
+        """The layers, counted from 1, that use a stored layer."""
         return range(stored + 1, stored + 2)
 
     @property
     def head_activation(self) -> Activation:
-        """Non-linearity of the head for masked words."""
+        """Activation of the masked-word head."""
         return self.activation
 
     def dropout_before(self, head: Head) -> float:
-        """Dropout before the layer that fine-tuning adds; run_squad.py has none for answers."""
+        """Dropout before the fine-tuned layer; run_squad.py has none for answers."""
         if head.finds_spans:
             return 0.0
         return self.dropout if self.head_dropout is None else self.head_dropout
 
 
 class WithSegments(EncoderSpec):
-    """A network whose embeddings say which of two texts a token is of."""
+    """A network with segment embeddings."""
 
     segments: Count = Field(
         2,
@@ -292,7 +294,7 @@ class WithSegments(EncoderSpec):
 
 
 class WithTokenSize(EncoderSpec):
-    """A network whose token embeddings have a size of their own."""
+    """A network with a separate size of token embeddings."""
 
     embedding_size: Width = Field(
         128,

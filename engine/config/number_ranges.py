@@ -1,4 +1,4 @@
-"""Whole numbers in a short text, as “0-3,8”: how Linux, taskset and Slurm write cores."""
+"""Integer ranges as text, as in “0-3,8”: the format of Linux, taskset and Slurm for cores."""
 
 import re
 from collections.abc import Iterable
@@ -9,9 +9,9 @@ ENTRY = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 
 def numbers_in(text: str) -> tuple[int, ...]:
-    """The numbers, each once and rising; none in a text without any.
+    """The distinct numbers, rising.
 
-    Raises ValueError with a sentence about what cannot be read.
+    Raises ValueError with a sentence about the unreadable part.
     """
     found = set[int]()
     for entry in text.split(",") if text.strip() else ():
@@ -39,7 +39,7 @@ def numbers_in(text: str) -> tuple[int, ...]:
 
 
 def listed(numbers: Iterable[int]) -> str:
-    """The text that `numbers_in` reads, as short as it can be."""
+    """The shortest text for `numbers_in`."""
     runs = list[list[int]]()
     for number in sorted(numbers):
         if runs and number == runs[-1][-1] + 1:

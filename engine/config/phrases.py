@@ -1,4 +1,4 @@
-"""A field of a spec or a message that may hold a phrase, which it keeps with its key in JSON."""
+"""Fields for phrases, which keep their translation key in JSON."""
 
 from typing import Annotated, Any
 
@@ -9,7 +9,7 @@ from engine.visible import concise
 
 
 def _short(value: Any) -> str:
-    """A sentence of at most 300 characters, also where the file of somebody else has it longer."""
+    """A sentence of at most 300 characters; longer foreign ones are truncated."""
     return concise(from_json(value))[0]
 
 

@@ -1,4 +1,4 @@
-"""How the outputs of a fine-tuned model become predictions: chosen after training, kept with it."""
+"""Settings that turn outputs of a fine-tuned model into predictions, chosen after training."""
 
 import math
 from typing import Annotated
@@ -11,15 +11,14 @@ Threshold = Annotated[float, Field(gt=0, lt=1)]
 
 
 class PredictionSettings(Spec):
-    """Thresholds and a temperature. The ones of another task have no effect.
+    """Thresholds and a temperature. Those of other tasks have no effect.
 
     Args:
-        temperature: logits are divided by it before they become probabilities (Guo et al. 2017).
+        temperature: divides logits before the softmax (Guo et al. 2017).
         threshold: of two classes, the lowest probability of the second one that predicts it.
-        thresholds: of several labels for a row, the lowest probability that predicts each; those
-            that are not named have 0.5.
-        no_answer_threshold: of questions that may have no answer, how much higher “no answer” must
-            score than the best answer to be predicted; None: as the job has it.
+        thresholds: multi-label, the lowest probability that predicts each label; 0.5 for others.
+        no_answer_threshold: how much higher “no answer” must score than the best answer to be
+            predicted; None: that of the job.
     """
 
     temperature: float = Field(1.0, ge=0.05, le=20)
@@ -29,11 +28,11 @@ class PredictionSettings(Spec):
 
     @property
     def is_usual(self) -> bool:
-        """Whether they change nothing."""
+        """They change nothing."""
         return self == PredictionSettings()
 
     def at_temperature(self, temperature: float) -> "PredictionSettings":
-        """With another temperature; thresholds move with it, so that they predict the same rows."""
+        """Change the temperature, and the thresholds so that they predict the same rows."""
         factor = self.temperature / temperature
         return PredictionSettings(
             temperature=temperature,
@@ -43,7 +42,7 @@ class PredictionSettings(Spec):
         )
 
     def threshold_of(self, label: str, labels: tuple[str, ...], several: bool) -> float:
-        """The lowest probability of a label that predicts it: of two classes, or of several."""
+        """The threshold of a label, of two classes or of `several` labels."""
         if several:
             return self.thresholds.get(label, 0.5)
         return self.threshold if label == labels[-1] else 1 - self.threshold
@@ -51,7 +50,7 @@ class PredictionSettings(Spec):
     def with_threshold(
         self, label: str, threshold: float, labels: tuple[str, ...], several: bool
     ) -> "PredictionSettings":
-        """With another threshold for a label, so that `threshold_of` gives it."""
+        """Change the threshold of a label."""
         if several:
             changed: dict[str, object] = {"thresholds": self.thresholds | {label: threshold}}
         else:
@@ -60,7 +59,7 @@ class PredictionSettings(Spec):
 
 
 def _moved(threshold: float, factor: float) -> float:
-    """The probability of the logit of `threshold` times `factor`."""
+    """The probability of `threshold`'s logit times `factor`."""
     if factor == 1 or threshold == 0.5:
         return threshold
     logit = math.log(threshold / (1 - threshold)) * factor

@@ -1,4 +1,4 @@
-"""Rules over several fields of a spec: what is wrong, and which fields it is about."""
+"""Rules over several fields of a spec."""
 
 from typing import NamedTuple
 
@@ -6,14 +6,14 @@ from engine.phrases import join
 
 
 class Problem(NamedTuple):
-    """One thing that is wrong, without a full stop; `fields` are paths as in `--set`."""
+    """A broken rule, without a full stop; `fields` are paths as in `--set`."""
 
     text: str
     fields: tuple[str, ...]
 
 
 class BrokenRules(ValueError):
-    """Rules that do not hold. Pydantic hands it on in the context of its error."""
+    """Broken rules, passed on in the context of pydantic's error."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__(join("; ", (problem.text for problem in problems)))
@@ -21,5 +21,5 @@ class BrokenRules(ValueError):
 
 
 def broken(text: str, *fields: str) -> BrokenRules:
-    """One rule that does not hold."""
+    """One broken rule."""
     return BrokenRules([Problem(text, fields)])

@@ -1,7 +1,7 @@
-"""Which settings are recommended for a job, and why: from measurements, in one table.
+"""Recommended settings for a job with their reasons, from a table of measurements.
 
-The runs behind the table stand in `benchmarks/defaults`, and a test compares the two. What was not
-measured there has the values of the paper, as the facts of the task say them.
+The runs behind the table are in `benchmarks/defaults`, and a test compares the two. Other
+situations have the values of the paper, from the task's info.
 """
 
 import math
@@ -17,9 +17,9 @@ Way = Literal["fine-tuning", "LoRA", "from scratch", "pre-training", "pre-traini
 
 
 class Rate(NamedTuple):
-    """A learning rate, and the largest network that it is for, in weights of all layers.
+    """A learning rate, and the largest network it is for, in weights of all layers.
 
-    One that was not measured was put between those that were and the paper's.
+    Rates that were not measured interpolate between those that were and the paper's.
     """
 
     largest: float
@@ -28,14 +28,14 @@ class Rate(NamedTuple):
 
 
 class Epochs(NamedTuple):
-    """A number of epochs, and the most training rows that it is for."""
+    """A number of epochs, and the maximum training rows it is for."""
 
     most: float
     epochs: int
 
 
 TINY, SMALL, LARGEST = 1e6, 5e6, 15e6  # weights: up to 2 layers of 128, 4 of 256, 6 of 384
-# What is not here, larger networks, has the paper's values.
+# Larger networks have the paper's values.
 RATES: dict[Way, tuple[Rate, ...]] = {
     "fine-tuning": (Rate(TINY, 5e-4), Rate(SMALL, 3e-4), Rate(LARGEST, 1e-4)),
     "LoRA": (Rate(TINY, 3e-3), Rate(SMALL, 1e-3), Rate(LARGEST, 1e-3, is_measured=False)),
@@ -50,7 +50,7 @@ EPOCHS: dict[Way, tuple[Epochs, ...]] = {
     "pre-training": (Epochs(math.inf, 1),),
     "pre-training from scratch": (Epochs(math.inf, 3),),
 }
-USUAL_ROWS = 1000  # where their number is not known
+USUAL_ROWS = 1000  # for unknown numbers of rows
 PROBE_RATES: dict[str, float] = {"bilstm": 1e-3, "linear": 1e-2}
 BATCH_SIZE, WARMUP = 32, 0.1
 RECOMMENDED = ("learning_rate", "epochs", "batch_size", "warmup_ratio", "max_length")
@@ -58,7 +58,7 @@ SHORTEST = 16  # tokens
 
 
 class Network(Protocol):
-    """The size of a network, as its spec and what is known of a checkpoint say it."""
+    """The size of a network, from its spec or its checkpoint."""
 
     @property
     def layers(self) -> int: ...
@@ -72,15 +72,15 @@ class Network(Protocol):
 
 @dataclass(frozen=True)
 class Situation:
-    """What a recommendation depends on.
+    """The inputs of a recommendation.
 
     Args:
-        task: its facts.
-        from_scratch: whether the network has fresh weights.
-        network: None where it is not known.
-        rows: of the training set; 0 where that is not known.
-        typical_length: tokens that 99 % of the inputs do not exceed; 0 where that is not known.
-        lora: whether adapters are trained, and not all weights.
+        task: its info.
+        from_scratch: the network has fresh weights.
+        network: None if unknown.
+        rows: of the training set; 0 if unknown.
+        typical_length: the 99th percentile of input lengths, in tokens; 0 if unknown.
+        lora: adapters are trained, not all weights.
     """
 
     task: TaskInfo
@@ -96,27 +96,27 @@ class Situation:
 
     @property
     def paper(self) -> TrainingSpec:
-        """The settings of the paper, which are for BERT-Base and -Large."""
+        """The settings of the paper, for BERT-Base and -Large."""
         fresh = self.task.from_scratch if self.from_scratch else None
         return fresh or self.task.training
 
     @property
     def is_in_table(self) -> bool:
-        """Whether the table has networks of this size, trained in this way."""
+        """The table covers networks of this size, trained in this way."""
         weights = layer_weights(self.network) if self.network is not None else math.inf
         return rate_for(self.way, weights) is not None
 
 
 @dataclass(frozen=True)
 class Recommended:
-    """Settings, and for some fields a sentence that says why."""
+    """Settings, with reasons for some fields."""
 
     training: TrainingSpec
     reasons: dict[str, str]
 
 
 def recommended(situation: Situation) -> Recommended:
-    """The settings for a job, with reasons by field of `TrainingSpec`."""
+    """Recommend settings for a job, with reasons by field of `TrainingSpec`."""
     length, why_length = _length(situation)
     found: dict[str, float] = {"max_length": length}
     reasons = {"max_length": why_length}
@@ -133,7 +133,7 @@ def recommended(situation: Situation) -> Recommended:
 
 
 def probe_rate(before: Features, now: Features) -> Features:
-    """Features with the rate that suits another probe, unless the rate was set."""
+    """Features with the rate of the new probe, unless the rate was set."""
     followed = before.learning_rate == now.learning_rate == PROBE_RATES[before.probe]
     if now.probe == before.probe or not followed:
         return now
@@ -141,27 +141,27 @@ def probe_rate(before: Features, now: Features) -> Features:
 
 
 def layer_weights(network: Network) -> int:
-    """About how many weights the layers have, without embeddings."""
+    """Approximate number of weights of the layers, without embeddings."""
     of_layer = 4 * network.hidden_size**2 + 2 * network.hidden_size * network.intermediate_size
     return network.layers * of_layer
 
 
 def recommended_rate(way: Way, weights: int) -> float | None:
-    """The recommended learning rate for a network whose layers have so many weights.
+    """The recommended learning rate for a network with this number of layer weights.
 
-    None where the table has no networks of this size.
+    None for networks that the table does not cover.
     """
     found = rate_for(way, weights)
     return None if found is None else found.rate
 
 
 def rate_for(way: Way, weights: float) -> Rate | None:
-    """The entry of the table for a network of this size; None where there is none."""
+    """The entry of the table for a network of this size; None for none."""
     return next((one for one in RATES.get(way, ()) if weights <= one.largest), None)
 
 
 def way_of(task: TaskInfo, from_scratch: bool, lora: bool) -> Way:
-    """What is trained, and from what."""
+    """The kind of training."""
     if task.head is None:
         return "pre-training from scratch" if from_scratch else "pre-training"
     if from_scratch:
@@ -203,7 +203,7 @@ def _length(situation: Situation) -> tuple[int, str]:
     longest = situation.network.max_positions if situation.network is not None else usual
     if situation.task.head is None or not typical:
         return min(longest, usual), ""
-    if not situation.task.cuts_long_texts:  # what is longer is read in windows
+    if not situation.task.cuts_long_texts:  # longer texts are read in windows
         longest = min(longest, usual)
     multiple = 8 if typical <= 64 else 16
     length = max(SHORTEST, min(longest, -(-typical // multiple) * multiple))

@@ -1,4 +1,4 @@
-"""Several values for fields of a job: which settings are tried, and when the search ends."""
+"""Search spaces: several values for fields of a job, and a budget."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from engine.config.job import JobSpec
 
 Method = Literal["grid", "random", "tpe"]
-Values = Mapping[str, JsonValue]  # one setting: a value for each path
+Values = Mapping[str, JsonValue]  # a setting: a value for each path
 
 METHODS: tuple[Method, ...] = ("grid", "random", "tpe")
 SEARCHED = ("task", "base_model", "data", "training", "features", "hardware")  # parts of a job
 SEED, SEEDS = "training.seed", "training.seeds"
-MAX_SETTINGS = 10_000  # of a grid
+MAX_SETTINGS = 10_000  # in a grid
 
 
-LOG_FROM = 10  # a range whose ends are so many times apart is drawn by its logarithm
+LOG_FROM = 10  # ratio of the ends from which a range is sampled on a log scale
 
 
 class Range(NamedTuple):
@@ -38,8 +38,8 @@ class Range(NamedTuple):
 class SearchField(Spec):
     """A field with several values, or with a range of them.
 
-    `path` is as in `--set training.learning_rate=1e-5,3e-5`. The values are as they stand in JSON.
-    A range has a lowest and a highest number; `log` draws by the logarithm.
+    `path` is as in `--set training.learning_rate=1e-5,3e-5`. Values are as in JSON. `log` samples a
+    range on a log scale.
     """
 
     path: str = Field(min_length=1, max_length=200)
@@ -51,18 +51,18 @@ class SearchField(Spec):
 
     @classmethod
     def ranged(cls, path: str, low: float, high: float, whole: bool) -> Self:
-        """Numbers from low to high, by their logarithm where they are far apart."""
+        """A range of numbers, on a log scale if its ends are far apart."""
         log = low > 0 and high / low >= LOG_FROM
         return cls(path=path, low=low, high=high, log=log, whole=whole)
 
     @property
     def is_range(self) -> bool:
-        """Whether any number from low to high may be drawn."""
+        """Any number from low to high may be drawn."""
         return not self.values
 
 
 class SearchSpec(Spec):
-    """Several values for some fields, how they are combined, and the budget."""
+    """The varied fields, how their values are combined, and the budget."""
 
     fields: tuple[SearchField, ...] = Field(min_length=1, max_length=50)
     method: Method = Field(
@@ -111,7 +111,7 @@ class SearchSpec(Spec):
 
     @property
     def limit(self) -> int:
-        """How many combinations are tried at the most."""
+        """Maximum number of tried combinations."""
         there = combinations(self)
         if self.method == "grid":
             return min(there, self.budget or there)
@@ -119,7 +119,7 @@ class SearchSpec(Spec):
 
     @property
     def varied(self) -> tuple[SearchField, ...]:
-        """The fields that make a setting: all but the seed, which repeats one."""
+        """The fields of a setting: all but the seed, which repeats one."""
         return tuple(field for field in self.fields if field.path != SEED)
 
 
@@ -127,7 +127,7 @@ USUAL_BUDGET = 20  # combinations, for random and tpe
 
 
 def combinations(search: SearchSpec) -> int:
-    """How many there are; with a range more than anybody tries."""
+    """Number of combinations; with a range, more than can be tried."""
     if any(field.is_range for field in search.varied):
         return MAX_SETTINGS
     return math.prod(len(field.values) for field in search.varied)
@@ -137,9 +137,9 @@ JobT = TypeVar("JobT", bound="JobSpec")
 
 
 def with_values(job: JobT, values: Values) -> JobT:
-    """The job with other values for these fields, and no search.
+    """The job with these values, and without a search.
 
-    Raises ValidationError where a value, or the combination, cannot be.
+    Raises ValidationError for invalid values or combinations.
     """
     raw = job.model_dump() | {"search": None}
     for path, value in values.items():
@@ -156,7 +156,7 @@ def _put(raw: dict[str, Any], path: list[str], value: JsonValue) -> None:
 
 
 def field_at(job: BaseModel, path: str) -> FieldInfo | None:
-    """What stands at a path of the job; None where nothing does."""
+    """The field at a path of the job; None if there is none."""
     first, *rest = path.split(".")
     info = type(job).model_fields.get(first)
     if info is None or not rest:
@@ -166,7 +166,7 @@ def field_at(job: BaseModel, path: str) -> FieldInfo | None:
 
 
 def problems_of_search(job: "JobSpec") -> Iterator[Problem]:
-    """Every value suits its field, and no field is varied twice."""
+    """Every value is valid for its field, and no field is varied twice."""
     search = job.search
     if search is None:
         return
@@ -227,7 +227,7 @@ def _problems_of_range(search: SearchSpec, field: SearchField) -> Iterator[Probl
 
 
 def _wrong_alone(job: "JobSpec", path: str, value: JsonValue) -> str | None:
-    """What is wrong with a value by itself; rules over several fields are about a combination."""
+    """The problem of a single value; rules over several fields concern combinations."""
     from engine.config.validation import problem_of
 
     try:

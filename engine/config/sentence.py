@@ -1,4 +1,4 @@
-"""How the vectors of tokens become one vector of a text, in the layout of sentence-transformers."""
+"""Pooling of token vectors into a text vector, in the layout of sentence-transformers."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ DenseActivation = Literal["identity", "tanh", "relu", "gelu", "sigmoid"]
 
 
 class DenseSpec(Spec):
-    """A linear layer behind the pooling, and what its outputs go through."""
+    """A linear layer after the pooling, with its activation."""
 
     inputs: int = Field(ge=1, le=100_000)
     outputs: int = Field(ge=1, le=100_000)
@@ -23,7 +23,7 @@ class DenseSpec(Spec):
 class SentenceSpec(Spec):
     """Pooling, dense layers and normalisation, in this order.
 
-    Several poolings stand one after another in the vector, in the order of `POOLING_MODES`.
+    Several poolings are concatenated in the order of `POOLING_MODES`.
     """
 
     pooling: tuple[PoolingMode, ...] = Field(("mean",), min_length=1, max_length=4)
@@ -35,5 +35,5 @@ class SentenceSpec(Spec):
     prompt: str = Field("", max_length=10_000, description="What every text begins with.")
 
     def size(self, hidden_size: int) -> int:
-        """How many numbers a vector has, on an encoder of this hidden size."""
+        """Dimensions of a vector, on an encoder of this hidden size."""
         return self.dense[-1].outputs if self.dense else len(self.pooling) * hidden_size

@@ -1,4 +1,4 @@
-"""What every task says of itself, without torch: its settings, and plain facts."""
+"""The interface of a task without torch: its settings and its info."""
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -33,30 +33,29 @@ RowFigure = Literal[
 ]
 """A number of a row of predictions, as `engine.results.row_figures` computes it."""
 TARGETS: tuple[Role, ...] = ("endings", "answers", "tags", "flags", "label")
-"""Roles that say what is to be predicted; the first that a data set has tells its task."""
+"""Target roles; the first one that a data set has decides its task."""
 
 SEQUENCE = "ForSequenceClassification"
 TOKENS = "ForTokenClassification"
 SPANS = "ForQuestionAnswering"
 CHOICES = "ForMultipleChoice"
-ENCODER = "Model"  # the encoder alone: what comes behind it is not in its class
+ENCODER = "Model"  # the encoder alone, without its pooling
 
 MAX_CLASSES = 1_000
 
 
 @dataclass(frozen=True)
 class Metric:
-    """One number of an evaluation, under the name that it has in events behind `validation_`.
+    """A metric, named as in events without `validation_`.
 
-    `short` stands for the title where there is little room; empty: the title is short itself.
-    `description` is what the help says of it.
+    `short` replaces the title in narrow places if it is not empty. `description` is its help text.
     """
 
     name: str
     title: str
     short: str = ""
     higher_is_better: bool = True
-    unit: Literal["share", "number"] = "share"  # of 1, to be shown in per cent; or any number
+    unit: Literal["share", "number"] = "share"  # shown in per cent, or as a number
     description: str = field(kw_only=True)
 
 
@@ -109,12 +108,12 @@ EXACT_MATCH = Metric(
 
 @dataclass(frozen=True)
 class Head:
-    """The layer that fine-tuning adds; tasks with equal heads can take over one another's.
+    """The layer that fine-tuning adds; tasks with equal heads can share it.
 
     Args:
-        architecture: the end of the class's name in transformers.
+        architecture: suffix of the class name in transformers.
         tensors: its output tensors, named as in transformers.
-        outputs: how many numbers it gives; 0: one for each label.
+        outputs: number of outputs; 0: one for each label.
         problem_type: of config.json, if several heads share a class.
         pools: it pools the vectors of all tokens into one, and has no labels.
     """
@@ -176,21 +175,21 @@ FINE_TUNING = TrainingSpec()  # as in the paper, appendix A.3
 
 @dataclass(frozen=True)
 class TaskInfo:
-    """Everything about a task that the code which lists, shows or distinguishes tasks needs.
+    """Properties of a task, for code that handles all tasks.
 
     Args:
         title: its usual name.
         head: None for pre-training, which has heads of its own.
         metrics: what its evaluation computes.
-        best_metric: the one by which checkpoints are compared, unless the labels want another.
-        reads: the roles of columns that each row needs.
-        may_read: roles that are read if present.
+        best_metric: the one that compares checkpoints, unless the labels require another.
+        reads: the required column roles.
+        may_read: optional column roles.
         fills: roles whose cells must not be empty.
-        training: the usual settings from a checkpoint.
-        from_scratch: the usual settings with fresh weights; None if it needs a checkpoint.
-        cuts_long_texts: whether texts beyond the maximum length are truncated.
+        training: the default settings from a checkpoint.
+        from_scratch: the default settings with fresh weights; None if it needs a checkpoint.
+        cuts_long_texts: texts beyond the maximum length are truncated.
         hub_pipeline: the pipeline tag of the Hugging Face Hub.
-        row_figures: the numbers that its rows have, besides those that every row has.
+        row_figures: the numbers of its rows, besides those that all rows have.
     """
 
     title: str
@@ -213,35 +212,35 @@ class TaskInfo:
 
     @property
     def scores_in_part(self) -> bool:
-        """A row is scored by an F1, as it may be right in part; else it is right or wrong."""
+        """A row is scored by an F1, as it may be partly right; else it is right or wrong."""
         return self.head is not None and self.head.reads_tokens
 
 
 class LabelColumn(Protocol):
-    """What is known of a label column whose cells were counted."""
+    """A label column whose cells were counted."""
 
     @property
     def cells(self) -> Mapping[str, int]:
-        """How many rows have each cell."""
+        """Rows by cell."""
 
     @property
     def sets(self) -> Mapping[str, int] | None:
-        """How many rows have each label, where cells hold several; None where they hold one."""
+        """Rows by label, if cells hold several; None if they hold one."""
 
     @property
     def is_scale(self) -> bool:
-        """Whether the cells are numbers on a scale, and no names of classes."""
+        """The cells are numbers on a scale, not names of classes."""
 
     @property
     def not_numbers(self) -> Mapping[str, int]:
-        """The cells that hold no number."""
+        """The cells that are no numbers."""
 
     @property
     def numbers(self) -> frozenset[float]:
-        """The numbers in the others."""
+        """The numbers in the other cells."""
 
     def strangers(self, known: tuple[str, ...]) -> list[str]:
-        """The labels that are none of the `known` ones, however they are written."""
+        """The labels that are not `known`, in any notation."""
 
 
 class TaskSpec(Spec):
@@ -263,37 +262,37 @@ class TaskSpec(Spec):
 
     @property
     def causal(self) -> bool | None:
-        """Whether the network must be left-to-right, or must not; None where both will do."""
+        """The network must, or must not, be left-to-right; None: either."""
         return None
 
     @property
     def needs_nsp(self) -> bool:
-        """Whether the network must have the head of next-sentence prediction."""
+        """The network needs a next-sentence head."""
         return False
 
     @classmethod
     def suits(cls, columns: Columns, labels: LabelColumn | None) -> bool:
-        """Whether a data set with these columns is most likely made for this task."""
+        """A data set with these columns is most likely meant for this task."""
         return target(columns) in cls.info.reads
 
     def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
-        """Everything that keeps a data set from this task; `labels` None: not yet counted."""
+        """All reasons why a data set does not fit this task; `labels` None: not counted yet."""
         yield from ()
 
     def broken_rules(self) -> Iterator[Problem]:
-        """Settings that do not go together."""
+        """Inconsistent settings."""
         yield from ()
 
     def label_rows(self, dataset: DatasetSpec, labels: LabelColumn) -> dict[str, int]:
-        """How many rows have each label that is learned; empty where that is not known."""
+        """Rows by learned label; empty if unknown."""
         return {}
 
     def label_names(self, dataset: DatasetSpec | None, labels: LabelColumn) -> tuple[str, ...]:
-        """The labels that the model will have; empty where they are not known yet."""
+        """The labels of the model; empty if not known yet."""
         return tuple(self.label_rows(dataset, labels)) if dataset else ()
 
     def unknown_weights(self, names: tuple[str, ...]) -> list[str]:
-        """The class weights that belong to none of these labels."""
+        """The class weights of unknown labels."""
         return []
 
     def without_labels(self) -> "TaskSpec":
@@ -306,7 +305,7 @@ class TaskSpec(Spec):
 
     @classmethod
     def of_foreign(cls, labels: tuple[str, ...]) -> "TaskSpec":
-        """The task of a model that another program has fine-tuned for it."""
+        """The task of a model that was fine-tuned by another program."""
         return cls(kind=cls.task_name()).with_labels(labels)
 
 
@@ -326,7 +325,7 @@ LABEL_SMOOTHING = Field(
 
 
 class LabelledTask(TaskSpec):
-    """A task whose head has an output for each label; a subclass gives the fields their titles."""
+    """A task whose head has an output for each label; subclasses title the fields."""
 
     labels: tuple[str, ...] = ()
     class_weights: dict[str, ClassWeight] = Field({})
@@ -344,7 +343,7 @@ class LabelledTask(TaskSpec):
         return self.model_copy(update={"labels": labels})
 
     def unlisted(self, labels: LabelColumn) -> Iterator[StudioError]:
-        """What is wrong where the settings name the labels and a data set has others."""
+        """Problems of labels that the settings do not list."""
         unlisted = labels.strangers(self.labels) if self.labels else []
         if unlisted:
             names = ", ".join(f"“{shortened(name)}”" for name in unlisted[:5])
@@ -355,10 +354,10 @@ class LabelledTask(TaskSpec):
 
 
 def target(columns: Columns) -> Role | None:
-    """The column that says what is to be predicted; None where there is plain text alone."""
+    """The target role of a data set; None for plain text."""
     return next((role for role in TARGETS if getattr(columns, role)), None)
 
 
 def shortened(label: str) -> str:
-    """A label as it stands in a sentence."""
+    """A label, truncated for a sentence."""
     return label if len(label) <= 60 else label[:60] + "…"

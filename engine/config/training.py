@@ -1,4 +1,4 @@
-"""How a model is trained, and on what machine."""
+"""Training and hardware settings."""
 
 from typing import Literal
 
@@ -308,7 +308,7 @@ class TrainingSpec(Spec):
 
 
 class HardwareSpec(Spec):
-    """Where a job runs."""
+    """Device, precision and resources of a job."""
 
     device: Literal["auto", "cpu", "cuda", "mps"] = Field(
         "auto",

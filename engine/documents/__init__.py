@@ -1,1 +1,1 @@
-"""What is written about a model for people: code that uses it, its card, the report of its run."""
+"""Documents about models: example code, model card, run report, comparison."""

@@ -1,6 +1,6 @@
-"""The model card of a checkpoint: README.md in the form of the Hugging Face Hub.
+"""The model card of a checkpoint: README.md in the format of the Hugging Face Hub.
 
-What is not known is left out: a card says nothing that the checkpoint and its run do not say.
+Unknown facts are left out.
 """
 
 import json
@@ -30,14 +30,14 @@ from engine.runs.folder import RunFolder
 from engine.visible import one_line
 
 PARTS: tuple[SplitName, ...] = ("validation", "test")
-MOST_LABELS = 50  # that are named
+MOST_LABELS = 50  # maximum of listed labels
 INTERVAL = phrase("95 % interval over rows")
 
 
 def model_card(checkpoint: Path, form: Form) -> str:
-    """The card of an export of `checkpoint` in this form, in Markdown with metadata before it.
+    """The card of an export of `checkpoint`, in Markdown with a metadata header.
 
-    Raises StudioError where the checkpoint cannot be read.
+    Raises StudioError if the checkpoint cannot be read.
     """
     info, run = checkpoint_info(checkpoint), run_of(checkpoint)
     settings = prediction_settings(checkpoint)
@@ -57,14 +57,14 @@ def model_card(checkpoint: Path, form: Form) -> str:
 
 
 def run_of(checkpoint: Path) -> RunFolder | None:
-    """The run that saved a checkpoint, where it still lies there."""
+    """The run that contains a checkpoint, if any."""
     folder = RunFolder(checkpoint.parent.parent)
     is_inside = checkpoint.parent == folder.checkpoints and folder.spec_file.is_file()
     return folder if is_inside else None
 
 
 def kept_results(run: RunFolder, checkpoint: Path) -> dict[SplitName, Predictions]:
-    """What is kept of this checkpoint on the parts of its data."""
+    """The stored predictions of this checkpoint by part."""
     found: dict[SplitName, Predictions] = {}
     for folder in (run.results, run.results / checkpoint.name):
         for part in PARTS:
@@ -78,7 +78,7 @@ def kept_results(run: RunFolder, checkpoint: Path) -> dict[SplitName, Prediction
 def _metadata(
     info: CheckpointInfo, form: Form, job: JobSpec | None, results: dict[SplitName, Predictions]
 ) -> str:
-    """YAML between two lines, each value as JSON, which YAML reads as well."""
+    """A YAML header whose values are JSON, a subset of YAML."""
     said: dict[str, Any] = {"library_name": "transformers" if form == "hf" else form}
     said["tags"] = ["bert-studio", info.family]
     if info.task is not None:
@@ -112,7 +112,7 @@ def metrics_of(predictions: Predictions) -> dict[str, float]:
 
 
 def about_rows(info: CheckpointInfo, job: JobSpec | None) -> list[tuple[str, str]]:
-    """What the model is and how it was trained: names and values."""
+    """Names and values that describe the model and its training."""
     title = TASKS[info.task].info.title if info.task else "Encoder without a task head"
     network = phrase(
         "{family}, {layers} layers × {hidden}",
@@ -144,7 +144,7 @@ def about_rows(info: CheckpointInfo, job: JobSpec | None) -> list[tuple[str, str
 
 
 def _scores(run: RunFolder | None, results: dict[SplitName, Predictions]) -> str:
-    """Each part with the main metric and its interval, its baselines, and the other metrics."""
+    """For each part, the main metric with its interval, the baselines, and the other metrics."""
     if run is None or not results:
         return ""
     said = ["## Scores"]
@@ -163,26 +163,26 @@ def _scores(run: RunFolder | None, results: dict[SplitName, Predictions]) -> str
 
 
 def besides(run: RunFolder, part: SplitName, predictions: Predictions) -> list[Beside]:
-    """The baselines that are kept for these rows."""
+    """Comparisons with the stored baselines for these rows."""
     kept = baselines_in(run.results, part, predictions.info.fingerprint)
     return [beside(predictions, read_predictions(one.file)) for one in kept]
 
 
 def score_rows(predictions: Predictions, found: Sequence[Beside]) -> list[tuple[str, str, str]]:
-    """The main metric of the model with its interval, then that of its baselines."""
+    """The main metric of the model and of its baselines, with intervals."""
     every = [(phrase("this model"), score_of(predictions)), *((b.name, b.score) for b in found)]
     return [(name, f"{score.value:.4f}", _ends(score)) for name, score in every]
 
 
 def _ends(score: Interval) -> str:
-    """Both ends of an interval; empty where it has none."""
+    """Both ends of an interval; empty for none."""
     if math.isnan(score.low):
         return ""
     return phrase("{low:.4f} to {high:.4f}", low=score.low, high=score.high)
 
 
 def precision_of(predictions: Predictions) -> str:
-    """In which numbers the model was evaluated, in a sentence; empty where nobody knows."""
+    """The precision of the evaluation, in a sentence; empty if unknown."""
     if not predictions.info.precision:
         return ""
     return phrase(
@@ -192,7 +192,7 @@ def precision_of(predictions: Predictions) -> str:
 
 
 def other_metrics(predictions: Predictions) -> str:
-    """The metrics beside the main one in a sentence; empty where there are none."""
+    """All metrics but the main one, in a sentence; empty for none."""
     metric = metric_of(predictions)
     said = ", ".join(
         f"{name} {value:.4f}"
@@ -203,7 +203,7 @@ def other_metrics(predictions: Predictions) -> str:
 
 
 def times_tested(run: RunFolder, part: SplitName, predictions: Predictions) -> str:
-    """How often test rows were looked at, in a sentence; empty for other rows."""
+    """How often test rows were evaluated, in a sentence; empty for other rows."""
     if part != "test":
         return ""
     return phrase(
@@ -215,7 +215,7 @@ def times_tested(run: RunFolder, part: SplitName, predictions: Predictions) -> s
 def limits(
     info: CheckpointInfo, job: JobSpec | None, results: dict[SplitName, Predictions]
 ) -> list[str]:
-    """What should not be expected of the model, in sentences."""
+    """Limitations of the model, in sentences."""
     said: list[str] = []
     if job is not None:
         said.append(
@@ -238,7 +238,7 @@ def limits(
 
 
 def _predicted_with(settings: PredictionSettings, form: Form) -> str:
-    """The thresholds and the temperature, where they are not the usual ones."""
+    """The thresholds and the temperature, if not the defaults."""
     if settings.is_usual:
         return ""
     parts = ["## Thresholds and temperature", _table(("", ""), settings_rows(settings))]
@@ -248,7 +248,7 @@ def _predicted_with(settings: PredictionSettings, form: Form) -> str:
 
 
 def settings_rows(settings: PredictionSettings) -> list[tuple[str, str]]:
-    """The thresholds and the temperature that are not the usual ones: names and values."""
+    """Names and values of thresholds and temperature that differ from the defaults."""
     said = settings.model_dump(mode="json", exclude_defaults=True)
     return [(name.replace("_", " "), json.dumps(value)) for name, value in said.items()]
 
@@ -266,5 +266,5 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    """A text of somebody else in a line of Markdown."""
+    """A foreign text in one line of Markdown."""
     return one_line(text).replace("|", "\\|")

@@ -1,4 +1,4 @@
-"""A few lines of Python that use a fine-tuned model without this program, and run as they stand."""
+"""Runnable Python examples that use a fine-tuned model without this program."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from engine.config.tasks.question_answering import QuestionAnswering
 
 
 class Example(NamedTuple):
-    """Texts to try a model with."""
+    """Example texts."""
 
     text: str = "A text like those that the model was trained on."
     pair: str = "The second text."
@@ -29,11 +29,10 @@ def transformers_code(
     example: Example = USUAL,
     settings: PredictionSettings = AS_TRAINED,
 ) -> str:
-    """For the library transformers, with the folder of a checkpoint or of an export to it.
+    """Code for transformers, with the folder of a checkpoint or of an export to it.
 
-    For sentence encoders it is the library sentence-transformers.
-
-    The lines predict with the thresholds and the temperature of `settings`.
+    Sentence encoders use sentence-transformers. The code applies the thresholds and the temperature
+    of `settings`.
     """
     head = head_of(task.kind)
     if head.pools:
@@ -56,9 +55,9 @@ def onnx_code(
     example: Example = USUAL,
     settings: PredictionSettings = AS_TRAINED,
 ) -> str:
-    """For onnxruntime and tokenizers, without torch, with the folder of an export to ONNX.
+    """Code for onnxruntime and tokenizers, without torch, with the folder of an ONNX export.
 
-    The lines predict with the thresholds and the temperature of `settings`.
+    The code applies the thresholds and the temperature of `settings`.
     """
     lines = [
         "import json, numpy, onnxruntime, tokenizers",
@@ -77,12 +76,12 @@ def _texts(task: TaskSpec, example: Example) -> str:
 
 
 def _divided(settings: PredictionSettings) -> str:
-    """What divides logits by the temperature; nothing at 1."""
+    """Division of logits by the temperature; empty at 1."""
     return "" if settings.temperature == 1 else f" / {settings.temperature!r}"
 
 
 def _said(task: TaskSpec, settings: PredictionSettings) -> list[str]:
-    """What prints `shares`, the probabilities by label, and what the thresholds predict."""
+    """Print `shares`, the probabilities by label, and the predictions by the thresholds."""
     lines = ["print(shares)"]
     if head_of(task.kind).is_multi_label:
         least = f"{settings.thresholds!r}.get(name, 0.5)" if settings.thresholds else "0.5"
@@ -134,7 +133,7 @@ def _spans(task: TaskSpec, example: Example, settings: PredictionSettings) -> li
 
 
 def _best_span(task: TaskSpec, settings: PredictionSettings) -> list[str]:
-    """The best span of the passage; where there may be no answer, nothing above the threshold."""
+    """The best span of the passage; if allowed, no answer above the threshold."""
     assert isinstance(task, QuestionAnswering)
     answer = "passage[places[first][0] : places[last][1]]"
     lines = [

@@ -1,6 +1,6 @@
-"""The report of a comparison: several runs with their settings, scores and environments.
+"""The comparison report: several runs with their settings, scores and environments.
 
-It is made of their folders alone, so that it can be made on any machine that has them.
+It reads run folders only, so that it can be made on any machine that has them.
 """
 
 import math
@@ -25,7 +25,7 @@ from engine.runs.pace import pace_of
 from engine.runs.reproducibility import Reproducibility, reproducibility_of
 
 MOST_RUNS = 50
-CURVES = "curves"  # the key of the section that the pictures belong to
+CURVES = "curves"  # section of the pictures
 VALIDATION = "validation_"
 MINUTE = 60  # s
 TOLD = (
@@ -35,16 +35,16 @@ TOLD = (
     "data.path",
     "base_model",
     "base_model.path",
-)  # among the runs
+)  # listed with the runs
 
 
 def comparison_report(
     runs: Sequence[Candidate], progress: ProgressCallback = no_progress
 ) -> Report:
-    """What the runs have in common, where they differ, and what may be claimed of their scores.
+    """Compare runs: common and different settings, scores with tests, environments.
 
-    All scores are compared with those of the first run. Raises StudioError for fewer than two
-    runs, or more than `MOST_RUNS`, and for a folder that is none of a run.
+    All scores are compared with those of the first run. Raises StudioError for fewer than two runs,
+    more than `MOST_RUNS`, or a folder that is no run.
     """
     if not 1 < len(runs) <= MOST_RUNS:
         raise StudioError(
@@ -75,7 +75,7 @@ def _runs(
     jobs: Sequence[JobSpec],
     best: Sequence[tuple[int, Mapping[str, float]]],
 ) -> Section:
-    """A row for each run: what was trained, how it ended, and all metrics at its best step."""
+    """A row for each run: job, outcome, and all metrics at its best step."""
     prepared = [_prepared(folder) for folder in folders]
     seconds = [pace_of(folder).seconds for folder in folders]
     names = list(dict.fromkeys(name for _, metrics in best for name in metrics))
@@ -96,7 +96,7 @@ def _runs(
 
 
 def _settings(runs: Sequence[Candidate], jobs: Sequence[JobSpec]) -> Iterator[Section]:
-    """The settings that differ, then those that are the same and not the usual ones."""
+    """The settings that differ, then the common ones that differ from the defaults."""
     changed = [{one.path: one for one in changes(jobs[0], job)} for job in jobs]
     different = {path: one for found in changed for path, one in found.items()}
     different = {path: one for path, one in different.items() if path not in TOLD}
@@ -117,7 +117,7 @@ def _settings(runs: Sequence[Candidate], jobs: Sequence[JobSpec]) -> Iterator[Se
 
 
 def title_of(change: Change) -> str:
-    """What a setting is called; one without a title by its path."""
+    """The title of a setting, or its path."""
     if change.path == "data.fingerprint":
         return phrase("Data fingerprint")
     return change.path if change.title == change.path else Phrase(change.title, {})
@@ -134,7 +134,7 @@ def _is_within(path: str, different: Mapping[str, Any]) -> bool:
 def _turned(
     key: str, title: str, corner: str, names: Sequence[str], columns: Sequence[tuple[str, ...]]
 ) -> Section:
-    """A table with a row for each of `columns`, or a column, whichever makes it less wide.
+    """A table with the `columns` as rows or as columns, whichever is narrower.
 
     `columns`: a title and a value for each of `names`.
     """
@@ -148,7 +148,7 @@ def _turned(
 def _over_seeds(
     runs: Sequence[Candidate], jobs: Sequence[JobSpec], metrics: Sequence[Mapping[str, float]]
 ) -> Iterator[Section]:
-    """Mean and standard deviation of runs that differ in nothing but the seed, where there are."""
+    """Mean and standard deviation of runs that differ only in the seed, if there are any."""
     groups: list[tuple[JobSpec, list[int]]] = []
     for number, job in enumerate(jobs):
         plain = but_the_seed(job)
@@ -173,7 +173,7 @@ def _over_seeds(
 
 
 def _scores(part: SplitName, found: Sequence[Scored]) -> Section:
-    """The score of each run with its interval, and its difference to that of the first."""
+    """The score of each run with its interval, and its difference to the first."""
     header = (
         *(phrase("Run"), phrase("Metric"), phrase("Score"), phrase("95 % interval")),
         *(phrase("Difference"), phrase("95 % interval of it"), phrase("McNemar p")),
@@ -206,7 +206,7 @@ def _score(one: Scored) -> tuple[str, ...]:
 def _environments(
     runs: Sequence[Candidate], histories: Sequence[Reproducibility]
 ) -> Iterator[Section]:
-    """What all runs ran on, and where that is not the same."""
+    """The common environment of all runs, and the differences."""
     names = list(dict.fromkeys(name for one in histories for name in one.environment))
     columns = [(name, *(one.environment.get(name, "") for one in histories)) for name in names]
     same = tuple((name, first) for name, first, *others in columns if {first} == {first, *others})
@@ -249,7 +249,7 @@ def _base_model(job: JobSpec) -> str:
 
 
 def _metric_title(name: str) -> str:
-    """“accuracy”, for one of the validation rows; “training loss”."""
+    """For example “accuracy” of the validation rows, or “training loss”."""
     facts = metric_of(name.removeprefix(VALIDATION))
     if not name.startswith(VALIDATION):
         return phrase("training loss") if name == "loss" else name

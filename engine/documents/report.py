@@ -1,7 +1,6 @@
-"""The report of a run: what was trained, how good it is, what it gets wrong, how to repeat it.
+"""The run report: training, scores, mistakes, and how to repeat it.
 
-A `Report` is plain data. `html` makes one page of it that needs no other file: its style and its
-pictures are in it, and it runs no script.
+A `Report` is plain data. `html` renders a self-contained page without scripts.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -46,7 +45,7 @@ from engine.visible import visible
 
 MOST_MISTAKES = 20
 CELL_CHARACTERS = 300
-TRAINED = "trained"  # the key of the section that the curves belong to
+TRAINED = "trained"  # section of the curves
 PART_TITLES: dict[SplitName, str] = {
     "validation": phrase("Score of the validation rows"),
     "test": phrase("Score of the test rows"),
@@ -56,9 +55,9 @@ PART_TITLES: dict[SplitName, str] = {
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with what stands below it: sentences, a table, lines of code, then its pictures.
+    """A heading with sentences, a table, code and pictures.
 
-    `key` names it for the pictures; that of a score is the name of the part.
+    `key` assigns pictures; scores have the name of their part.
     """
 
     key: str
@@ -71,7 +70,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Report:
-    """All of it but the pictures; texts that can be translated are phrases."""
+    """A report without its pictures; translatable texts are phrases."""
 
     title: str
     subtitle: str
@@ -80,7 +79,7 @@ class Report:
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of the section with the key `section`; `source` is a data URI or a name."""
+    """A picture of the section `section`; `source` is a data URI or a name."""
 
     section: str
     title: str
@@ -90,9 +89,9 @@ class Picture:
 
 
 def report_of(run: RunFolder) -> tuple[Report, dict[SplitName, Predictions]]:
-    """The report of a run's best checkpoint, and the predictions that it is about.
+    """The report of a run's best checkpoint, and the predictions in it.
 
-    Raises StudioError where the run has no checkpoint, or no row was scored yet.
+    Raises StudioError if the run has no checkpoint or no stored scores.
     """
     job = run.job()
     checkpoint = best_checkpoint(run)
@@ -201,7 +200,7 @@ def _slices(part: SplitName, predictions: Predictions) -> Section:
 
 
 def _mistakes(part: SplitName, predictions: Predictions) -> Section:
-    """The rows that are wrong, the most confident ones first; of numbers, the furthest off."""
+    """The mistakes, most confident first; for numbers, the largest errors."""
     key = f"{part}-mistakes"
     count = len(predictions) - int(predictions.table["gold"].null_count)
     if holds_numbers(predictions.info):
@@ -225,7 +224,7 @@ def _mistakes(part: SplitName, predictions: Predictions) -> Section:
 
 
 def _read_columns(predictions: Predictions) -> tuple[str, ...]:
-    """The columns that the model reads, as far as the rows have them."""
+    """The input columns that the rows have."""
     mapping = predictions.info.mapping
     others = filter(None, (mapping.beginning, mapping.negative))
     read = (*mapping.texts, *others, *mapping.endings)
@@ -233,7 +232,7 @@ def _read_columns(predictions: Predictions) -> tuple[str, ...]:
 
 
 def _mistake(predictions: Predictions, place: int, texts: Sequence[str]) -> tuple[str, ...]:
-    """Number, texts, gold, what was predicted and its probability."""
+    """Row number, texts, gold, prediction and probability."""
     (one,) = predictions.table.slice(place, 1).to_pylist()
     cells = (*(one[CELL + name] for name in texts), one["gold"], one["predicted"])
     probability = one["probability"]
@@ -245,7 +244,7 @@ def _mistake(predictions: Predictions, place: int, texts: Sequence[str]) -> tupl
 
 
 def _predicted_with(rows: Sequence[tuple[str, str]]) -> Section | None:
-    """The thresholds and the temperature, where they are not the usual ones."""
+    """The thresholds and the temperature, if not the defaults."""
     if not rows:
         return None
     return Section("prediction", phrase("Thresholds and temperature"), rows=tuple(rows))
@@ -278,7 +277,7 @@ def _interval(score: Interval) -> str:
 
 
 def _cut(text: str | None) -> str:
-    """A cell of the rows, not longer than one can read in a table."""
+    """A cell, truncated to a readable length."""
     if text is None or len(text) <= CELL_CHARACTERS:
         return text or ""
     return f"{text[:CELL_CHARACTERS]}…"
@@ -286,9 +285,9 @@ def _cut(text: str | None) -> str:
 
 # ── the page ─────────────────────────────────────────────────────────────────────────────────
 
-SHORT, ENOUGH = 40, 50  # characters: cells up to it need no width; a column is no wider for more
+SHORT, ENOUGH = 40, 50  # characters: wider cells need a width; maximum width of a column
 GAP = 8  # characters between two columns
-BOLD = 1.4  # characters of a cell for one of a heading
+BOLD = 1.4  # relative width of bold text
 STYLE = """
 body { font-family: Inter, "Segoe UI", system-ui, sans-serif; font-size: 14px; line-height: 1.4;
   color: #1a1d23; background: #ffffff; }
@@ -316,7 +315,7 @@ def html(
     say: Callable[[str], str] = str,
     language: str = "en",
 ) -> str:
-    """The report as one page. `say` gives a text in the language with the code `language`."""
+    """Render the report as one page. `say` translates a text into `language`, a language code."""
 
     def text(said: str) -> str:
         return escape(visible(say(said)))
@@ -357,7 +356,7 @@ def _table(section: Section, text: Callable[[str], str]) -> Iterator[str]:
 
 
 def _widths(section: Section) -> list[str]:
-    """An attribute for each column, by what stands in it, where one has long texts."""
+    """Relative widths of columns with long texts, as attributes."""
     columns = list(zip(*section.rows, strict=True)) if section.header else []
     longest = [max(map(len, column)) for column in columns]
     if not any(one > SHORT for one in longest):

@@ -1,1 +1,1 @@
-"""Which combination of values is tried next, and which field mattered; by Optuna, in workers."""
+"""Hyperparameter search with Optuna, in workers."""

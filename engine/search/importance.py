@@ -1,7 +1,7 @@
-"""Which fields of a search the score depends on: fANOVA (Hutter et al. 2014) over its trials.
+"""Importance of searched fields by fANOVA (Hutter et al. 2014), with its uncertainty.
 
-How sure that is: the range of the shares over resampled trials, and how much of the score a forest
-explains in trials that it was not fitted on.
+The uncertainty is the range over bootstrap resamples of the trials, and the leave-one-out R² of a
+forest.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ RANGE = (5, 95)  # percent
 
 
 def importance(question: MeasureImportance) -> ImportanceMeasured:
-    """The share of each field, the largest first. Raises StudioError where too few have ended."""
+    """The fraction of each field, the largest first. Raises StudioError for too few trials."""
     search = question.search
     trials = [t for t in question.trials if t.state == "finished" and t.score is not None]
     if len(trials) < FEWEST:
@@ -53,7 +53,7 @@ def importance(question: MeasureImportance) -> ImportanceMeasured:
 
 
 def _shares(search: SearchSpec, trials: list[Trial], seed: int) -> dict[str, float]:
-    """The share of each field in the variance that all fields explain; 0 where there is none."""
+    """The fraction of each field in the explained variance; 0 for none."""
     paths = [field.path for field in search.varied]
     if len({trial.score for trial in trials}) < 2:
         return dict.fromkeys(paths, 0.0)
@@ -65,7 +65,7 @@ def _shares(search: SearchSpec, trials: list[Trial], seed: int) -> dict[str, flo
 
 
 def _explained(search: SearchSpec, trials: list[Trial]) -> float:
-    """R² of a forest, each trial predicted by one that was fitted on all others."""
+    """Leave-one-out R² of a forest."""
     inputs = np.array([[parameter(f, t.values[f.path]) for f in search.varied] for t in trials])
     scores = np.array([trial.score for trial in trials])
     if len(set(scores.tolist())) < 2:

@@ -1,6 +1,6 @@
-"""The trials of a search as a study of Optuna, made anew from what is known of them.
+"""The trials of a search as an Optuna study.
 
-Nothing of a study is kept: the runs are its memory, and so it resumes wherever they do.
+Studies are rebuilt from the runs instead of stored, so that a search resumes with its runs.
 """
 
 import math
@@ -21,7 +21,7 @@ from engine.config.search import SearchField, SearchSpec
 from engine.messages.searching import Trial
 
 STATES = {"finished": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "failed": TrialState.FAIL}
-FEWEST_ORDERED = 3  # numbers from which on their order tells something
+FEWEST_ORDERED = 3  # numbers; fewer have no meaningful order
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
@@ -36,9 +36,9 @@ def study(
 
 
 def outcome(trial: Trial) -> tuple[TrialState, float | None]:
-    """How a trial has ended, and its score where it has one that counts.
+    """The state of a trial, and its score if it counts.
 
-    A combination that was pruned counts by its evaluations, and a failed one not at all.
+    Pruned combinations count with their evaluations, failed ones do not.
     """
     state = STATES.get(trial.state, TrialState.FAIL)
     has_score = trial.score is not None and math.isfinite(trial.score)
@@ -48,7 +48,7 @@ def outcome(trial: Trial) -> tuple[TrialState, float | None]:
 
 
 def frozen(search: SearchSpec, trial: Trial) -> FrozenTrial | None:
-    """A trial as Optuna knows it; None where its values are of another search."""
+    """A trial for Optuna; None if its values belong to another search."""
     if not all(_is_among(field, trial.values) for field in search.varied):
         return None
     state, score = outcome(trial)
@@ -70,7 +70,7 @@ def _is_among(field: SearchField, values: dict[str, JsonValue]) -> bool:
 
 
 def distribution(field: SearchField) -> BaseDistribution:
-    """What Optuna draws from: numbers of a list by their order, other values by themselves."""
+    """The distribution of a field: ordinal for numbers of a list, else categorical."""
     if field.is_range:
         low, high = _ends(field)
         if field.whole:
@@ -82,7 +82,7 @@ def distribution(field: SearchField) -> BaseDistribution:
 
 
 def is_ordered(field: SearchField) -> bool:
-    """Whether the values are numbers of which some lie between others."""
+    """The values are numbers, and enough for an order."""
     numbers = [v for v in field.values if isinstance(v, int | float) and not isinstance(v, bool)]
     return len(numbers) == len(field.values) >= FEWEST_ORDERED
 
@@ -99,7 +99,7 @@ def _in_order(field: SearchField) -> list[JsonValue]:
 
 
 def parameter(field: SearchField, value: JsonValue) -> float:
-    """A value of a field as Optuna keeps it."""
+    """A value of a field in Optuna's representation."""
     if field.is_range:
         assert isinstance(value, int | float)
         return value
@@ -107,7 +107,7 @@ def parameter(field: SearchField, value: JsonValue) -> float:
 
 
 def value_of(field: SearchField, drawn: float) -> JsonValue:
-    """The value that Optuna has drawn; of a range with three digits, which a reader can keep."""
+    """The value of Optuna's draw; of ranges, with three significant digits."""
     if not field.is_range:
         return _in_order(field)[int(drawn)]
     if field.whole:

@@ -1,8 +1,8 @@
 """The next combination of a search, by the tree-structured Parzen estimator (Bergstra et al. 2011).
 
-Optuna's TPESampler chooses, from one seed: all that was asked before is asked again first. So a
-search that resumes goes on as one that was never interrupted, and nothing of Optuna is kept. Only a
-combination that was tried, or breaks a rule of the job, is drawn again.
+Optuna's TPESampler chooses with a fixed seed; earlier draws are replayed first. So a resumed search
+continues as if it had not been interrupted, and no Optuna state is stored. Only combinations that
+were tried, or that break a rule of the job, are drawn again.
 """
 
 import random
@@ -16,11 +16,11 @@ from engine.messages.searching import Suggest, Trial
 from engine.runs.searching import Setting, is_possible
 from engine.search.study import distribution, frozen, outcome, study, value_of
 
-DRAWS = 20  # before any other combination is taken
+DRAWS = 20  # before any untried combination is taken
 
 
 def suggest(question: Suggest) -> Setting | None:
-    """The values to try next, by path; None where every combination was tried."""
+    """The values to try next, by path; None if every combination was tried."""
     asked = _Asked(question)
     for trial in question.trials:
         asked.tell(trial)
@@ -29,7 +29,7 @@ def suggest(question: Suggest) -> Setting | None:
 
 
 class _Asked:
-    """A study of Optuna to which a search is told anew."""
+    """An Optuna study to which a search is replayed."""
 
     def __init__(self, question: Suggest) -> None:
         self._question = question
@@ -39,7 +39,7 @@ class _Asked:
         self.tried: list[Setting] = []
 
     def draw(self) -> tuple[optuna.Trial, Setting] | None:
-        """A combination that is new and possible; None where there is none in a few draws."""
+        """A new and valid combination; None if a few draws give none."""
         search = self._question.search
         if len(self.tried) >= combinations(search) < MAX_SETTINGS:
             return None
@@ -52,7 +52,7 @@ class _Asked:
         return None
 
     def tell(self, trial: Trial) -> None:
-        """What came of a combination, whether it was drawn here or not."""
+        """Record the outcome of a combination, drawn here or not."""
         drawn, values = self.draw() or (None, {})
         self.tried.append(trial.values)
         if drawn is not None and values == trial.values:
@@ -72,7 +72,7 @@ def _is_possible(question: Suggest, values: Setting) -> bool:
 
 
 def _untried(question: Suggest, tried: list[Setting]) -> Setting | None:
-    """Any combination that was not tried; of a range, none is looked for."""
+    """Any untried combination; none for ranges."""
     fields = question.search.varied
     if any(field.is_range for field in fields):
         return None

@@ -1,6 +1,6 @@
-"""The families of networks: a file each, with the spec and how others publish it.
+"""The families of networks: a file each, with the spec and the published layout.
 
-The network itself stands in a file of `engine.models`, since nothing here loads torch.
+The networks are in `engine.models`, as nothing here loads torch.
 """
 
 from importlib import import_module
@@ -13,7 +13,7 @@ def _family(file: str) -> Family:
     return found
 
 
-# By the “model_type” of config.json, in the order in which they are listed to users.
+# By the “model_type” of config.json, in the order in which users see them.
 FAMILIES: dict[str, Family] = {
     family.name: family
     for family in map(

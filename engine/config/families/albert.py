@@ -1,4 +1,4 @@
-"""ALBERT (Lan et al. 2020): small word vectors that are widened, and layers that are shared."""
+"""ALBERT (Lan et al. 2020): factorised embeddings and shared layers."""
 
 from typing import ClassVar, Self
 
@@ -20,7 +20,7 @@ from engine.phrases import phrase
 
 
 class AlbertSpec(WithTokenSize, WithSegments):
-    """ALBERT (Lan et al. 2020): small word vectors that are widened, and layers that are shared."""
+    """ALBERT (Lan et al. 2020): factorised embeddings and shared layers."""
 
     family: ClassVar[str] = "albert"
     shares_layers: ClassVar[bool] = True
@@ -62,14 +62,14 @@ class AlbertSpec(WithTokenSize, WithSegments):
 
     @property
     def projects_tokens(self) -> bool:
-        return True  # to the same size, too
+        return True  # even to the same size
 
     @property
     def stored_layers(self) -> int:
         return self.layer_groups
 
     def group_at(self, number: int) -> int:
-        """The group whose weights layer `number` uses, both counted from 0, as published."""
+        """The parameter group of layer `number`, both counted from 0, as published."""
         return int(number / (self.layers / self.layer_groups))
 
     def heights_of(self, stored: int) -> range:

@@ -46,7 +46,7 @@ FAMILY = Family(
 
 
 def bert(layers: int, width: int, vocabulary: int = 30522) -> BertSpec:
-    """The published proportions: heads of width 64 and a feed-forward part of four widths."""
+    """The published proportions: heads of size 64 and a feed-forward size of four widths."""
     return BertSpec(
         layers=layers,
         hidden_size=width,

@@ -1,4 +1,4 @@
-"""DeBERTa v2 and v3 (He et al. 2021): scores of content, and of positions beside it."""
+"""DeBERTa v2 and v3 (He et al. 2021): disentangled attention to content and positions."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -22,7 +22,7 @@ Reach = Annotated[int, Field(ge=-1, le=1_000_000)]
 
 
 class DebertaSpec(WithSegments):
-    """DeBERTa v2 and v3 (He et al. 2021): scores of content, and of positions beside it."""
+    """DeBERTa v2 and v3 (He et al. 2021): disentangled attention to content and positions."""
 
     family: ClassVar[str] = "deberta-v2"
     layer_norm_eps: Positive = changed(EncoderSpec, "layer_norm_eps", default=1e-7)
@@ -83,7 +83,7 @@ class DebertaSpec(WithSegments):
 
     @property
     def farthest(self) -> int:
-        """The largest distance between tokens that is told from smaller ones."""
+        """The largest distinguished distance between tokens."""
         return (
             self.max_positions if self.max_relative_positions < 1 else self.max_relative_positions
         )

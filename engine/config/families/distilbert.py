@@ -1,4 +1,4 @@
-"""DistilBERT (Sanh et al. 2019): BERT without segments, and with half of the layers."""
+"""DistilBERT (Sanh et al. 2019): BERT without segments, with half of the layers."""
 
 from typing import ClassVar
 
@@ -20,7 +20,7 @@ from engine.config.task import Head
 
 
 class DistilBertSpec(EncoderSpec):
-    """DistilBERT (Sanh et al. 2019): BERT without segments, and with half of the layers."""
+    """DistilBERT (Sanh et al. 2019): BERT without segments, with half of the layers."""
 
     family: ClassVar[str] = "distilbert"
     hidden_size: Width = changed(EncoderSpec, "hidden_size", ("dim",))

@@ -1,4 +1,4 @@
-"""ELECTRA (Clark et al. 2020): BERT, of which the small one has small word vectors."""
+"""ELECTRA (Clark et al. 2020): BERT; the small model has small embeddings."""
 
 from typing import ClassVar
 
@@ -15,13 +15,13 @@ from engine.phrases import phrase
 
 
 class ElectraSpec(WithTokenSize, WithSegments):
-    """ELECTRA (Clark et al. 2020): BERT, of which the small one has small word vectors."""
+    """ELECTRA (Clark et al. 2020): BERT; the small model has small embeddings."""
 
     family: ClassVar[str] = "electra"
 
     @property
     def head_activation(self) -> Activation:
-        return "gelu"  # whatever the layers have
+        return "gelu"  # independent of the layers
 
 
 FAMILY = Family(
@@ -34,7 +34,7 @@ FAMILY = Family(
     names={
         **embedding_names("electra"),
         "encoder.embeddings.widen.": "electra.embeddings_project.",
-        "encoder.pooler.dense.": "sequence_summary.summary.",  # of the class for choices
+        "encoder.pooler.dense.": "sequence_summary.summary.",  # of the multiple-choice class
         **mlm_names(
             "generator_predictions.dense.",
             "generator_predictions.LayerNorm.",

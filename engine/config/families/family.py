@@ -1,10 +1,9 @@
-"""What a family of networks is: its spec, and how others publish it.
+"""A family of networks: its spec, and its published layout.
 
-Which entry of config.json a field of the spec is, the field says. What stands here is the rest: the
-names of tensors, and what is special about a family.
+Fields of the spec name their entries of config.json. This file holds the rest: tensor names and
+special properties of a family.
 
-A name is put together from our name of a part and the published one for it; a layer's number goes
-where the braces stand.
+Tensor names map from our names to the published ones; {} stands for a layer's index.
 """
 
 from collections.abc import Callable
@@ -51,43 +50,40 @@ BERT_HEAD = mlm_names(
     "cls.predictions.bias",
 )
 
-OWN_POOLER = ("classifier.dense.", "classifier.out_proj.")  # and the layer behind it
+OWN_POOLER = ("classifier.dense.", "classifier.out_proj.")  # and the layer after it
 
 
 @dataclass(frozen=True)
 class Family:
-    """One kind of network, and how transformers writes it.
+    """A family of networks, and its layout in transformers.
 
     Args:
-        title: as papers call it.
-        prefix: the beginning of the tensors' names; empty: its name.
-        classes: the beginning of the names of classes in transformers.
-        spec: its network; the fields say which entries of config.json they are.
-        layer: the published name of a layer, with {} for its number.
-        inner: ours → published, of the parts of a layer.
-        names: ours → published, of all other parts; heads that it has none of are absent.
-        decoder: names under which the token embedding and the bias of masked words are stored
-            once more.
-        parts: the beginnings of tensors in files without `prefix` before them.
-        own_pooler: where its classes have a pooler of their own, that one and the layer behind it.
+        title: its name in papers.
+        prefix: prefix of the tensor names; empty: its name.
+        classes: prefix of the class names in transformers.
+        spec: its network; the fields name their entries of config.json.
+        layer: the published name of a layer, with {} for its index.
+        inner: ours → published, for the parts of a layer.
+        names: ours → published, for all other parts; missing heads are absent.
+        decoder: additional names of the token embedding and of the bias of masked words.
+        parts: prefixes of tensors in files without `prefix`.
+        own_pooler: the pooler of its own classes and the layer after it, if they have one.
         network: its encoder, as module and class in `engine.models`.
-        positions_after_padding: whether positions are counted from behind the id of padding.
-        lowercase: whether its usual tokenizers ignore case, unless they say something else.
-        pair_head: the end of the class that has the head for two sentences alone.
-        orders_pairs: whether that head was trained on their order, and not on whether they belong
-            together.
-        remarks: the beginnings of published tensors that are passed over, and what is said of it.
-        aliases: other beginnings under which files keep the same tensors, and the usual ones.
-        detects: the beginning of a head that a file has in the place of one for masked words.
-        constants: entries of config.json that all of our networks of the family have.
-        fused: within published names, what holds several of our tensors, and how many.
-        answers: the beginning of the layer that answers questions.
-        pooler_of_head: whether the pooler belongs to a head for whole texts, whose layers have the
-            names of those of the other heads.
-        reads: makes a config.json of the form that the fields name.
+        positions_after_padding: positions start after the padding id.
+        lowercase: its tokenizers ignore case by default.
+        pair_head: suffix of the class with only the head for two sentences.
+        orders_pairs: that head was trained on their order, not on whether they belong together.
+        remarks: prefixes of published tensors that are ignored, and the notes about them.
+        aliases: alternative prefixes of the same tensors, and the usual ones.
+        detects: prefix of a detection head that a file has instead of one for masked words.
+        constants: entries of config.json common to all our networks of the family.
+        fused: parts of published names that hold several of our tensors, and their number.
+        answers: prefix of the question-answering layer.
+        pooler_of_head: the pooler belongs to a head for whole texts, whose layers are named as in
+            the other heads.
+        reads: normalises a config.json to the form that the fields name.
         writes: further entries of a config.json, from those.
-        others: entries of config.json that would make it another network, and the values that
-            do not.
+        others: entries of config.json of other networks, with their neutral values.
     """
 
     title: str
@@ -123,12 +119,12 @@ class Family:
 
     @property
     def sizes(self) -> dict[str, str]:
-        """Entries of config.json → fields of the spec that no config lacks."""
+        """Entries of config.json → required fields of the spec."""
         return {name: ours for name, ours in self.entries.items() if is_needed(self._field(ours))}
 
     @property
     def settings(self) -> dict[str, str]:
-        """Those that one may leave out."""
+        """Entries of config.json → optional fields of the spec."""
         return {
             name: ours for name, ours in self.entries.items() if not is_needed(self._field(ours))
         }
@@ -141,12 +137,12 @@ class Family:
 
     @property
     def absent(self) -> dict[str, object]:
-        """What transformers takes where an entry is left out, if our spec has something else."""
+        """Defaults of transformers for missing entries, if they differ from ours."""
         usual = {name: without_it(self._field(ours)) for name, ours in self.entries.items()}
         return {name: value for name, value in usual.items() if value is not None}
 
     def entry_of(self, field: str) -> str:
-        """How config.json names a field of the spec; where there are several names, one of them."""
+        """The entry of config.json for a field of the spec; one of them if it has several."""
         return published_names(self._field(field))[0]
 
     def _field(self, ours: str) -> FieldInfo:
@@ -154,16 +150,16 @@ class Family:
 
     @property
     def causal(self) -> bool:
-        """Whether one may be left-to-right."""
+        """A network may be left-to-right."""
         return "causal" in self.spec.model_fields
 
     @property
     def beginning(self) -> str:
-        """With what the names of its tensors begin."""
+        """The prefix of its tensor names."""
         return f"{self.prefix or self.name}."
 
     def published(self, ours: str) -> str:
-        """The name under which transformers keeps one of our tensors; not for the task head."""
+        """The published name of one of our tensors, except of the task head."""
         for beginning, theirs in self.names.items():
             if ours.startswith(beginning):
                 return theirs + ours.removeprefix(beginning)
@@ -173,7 +169,7 @@ class Family:
         raise ValueError(f"{ours} has no published name")
 
     def task_names(self, head: Head) -> tuple[str, str]:
-        """The published names of the weight and the bias of the layer that fine-tuning adds."""
+        """The published names of the weight and bias of the fine-tuned layer."""
         if head.finds_spans:
             return f"{self.answers}weight", f"{self.answers}bias"
         own = self.own_pooler if head.architecture == SEQUENCE else None
@@ -181,7 +177,7 @@ class Family:
         return f"{added}weight", f"{added}bias"
 
     def all_task_names(self) -> dict[tuple[str, str], list[str]]:
-        """The tasks for which a layer with these names may be."""
+        """The tasks by the published names of their layer."""
         found: dict[tuple[str, str], list[str]] = {}
         for kind, head in added_layers():
             found.setdefault(self.task_names(head), []).append(kind)
@@ -189,13 +185,13 @@ class Family:
 
     @property
     def has_nsp_head(self) -> bool:
-        """Whether it has a head for two sentences."""
+        """It has a head for two sentences."""
         return "nsp.dense." in self.names
 
     def pooler(self, head: Head | None) -> str:
-        """The published name of the pooler in a network with such a task head; None: with none.
+        """The published name of the pooler in a network with this task head, or with none.
 
-        Empty where it has none.
+        Empty if it has none.
         """
         if self.pooler_of_head and (head is None or head.reads_tokens):
             return ""

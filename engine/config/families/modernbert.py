@@ -1,7 +1,7 @@
-"""ModernBERT (Warner et al. 2024): 8,192 tokens, most layers with a window.
+"""ModernBERT (Warner et al. 2024): 8,192 tokens, local attention in most layers.
 
-Its config.json says windows and angles in two forms. The one it was published with has a number for
-each; transformers 5 writes a list of layers and an object.
+Its config.json has two forms: the published one has numbers for windows and rotary bases,
+transformers 5 writes a list of layers and an object.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -24,12 +24,12 @@ from engine.config.task import Head
 
 Base = Annotated[float, Field(gt=1)]
 FULL, SLIDING = "full_attention", "sliding_attention"
-IRREGULAR = "irregular_layers"  # no pattern that ours can have
+IRREGULAR = "irregular_layers"  # unsupported layer pattern
 SCALED = "rope_type"
 
 
 class ModernBertSpec(EncoderSpec):
-    """ModernBERT (Warner et al. 2024): 8,192 tokens, most layers with a window."""
+    """ModernBERT (Warner et al. 2024): 8,192 tokens, local attention in most layers."""
 
     family: ClassVar[str] = "modernbert"
     max_positions: Positions = changed(EncoderSpec, "max_positions", default=8192)
@@ -110,7 +110,7 @@ class ModernBertSpec(EncoderSpec):
 
 
 def as_published(config: dict[str, Any]) -> dict[str, Any]:
-    """A config of either form in the first one; what is no such config stays as it is."""
+    """Convert a config of either form to the first one; other configs are unchanged."""
     found = dict(config)
     layers = config.get("layer_types")
     if isinstance(layers, list):
@@ -131,7 +131,7 @@ def as_published(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def entries(values: dict[str, Any]) -> dict[str, Any]:
-    """The second form of what is in a config of the first."""
+    """Convert a config of the first form to the second one."""
     every = values["global_attn_every_n_layers"]
     return {
         "layer_types": [SLIDING if n % every else FULL for n in range(values["num_hidden_layers"])],

@@ -1,4 +1,4 @@
-"""MPNet (Song et al. 2020): positions counted from behind padding, and distances besides."""
+"""MPNet (Song et al. 2020): positions after the padding id, and relative positions."""
 
 from typing import ClassVar
 
@@ -14,10 +14,10 @@ from engine.config.model import Activation, EncoderSpec, LayerParts, Share, chan
 
 
 class MpnetSpec(EncoderSpec):
-    """MPNet (Song et al. 2020): positions counted from behind padding, and distances besides."""
+    """MPNet (Song et al. 2020): positions after the padding id, and relative positions."""
 
     family: ClassVar[str] = "mpnet"
-    padding: ClassVar[int] = 1  # its id, which no config changes
+    padding: ClassVar[int] = 1  # fixed padding id
     head_dropout: Share | None = changed(EncoderSpec, "head_dropout", ())
 
     @property
@@ -30,7 +30,7 @@ class MpnetSpec(EncoderSpec):
 
     @property
     def relative_buckets(self) -> int:
-        return 32  # whatever a config says; the published code does not ask it
+        return 32  # fixed in the published code, which ignores the config
 
     @property
     def fixed_pad_id(self) -> int:
@@ -38,7 +38,7 @@ class MpnetSpec(EncoderSpec):
 
     @property
     def head_activation(self) -> Activation:
-        return "gelu"  # whatever the layers have
+        return "gelu"  # independent of the layers
 
 
 FAMILY = Family(

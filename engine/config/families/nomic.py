@@ -1,7 +1,7 @@
-"""NomicBERT (Nussbaum et al. 2024): BERT with angles for positions and a gate, without biases.
+"""NomicBERT (Nussbaum et al. 2024): BERT with rotary positions and a gate, without biases.
 
-Its config.json says sizes in two forms: as it was published, with GPT-2's names, and as
-transformers 5 has it, with BERT's.
+Its config.json has two forms: as published, with GPT-2's names, and as in transformers 5, with
+BERT's.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -22,7 +22,7 @@ from engine.config.model import (
 
 SCALED = "rope_type"
 HEAD_SIZE = "head_dim"
-FIRST_FORM = {  # as published → as now
+FIRST_FORM = {  # published → current
     "n_embd": "hidden_size",
     "n_layer": "num_hidden_layers",
     "n_head": "num_attention_heads",
@@ -36,7 +36,7 @@ GATED_SILU = "swiglu"  # of the first form
 
 
 class NomicBertSpec(WithSegments):
-    """NomicBERT (Nussbaum et al. 2024): BERT with angles for positions and a gate."""
+    """NomicBERT (Nussbaum et al. 2024): BERT with rotary positions and a gate."""
 
     family: ClassVar[str] = "nomic_bert"
     max_positions: Positions = changed(EncoderSpec, "max_positions", default=2048)
@@ -67,12 +67,12 @@ class NomicBertSpec(WithSegments):
 
 
 def as_now(config: dict[str, Any]) -> dict[str, Any]:
-    """A config of either form in the new one, with the base of the angles under its first name."""
+    """Convert a config of either form to the new one, with the old name of the rotary base."""
     found = {FIRST_FORM.get(name, name): value for name, value in config.items()}
     if "activation_function" in config:
         named = config["activation_function"]
         found["hidden_act"] = "silu" if named == GATED_SILU else f"{named}, not gated"
-    if config.get("rotary_scaling_factor") is not None:  # angles change behind this length
+    if config.get("rotary_scaling_factor") is not None:  # rotary scaling beyond this length
         found["max_position_embeddings"] = config.get("max_trained_positions", 2048)
     rope = config.get("rope_parameters")
     if isinstance(rope, dict):
@@ -84,7 +84,7 @@ def as_now(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _has_other_heads(config: dict[str, Any]) -> bool:
-    """Whether heads have another size than the hidden size gives them."""
+    """The head size is not derived from the hidden size."""
     named = (config.get(name) for name in ("hidden_size", "num_attention_heads", HEAD_SIZE))
     sizes = [size for size in named if isinstance(size, int) and size > 0]
     if len(sizes) < 3:
@@ -94,7 +94,7 @@ def _has_other_heads(config: dict[str, Any]) -> bool:
 
 
 def entries(values: dict[str, Any]) -> dict[str, Any]:
-    """What transformers reads besides."""
+    """Further entries for transformers."""
     return {
         "rope_parameters": {"rope_type": "default", "rope_theta": values["rotary_emb_base"]},
         HEAD_SIZE: values["hidden_size"] // values["num_attention_heads"],

@@ -1,4 +1,4 @@
-"""RoBERTa (Liu et al. 2019): BERT with positions counted from behind the id of padding."""
+"""RoBERTa (Liu et al. 2019): BERT with positions after the padding id."""
 
 from typing import Annotated, ClassVar
 
@@ -16,7 +16,7 @@ from engine.config.model import Activation, Count, WithSegments, changed, publis
 
 
 class RobertaSpec(WithSegments):
-    """RoBERTa (Liu et al. 2019): BERT with positions counted from behind the id of padding."""
+    """RoBERTa (Liu et al. 2019): BERT with positions after the padding id."""
 
     family: ClassVar[str] = "roberta"
     segments: Count = changed(
@@ -44,7 +44,7 @@ class RobertaSpec(WithSegments):
 
     @property
     def head_activation(self) -> Activation:
-        return "gelu"  # whatever the layers have
+        return "gelu"  # independent of the layers
 
 
 FAMILY = Family(

@@ -1,4 +1,5 @@
-"""The tasks. Each is a name: here, in `engine.tasks`, `engine.evaluation` and `app.tasks`."""
+"""The table of tasks. Each name also has a file in `engine.tasks`, `engine.evaluation` and
+`app.tasks`."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -10,7 +11,7 @@ from engine.config.task import Head, Metric, TaskSpec
 
 
 def class_name(kind: str) -> str:
-    """How the classes of a task begin: TextClassification for text_classification."""
+    """The prefix of a task's classes: TextClassification for text_classification."""
     return "".join(word.capitalize() for word in kind.split("_"))
 
 
@@ -19,8 +20,8 @@ def _task(kind: str) -> type[TaskSpec]:
     return found
 
 
-# In the order in which they are offered, and asked whether a data set is made for them: a task that
-# wants more of the columns or the labels stands before one that would take them as well.
+# In the order in which they are offered, and tried for a data set: a task that needs more columns
+# or labels comes before one that would also accept them.
 TASKS: dict[str, type[TaskSpec]] = {
     kind: _task(kind)
     for kind in (
@@ -43,10 +44,7 @@ PRETRAINING = next(kind for kind, task in TASKS.items() if task.info.is_pretrain
 
 
 def task_of(given: object) -> TaskSpec:
-    """The task that a job or a checkpoint describes.
-
-    Raises ValueError where there is no such task, or its settings are not valid.
-    """
+    """The task of a job or a checkpoint. Raises ValueError if it is unknown or invalid."""
     if isinstance(given, TaskSpec):
         return given
     kind = given.get("kind") if isinstance(given, Mapping) else given
@@ -56,7 +54,7 @@ def task_of(given: object) -> TaskSpec:
 
 
 AnyTask = Annotated[SerializeAsAny[TaskSpec], BeforeValidator(task_of)]
-"""A field that holds any task of the table."""
+"""A field for any task of the table."""
 
 
 def head_of(kind: str) -> Head:
@@ -74,15 +72,15 @@ def heads() -> Iterator[tuple[str, Head]]:
 
 
 def added_layers() -> Iterator[tuple[str, Head]]:
-    """Every task whose head is a layer with weights; pooling has none of its own."""
+    """Every task whose head is a layer with weights; pooling has none."""
     return ((kind, head) for kind, head in heads() if not head.pools)
 
 
 POOLING = next(kind for kind, head in heads() if head.pools)
-"""The task of every model that pools."""
+"""The task of all models that pool."""
 
 
 def metric_of(name: str) -> Metric | None:
-    """What is known of a metric, whichever task computes it."""
+    """The metric of this name, of any task."""
     every = (metric for task in TASKS.values() for metric in task.info.metrics)
     return next((metric for metric in every if metric.name == name), None)

@@ -1,4 +1,4 @@
-"""Any number of labels for a text or a pair, each with a probability of its own."""
+"""Multi-label classification of a text or a pair."""
 
 from collections.abc import Iterator
 from typing import ClassVar, Literal
@@ -28,7 +28,7 @@ from engine.phrases import phrase
 
 
 class MultiLabel(LabelledTask):
-    """Any number of labels for a text or a pair."""
+    """Multi-label classification of a text or a pair."""
 
     info: ClassVar[TaskInfo] = TaskInfo(
         title="Multi-label classification",

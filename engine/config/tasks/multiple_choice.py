@@ -1,4 +1,4 @@
-"""Which of several choices fits a text (Devlin et al. 2019, §4.4)."""
+"""Multiple choice (Devlin et al. 2019, §4.4)."""
 
 from collections.abc import Iterator
 from typing import ClassVar, Literal
@@ -21,7 +21,7 @@ from engine.phrases import phrase
 
 
 class MultipleChoice(TaskSpec):
-    """Which of several choices fits a text."""
+    """Multiple choice."""
 
     info: ClassVar[TaskInfo] = TaskInfo(
         title="Multiple choice",

@@ -16,7 +16,7 @@ from engine.phrases import phrase
 
 
 class PairClassification(Classes):
-    """One label for a pair of texts: whether the second follows, repeats or answers the first."""
+    """One label for a pair of texts, such as entailment or paraphrase."""
 
     info: ClassVar[TaskInfo] = TaskInfo(
         title="Sentence-pair classification",

@@ -20,15 +20,15 @@ from engine.config.task import (
 from engine.config.training import TrainingSpec
 from engine.phrases import phrase
 
-# Learning rates that suit masked-language modelling with few steps.
+# learning rates for masked-language modelling with few steps
 ONWARD = TrainingSpec(epochs=1, batch_size=32, learning_rate=1e-4, max_length=128)
 FRESH = TrainingSpec(epochs=3, batch_size=32, learning_rate=5e-4, max_length=128)
 
 
 class Pretraining(TaskSpec):
-    """Masked-language modelling, and next-sentence prediction if wanted: the loss is their sum.
+    """Masked-language modelling, optionally with next-sentence prediction; their losses are added.
 
-    Or the paper's comparison, a left-to-right language model without next sentence (§5.1).
+    Or the left-to-right language model that the paper compares with (§5.1).
     """
 
     info: ClassVar[TaskInfo] = TaskInfo(

@@ -1,6 +1,6 @@
-"""The answer to a question as a span of a passage (Devlin et al. 2019, §4.2 and §4.3).
+"""Extractive question answering (Devlin et al. 2019, §4.2 and §4.3).
 
-A long passage is read in windows that overlap.
+Long passages are read in overlapping windows.
 """
 
 from collections.abc import Iterator

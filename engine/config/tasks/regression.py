@@ -45,7 +45,7 @@ SPEARMAN = Metric(
 
 
 class Regression(TaskSpec):
-    """A number for a text or a pair, such as how similar two sentences are."""
+    """A number for a text or a pair, such as the similarity of two sentences."""
 
     info: ClassVar[TaskInfo] = TaskInfo(
         title="Regression",

@@ -1,4 +1,4 @@
-"""One vector for each text, so that near meanings are near (Reimers and Gurevych 2019)."""
+"""Sentence vectors (Reimers and Gurevych 2019)."""
 
 from collections.abc import Container, Iterator
 from typing import Annotated, ClassVar, Literal, Self
@@ -31,7 +31,7 @@ Objective = Literal["cosine", "in_batch_negatives", "triplets"]
 
 
 class SentenceSimilarity(TaskSpec):
-    """Vectors of texts whose cosine says how similar the texts are."""
+    """Sentence vectors whose cosine is a similarity."""
 
     info: ClassVar[TaskInfo] = TaskInfo(
         title="Sentence similarity",
@@ -134,7 +134,7 @@ class SentenceSimilarity(TaskSpec):
 
     @property
     def poolings(self) -> tuple[PoolingMode, ...] | None:
-        """The pooling that is asked for; None: as the base model does it."""
+        """The requested pooling; None: that of the base model."""
         return None if self.pooling == "auto" else (self.pooling,)
 
     @classmethod

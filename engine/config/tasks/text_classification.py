@@ -36,7 +36,7 @@ METRICS = (ACCURACY, F1_MACRO, LOSS)
 
 
 class Classes(LabelledTask):
-    """The settings of a task that gives one of several classes."""
+    """Settings of single-label classification."""
 
     labels: tuple[str, ...] = Field(
         (),
@@ -70,7 +70,7 @@ class Classes(LabelledTask):
         return {label: rows for label, rows in labels.cells.items() if label}
 
     def class_problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
-        """What keeps a data set from such a task, whatever its texts are."""
+        """Problems of a data set with the task, apart from its texts."""
         if columns.endings:
             yield StudioError(
                 phrase("Every row has several choices."),
@@ -151,7 +151,7 @@ class TextClassification(Classes):
 
 
 def are_classes(columns: Columns, labels: LabelColumn | None) -> bool:
-    """Whether each row has one label, which is the name of a class as far as is known."""
+    """Each row has one label, which names a class as far as is known."""
     if target(columns) != "label":
         return False
     return labels is None or not (labels.is_scale or labels.sets)

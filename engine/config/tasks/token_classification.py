@@ -100,6 +100,6 @@ class TokenClassification(LabelledTask):
         return tuple(dict.fromkeys((*dataset.spans, "O"))) if dataset else ()
 
     def unknown_weights(self, names: tuple[str, ...]) -> list[str]:
-        """A single tag may have a weight as well: “B-person”."""
+        """Single tags may have weights as well: “B-person”."""
         unknown = super().unknown_weights(names)
         return [name for name in unknown if name.partition("-")[2] not in names]
