@@ -34,16 +34,14 @@ def calibrate(
     best_f1: Annotated[
         bool,
         typer.Option(
-            "--best-f1",
-            help="The threshold with the highest F1: of each label, or of no answer.",
+            "--best-f1", help="The threshold with the highest F1: of each label, or of no answer."
         ),
     ] = False,
     temperature: Annotated[
         float | None, typer.Option(min=0.05, max=20, help="Divide the logits by this.")
     ] = None,
     threshold: Annotated[
-        float | None,
-        typer.Option(help="Minimum probability to predict --label, between 0 and 1."),
+        float | None, typer.Option(help="Minimum probability to predict --label, between 0 and 1.")
     ] = None,
     label: Annotated[
         str | None,

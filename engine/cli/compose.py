@@ -172,8 +172,7 @@ def _base_model(folder: Path | None, task: str, given: dict[str, Any]) -> dict[s
         return FromCheckpoint(path=(folder or usual).absolute()).model_dump()
     if folder is not None:
         raise StudioError(
-            phrase("--base-model and --size cannot be combined."),
-            phrase("Leave one of them out."),
+            phrase("--base-model and --size cannot be combined."), phrase("Leave one of them out.")
         )
     model = FromScratch(model=PRESETS[given["size"]]).model_dump()
     put_all({"base_model": model}, scratch)
@@ -203,11 +202,7 @@ def _source_and_task(
         source = _file(data, validation, encoding, given)
         assert source.mapping is not None and source.reading is not None
         rows = survey(
-            source.sources,
-            source.reading,
-            source.mapping,
-            source.split,
-            cleaning=source.cleaning,
+            source.sources, source.reading, source.mapping, source.split, cleaning=source.cleaning
         )
         kind = asked or likely_task(source.mapping, rows.flags or rows.labels).kind
         wrong = problems_of_survey(rows, source.mapping, TASKS[kind](kind=kind))

@@ -19,8 +19,7 @@ def export(
     checkpoint: Annotated[Path, typer.Argument(help="A checkpoint folder.")],
     to: Annotated[Path, typer.Option(help="A folder that does not exist yet.")],
     texts: Annotated[
-        Path | None,
-        typer.Option(help="Verify the export on the first rows of this file, too."),
+        Path | None, typer.Option(help="Verify the export on the first rows of this file, too.")
     ] = None,
     **given: Any,
 ) -> None:

@@ -158,8 +158,7 @@ def _check(
         )
     if max_fall is not None and method != "pruning":
         raise StudioError(
-            phrase("--max-fall is of pruning."),
-            phrase("Add --method pruning, or leave it out."),
+            phrase("--max-fall is of pruning."), phrase("Add --method pruning, or leave it out.")
         )
     if save is not None and method != "pruning":
         raise StudioError(

@@ -43,8 +43,7 @@ def import_data(
         ),
     ],
     name: Annotated[
-        str | None,
-        typer.Option(help="Name of the data set; an existing one gets a new version."),
+        str | None, typer.Option(help="Name of the data set; an existing one gets a new version.")
     ] = None,
     validation: Annotated[
         Path | None, typer.Option(help="A second file with the validation rows.")

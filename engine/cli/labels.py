@@ -33,8 +33,7 @@ def label_errors(
         Path, typer.Option(help="Write the list: .csv, .tsv, .jsonl, .parquet or .xlsx.")
     ],
     model: Annotated[
-        Path | None,
-        typer.Option(help="The encoder of the rows. Default: the included MiniLM."),
+        Path | None, typer.Option(help="The encoder of the rows. Default: the included MiniLM.")
     ] = None,
     fine_tune: Annotated[
         bool,

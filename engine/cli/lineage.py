@@ -27,8 +27,7 @@ MOST_LISTED = 200  # printed descendants
 
 def lineage(
     thing: Annotated[
-        Path,
-        typer.Argument(help="A run, data set, model or export: its folder, or its name."),
+        Path, typer.Argument(help="A run, data set, model or export: its folder, or its name.")
     ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the graph as JSON.")] = False,
 ) -> None:

@@ -9,8 +9,7 @@ from engine.system.terminal import echo_error
 
 Model = Annotated[Path, typer.Option(help="A fine-tuned checkpoint folder.")]
 MaxLength = Annotated[
-    int,
-    typer.Option(min=8, help="Max. length: longer inputs are truncated to this many tokens."),
+    int, typer.Option(min=8, help="Max. length: longer inputs are truncated to this many tokens.")
 ]
 BatchSize = Annotated[int, typer.Option(min=1, help="Batch size: rows computed at once.")]
 HowPrecise = Annotated[

@@ -14,8 +14,7 @@ MAX_METAVAR_CHARACTERS = 60  # characters; longer ones are named in the help
 
 
 Encoding = Annotated[
-    str | None,
-    typer.Option(help="Encoding of the file, such as cp1252. Default: detected."),
+    str | None, typer.Option(help="Encoding of the file, such as cp1252. Default: detected.")
 ]
 
 

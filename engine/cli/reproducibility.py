@@ -23,9 +23,7 @@ from engine.system.terminal import echo
 DIFFERENT = 1  # exit code
 
 
-def reproducibility(
-    folder: Annotated[Path, typer.Argument(help="The run folder.")],
-) -> int:
+def reproducibility(folder: Annotated[Path, typer.Argument(help="The run folder.")]) -> int:
     """Verify the checkpoints of a run, and print the environment and checksums of its weights."""
     run = RunFolder(folder.absolute())
     run.job()

@@ -111,10 +111,7 @@ class FileRows(NamedTuple):
 
 
 def read_table(
-    file: Path,
-    named: dict[str, Any],
-    encoding: str | None = None,
-    filled: tuple[str, ...] = (),
+    file: Path, named: dict[str, Any], encoding: str | None = None, filled: tuple[str, ...] = ()
 ) -> FileRows:
     """Read all rows of a file by the named or recognised columns; tags come in BIO.
 

@@ -44,8 +44,7 @@ Stored = Annotated[
     Path | None, typer.Option(help="A stored data set by name or folder, instead of a file.")
 ]
 Longest = Annotated[
-    int | None,
-    typer.Option(min=2, help="Max. length in tokens. Default: that of the model."),
+    int | None, typer.Option(min=2, help="Max. length in tokens. Default: that of the model.")
 ]
 
 

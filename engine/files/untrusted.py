@@ -116,11 +116,7 @@ def check_content(path: Path) -> None:
         )
     if first.startswith(PAGE):
         raise BadCheckpoint(
-            phrase(
-                "{path} is a web page, so the download went wrong.",
-                path=path.name,
-            ),
-            AGAIN,
+            phrase("{path} is a web page, so the download went wrong.", path=path.name), AGAIN
         )
 
 

@@ -40,13 +40,7 @@ from engine.files.atomic_write import disk_errors_for
 from engine.messages import now
 from engine.phrases import phrase
 from engine.record.backups import back_up, newest_good, restore
-from engine.record.checking import (
-    NOT_THE_FILE,
-    Damaged,
-    is_disk_full,
-    program_version,
-    version_of,
-)
+from engine.record.checking import NOT_THE_FILE, Damaged, is_disk_full, program_version, version_of
 from engine.record.checkpoints import Checkpoint
 from engine.record.metrics import Metric
 from engine.record.runs import Run

@@ -171,13 +171,7 @@ def _words(session: Session) -> dict[str, Words]:
 
 
 def _said(
-    run_id: str,
-    name: str,
-    notes: str,
-    star: bool,
-    state: str,
-    tags: Sequence[str],
-    archived: bool,
+    run_id: str, name: str, notes: str, star: bool, state: str, tags: Sequence[str], archived: bool
 ) -> Words:
     named = state != "unreadable" or name != run_id  # an unreadable run is named after its folder
     return Words(name if named else "", notes, star, state == "queued", tuple(tags), archived)

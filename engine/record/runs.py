@@ -224,12 +224,7 @@ def set_tags(session: Session, run_id: str, tags: Sequence[str]) -> None:
 
 def said_of(found: Run) -> dict[str, Any]:
     """The user's annotations of a run, as JSON to take to another home."""
-    return {
-        "name": found.name,
-        "notes": found.notes,
-        "star": found.star,
-        "tags": list(found.tags),
-    }
+    return {"name": found.name, "notes": found.notes, "star": found.star, "tags": list(found.tags)}
 
 
 def say_again(session: Session, run_id: str, said: Mapping[str, Any]) -> None:

@@ -36,8 +36,7 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
     checkpoint = _checkpoint(source, step)
     if into.exists():
         raise StudioError(
-            phrase("{into} already exists.", into=into),
-            phrase("Choose a new folder."),
+            phrase("{into} already exists.", into=into), phrase("Choose a new folder.")
         )
     temporary = temporary_path(into)
     try:

@@ -84,8 +84,7 @@ def _check(folder: RunFolder, runs: Path) -> None:
         raise
     if (unknown := folder.newer_lines()) > 0:
         raise _newer(
-            name,
-            phrase("This version does not understand {n:,} of its events.", n=unknown),
+            name, phrase("This version does not understand {n:,} of its events.", n=unknown)
         )
     if folder.has_worker():
         raise StudioError(

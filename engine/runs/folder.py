@@ -67,8 +67,7 @@ class RunFolder:
         """Make the folder of a new run; an existing folder must be empty."""
         if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
             raise StudioError(
-                phrase("{path} already exists.", path=path),
-                phrase("Choose a new folder."),
+                phrase("{path} already exists.", path=path), phrase("Choose a new folder.")
             )
         with disk_errors_for(path):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -389,8 +388,7 @@ def _events(lines: bytes, byte: int) -> list[AnyEvent]:
         byte += len(line)
     if unknown:
         text = phrase(
-            "This run was written by a newer BERT Studio: {n} event(s) are not shown.",
-            n=unknown,
+            "This run was written by a newer BERT Studio: {n} event(s) are not shown.", n=unknown
         )
         events.append(Noted(text=text))
     return events

@@ -4,13 +4,7 @@ from collections.abc import Callable, Sequence
 
 from engine.messages.events import Ended, Event, Measured, Prepared, Started
 from engine.runs.folder import RunFolder
-from engine.runs.searching import (
-    SearchRun,
-    best_so_far,
-    is_below_median,
-    is_by_search,
-    why_pruned,
-)
+from engine.runs.searching import SearchRun, best_so_far, is_below_median, is_by_search, why_pruned
 
 MAX_GAP = 3600.0  # s between two events; the machine slept during a longer gap
 

@@ -14,12 +14,7 @@ from itertools import islice, product
 from pydantic import JsonValue, ValidationError
 
 from engine.config.job import JobSpec, RunGroup
-from engine.config.search import (
-    SEED,
-    SearchField,
-    SearchSpec,
-    with_values,
-)
+from engine.config.search import SEED, SearchField, SearchSpec, with_values
 from engine.messages.searching import Suggest, Trial, TrialState
 from engine.phrases import Phrase, phrase
 

@@ -29,9 +29,7 @@ ENDING = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr
 
 
 def main(
-    folder: Path,
-    on_event: Callable[[Event], None] | None = None,
-    processes: int | None = None,
+    folder: Path, on_event: Callable[[Event], None] | None = None, processes: int | None = None
 ) -> int:
     """Train the job of a run folder to its end.
 
