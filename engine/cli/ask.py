@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.loading import remark_loading
+from engine.cli.options import remark_loading
 from engine.files.shipped import starter_model
 from engine.phrases import phrase
 from engine.system.terminal import echo, echo_error, echo_json

@@ -101,7 +101,6 @@ def _checkpoint(model: Path) -> Path:
 
 
 def _rows(model: Path, folder: Path, file: Path | None, part: Part) -> Predictions:
-    """The predictions to fit a threshold or a temperature on."""
     if file is not None:
         return read_predictions(file)
     if RunFolder(model.absolute()).spec_file.is_file():

@@ -145,7 +145,6 @@ def _cells(old: Dataset, new: Dataset, found: list[RowDifference]) -> list[dict[
 
 
 def _rows(dataset: Dataset, numbers: list[int | None]) -> Iterator[list[tuple[str, str]]]:
-    """The split and all cells of these rows."""
     for row in dataset.take(np.array(numbers, dtype=np.int64)) if numbers else ():
         yield [(SPLIT, row["_split"]), *((name, row[name]) for name in dataset.spec.columns)]
 

@@ -141,7 +141,6 @@ def _facts(
 
 
 def _told(finding: Finding, lines: tuple[int, ...]) -> dict[str, Any]:
-    """A finding, with the lines of its first rows."""
     return {
         "check": finding.check,
         "title": CHECKS[finding.check].title,

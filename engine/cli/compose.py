@@ -215,7 +215,6 @@ def _source_and_task(
 def _file(
     data: Path, validation: Path | None, encoding: str | None, given: dict[str, Any]
 ) -> FileData:
-    """The data in files, with the named or recognised columns."""
     named = COLUMNS.given(given)
     found = recognised(data, encoding, named, given["task"])
     for note in notes_of(found, named):

@@ -60,7 +60,6 @@ def doctor(
 
 
 def _environment() -> dict[str, str]:
-    """Names and versions, by component."""
     import torch
 
     from engine import cores

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from engine.cli.loading import remark_loading
-from engine.cli.models import BatchSize, HowPrecise, print_precision
-from engine.cli.options import Encoding, with_options
+from engine.cli.options import (
+    BatchSize,
+    Encoding,
+    HowPrecise,
+    print_precision,
+    remark_loading,
+    with_options,
+)
 from engine.cli.results import slice_lines, slices_of
 from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, read_table
 from engine.cli.stored import needed_dataset
@@ -214,7 +219,6 @@ def _score_file(
 
 
 def _baselines(asked: Asked, facts: PredictionInfo) -> list[Predictions]:
-    """Predictions of the baselines for the same task and rows."""
     from engine.tasks.scoring import fit_baselines
 
     update: dict[str, object] = {"task": facts.task, "labels": facts.labels}

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from engine.cli.loading import remark_loading
-from engine.cli.options import Encoding, with_options
+from engine.cli.options import Encoding, remark_loading, with_options
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import COLUMNS, needed_mapping, recognised
 from engine.cli.stored import needed_dataset
@@ -219,7 +218,6 @@ def _remark_cut(count: int) -> None:
 def _measured(
     loaded: "Checkpoint", asked: dict[str, Any], method: Method, replacement: Replacement
 ) -> Measured:
-    """Measure every head over all texts."""
     import numpy as np
 
     from engine.explore.head_census import census
@@ -291,7 +289,6 @@ def _head(found: Measured, place: Sequence[Any], column: int) -> str:
 
 
 def _records(found: Measured) -> Iterator[dict[str, object]]:
-    """Each head by column name; unknown values are None."""
     import numpy as np
 
     layers, heads = found.values.shape[1:3]

@@ -8,8 +8,7 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
-from engine.cli.loading import remark_loading
-from engine.cli.options import Encoding
+from engine.cli.options import Encoding, remark_loading
 from engine.cli.progress import ProgressLine
 from engine.cli.stored import make_version, needed_dataset, tell_version
 from engine.config.dataset import SPLITS, SplitName
@@ -136,7 +135,6 @@ def relabel(
 
 
 def _change(old: Dataset, one: RowDifference) -> dict[str, object]:
-    """The changed label of a row."""
     mapping = old.spec.mapping
     label = mapping.label or mapping.tags or mapping.answers
     assert label is not None and one.before is not None

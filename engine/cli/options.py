@@ -1,7 +1,8 @@
-"""Command-line options generated from the fields of specs: name, type and help."""
+"""Options of several commands, and options generated from the fields of specs."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 import typer
@@ -9,12 +10,29 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from typer.core import TyperCommand
 
+from engine.messages.reports import LoadReport
+from engine.system.terminal import echo_error
+
 OPTIONS, ARGUMENTS = "Options", "Arguments"  # the headings of options defined by hand
 MAX_METAVAR_CHARACTERS = 60  # characters; longer ones are named in the help
 
 
 Encoding = Annotated[
     str | None, typer.Option(help="Encoding of the file, such as cp1252. Default: detected.")
+]
+Model = Annotated[Path, typer.Option(help="A fine-tuned checkpoint folder.")]
+MaxLength = Annotated[
+    int, typer.Option(min=8, help="Max. length: longer inputs are truncated to this many tokens.")
+]
+BatchSize = Annotated[int, typer.Option(min=1, help="Batch size: rows computed at once.")]
+HowPrecise = Annotated[
+    Literal["exact", "fast"],
+    typer.Option(
+        help=(
+            "exact: fp32. fast: bf16 or int8 where that is faster on this machine and agrees on "
+            "built-in texts (every probability within 5 % of itself and within 0.01)."
+        )
+    ),
 ]
 
 
@@ -128,3 +146,19 @@ class GroupedHelp(TyperCommand):
         for heading, lines in headings.items():
             with formatter.section(heading):
                 formatter.write_dl(lines)
+
+
+def remark_loading(report: LoadReport) -> None:
+    """Report on stderr what is missing, unused or ignored in a checkpoint."""
+    for sentence in report.remarks():
+        echo_error(f"note: {sentence}")
+
+
+def print_precision(computed: str, precision: str) -> None:
+    """Report the precision of the predictions if it was chosen automatically."""
+    if precision == "exact":
+        return
+    if computed == "float32":
+        echo_error("Computed in fp32: nothing faster agrees with it on this machine.")
+    else:
+        echo_error(f"Computed in {computed}, which agrees with fp32 on built-in texts.")

@@ -6,9 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from engine.cli.loading import remark_loading
-from engine.cli.models import BatchSize, HowPrecise, MaxLength, Model, print_precision
-from engine.cli.options import Encoding, with_options
+from engine.cli.options import (
+    BatchSize,
+    Encoding,
+    HowPrecise,
+    MaxLength,
+    Model,
+    print_precision,
+    remark_loading,
+    with_options,
+)
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import INPUT_COLUMNS, needed_mapping, recognised
 from engine.messages.applying import Apply, FileInput

@@ -89,7 +89,6 @@ def _first_other_loss(first: RunFolder, second: RunFolder) -> int | None:
 
 
 def _losses(run: RunFolder) -> dict[int, tuple[float | None, str]]:
-    """The last recorded loss of each step."""
     found: dict[int, tuple[float | None, str]] = {}
     byte, before = 0, -1
     while byte != before:
@@ -141,7 +140,6 @@ def _compare_weights(first: RunFolder, second: RunFolder) -> bool:
 
 
 def _gap(here: np.ndarray, there: np.ndarray) -> float:
-    """The largest difference; infinite if the shapes differ."""
     if here.shape != there.shape:
         return math.inf
     return float(np.abs(here.astype(np.float64) - there.astype(np.float64)).max(initial=0))

@@ -76,7 +76,6 @@ def compare_results(
 
 
 def _over_seeds(first: Path, second: Path, as_json: bool) -> None:
-    """Compare the metric of two jobs with several seeds."""
     found = compare_runs(runs_of(first), runs_of(second))
     metric, scores = found.metric, found.scores
     if as_json:
@@ -157,7 +156,6 @@ def _comparison_json(found: Comparison) -> dict[str, Any]:
 
 
 def _numbers(found: Comparison, rows: NDArray[np.bool_]) -> list[int]:
-    """Indices of rows in the second result."""
     numbers: list[int] = found.second.table["row"].to_numpy()[found.places[1][rows]].tolist()
     return numbers
 

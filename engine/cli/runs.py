@@ -113,6 +113,5 @@ def _target_text(one: Target) -> str:
 
 
 def _last_step(run: RunFolder) -> int:
-    """The last recorded step of a run, at least 1."""
     losses = [e.step for e in run.last_words() if isinstance(e, Measured) and e.name == "loss"]
     return max(losses, default=1)

@@ -55,7 +55,6 @@ def begin(job: JobSpec, into: Path) -> int:
 
 
 def _make(into: Path, jobs: Iterable[JobSpec], seeds: int) -> list[str]:
-    """Create a folder for each run; returns their names."""
     names = []
     for one in jobs:
         names.append(folder_of(one, seeds))
@@ -141,7 +140,6 @@ def _train(into: Path, names: list[str], name: str) -> int:
 
 
 def _search_runs(into: Path, names: Iterable[str]) -> tuple[list[SearchRun], bool]:
-    """All runs of a search, and whether a higher score is better."""
     found = [search_run(RunFolder(into / name)) for name in names]
     return [run for run, _ in found], all(higher for _, higher in found)
 
@@ -166,7 +164,6 @@ def _next_runs(into: Path, names: list[str]) -> list[str]:
 
 
 def _say(told: dict[str, Any]) -> None:
-    """Print a block for each row: its name and metrics."""
     for row in told["rows"]:
         mark = phrase(" (best)") if row.get("best") else ""
         said = ", ".join(f"{path} {shown(value)}" for path, value in row["values"].items())
@@ -229,7 +226,6 @@ def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
 
 
 def _mark_best(rows: list[dict[str, Any]], runs: list[RunFolder]) -> None:
-    """Mark the combination of a search with the best mean score."""
     if not runs or not _is_search(runs[0]):
         return
     found = [search_run(run) for run in runs]
@@ -271,7 +267,6 @@ def _told(run: RunFolder) -> dict[str, Any]:
 
 
 def _values(job: JobSpec) -> dict[str, Any]:
-    """The values of a run of a search by field; empty for other runs."""
     search = job.group.search if job.group is not None else None
     return {} if search is None else values_of(job, search)
 

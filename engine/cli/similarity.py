@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from engine.cli.loading import remark_loading
-from engine.cli.models import BatchSize
-from engine.cli.options import Encoding, with_options
+from engine.cli.options import BatchSize, Encoding, remark_loading, with_options
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import COLUMNS, read_table
 from engine.cli.stored import needed_dataset

@@ -83,7 +83,6 @@ def tour(
 
 
 def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]], Path]:
-    """Run the fine-tuning; returns its folder, its two loss curves and its best checkpoint."""
     from engine.worker.train import main as work
 
     found = recognise(sample_data())

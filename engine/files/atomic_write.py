@@ -240,7 +240,6 @@ def verify(folder: Path) -> None:
 
 
 def _read_manifest(manifest: Path) -> dict[str, tuple[int, str]]:
-    """Size and SHA-256 of each file in a manifest; all are in its folder."""
     try:
         content = read_json(manifest, MAX_MANIFEST)["files"]
         listed = {name: (entry["bytes"], entry["sha256"]) for name, entry in content.items()}

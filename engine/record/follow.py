@@ -228,6 +228,5 @@ def _gap(before: datetime, after: datetime) -> timedelta:
 
 
 def _find_best(session: Session, run: Run) -> None:
-    """Update the best value of the metric that ranks the run's checkpoints."""
     best = extreme(session, run.id, run.best_metric, run.higher_is_better)
     run.best_step, run.best_score = best if best is not None else (0, None)

@@ -127,7 +127,6 @@ class Record:
 
 
 def _place_of(path: Path) -> tuple[int, int]:
-    """Device and inode of the file at `path`, or zeros."""
     try:
         status = path.stat()
     except FileNotFoundError:

@@ -115,7 +115,6 @@ def _take_in_all(session: Session, home: Home, words: dict[str, Words]) -> Found
 
 
 def _is_run(folder: RunFolder) -> bool:
-    """True if the folder has the files of a run, readable or not."""
     path = folder.path
     if path.name.startswith(".") or path.is_symlink() or not path.is_dir():
         return False  # unfinished, or not a run
@@ -188,7 +187,6 @@ def _words_from(record: Record, backups: Path) -> dict[str, Words]:
 
 
 def _salvage(file: Path) -> dict[str, Words]:
-    """Read rows until the damage."""
     words: dict[str, Words] = {}
     try:
         with closing(sqlite3.connect(read_only(file), uri=True)) as connection:

@@ -151,7 +151,6 @@ class RunManager:
         return any(tells or MARK in run.job for run in working)
 
     def _stay_awake(self, working: bool) -> None:
-        """Keep the system awake while a run trains, if the user prefers that."""
         if not working or not self._preferences.get().keep_awake:
             self.awake.release()
             return
@@ -161,7 +160,6 @@ class RunManager:
             log.info("the system cannot be kept awake: %s", self.awake.problem)
 
     def _new_runs(self) -> list[RunUpdate]:
-        """Runs that another process queued."""
         with self._record.read() as session:
             ids = run_ids(session)
         new = ids - self._known if self._known is not None else set()
@@ -284,7 +282,6 @@ class RunManager:
         return self._add(expand(apart, self._home.cache / FEATURES_FOLDER), after)
 
     def _add(self, jobs: Sequence[JobSpec], after: str = "") -> list[str]:
-        """Create and queue a run for each of these jobs; all or none."""
         made: list[Path] = []
         try:
             with self._record.session() as session:

@@ -160,7 +160,6 @@ class RunWatch:
         return [*updates, RunUpdate("run_changed", (run.id,)), *self._end_of(seen, by_user)]
 
     def _end_of(self, seen: Run, by_user: bool) -> list[RunUpdate]:
-        """An update if a working run has ended."""
         with self._record.read() as session:
             run = find(session, seen.id)
         if seen.state not in WORKING or run is None or run.state in WORKING:
@@ -252,12 +251,10 @@ def _launched_long_ago(run: Run) -> bool:
 
 
 def _is_unheard(run: Run) -> bool:
-    """True if there are no events after those already read."""
     return run.run_folder().events_size() == run.bytes_read
 
 
 def _updates_of(run_id: str, events: Iterable[AnyEvent]) -> list[RunUpdate]:
-    """Updates for the window from new events of a run."""
     points = [event for event in events if isinstance(event, Measured)]
     updates = [RunUpdate("measured", (run_id, points))] if points else []
     updates += [

@@ -92,7 +92,6 @@ def has_work(record: Record) -> bool:
 
 
 def _log(updates: Iterable[RunUpdate]) -> None:
-    """Print a line for each run that ended, with the time in UTC."""
     for update in updates:
         for value in update.values:
             if isinstance(value, RunEnd):

@@ -101,7 +101,6 @@ class Searches:
         return []
 
     def _clear(self, group: str, why: str) -> list[RunUpdate]:
-        """Stop the waiting runs of an ended search."""
         problem = phrase("Not trained, because the search has ended: {why}.", why=why)
         with self._record.session() as session:
             waiting = [run for run in _of_group(session, group) if run.state in WAITING]
@@ -110,7 +109,6 @@ class Searches:
         return [RunUpdate("run_changed", (run.id,)) for run in waiting]
 
     def _hear(self, asked: "_Asked") -> list[RunUpdate]:
-        """Queue the runs of the suggested combination."""
         if asked.is_open:
             return []
         self._asked = None
@@ -254,7 +252,6 @@ def _search_run(session: Session, run: Run) -> SearchRun | None:
 
 
 def _evaluations(session: Session, run: Run) -> list[float]:
-    """Validation scores of a run, by step."""
     found = values_of(session, run.id, run.best_metric)
     return [value for _, value in sorted(found.items()) if value is not None]
 

@@ -294,7 +294,6 @@ class Advisor:
 
 
 def _baseline(m: Measurements) -> float:
-    """Score of the majority baseline; 0 if unknown."""
     name = m.prepared.best_metric
     return m.prepared.majority_score if name == "validation_accuracy" else 0.0
 
@@ -311,7 +310,6 @@ def _has_hardly_moved(m: Measurements) -> bool:
 
 
 def _usual_rate(m: Measurements) -> float | None:
-    """The recommended rate for the network of the run; None if unknown."""
     if not m.prepared.layer_weights or m.job.features.trains_probe:
         return None
     fresh = isinstance(m.job.base_model, FromScratch)
@@ -320,7 +318,6 @@ def _usual_rate(m: Measurements) -> float | None:
 
 
 def _learn_more(m: Measurements) -> tuple[str, dict[str, Any]]:
-    """Suggest how to learn more: the usual rate, or more epochs."""
     rate, usual = m.job.training.learning_rate, _usual_rate(m)
     if usual is not None and rate * OTHER_RATE < usual:
         return _try_rate(usual)

@@ -91,7 +91,6 @@ def nothing_left(before: JobSpec, job: JobSpec, step: int, steps: int) -> Studio
 
 
 def _planned(before: JobSpec, job: JobSpec, steps: int) -> int:
-    """Total steps of a branch, 0 if unknown."""
     old, new = before.training, job.training
     if new.steps or old.steps:
         return new.steps
@@ -100,7 +99,6 @@ def _planned(before: JobSpec, job: JobSpec, steps: int) -> int:
 
 
 def _steps(source: RunFolder) -> int:
-    """Total steps of a run, from its events."""
     told = [event.steps for event in source.milestones() if isinstance(event, Prepared)]
     return told[-1] if told else 0
 

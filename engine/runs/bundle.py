@@ -132,7 +132,6 @@ def is_bundle(path: Path) -> bool:
 
 
 def _wanted(run: RunFolder, checkpoints: Checkpoints) -> list[Path]:
-    """The files of a run, with only the selected checkpoints."""
     if run.has_worker():
         raise StudioError(
             phrase("“{run}” is still being trained.", run=run.job().name),
@@ -174,7 +173,6 @@ def _member(name: str, file: Path | None = None) -> zipfile.ZipInfo:
 
 
 def _read_facts(packed: zipfile.ZipFile, path: Path) -> list[dict[str, Any]]:
-    """Read the index of the bundle and check every name."""
     try:
         member = packed.getinfo(FACTS)
     except KeyError:
@@ -252,7 +250,6 @@ def _write(
 
 @contextmanager
 def _damage(path: Path) -> Iterator[None]:
-    """Turn errors from a damaged zip into a sentence."""
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:

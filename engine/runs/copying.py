@@ -111,7 +111,6 @@ def _newer(name: str, why: str) -> StudioError:
 
 
 def _is_same(one: RunFolder, other: RunFolder) -> bool:
-    """True if both have the same job and the same events."""
     pairs = ((one.spec_file, other.spec_file), (one.events_file, other.events_file))
     try:
         return all(a.is_file() and b.is_file() and filecmp.cmp(a, b, False) for a, b in pairs)

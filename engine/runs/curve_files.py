@@ -129,7 +129,6 @@ class CurveFiles(ABC):
         return byte
 
     def _cut(self, position: Position) -> None:
-        """Truncate files to the position."""
         for file in list(self._growing()):
             size = position.sizes.get(file.relative_to(self.folder).as_posix())
             if size is None:

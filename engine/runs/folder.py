@@ -364,7 +364,6 @@ def _write_whole(descriptor: int, line: bytes) -> None:
 
 
 def _events(lines: bytes, byte: int) -> list[AnyEvent]:
-    """Parse whole lines that begin at `byte`."""
     split = lines.splitlines(keepends=True)
     try:  # all at once, which saves a third of the time
         events = EVENTS.validate_json(b"[%b]" % b",".join(split))

@@ -92,7 +92,6 @@ def _with_seed(job: JobSpec, group: RunGroup, number: int, seed: int, said: str)
 
 
 def _said(job: JobSpec, path: str, value: JsonValue) -> str:
-    """A value in the name of a run."""
     if isinstance(value, dict):
         return label_of(value)
     info = field_at(job, path)
@@ -106,7 +105,6 @@ def label_of(value: dict[str, JsonValue]) -> str:
 
 
 def _member(job: JobSpec, group: RunGroup, row: Vectors, seed: int, cache: Path | None) -> JobSpec:
-    """The job of one run of a group, with a distinctive name."""
     suffix = f" · {row}" if group.vectors else ""
     if job.training.seeds > 1:
         suffix += f" · {phrase('seed {seed}', seed=seed)}"

@@ -17,6 +17,10 @@ from engine.runs.lock import open_here
 
 CODE = Path(__file__).resolve().parents[2]  # the checkout, or the site-packages folder
 NOTHING: Mapping[str, str] = {}
+if sys.platform == "win32":
+    DETACHED = subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW
+else:
+    DETACHED = 0
 OOM_SCORE_RAISE = 500  # added to the worker's oom_score_adj, so that the window survives
 
 
@@ -39,10 +43,10 @@ def queue_runner() -> list[str]:
 
 def environment() -> dict[str, str]:
     """The environment of a worker: our own code comes first, and nothing from its folder."""
-    found = dict(os.environ)
-    path = [str(CODE), *filter(None, found.get("PYTHONPATH", "").split(os.pathsep))]
+    variables = dict(os.environ)
+    path = [str(CODE), *filter(None, variables.get("PYTHONPATH", "").split(os.pathsep))]
     settings = {"PYTHONUTF8": "1", "PYTHONSAFEPATH": "1", "PYTHONFAULTHANDLER": "1"}
-    return found | settings | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(path))}
+    return variables | settings | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(path))}
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
@@ -74,7 +78,16 @@ def spawn(
     Raises StudioError if the system refuses.
     """
     try:
-        worker = _spawn(arguments, out, into, {**environment(), **more})
+        worker = subprocess.Popen(
+            arguments,
+            stdin=into,
+            stdout=out,
+            stderr=out,
+            cwd=CODE,
+            env={**environment(), **more},
+            creationflags=DETACHED,  # on Windows
+            start_new_session=True,  # elsewhere
+        )
     except OSError as error:
         raise StudioError(
             phrase(
@@ -83,39 +96,8 @@ def spawn(
             ),
             phrase("Close other programs and try again."),
         ) from error
-    _give_up_first(worker.pid)
+    _prefer_for_oom_killer(worker.pid)
     return worker
-
-
-if sys.platform == "win32":
-
-    def _spawn(
-        arguments: list[str], out: int, into: int, variables: dict[str, str]
-    ) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            arguments,
-            stdin=into,
-            stdout=out,
-            stderr=out,
-            cwd=CODE,
-            env=variables,
-            creationflags=subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW,
-        )
-
-else:
-
-    def _spawn(
-        arguments: list[str], out: int, into: int, variables: dict[str, str]
-    ) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            arguments,
-            stdin=into,
-            stdout=out,
-            stderr=out,
-            cwd=CODE,
-            env=variables,
-            start_new_session=True,
-        )
 
 
 def leave(worker: subprocess.Popen[bytes]) -> None:
@@ -124,7 +106,7 @@ def leave(worker: subprocess.Popen[bytes]) -> None:
         worker.returncode = 0
 
 
-def _give_up_first(pid: int) -> None:
+def _prefer_for_oom_killer(pid: int) -> None:
     """Let Linux kill the worker before the window when memory runs out."""
     score = Path(f"/proc/{pid}/oom_score_adj")
     try:

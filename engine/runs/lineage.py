@@ -214,7 +214,6 @@ def read_dataset(folder: Path) -> DatasetSpec | None:
 
 
 def _add_data(lineage: Lineage, folder: Path) -> str:
-    """Add a version and the versions that it was made from."""
     wanted: Path | None = folder
     while wanted is not None and (key := data_key(wanted)) not in lineage.nodes:
         spec = read_dataset(wanted)
@@ -247,7 +246,6 @@ def _export(note: ExportNote) -> Node:
 
 
 def _join_run(lineage: Lineage, run: RunFacts) -> None:
-    """Add data, base model and, for a branch, the original run."""
     key = run_key(run.id)
     asked = _asked(run.job)
     if (data := _data(to_json(asked.get("data")))) is not None:
@@ -293,7 +291,6 @@ def _base_model(source: bytes) -> BaseModelSource | None:
 
 
 def _source(lineage: Lineage, data: StoredData | FileData) -> str:
-    """The version, or the file that a run copied itself."""
     if isinstance(data, StoredData):
         return _add_data(lineage, data.folder)
     detail = phrase("file")

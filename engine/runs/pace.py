@@ -52,7 +52,6 @@ def pace_of(run: RunFolder) -> Pace:
 
 
 def _forget(values: dict[int, float], step: int) -> None:
-    """Drop values at this step and later ones."""
     while values and next(reversed(values)) >= step:
         values.popitem()
 

@@ -73,7 +73,6 @@ def _grid(search: SearchSpec) -> Iterable[Setting]:
 def _drawn(
     job: JobSpec, search: SearchSpec, rng: random.Random, before: list[Setting]
 ) -> Setting | None:
-    """Draw a possible, new combination; None if none is found."""
     if not any(field.is_range for field in search.varied):
         left = [v for v in _grid(search) if v not in before and is_possible(job, v)]
         return rng.choice(left) if left else None

@@ -50,7 +50,6 @@ def may_exist(path: Path) -> bool:
 
 
 def _code(error: BaseException) -> int:
-    """The errno of an error, or 0."""
     if isinstance(error, OSError) and error.errno:
         return error.errno
     found = CODE_IN_TEXT.search(str(error)[:MAX_TEXT])
@@ -58,7 +57,6 @@ def _code(error: BaseException) -> int:
 
 
 def _path(error: BaseException) -> Path | None:
-    """The file that an error of the system names."""
     if not _code(error):
         return None
     name = getattr(error, "filename", None)

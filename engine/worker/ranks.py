@@ -137,7 +137,6 @@ def loopback() -> dict[str, str]:
 
 
 def _read(run: RunFolder, byte: int, on_event: Callable[[Event], None]) -> int:
-    """Forward the new events; returns the byte up to which they were read."""
     before = -1
     while byte != before:
         before = byte

@@ -120,7 +120,6 @@ def _work(run: RunFolder, events: EventWriter, rank: Rank | None, processes: int
 
 
 def _follow(run: RunFolder, rank: Rank, stop_wanted: Callable[[], bool]) -> int:
-    """Train as one of the ranks that write no events."""
     try:
         from engine.training.loop import train
 
@@ -159,7 +158,6 @@ def _failed(error: Exception, has_listener: bool = False) -> Ended:
 
 
 def _last_step(run: RunFolder) -> int:
-    """The step of the last checkpoint; 0 without one."""
     folders = run.checkpoint_folders()
     return step_of(folders[-1]) if folders else 0
 
