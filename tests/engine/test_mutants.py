@@ -1,6 +1,6 @@
-"""Files of the home with bytes changed at random: nothing ends the start, nothing sound is lost.
+"""Randomly damaged files of the home: the program starts, and nothing sound is lost.
 
-Each mutant is made from its number alone, so a failure can be repeated. A few run every time, and
+Each mutant depends on its number alone, so a failure can be repeated. A few run every time, and
 hundreds with --long.
 """
 
@@ -26,7 +26,7 @@ from tests.often import times
 
 
 def mutant(content: bytes, number: int) -> bytes:
-    """The content with bits flipped, pieces cut out, doubled, or filled with zeros or 0xff."""
+    """Flip bits, cut or double pieces, or fill them with zeros or 0xff."""
     dice = random.Random(number)
     bad = bytearray(content)
     for _ in range(dice.choice((1, 1, 2, 8))):
@@ -79,12 +79,12 @@ def test_a_damaged_record_never_ends_the_start_and_loses_no_run(home: Home, coun
         assert set(runs) >= {"one", "two"}, number
         asides = home.root.glob("studio.db.corrupt-*")
         assert all(aside.read_bytes() == bad for aside in asides), number
-    assert refused <= count / 50  # where only the number of the version was hit
+    assert refused <= count / 50  # if only the version number was hit
 
 
 @times(100, 2000)
 @pytest.mark.usefixtures("qapp")
-def test_damaged_settings_are_set_aside_and_the_defaults_taken(tmp_path: Path, count: int) -> None:
+def test_damaged_settings_are_set_aside_for_the_defaults(tmp_path: Path, count: int) -> None:
     file = tmp_path / "settings.json"
     settings = Settings(file)
     settings.keep("page", "runs")
@@ -117,7 +117,7 @@ def test_every_changed_byte_of_a_checkpoint_is_found(tmp_path: Path, count: int)
             verify(folder)
         except BadCheckpoint:
             found = True
-        if not found and bad != good[file]:  # a manifest may still say the same
+        if not found and bad != good[file]:  # a manifest may still mean the same
             assert file.name == "manifest.json", number
             assert json.loads(bad).items() >= listed.items(), number
         file.write_bytes(good[file])

@@ -1,4 +1,4 @@
-"""A text is its English sentence, and keeps what it needs to be said in another language."""
+"""A phrase is its English sentence, and can be translated."""
 
 import ast
 import copy
@@ -66,14 +66,14 @@ def test_the_ending_follows_the_number() -> None:
     assert phrase("cut to {most} row(s)", most=1) == "cut to 1 row(s)"
 
 
-def test_it_is_said_in_another_language_with_the_texts_inside_it() -> None:
+def test_a_phrase_is_translated_with_its_arguments() -> None:
     said = phrase("{what} in {where}.", what=phrase("{n} row(s)", n=3), where="speeches.csv")
     assert said == "3 rows in speeches.csv."
     assert render(said, german) == "In speeches.csv: 3 Zeile(n)."
     assert render("as it stands", german) == "as it stands"
 
 
-def test_what_is_put_together_stays_translatable() -> None:
+def test_joined_phrases_stay_translatable() -> None:
     empty = phrase("“{name}” is empty.", name="a")
     said = join("; ", [empty, "b {c}", empty])
     assert said == "“a” is empty.; b {c}; “a” is empty."
@@ -82,7 +82,7 @@ def test_what_is_put_together_stays_translatable() -> None:
     assert join(", ", []) == ""
 
 
-def test_an_error_keeps_its_texts_and_can_be_an_argument() -> None:
+def test_an_error_preserves_its_phrases_and_can_be_an_argument() -> None:
     inner = BadFile(
         Path("a.csv"), phrase("“{name}” is empty.", name="b"), "Choose another.", line=3
     )
@@ -114,7 +114,7 @@ def test_a_message_brings_it_across() -> None:
     assert Said.model_validate(said.model_dump()) == said
 
 
-def test_arguments_are_what_json_can_hold() -> None:
+def test_arguments_are_json_values() -> None:
     said = phrase("{loss:.3f} at {place}", loss=math.nan, place=Path("a"))
     assert said == "nan at a" and json.dumps(to_json(said))
 
@@ -122,7 +122,7 @@ def test_arguments_are_what_json_can_hold() -> None:
 @pytest.mark.parametrize(
     "key", ["{a.__class__}", "{a[0]}", "{a:>999999999}", "{b}", "{", "{a!x}", "{a:{a}}", "}"]
 )
-def test_a_template_of_somebody_else_does_no_harm(key: str) -> None:
+def test_a_hostile_template_does_no_harm(key: str) -> None:
     assert len(from_json({"key": key, "args": {"a": "x"}})) < 30
 
 
@@ -147,7 +147,7 @@ def test_a_text_never_changes() -> None:
         phrase("a").key = "b"
 
 
-SAYS = {  # what is shown as it is given, by the names of its arguments
+SAYS = {  # functions that show texts, with the names of their arguments
     *("StudioError", "BadFile", "BadCheckpoint", "DiskFull"),
     *("Noted", "Progressed", "Waiting", "Ended", "Working", "Refused"),
 }
@@ -169,7 +169,7 @@ def test_every_error_and_every_event_can_be_translated(package: str) -> None:
 
 
 def _pieces(given: ast.expr) -> list[ast.expr]:
-    """What a text is chosen from or put together of; not what is inside of a call."""
+    """The parts that a text is chosen or composed from, without the insides of calls."""
     match given:
         case ast.IfExp():
             return [*_pieces(given.body), *_pieces(given.orelse)]

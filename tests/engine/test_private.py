@@ -1,4 +1,4 @@
-"""Nobody else reads what the program makes, whatever the umask; outputs get the user's rights."""
+"""Files of the program are private whatever the umask; outputs get the user's permissions."""
 
 import os
 import stat
@@ -39,7 +39,7 @@ def run(umask: str, code: str) -> None:
 
 
 def run_here(umask: int, *words: object) -> None:
-    """A command in this process, as if it had been started with this umask."""
+    """Run a command in this process, as if started with this umask."""
     os.environ.pop(UMASK, None)
     os.umask(umask)
     assert main([str(word) for word in words]) == 0
@@ -53,7 +53,7 @@ def readable_by_others(folder: Path) -> list[str]:
     ]
 
 
-def test_only_the_user_reads_what_lies_in_a_home_and_in_runs(
+def test_only_the_user_can_read_a_home_and_runs(
     tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.root.chmod(0o755)
@@ -65,7 +65,7 @@ def test_only_the_user_reads_what_lies_in_a_home_and_in_runs(
     assert readable_by_others(home.root) == []
     assert home.root.stat().st_mode & 0o777 == 0o755
     model = RunFolder(home.runs / "one").checkpoint_folders()[-1]
-    monkeypatch.setenv(UMASK, "")  # as it was, in the end
+    monkeypatch.setenv(UMASK, "")  # restored at the end
     run_here(0o022, "export", model, "--to", tmp_path / "out")
     out = tmp_path / "out.csv"
     run_here(0o027, "predict", tmp_path / "sentences.csv", "--model", model, "--out", out)

@@ -1,4 +1,4 @@
-"""How the workers share the machine with other programs, and their threads the memory."""
+"""Workers share the CPU with other programs, and one heap among their threads."""
 
 import os
 import subprocess
@@ -27,7 +27,7 @@ for line in open("/proc/self/maps"):
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the maps of a process")
 @pytest.mark.parametrize("arenas, shared", [(None, "True false"), ("4", "False None")])
 def test_the_threads_of_a_worker_have_one_heap_unless_the_user_wants_more(arenas, shared):
-    """And where they have, texts are tokenised by one of them: more would wait for each other."""
+    """With one heap, texts are tokenised by a single thread: more would wait for each other."""
     without = {"MALLOC_ARENA_MAX", "TOKENIZERS_PARALLELISM"}
     environment = {n: v for n, v in os.environ.items() if n not in without}
     if arenas:

@@ -1,4 +1,4 @@
-"""What the program does to the system around it: no network, no port, no open of the record."""
+"""Effects on the system: no network, no port, no foreign open of the record."""
 
 import shutil
 import subprocess
@@ -23,10 +23,11 @@ def run(*command: str, **more: str) -> subprocess.CompletedProcess[str]:
 
 
 def traced(out: Path, *arguments: str) -> list[str]:
-    """The calls of the network that a command and all its children make."""
+    """The network calls of a command and all its children."""
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
-    calls = ("--seccomp-bpf", "-e", "trace=connect,bind,listen,sendto")  # others are not held up
+    # other calls are not slowed down
+    calls = ("--seccomp-bpf", "-e", "trace=connect,bind,listen,sendto")
     done = run("strace", "-f", "-qq", *calls, "-o", str(out), sys.executable, *arguments)
     if "ptrace" in done.stderr:
         pytest.skip("processes may not be traced here")
@@ -106,7 +107,7 @@ def test_nothing_but_sqlite_opens_the_record_while_it_is_in_use(home: Home) -> N
 
 
 def test_no_process_is_forked() -> None:
-    """A fork would share the record, torch's threads and Qt; each process is started anew."""
+    """A fork would share the record, torch's threads and Qt."""
     found = [
         str(file.relative_to(CODE))
         for package in ("app", "engine")

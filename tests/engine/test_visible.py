@@ -1,4 +1,4 @@
-"""Foreign text in sentences and on the terminal: visible, on one line, and not too long."""
+"""Untrusted text in sentences and on the terminal: visible, on one line, and not too long."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ HOSTILE = "a\x1b[2Jb\u202ec\x9bd\ud800e"
 WRITTEN = r"a\x1b[2Jb\u202ec\x9bd\ud800e"
 
 
-def test_what_steers_a_terminal_is_written_out() -> None:
+def test_terminal_control_characters_are_escaped() -> None:
     assert visible(HOSTILE + "\n\té\u3000न\u200dम") == WRITTEN + "\n\té\u3000न\u200dम"
     assert one_line("a\nb\tc\r") == r"a\nb\tc\x0d"
 
@@ -38,7 +38,7 @@ def test_the_terminal_gets_no_foreign_escape_sequence(capsys: pytest.CaptureFixt
     assert told.isprintable() and "😀" in told
 
 
-def test_the_progress_line_shows_what_a_run_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_progress_line_escapes_notes_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
     ProgressLine(sys.stdout).on_event(
         Noted(at=datetime(2030, 1, 1, tzinfo=UTC), text=HOSTILE + "\nx")
     )
@@ -100,7 +100,7 @@ def test_a_remark_on_a_long_name_is_short() -> None:
     assert len(sentence) <= SENTENCE_CHARACTERS and "line 3" in sentence
 
 
-def test_what_a_foreign_run_says_is_short_and_visible() -> None:
+def test_texts_of_a_foreign_run_are_short_and_visible() -> None:
     event = Ended.model_validate(
         {
             "at": "2030-01-01T00:00:00Z",

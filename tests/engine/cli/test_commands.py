@@ -1,4 +1,4 @@
-"""The headless commands: what they print, what they write, and how they end."""
+"""The headless commands: output, files and exit codes."""
 
 import csv
 import json
@@ -42,7 +42,7 @@ SIZE = [
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run folder that the commands themselves made."""
+    """A run folder made by the commands."""
     folder = tmp_path_factory.mktemp("trained")
     job = folder / "job.json"
     job.write_text(small.classifying(folder, epochs=6).model_dump_json())
@@ -61,7 +61,7 @@ def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """The one sentence of a command that ends with 1."""
+    """The sentence of a command that exits with 1."""
     assert main(list(arguments)) == 1
     printed = capsys.readouterr()
     assert "Traceback" not in printed.err
@@ -71,7 +71,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_a_checkpoint_of_a_run_is_exported(
     capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
 ) -> None:
-    """In half precision, verified on the validation rows of its run by a clean process."""
+    """In half precision, verified on the validation rows of its run in a clean process."""
     out = tmp_path / "out"
     printed = output(capsys, "export", model, "--to", str(out), "--precision", "float16")
     assert "logits: " in printed
@@ -82,7 +82,7 @@ def test_a_checkpoint_of_a_run_is_exported(
     assert written["precision"] == "float16"
 
 
-def test_an_export_says_what_cannot_be(
+def test_an_export_reports_impossible_combinations(
     capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
 ) -> None:
     command = ("export", model, "--to", str(tmp_path / "out"))
@@ -121,7 +121,7 @@ def test_a_run_without_a_name_has_that_of_its_data_and_task(
     assert name == f"{stem} · Text classification"[:RUN_NAME_LENGTH]
 
 
-def test_without_a_base_model_the_usual_one_of_the_task_is_taken(
+def test_the_default_base_model_depends_on_the_task(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     labelled, texts = (
@@ -137,7 +137,7 @@ def test_without_a_base_model_the_usual_one_of_the_task_is_taken(
         assert job.base_model == FromCheckpoint(path=usual)
 
 
-def test_a_composed_job_trains_and_can_be_gone_on_with(
+def test_a_composed_job_trains_and_can_be_resumed(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     data = small.paragraphs(tmp_path / "text.txt")
@@ -163,7 +163,7 @@ def test_a_composed_job_trains_and_can_be_gone_on_with(
     output(capsys, "resume", str(run))
 
 
-def test_training_tells_what_to_try_where_nothing_was_learned(
+def test_training_gives_advice_if_nothing_was_learned(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     job = tmp_path / "job.json"
@@ -174,7 +174,7 @@ def test_training_tells_what_to_try_where_nothing_was_learned(
     assert "Try a learning rate of 0.0005. (--learning-rate 0.0005)" in told
 
 
-def test_a_job_takes_the_recommended_settings_where_no_option_says_otherwise(
+def test_a_job_has_the_recommended_settings_by_default(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     data = str(small.sentences(tmp_path / "reviews.csv"))
@@ -197,7 +197,7 @@ def test_a_job_takes_the_recommended_settings_where_no_option_says_otherwise(
     assert spec == TrainingSpec(learning_rate=7e-5), "nothing is known of that model"
 
 
-def test_a_job_says_in_which_precision_and_where_it_computes(
+def test_a_job_sets_precision_and_device(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     data = str(small.sentences(tmp_path / "data.csv"))
@@ -210,7 +210,7 @@ def test_a_job_says_in_which_precision_and_where_it_computes(
     assert "“1-0” runs backwards: write 0-1" in refused
 
 
-def test_paths_in_a_job_file_are_taken_from_where_it_lies(
+def test_paths_in_a_job_file_are_relative_to_its_folder(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job = small.pretraining(tmp_path, steps=2).model_dump(mode="json")
@@ -279,7 +279,7 @@ def test_predict_keeps_every_column_and_escapes_formulas(
     assert [row["id"] for row in safe] == ["7", "-8"]
 
 
-def test_predict_marks_what_is_unsure_and_resumes_what_was_cancelled(
+def test_predict_marks_unsure_rows_and_resumes_after_a_cancellation(
     capsys: pytest.CaptureFixture[str],
     model: str,
     tmp_path: Path,
@@ -346,7 +346,7 @@ def test_fill_ranks_words(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert len(shares) == 3 and shares == sorted(shares, reverse=True)
 
 
-def test_that_a_text_is_truncated_is_said(
+def test_truncation_of_a_text_is_reported(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     text, out = f"[MASK] {'a ' * 600}", tmp_path / "heads.npy"
@@ -357,14 +357,16 @@ def test_that_a_text_is_truncated_is_said(
     assert np.load(out).shape[2] == 512
 
 
-def test_check_says_what_is_in_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_check_reports_the_contents_of_a_file(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     data = small.sentences(tmp_path / "reviews.csv")
     facts = json.loads(output(capsys, "check", str(data), "--json"))
     assert facts["ok"] and facts["rows"] == 96
     assert facts["columns"] == ["text", "label"]
 
 
-def test_check_tells_what_may_mislead(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_check_reports_misleading_data(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     data = tmp_path / "data.csv"
     rows = [f"a film number {n},{'good' if n % 3 else 'bad'}" for n in range(40)]
     data.write_text("\n".join(["text,label", *rows, "twice,good", "Twice ,bad"]))
@@ -377,7 +379,7 @@ def test_check_tells_what_may_mislead(capsys: pytest.CaptureFixture[str], tmp_pa
     assert "  lines 42, 43" in printed
 
 
-def test_check_names_the_line_of_what_is_wrong(
+def test_check_names_the_line_of_a_problem(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     data = tmp_path / "bad.jsonl"
@@ -390,7 +392,7 @@ def test_check_names_the_line_of_what_is_wrong(
     assert "bad.jsonl, line 2" in printed.err
 
 
-def test_the_users_mistakes_are_one_sentence_and_exit_code_one(
+def test_user_errors_give_one_sentence_and_exit_code_one(
     capsys: pytest.CaptureFixture[str], model: str, trained: Path, tmp_path: Path
 ) -> None:
     data = small.sentences(tmp_path / "reviews.csv")
@@ -443,7 +445,7 @@ def test_wrong_usage_is_exit_code_two(capsys: pytest.CaptureFixture[str]) -> Non
     assert "--help" in capsys.readouterr().err
 
 
-def test_a_mistake_of_the_program_says_that_it_is_one(
+def test_a_bug_is_reported_as_a_bug(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def broken(*_: object) -> None:
@@ -461,7 +463,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         assert command in printed
 
 
-def test_a_training_loads_neither_qt_nor_the_record_nor_what_it_has_no_use_for(
+def test_training_imports_neither_qt_nor_the_record_nor_unused_libraries(
     trained: Path,
 ) -> None:
     code = f"from engine.worker.__main__ import main; assert main(['train', {str(trained)!r}]) == 0"
@@ -478,7 +480,7 @@ def test_a_command_loads_no_other_and_no_record() -> None:
 
 
 def loaded(code: str, *beginnings: str) -> list[str]:
-    """Which modules a program has loaded in the end, of those whose names begin so."""
+    """The modules that a program has loaded at its end, filtered by prefix."""
     said = f"{code}; import sys; print([m for m in sys.modules if m.startswith({beginnings})])"
     done = subprocess.run(
         [sys.executable, "-c", said],
@@ -519,7 +521,7 @@ def test_every_setting_is_an_option_with_the_help_of_its_field(
         assert "".join(info.description.split()) in printed
 
 
-ROWS = {  # what a task needs, where it is not a text and a class
+ROWS = {  # what a task needs, if not a text and a class
     "sentence_similarity": ("anchor,positive", "a lovely film {n},a good film {n}"),
     "pair_classification": ("text,pair,label", "a film,another,{n}"),
     "regression": ("text,score", "a film,{n}.5"),
@@ -528,7 +530,7 @@ ROWS = {  # what a task needs, where it is not a text and a class
 
 
 def rows_for(kind: str, folder: Path) -> Path:
-    """A file from which a task can learn."""
+    """A file that a task can learn."""
     if kind == "question_answering":
         return small.questions(folder / "questions.json")
     if kind == "token_classification":
@@ -555,7 +557,6 @@ def rows_for(kind: str, folder: Path) -> Path:
 def test_every_setting_can_be_given_by_its_path(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, spec: type[BaseModel], path: str
 ) -> None:
-    """`--set` takes each field at the place where its job file has it."""
     kind = spec.model_fields["kind"].default if path == "task" else "text_classification"
     settings = [name for name in settings_of(spec) if name != "cache"]
     usual = spec.model_construct().model_dump(mode="json", include=set(settings))
@@ -566,7 +567,7 @@ def test_every_setting_can_be_given_by_its_path(
     assert job.task.kind == kind
 
 
-def test_no_option_stands_for_two_fields() -> None:
+def test_no_option_sets_two_fields() -> None:
     names = [one.name for one in signature(compose.job_command).parameters.values()]
     assert len(names) == len(set(names))
     assert set(settings_of(TrainingSpec)) | set(settings_of(HardwareSpec)) <= set(names)

@@ -1,4 +1,4 @@
-"""`evaluate` over a file, a part of stored data and the data of a run, beside baselines."""
+"""`evaluate` over a file, stored data and the data of a run, and baselines."""
 
 import csv
 import json
@@ -45,7 +45,7 @@ def asked(capsys: pytest.CaptureFixture[str]) -> Any:
     return ask
 
 
-def test_a_run_is_scored_with_intervals_beside_its_baselines(run: RunFolder, asked: Any) -> None:
+def test_a_run_is_scored_with_intervals_and_baselines(run: RunFolder, asked: Any) -> None:
     file_of(run.results, "validation").unlink()
     said = asked("--run", run.path, "--baseline")
     found = read_predictions(file_of(run.results, "validation"))
@@ -64,7 +64,7 @@ def test_a_run_is_scored_with_intervals_beside_its_baselines(run: RunFolder, ask
     assert [one.info.part for one in kept_in(run.results)] == ["validation"]
 
 
-def test_the_mean_over_seeds_stands_in_evaluation_report_and_card(
+def test_evaluation_report_and_card_have_the_mean_over_seeds(
     run: RunFolder, asked: Any, tmp_path: Path
 ) -> None:
     def beside(name: str, **training: object) -> RunFolder:
@@ -188,7 +188,7 @@ def test_rows_of_a_file_without_a_label_are_skipped_when_that_is_asked_for(
         (["--run", "RUN", "--encoding", "latin-1"], "since it was imported"),
     ],
 )
-def test_what_does_not_go_together_is_refused(
+def test_contradictory_options_are_refused(
     run: RunFolder, given: list[str], problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     looks = len(looks_in(run.results))

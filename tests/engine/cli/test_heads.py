@@ -1,4 +1,4 @@
-"""Heads over texts by the headless command: the numbers of the window, in a file and as JSON."""
+"""The `heads` command gives the numbers of the window, in a file and as JSON."""
 
 import csv
 import json
@@ -37,7 +37,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(place: Path, capsys: pytest.CaptureFixture[str]):
-    """Carry out the command on the file; gives the exit code, stdout and stderr."""
+    """Runs the command on the file; returns the exit code, stdout and stderr."""
 
     def run(*options: str, model: str = "model", texts: tuple[str, ...] | None = None):
         source = ("--texts", str(place / "texts.csv")) if texts is None else texts
@@ -120,7 +120,7 @@ def test_pruned_heads_and_the_model_without_them(run, place: Path, tmp_path: Pat
     assert "3 heads can go: " in said and said.count("round ") == 4
 
 
-def test_rows_of_a_stored_data_set_are_kept(run, place: Path, home: Home) -> None:
+def test_results_for_a_stored_data_set_are_cached(run, place: Path, home: Home) -> None:
     texts = ("--data", str(place / "data"), "--part", "train")
     code, said, _ = run("--method", "importance", "--json", texts=texts)
     assert code == 0 and json.loads(said)["texts"] == len(TEXTS)
@@ -142,7 +142,7 @@ def test_an_option_without_effect_is_refused(run, options: tuple[str, ...], said
     assert code == 1 and said in err
 
 
-def test_a_part_without_rows_and_texts_without_labels_are_said(
+def test_a_part_without_rows_and_texts_without_labels_are_refused(
     run, place: Path, tmp_path: Path
 ) -> None:
     code, _, err = run(texts=("--data", str(place / "data")))

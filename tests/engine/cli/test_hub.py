@@ -1,4 +1,4 @@
-"""The commands `get` and `push`, and the worker of the window, against a real server."""
+"""The commands `get` and `push`, and the hub worker, against a real server."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Numbers, labels and choices by the headless commands: learned, judged and used."""
+"""Numbers, labels and choices: trained, evaluated and predicted by the commands."""
 
 import csv
 import json
@@ -57,7 +57,7 @@ def test_a_task_is_learned_judged_and_used(
     with open(out, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0])[-len(said) :] == said and len(rows) == 96
-    if task == "multi_label":  # what is predicted can be evaluated as it was written
+    if task == "multi_label":  # predictions can be evaluated as they were written
         again = json.loads(output(capsys, "evaluate", str(out), *model, "--label=labels", "--json"))
         assert again["exact_match"] == 1
 

@@ -1,4 +1,4 @@
-"""What is odd about a checkpoint is said by every command that reads one."""
+"""Every command that loads a checkpoint reports its oddities."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ SENTENCES = (
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint with a tensor too many, and code that is not run."""
+    """A checkpoint with an unused tensor, and code that is not run."""
     made = small.folder(tmp_path_factory.mktemp("odd") / "model", Heads(mlm=True, outputs=3))
     tensors = load_file(made / "model.safetensors") | {"vision.weight": torch.zeros(2)}
     save_file(tensors, made / "model.safetensors", {"format": "pt"})
@@ -36,7 +36,7 @@ def rows(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_every_command_says_on_stderr_what_was_passed_over(folder, rows, tmp_path, capsys):
+def test_every_command_reports_ignored_parts_on_stderr(folder, rows, tmp_path, capsys):
     model = ["--model", str(folder)]
     for command in (
         ["fill", "a [MASK]", *model],

@@ -1,4 +1,4 @@
-"""A field of a spec is an option without another line: its name, its type and its help."""
+"""A field of a spec becomes an option with its name, type and help."""
 
 from typing import Any, Literal
 
@@ -13,8 +13,6 @@ from engine.config.fields import settings_of
 
 
 class KettleSpec(Spec):
-    """A spec from outside."""
-
     kind: Literal["kettle"] = "kettle"
     cups: int = Field(2, ge=1, title="Cups", description="How many cups.")
     heat: float | None = Field(None, title="Heat", description="Degrees of the water.")
@@ -28,7 +26,7 @@ CHOICE = choice_option("room", ("kitchen", "garden"), "kitchen", "Where it is:")
 
 
 def run(*words: str) -> tuple[Any, str]:
-    """What a command with these options was given, and what it printed."""
+    """The parsed values of a command with these options, and its output."""
     heard: list[dict[str, Any]] = []
 
     def boil(**given: Any) -> None:
@@ -41,7 +39,7 @@ def run(*words: str) -> tuple[Any, str]:
     return (heard[0] if heard else None), result.output
 
 
-def test_what_was_given_stands_at_the_path_of_its_field() -> None:
+def test_given_values_have_the_path_of_their_field() -> None:
     given, _ = run("--cups=3", "--loud", "--colour", "blue", "--guests=Ann,Bob", "--room=garden")
     assert OPTIONS.given(given) == {
         "kitchen.kettle.cups": 3,
@@ -52,7 +50,7 @@ def test_what_was_given_stands_at_the_path_of_its_field() -> None:
     assert given["room"] == "garden"
 
 
-def test_nothing_given_leaves_the_defaults_to_the_spec() -> None:
+def test_omitted_options_leave_the_defaults_to_the_spec() -> None:
     given, _ = run()
     assert OPTIONS.given(given) == {} and given["room"] == "kitchen"
 
@@ -63,7 +61,7 @@ def test_a_switch_can_be_turned_off() -> None:
 
 
 @pytest.mark.parametrize("words", [("--cups=many",), ("--colour=green",), ("--kind=kettle",)])
-def test_what_the_type_does_not_allow_is_refused(words: tuple[str, ...]) -> None:
+def test_values_of_a_wrong_type_are_refused(words: tuple[str, ...]) -> None:
     given, printed = run(*words)
     assert given is None and words[0].partition("=")[0] in printed
 

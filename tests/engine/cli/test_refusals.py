@@ -1,6 +1,6 @@
-"""What the system refuses is no mistake of the program: every command, every place, every fault.
+"""System errors are not bugs: every command, every path, every fault.
 
-Each refusal is one short sentence with an advice, on one line, and the exit code is 1.
+Each refusal is one short sentence with advice, on one line, and the exit code is 1.
 """
 
 import errno
@@ -23,7 +23,7 @@ from tests.engine.training import small
 LONGEST = 300  # characters of a refusal, without the name of the program
 PRINTED = "bert-studio: "
 
-# every command, with IN where something is read and OUT where something is made
+# every command, with IN for an input and OUT for an output
 READING = {
     "job": [["--data", "IN"], ["--data", "DATA", "--validation", "IN"]],
     "train": [["IN", "--into", "NEW"]],
@@ -137,7 +137,7 @@ FAULTS = (missing, in_a_file, too_long, too_deep, circle, strange, closed)
 def refused(
     table: dict[str, list[list[str]]], fault: Path, place: Path, capsys: pytest.CaptureFixture[str]
 ) -> list[str]:
-    """What is wrong about how the commands of `table` refuse `fault`; empty: nothing."""
+    """Faults in how the commands of `table` refuse `fault`; empty if all is well."""
     run = RunFolder(place / "run")
     last = run.checkpoint_folders()[-1]
     values = {
@@ -180,7 +180,7 @@ def test_the_tables_name_every_command() -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_what_cannot_be_read_is_refused_in_a_sentence(
+def test_unreadable_inputs_are_refused_with_a_sentence(
     fault: Callable[[Path], Path], place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = fault(place)
@@ -191,7 +191,7 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(
 @pytest.mark.parametrize(
     "fault", [f for f in FAULTS if f is not strange], ids=lambda fault: fault.__name__
 )
-def test_what_cannot_be_written_is_refused_in_a_sentence(
+def test_unwritable_outputs_are_refused_with_a_sentence(
     fault: Callable[[Path], Path], place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = fault(place)
@@ -209,7 +209,7 @@ def test_what_cannot_be_written_is_refused_in_a_sentence(
 def test_a_place_without_a_name_is_refused_in_a_sentence(
     out: str, place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(place / "run")  # nothing may be made in a folder that is in use
+    monkeypatch.chdir(place / "run")  # nothing may be created in a folder that is in use
     last = RunFolder(place / "run").checkpoint_folders()[-1]
     before = sorted(place.rglob("*"))
     lines = [
@@ -257,7 +257,7 @@ def test_a_home_that_cannot_be_is_refused(
 
 
 def ended(run: Path, on_event: Callable[[Event], None]) -> tuple[int, Ended]:
-    """Train the run with somebody listening; its exit code and its last word."""
+    """Train the run with a listener; returns its exit code and its Ended event."""
     code = train(run, on_event)
     last = RunFolder(run).last_words()[-1]
     assert isinstance(last, Ended)
@@ -328,7 +328,7 @@ def test_a_tour_that_fails_ends_as_a_training_does(
     assert (said.out + said.err).count("It broke. Try again.") == 1
 
 
-def test_what_stops_a_training_is_said_once(
+def test_the_reason_for_a_failed_training_is_printed_once(
     place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = small.classifying(tmp_path, epochs=1)
@@ -379,6 +379,6 @@ def test_an_error_of_a_library_is_understood_by_its_code() -> None:
     assert arrow is not None and "/none" in arrow.problem
 
 
-def test_a_mistake_of_the_program_stays_one() -> None:
+def test_a_bug_is_not_explained_away() -> None:
     for error in (ZeroDivisionError(), KeyError("x"), OSError("odd"), BrokenPipeError(32, "pipe")):
         assert explain_error(error) is None

@@ -1,4 +1,4 @@
-"""The commands over kept predictions."""
+"""The commands for stored predictions."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ def output(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """The folder of a run whose model is worse with “not” and with the file b."""
+    """A run whose model is worse with “not” and with the file b."""
     reviews(600, 0, planted=True).write(tmp_path / "run" / "results" / "validation.parquet")
     return tmp_path / "run"
 
@@ -72,7 +72,7 @@ def test_two_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert told["metrics"]["accuracy"]["difference"]["low"] > 0
 
 
-def test_results_without_common_rows_are_said(
+def test_results_without_common_rows_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("a", "b"):
@@ -83,7 +83,9 @@ def test_results_without_common_rows_are_said(
     assert told["metrics"] == {} and told["only_first"] == told["only_second"] == 1
 
 
-def test_what_is_no_result_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_without_results_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for path in (tmp_path, tmp_path / "none.parquet"):
         assert main(["slices", str(path)]) == 1
         assert "is missing" in capsys.readouterr().err
@@ -102,7 +104,7 @@ def test_figures_that_are_not_known_are_null(
 
 
 def of_seeds(folder: Path, job: JobSpec, scores: dict[int, float], unfinished: int) -> Path:
-    """The folder of a job with several seeds, of which one has not finished."""
+    """The folder of a job with several seeds, one of them unfinished."""
     names = []
     for part in expand(job.model_copy(update={"training": seeded(job, len(scores) + 1)})):
         seed = part.training.seed

@@ -1,4 +1,4 @@
-"""`check`, `job` and `train` refuse what the window refuses, in the same sentence."""
+"""`check`, `job` and `train` refuse the same as the window, with the same sentence."""
 
 import json
 from pathlib import Path
@@ -46,7 +46,7 @@ def written(folder: Path, lines: list[str]) -> Path:
 
 
 def job_of(folder: Path, file: Path, task: str, cleaning: Cleaning | None = None) -> Path:
-    """A job that was made by hand."""
+    """A hand-made job."""
     given = small.classifying(folder, epochs=1).model_dump(mode="json")
     given["data"] = FileData(path=file, cleaning=cleaning or Cleaning()).model_dump(mode="json")
     given["task"] = {"kind": task}
@@ -69,10 +69,10 @@ def test_the_same_is_refused_everywhere(
     assert says in refusal(capsys, "train", str(job), "--into", str(tmp_path / "run"))
 
 
-def test_what_is_refused_is_said_in_json(
+def test_refusals_are_also_given_as_json(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """What the checks find is told beside it."""
+    """With the findings of the checks."""
     file = written(tmp_path, ["text,label", *FINE, "a film,", FINE[0]])
     assert main(["check", str(file), "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
@@ -84,7 +84,7 @@ def test_what_is_refused_is_said_in_json(
     assert "rows: 22" in printed.out and "1 of 22 rows have no label." in printed.err
 
 
-def test_everything_that_keeps_data_from_their_task_is_said_at_once(
+def test_all_problems_of_data_are_reported_at_once(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     lines = ["text,stars", *(f"a film {n},{n % 5}" for n in range(20)), ",3", "a book,", "b,many"]
@@ -100,7 +100,7 @@ def test_everything_that_keeps_data_from_their_task_is_said_at_once(
 def test_answers_that_their_passage_does_not_have_are_counted_before_a_training(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Whether the columns are known by their cells or by the task that is asked for."""
+    """Whether the columns are recognised by their cells or by the requested task."""
     for answers, asked in (
         (("Ann", "ann"), []),
         (("Bob", "Eve"), ["--task", "question_answering"]),
@@ -133,7 +133,7 @@ def test_answers_of_a_stored_data_set_are_spelled_as_in_their_passages(
     assert (told["ok"], told["task"], told["problems"]) == (True, "question_answering", [])
 
 
-def test_that_columns_were_guessed_is_said_where_none_is_named(
+def test_guessed_columns_are_reported(
     capsys: pytest.CaptureFixture[str], home: Home, tmp_path: Path
 ) -> None:
     lines = ["opinion,verdict", *(f"a film number {n},{'ab'[n % 2]}" for n in range(20))]
@@ -149,7 +149,7 @@ def test_that_columns_were_guessed_is_said_where_none_is_named(
             assert ("We guessed" in printed.out + printed.err) == (not named)
 
 
-def test_yes_and_no_columns_are_labels_where_the_task_can_have_several(
+def test_yes_no_columns_are_labels_if_the_task_can_have_several(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     rows = [f"{n},a film number {n},{n % 2},{n % 3 % 2},{int(n % 5 == 0)}" for n in range(30)]
@@ -171,10 +171,10 @@ def test_yes_and_no_columns_are_labels_where_the_task_can_have_several(
         )
 
 
-def test_labels_beside_a_text_that_only_the_user_knows_are_found(
+def test_labels_are_guessed_for_a_named_text_column(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """A job for them is one of classification, and no pre-training."""
+    """The job for them is a classification, not pre-training."""
     few = ("very good", "quite bad")
     lines = ["opinion,verdict", *(f"{few[n % 2]},{'ab'[n % 2]}" for n in range(20))]
     file = written(tmp_path, lines)
@@ -186,7 +186,7 @@ def test_labels_beside_a_text_that_only_the_user_knows_are_found(
     assert "We guessed the label column" in printed.err
 
 
-def test_rows_that_lack_something_are_skipped_where_that_is_asked_for(
+def test_incomplete_rows_are_skipped_on_request(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     file = written(tmp_path, ["text,label", *FINE, "a film,", "another,"])
@@ -222,7 +222,7 @@ def test_a_label_of_validation_rows_alone_is_refused_before_the_start(
     assert main(["job", *given, *SIZE]) == 0, "another spelling is the same label"
 
 
-def test_the_task_is_told_by_all_rows_and_gets_its_own_labels(
+def test_the_task_is_recognised_from_all_rows_and_gets_its_own_labels(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     verdicts = ("agrees", "differs", "neither")
@@ -242,9 +242,7 @@ def test_the_task_is_told_by_all_rows_and_gets_its_own_labels(
         assert made.data.mapping == Mapping(**pairs, label=label)
 
 
-def test_xml_that_is_read_as_text_is_told(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_xml_read_as_text_is_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "book.xml"
     file.write_text('<?xml version="1.0"?>\n<book>\n<p>One line.</p>\n</book>\n')
     facts = json.loads(output(capsys, "check", str(file), "--json"))

@@ -1,4 +1,4 @@
-"""Several values on the command line, and their runs in a folder without a window."""
+"""Searches on the command line, and their runs in a folder without a window."""
 
 import json
 from collections.abc import Callable
@@ -23,7 +23,7 @@ SIZES = SearchField(path=SIZE, values=(8, 16))
 
 
 def quick(folder: Path, on_event: Callable[[Event], None]) -> int:
-    """In the place of the worker: three evaluations that follow from the values, and the end."""
+    """Replaces the worker: three evaluations computed from the values, and the end."""
     run = RunFolder(folder)
     settings = run.job().training
     if settings.batch_size == 13:
@@ -71,7 +71,7 @@ def test_tpe_trains_its_budget_one_after_another_and_marks_the_best(
     assert "(best)" in capsys.readouterr().out
 
 
-def test_a_search_that_was_interrupted_goes_on_as_if_it_had_not_been(
+def test_an_interrupted_search_continues_identically(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "whole").mkdir()
@@ -93,7 +93,7 @@ def test_a_search_that_was_interrupted_goes_on_as_if_it_had_not_been(
     assert again["rows"] == whole["rows"]
 
 
-def test_poor_runs_are_pruned_and_a_failed_one_holds_up_no_other(
+def test_poor_runs_are_pruned_and_a_failed_one_does_not_stop_the_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = SearchField(path=SIZE, values=(60, 13, 50, 40, 30, 20, 10))

@@ -1,4 +1,4 @@
-"""A job of several seeds without a window: its folders, its summary, and how it goes on."""
+"""A job with several seeds: its folders, its summary, and resuming it."""
 
 import json
 import statistics
@@ -27,7 +27,7 @@ def test_three_seeds_make_three_runs_and_one_table(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The second is stopped in its midst; `resume` goes on with it, and leaves the first alone."""
+    """The second run is stopped; `resume` continues it and leaves the first unchanged."""
     (tmp_path / "job.json").write_text(job.model_dump_json())
     into = tmp_path / "into"
     honest = worker.main
@@ -86,7 +86,7 @@ def test_the_figures_are_those_of_the_best_checkpoint(job: JobSpec, tmp_path: Pa
     assert best_metrics(bare) == (4, {"loss": 0.25})
 
 
-def test_a_name_of_full_length_stays_a_valid_one(job: JobSpec) -> None:
+def test_a_name_of_maximum_length_stays_valid(job: JobSpec) -> None:
     long = job.model_copy(update={"name": "x" * 200})
     for part in expand(long):
         assert JobSpec.model_validate(part.model_dump()) == part
@@ -123,7 +123,7 @@ def test_a_folder_in_use_is_refused(job: JobSpec, tmp_path: Path) -> None:
         "[" * 100_000,
     ],
 )
-def test_a_summary_that_names_what_lies_elsewhere_is_refused(
+def test_a_summary_with_foreign_paths_is_refused(
     job: JobSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str], summary: str
 ) -> None:
     other = RunFolder.create(tmp_path / "other", expand(job)[0])

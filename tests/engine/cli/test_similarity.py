@@ -1,4 +1,4 @@
-"""Vectors, similarity and nearest rows by the headless commands."""
+"""The commands for vectors, similarity and nearest rows."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def test_two_texts_and_a_table_of_several(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_vectors_of_a_file(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The mean of the last hidden states, where an encoder says nothing else."""
+    """The mean of the last hidden states, the default for encoders."""
     wanted = sentence_vectors(checkpoint.load(minilm()), TEXTS)
     for suffix in (".npy", ".parquet"):
         assert main(["vectors", str(file), "--out", str(file.with_suffix(suffix))]) == 0
@@ -75,7 +75,7 @@ def test_the_nearest_rows_come_first(file: Path, capsys: pytest.CaptureFixture[s
         (["vectors", "x.csv", "--out", "x.txt"], ".npy, .parquet, .jsonl"),
     ],
 )
-def test_what_is_missing_is_said(
+def test_missing_parts_are_reported(
     asked: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(asked) == 1

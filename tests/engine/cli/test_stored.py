@@ -1,4 +1,4 @@
-"""Stored data sets by the headless commands: checked, fixed, and their labels corrected."""
+"""Stored data sets: checked, fixed, and relabelled by the commands."""
 
 import csv
 import json
@@ -48,7 +48,7 @@ def test_a_stored_data_set_is_checked_by_name_or_folder(
 def test_model_and_data_set_of_a_job_are_set_by_folder_and_name(
     capsys: pytest.CaptureFixture[str], films: Path, tmp_path: Path
 ) -> None:
-    """As each of several is; what no job can have is refused, and no mistake of the program."""
+    """Also each of several; impossible values are refused."""
     whole = [f"base_model={tmp_path / 'mine'}", "data=films"]
     made = json.loads(output(capsys, "job", "--data", "films", *(f"--set={w}" for w in whole)))
     assert made["base_model"] == {"kind": "checkpoint", "path": str(tmp_path / "mine")}
@@ -91,10 +91,10 @@ def test_a_fix_that_cannot_be_is_refused(
     assert "not a version of a data set" in said
 
 
-def test_what_two_versions_differ_in_is_printed_and_written(
+def test_differences_of_two_versions_are_printed_and_written(
     capsys: pytest.CaptureFixture[str], films: Path, tmp_path: Path
 ) -> None:
-    """A fix, edits and a relabelling one after another, each with its lineage and its cells."""
+    """A fix, edits and a relabelling one after another, each with its lineage and cells."""
     first = open_dataset(films / "1")
     assert "not made from a version" in refusal(capsys, "changes", "films")
     output(capsys, "fix", "films", "exact_duplicates", "drop")
@@ -139,7 +139,7 @@ def test_what_two_versions_differ_in_is_printed_and_written(
 
 
 def films_and_mistakes(folder: Path) -> tuple[Dataset, list[int]]:
-    """Rows of which some have the wrong label, and which these are; labels are clear."""
+    """Rows with clear labels, some of them wrong, and the indices of these."""
     words = {"good": "a fine and lovely film", "bad": "a dull and awful film"}
     rows = [(f"{words[label]} {n}", label, "train") for n in range(30) for label in words]
     wrong = [4, 31, 58]
@@ -209,9 +209,7 @@ def test_a_table_that_does_not_fit_is_refused(
     assert not (data.folder.parent / "2").exists()
 
 
-def test_a_text_that_was_made_harmless_is_known_again(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_an_escaped_text_is_recognised(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     data, _ = films_and_mistakes(tmp_path)
     file = tmp_path / "new.csv"
     file.write_text("row,text,new_label\n7,'=a fine and lovely film,bad\n")
@@ -221,7 +219,7 @@ def test_a_text_that_was_made_harmless_is_known_again(
 
 
 def made_of(capsys: pytest.CaptureFixture[str], *given: str) -> dict[str, Any]:
-    """What a command says of the version that it makes."""
+    """The JSON output about a new version."""
     said: dict[str, Any] = json.loads(output(capsys, *given, "--json"))
     return said
 
@@ -278,7 +276,7 @@ def test_tags_are_corrected_word_by_word(
         assert said in refusal(capsys, "relabel", "names/1", str(file))
 
 
-def test_answers_are_corrected_where_they_stand(
+def test_answers_are_corrected_in_place(
     capsys: pytest.CaptureFixture[str], home: Home, tmp_path: Path
 ) -> None:
     data, file = small.questions(tmp_path / "asked.json"), tmp_path / "new.jsonl"

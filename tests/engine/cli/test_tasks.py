@@ -1,4 +1,4 @@
-"""Every task without a window, from a file to figures and answers."""
+"""Every task by the commands, from a file to metrics and predictions."""
 
 import json
 from pathlib import Path

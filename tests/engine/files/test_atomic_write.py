@@ -1,4 +1,4 @@
-"""What is written is whole or absent, whatever happens while it is written."""
+"""Writes are complete or absent, whatever interrupts them."""
 
 import json
 import os
@@ -66,7 +66,7 @@ def contents(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("way", ["kill", "full"])
-def test_a_folder_is_old_or_new_wherever_a_save_breaks_off(tmp_path: Path, way: str) -> None:
+def test_a_folder_is_old_or_new_wherever_a_save_is_interrupted(tmp_path: Path, way: str) -> None:
     setup = SETUP.format(target=str(tmp_path / "0" / "checkpoint"))
     count = faults.calls(setup, SAVE_FOLDER)
     assert count > 8
@@ -77,7 +77,7 @@ def test_a_folder_is_old_or_new_wherever_a_save_breaks_off(tmp_path: Path, way: 
         done = faults.run(setup, SAVE_FOLDER, way, number)  # type: ignore[arg-type]
         if way == "kill":
             assert done.returncode == -signal.SIGKILL
-        elif done.returncode:  # 0: the call that failed was one that may, as for what exists
+        elif done.returncode:  # 0: the failing call may fail, such as a test for existence
             assert "DiskFull: The disk is full" in done.stderr
         clear_leftovers(target.parent)
         assert [entry.name for entry in target.parent.iterdir()] == ["checkpoint"]
@@ -125,7 +125,7 @@ def test_the_order_is_flush_then_rename_then_flush_of_the_parent(
         assert f"<{tmp_path}>" in lines[here + 1]
 
 
-def test_a_really_full_disk_is_one_sentence(tmp_path: Path) -> None:
+def test_a_truly_full_disk_gives_one_sentence(tmp_path: Path) -> None:
     target = old_folder(tmp_path / "checkpoint")
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -180,7 +180,7 @@ def test_a_device_is_never_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("name", ["x" * 255, "é" * 127, "🦜" * 63 + "xyz"])
 def test_a_name_of_any_length_that_a_disk_takes_can_be_written(tmp_path: Path, name: str) -> None:
-    for _ in range(2):  # the second in the place of the first
+    for _ in range(2):  # the second replaces the first
         write_file(tmp_path / name, b"new")
     assert (tmp_path / name).read_bytes() == b"new"
     with atomic_folder(tmp_path / "in" / name) as folder:
@@ -202,7 +202,7 @@ def test_one_flipped_bit_is_noticed(tmp_path: Path) -> None:
         verify(folder)
 
 
-def test_a_manifest_says_size_and_sum_of_every_file(tmp_path: Path) -> None:
+def test_a_manifest_has_size_and_checksum_of_every_file(tmp_path: Path) -> None:
     folder = old_folder(tmp_path / "checkpoint")
     entries = json.loads((folder / "manifest.json").read_text())["files"]
     assert entries == {"a": {"bytes": 3, "sha256": sha256(folder / "a")}}
@@ -210,7 +210,7 @@ def test_a_manifest_says_size_and_sum_of_every_file(tmp_path: Path) -> None:
         assert folder.stat().st_mode & 0o077 == 0
 
 
-def test_a_folder_whose_removal_breaks_off_is_gone(tmp_path, monkeypatch):
+def test_an_interrupted_removal_leaves_no_folder(tmp_path, monkeypatch):
     folder = tmp_path / "step-00000008"
     with atomic_folder(folder) as made:
         (made / "weights").write_bytes(b"1")

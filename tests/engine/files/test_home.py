@@ -1,4 +1,4 @@
-"""Folder names from whatever a user types."""
+"""Folder names from any input."""
 
 import os
 from pathlib import Path
@@ -27,7 +27,7 @@ def test_every_name_becomes_one_safe_folder(name: str) -> None:
     assert safe.split(".")[0].lower() not in ("con", "nul", "prn", "aux")
 
 
-def test_a_name_that_is_taken_gets_a_number(tmp_path: Path) -> None:
+def test_a_duplicate_name_gets_a_number(tmp_path: Path) -> None:
     for expected in ("x", "x-2", "x-3"):
         path = free_folder(tmp_path, "x")
         assert path.name == expected
@@ -51,7 +51,7 @@ def test_a_home_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
-def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
+def test_an_existing_folder_keeps_its_mode(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
     home = Home(tmp_path)
     home.make()

@@ -1,4 +1,4 @@
-"""What is read is looked at first: no pipe is waited for, no device is read to its end."""
+"""Files are checked before they are read: no pipe blocks, no device is read to its end."""
 
 import io
 import os
@@ -20,7 +20,7 @@ STRANGE = ("pipe", "device", "endless", "folder", "socket")
 
 
 def put(path: Path, kind: str) -> Path:
-    """What is no plain file of a sensible size, at `path`."""
+    """Create a file at `path` that is not plain or far too large."""
     match kind:
         case "pipe":
             os.mkfifo(path)
@@ -124,7 +124,7 @@ def test_a_line_of_events_without_an_end_is_skipped(
 
 
 @pytest.mark.parametrize("kind", STRANGE)
-def test_a_strange_lock_is_held_by_nobody_and_taken_by_nobody(run: RunFolder, kind: str) -> None:
+def test_an_irregular_lock_file_cannot_be_held(run: RunFolder, kind: str) -> None:
     put(run.lock_file, kind)
     if kind != "endless":
         assert not is_held(run.lock_file)

@@ -1,4 +1,4 @@
-"""Tables that leave the program are safe to open in a spreadsheet."""
+"""Exported tables are safe to open in a spreadsheet."""
 
 import csv
 import io

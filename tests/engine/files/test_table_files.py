@@ -1,4 +1,4 @@
-"""Tables are written whole, in every format, and read back equal by other programs."""
+"""Tables are written completely, in every format, and read back equal by other programs."""
 
 import csv
 import json
@@ -30,7 +30,7 @@ def written(folder: Path, suffix: str, raw: bool = False) -> Path:
 
 
 def sheet_cells(path: Path) -> list[tuple[str, str, str]]:
-    """Place, type and content of each cell; a formula has an element of its own."""
+    """Reference, type and content of each cell; a formula is an element of its own."""
     with zipfile.ZipFile(path) as archive:
         root = ET.fromstring(archive.read("xl/worksheets/sheet1.xml"))
     assert not root.findall(f".//{SHEET}f")
@@ -75,7 +75,7 @@ def test_a_formula_is_a_text_in_excel_and_numbers_are_numbers(tmp_path) -> None:
     assert not any(place in ("B3", "C3", "A4") for place, _, _ in cells)
 
 
-def test_what_excel_cannot_hold_is_refused_and_leaves_nothing(tmp_path, monkeypatch) -> None:
+def test_rows_too_large_for_excel_are_refused_and_leave_nothing(tmp_path, monkeypatch) -> None:
     path = tmp_path / "rows.xlsx"
     long = pa.table({"text": ["short", "x" * 32_768]})
     with pytest.raises(StudioError, match="row 2, column “text”, has 32,768 characters"):

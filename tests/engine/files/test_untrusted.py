@@ -26,7 +26,7 @@ def test_files_are_as_they_were_saved_also_empty_ones(folder: Path) -> None:
 @pytest.mark.parametrize(
     "name, content", [("nothing", b"x"), ("weights", b""), ("weights", FILES["weights"][::-1])]
 )
-def test_a_file_that_was_changed_is_named_whatever_came_of_it(
+def test_a_changed_file_is_named_whatever_else_fails(
     folder: Path, name: str, content: bytes
 ) -> None:
     (folder / name).write_bytes(content)

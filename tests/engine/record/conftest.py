@@ -1,4 +1,4 @@
-"""A record in a fresh home, and run folders that a worker has filled."""
+"""A record in a fresh home, and run folders filled by a worker."""
 
 from collections.abc import Callable, Iterator
 
@@ -21,7 +21,7 @@ def record(home: Home) -> Iterator[Record]:
 
 @pytest.fixture
 def trained(home: Home) -> Callable[[str], RunFolder]:
-    """Make a run folder in the home and train in it to the end, in this process."""
+    """Trains a new run folder of the home to the end, in this process."""
 
     def train(name: str) -> RunFolder:
         folder = RunFolder.create(home.runs / name, fake_worker.job())
@@ -33,7 +33,7 @@ def trained(home: Home) -> Callable[[str], RunFolder]:
 
 @pytest.fixture
 def windows(home: Home, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], Window]]:
-    """Open a window; one that was open before has vanished as by a kill."""
+    """Opens windows; an earlier one has vanished as if killed."""
     monkeypatch.setattr(launch, "command", fake_worker.command)
     opened: list[Window] = []
 

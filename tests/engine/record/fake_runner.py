@@ -1,4 +1,4 @@
-"""The queue runner with workers that have no torch, and with little patience. A program."""
+"""The queue runner as a program, with workers without torch and short intervals."""
 
 import sys
 

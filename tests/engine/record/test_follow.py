@@ -43,12 +43,12 @@ COLUMNS = [column.key for column in Run.__table__.columns]
 
 
 def told(found: dict[str, Points]) -> dict[str, tuple[list[tuple[int, float]], object]]:
-    """Curves, so that equal ones are equal."""
+    """Make curves comparable."""
     return {name: (list(points.finite()), points.not_finite) for name, points in found.items()}
 
 
 class Followed:
-    """A run folder that a test fills, and the row that follows it."""
+    """A run folder filled by a test, and the row that follows it."""
 
     def __init__(self, record: Record, home: Home) -> None:
         self.record = record
@@ -100,7 +100,7 @@ def test_a_wish_to_stop_shows_from_the_start_of_the_worker(followed: Followed) -
     assert followed.record_events(Ended(outcome="stopped", step=2)).state == "stopped"
 
 
-def test_a_run_that_waits_for_room_is_paused_until_it_goes_on(followed: Followed) -> None:
+def test_a_run_that_waits_for_disk_space_is_paused(followed: Followed) -> None:
     run = followed.record_events(
         Started(pid=1), PREPARED, Waiting(problem="Full.", advice="Free 3 MB.")
     )
@@ -117,7 +117,7 @@ def test_a_run_that_waits_for_room_is_paused_until_it_goes_on(followed: Followed
     assert (run.state, run.problem) == ("stopped", "Full.")
 
 
-def test_a_failure_keeps_its_words_until_the_run_goes_on(followed: Followed) -> None:
+def test_a_failure_is_shown_until_the_run_resumes(followed: Followed) -> None:
     end = Ended(outcome="failed", problem="No.", advice="Do.", details="Trace", bug=True)
     run = followed.record_events(Started(pid=1), measured("loss", 30, 1), end)
     assert run.step == 30
@@ -148,7 +148,7 @@ def test_nothing_is_counted_twice_or_lost_when_the_window_dies(followed: Followe
         assert list(curves(session, "one")["loss"].finite()) == [(1, 1.0)]
 
 
-def test_the_curve_stays_when_a_run_goes_on(followed: Followed) -> None:
+def test_the_curve_stays_after_a_resume(followed: Followed) -> None:
     followed.record_events(Started(pid=1), *(measured("loss", s, s) for s in (1, 2, 3)))
     followed.record_events(Started(pid=2, step=1), measured("loss", 2, 22))
     with followed.record.read() as session:
@@ -195,7 +195,7 @@ def test_a_run_of_every_task_has_a_best_metric(followed: Followed, kind: str) ->
     assert run.best_metric == name
 
 
-def test_what_a_branch_took_over_counts_once_its_metric_is_known(followed: Followed) -> None:
+def test_points_copied_by_a_branch_count_once_its_metric_is_known(followed: Followed) -> None:
     followed.record_events(measured("validation_accuracy", 2, 0.9))
     run = followed.record_events(Started(pid=1, step=2), PREPARED)
     assert (run.best_score, run.best_step) == (0.9, 2)
@@ -219,7 +219,7 @@ def test_a_path_out_of_the_run_is_not_believed(followed: Followed, tmp_path: Pat
     assert found.folder == followed.folder.checkpoint(2)
 
 
-def test_a_checkpoint_that_was_saved_and_not_told_is_found_at_the_end(followed: Followed) -> None:
+def test_an_unreported_checkpoint_is_found_at_the_end(followed: Followed) -> None:
     followed.record_events(Started(pid=1))
     fake_worker.save(followed.folder, 2, best=True)
     fake_worker.save(followed.folder, 4)
@@ -227,7 +227,7 @@ def test_a_checkpoint_that_was_saved_and_not_told_is_found_at_the_end(followed: 
     followed.folder.events_file.write_bytes(b"".join(told[:-1]))  # killed before the last line
     followed.catch_up()
     for inside in followed.folder.checkpoint(2).iterdir():
-        inside.unlink()  # by a user, by hand
+        inside.unlink()  # deleted by the user
     with followed.record.session() as session:
         run = find(session, "one")
         assert run is not None
@@ -236,7 +236,7 @@ def test_a_checkpoint_that_was_saved_and_not_told_is_found_at_the_end(followed: 
     assert "from step 4" in run.advice
 
 
-def test_time_is_counted_while_a_worker_lives_whatever_the_clock_does(followed: Followed) -> None:
+def test_training_time_is_robust_against_clock_changes(followed: Followed) -> None:
     start = now()
 
     def at(seconds: float, event: Event) -> Event:
@@ -274,7 +274,7 @@ def test_the_time_left_follows_the_pace_of_the_present_worker(followed: Followed
     assert ended.seconds_left() is None
 
 
-def test_a_stage_is_over_when_the_worker_says_what_comes_next(followed: Followed) -> None:
+def test_a_stage_ends_with_the_next_event(followed: Followed) -> None:
     stage = Progressed(stage="Evaluating", done=13, total=14)
     run = followed.record_events(Started(pid=1), PREPARED, measured("loss", 1, 1), stage)
     assert (run.stage, run.stage_done, run.stage_total) == ("Evaluating", 13, 14)
@@ -291,7 +291,7 @@ def test_a_stage_is_over_when_the_worker_says_what_comes_next(followed: Followed
         assert dead.stage == ""
 
 
-def test_what_a_newer_worker_says_is_remarked(followed: Followed) -> None:
+def test_events_of_a_newer_worker_are_noted(followed: Followed) -> None:
     followed.folder.events_file.write_bytes(b'{"kind":"dreamt"}\n' * 3)
     run = followed.record_events(Started(pid=1))
     assert run.state == "running" and "3 events are not shown" in run.remarks[0]
@@ -307,7 +307,7 @@ def test_what_a_newer_worker_says_is_remarked(followed: Followed) -> None:
         (None, "disappeared at step 7."),
     ],
 )
-def test_a_crash_is_told_with_its_cause_and_what_to_do(
+def test_a_crash_is_reported_with_cause_and_advice(
     followed: Followed, code: int | None, cause: str
 ) -> None:
     followed.folder.log.write_text("line one\nterminate called\n")
@@ -320,7 +320,7 @@ def test_a_crash_is_told_with_its_cause_and_what_to_do(
     assert run.details.endswith("terminate called") and "from the beginning" in run.advice
 
 
-def test_a_folder_from_elsewhere_is_taken_in_as_it_stands(record: Record, home: Home) -> None:
+def test_a_foreign_folder_is_recorded_in_its_present_state(record: Record, home: Home) -> None:
     stories = {
         "ended": [Started(pid=1), Ended(outcome="finished", step=5)],
         "dead": [Started(pid=1), measured("loss", 5, 1)],
@@ -352,7 +352,7 @@ def test_events_are_kept_in_full_after_many_restarts(followed: Followed) -> None
     assert isinstance(followed.folder.last_words()[-1], Measured)
 
 
-def test_events_that_come_together_say_what_they_say_one_by_one(record: Record, home: Home) -> None:
+def test_events_have_the_same_effect_together_and_one_by_one(record: Record, home: Home) -> None:
     at = now()
     said = [
         Started(pid=1, at=at),

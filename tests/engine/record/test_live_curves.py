@@ -1,4 +1,4 @@
-"""Live curves: runs that are stopped, killed and resumed stand once in the files."""
+"""Live curves of stopped, killed and resumed runs have each point once."""
 
 import json
 
@@ -18,7 +18,7 @@ def prefer(window: Window, live: str) -> None:
 
 
 def losses(window: Window, run_id: str, form: str) -> list[int]:
-    """The steps of the loss as they stand in the files."""
+    """Steps of the loss in the files."""
     kind = next(kind for kind in FORMS["both"] if kind.form.lower() == form)
     files = kind(window.run(run_id).run_folder(), window.home.curves / form)
     return [step for name, step, _ in points(files) if name == "training/loss"]
@@ -59,7 +59,7 @@ def test_nothing_is_written_unless_it_is_wanted(window: Window) -> None:
     assert not window.home.curves.exists()
 
 
-def test_what_cannot_be_written_is_said_once_and_the_run_goes_to_its_end(
+def test_unwritable_curves_are_reported_once_and_the_run_finishes(
     window: Window, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(follow_ups, "LIVE_SECONDS", 0.0)

@@ -29,7 +29,7 @@ def test_a_step_measured_again_replaces_the_old_value(record: Record, run_id: st
 
 @pytest.mark.parametrize("count", [MANY - 1, MANY, 2 * MANY, 2 * MANY + 1])
 def test_points_are_added_many_at_once(record: Record, run_id: str, count: int) -> None:
-    """The last of a step counts, wherever the earlier one stood."""
+    """The last value of a step counts, wherever the earlier ones are."""
     points = [measured("loss", step, step) for step in (*range(1, count), 1)]
     points[-1] = measured("loss", 1, 7.0)
     with record.session() as session:
@@ -38,7 +38,7 @@ def test_points_are_added_many_at_once(record: Record, run_id: str, count: int) 
     assert list(kept.finite()) == [(1, 7.0), *((step, step) for step in range(2, count))]
 
 
-def test_what_is_not_finite_is_kept_as_what_it_was(record: Record, run_id: str) -> None:
+def test_values_that_are_not_finite_are_preserved(record: Record, run_id: str) -> None:
     values = [math.nan, math.inf, -math.inf, 0.5]
     with record.session() as session:
         add_metrics(session, run_id, [measured("loss", s, v) for s, v in enumerate(values)])

@@ -1,4 +1,4 @@
-"""A night in small: rates, models and seeds without a window; one run fails, one is killed."""
+"""A search over rates, models and seeds without a window; one run fails, one is killed."""
 
 import sys
 from collections import Counter
@@ -23,7 +23,6 @@ MODELS = tuple({"kind": "checkpoint", "path": f"/models/{name}"} for name in ("s
 
 
 def night() -> JobSpec:
-    """Two rates, two models and three seeds."""
     fields = (
         SearchField(path="training.learning_rate", values=RATES),
         SearchField(path="base_model", values=MODELS),
@@ -35,7 +34,7 @@ def night() -> JobSpec:
 
 @pytest.fixture
 def misfortune(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The second run finds no file, and the fifth is killed before it has said anything more."""
+    """The second run does not find a file, and the fifth is killed at once."""
     code = (
         "import os, signal, sys; from pathlib import Path;"
         "from engine.messages.events import Ended, Started;"
@@ -57,7 +56,9 @@ def misfortune(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(launch, "command", command)
 
 
-def test_in_the_morning_the_table_tells_the_truth(window: Window, misfortune: None) -> None:
+def test_the_table_shows_every_outcome_of_a_search_with_failures(
+    window: Window, misfortune: None
+) -> None:
     ids = window.manager.add(night())
     window.manager.leave()
     assert len(ids) == 12

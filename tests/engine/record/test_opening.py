@@ -37,7 +37,7 @@ def reopen(home: Home) -> Record:
 
 
 def files(home: Home) -> dict[str, str]:
-    """Every file at the top of the home but the index of the log, which SQLite makes anew."""
+    """Every file at the top of the home except the index of the log, which SQLite recreates."""
     found = (f for f in home.root.iterdir() if f.is_file() and not f.name.endswith("-shm"))
     return {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in found}
 
@@ -106,7 +106,7 @@ def upgrade() -> None:
 
 @pytest.fixture
 def second_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Let the program know one more migration."""
+    """Add a migration."""
 
     def become(migration: str) -> None:
         folder = tmp_path / "mi%grations"
@@ -188,7 +188,7 @@ def test_an_upgrade_that_fails_leaves_the_old_record(
     assert state_of(home.record) == (NOW, [""])
 
 
-def test_an_upgrade_that_is_killed_leaves_the_old_record_and_is_made_again(
+def test_a_killed_upgrade_leaves_the_old_record_and_is_repeated(
     home: Home, second_version: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_one_run(home)
@@ -267,7 +267,7 @@ def test_a_writer_is_alone_from_the_start_of_its_transaction(home: Home, record:
         other.execute("BEGIN IMMEDIATE")
 
 
-def test_a_reader_sees_one_moment(home: Home, record: Record) -> None:
+def test_a_reader_sees_a_snapshot(home: Home, record: Record) -> None:
     with record.read() as reading:
         assert run(reading, "one") is None
         with record.session() as session:
@@ -286,7 +286,7 @@ def test_the_record_is_not_written_through_a_link(home: Home, tmp_path: Path) ->
     assert not (tmp_path / "aim").exists()
 
 
-def test_a_home_that_was_moved_keeps_its_places(
+def test_paths_follow_a_moved_home(
     home: Home, trained: Callable[[str], RunFolder], tmp_path: Path
 ) -> None:
     trained("one")
@@ -300,7 +300,7 @@ def test_a_home_that_was_moved_keeps_its_places(
     assert found.folder == moved.runs / "one"
 
 
-def test_a_full_disk_is_said_in_words(record: Record) -> None:
+def test_a_full_disk_is_reported_with_a_sentence(record: Record) -> None:
     with pytest.raises(DiskFull, match="The disk is full"), record.session() as session:  # noqa: PT012
         pages = session.scalar(text("PRAGMA page_count"))
         session.execute(text(f"PRAGMA max_page_count = {pages}"))
@@ -357,7 +357,7 @@ def test_four_writers_and_readers_never_meet_a_locked_record(
                     first = session.scalar(text("SELECT value FROM about WHERE key = 'count'"))
                     again = session.scalar(text("SELECT value FROM about WHERE key = 'count'"))
                 assert first == again
-            except Exception as error:  # noqa: BLE001 - told in the test's own thread
+            except Exception as error:  # noqa: BLE001 - raised again in the test's own thread
                 problems.append(error)
 
     readers = [threading.Thread(target=keep_reading) for _ in range(2)]
@@ -390,7 +390,7 @@ def test_four_writers_and_readers_never_meet_a_locked_record(
 def test_an_hour_of_events_leaves_the_log_small_while_a_window_looks(
     home: Home, record: Record
 ) -> None:
-    """As many transactions as the dispatcher makes in an hour, and a reader between all of them."""
+    """As many transactions as the dispatcher makes in an hour, each followed by a reader."""
     log, largest = home.record.with_name("studio.db-wal"), 0
     for number in range(14_400):
         with record.session() as session:
@@ -418,7 +418,7 @@ def damage(kind: str, content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["no record", "zeros at the start", "cut", "a page of zeros"])
-def test_a_damaged_record_is_set_aside_and_filled_anew(
+def test_a_damaged_record_is_set_aside_and_rebuilt(
     home: Home, trained: Callable[[str], RunFolder], kind: str
 ) -> None:
     trained("one")
@@ -426,7 +426,7 @@ def test_a_damaged_record_is_set_aside_and_filled_anew(
     rebuild.rebuild(home)
     bad = damage(kind, home.record.read_bytes())
     home.record.write_bytes(bad)
-    reopen(home).close()  # a start that is cut short before the runs are listed again
+    reopen(home).close()  # interrupted before the runs are listed again
     record = reopen(home)
     (aside,) = home.root.glob("studio.db.corrupt-*")
     assert record.set_aside == aside and aside.read_bytes() == bad
@@ -473,5 +473,5 @@ def test_flipped_bits_never_break_the_start(
             assert aside.read_bytes() == bad
 
 
-def test_what_sqlite_says_of_a_full_disk_is_understood() -> None:
+def test_sqlite_errors_of_a_full_disk_are_recognised() -> None:
     assert is_full(sqlite3.OperationalError("database or disk is full"))

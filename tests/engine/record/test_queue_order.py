@@ -1,4 +1,4 @@
-"""The order of the queue, how many runs at a time, and runs that wait for another one."""
+"""The order of the queue, the number of runs at a time, and runs that wait for another one."""
 
 import json
 
@@ -15,7 +15,7 @@ def queue(window: Window) -> list[str]:
         return [run.name for run in runs_in(session, ("queued", "on hold"))]
 
 
-def test_the_queue_takes_the_order_that_it_is_given(window: Window) -> None:
+def test_the_queue_can_be_reordered(window: Window) -> None:
     window.until_waiting(window.add(fake_worker.job("long")))
     ids = {name: window.add(fake_worker.job(name)) for name in "abcd"}
     window.manager.order([ids["c"], ids["a"], "gone"])
@@ -35,7 +35,7 @@ def test_as_many_runs_at_a_time_as_the_user_prefers(window: Window) -> None:
     window.until_waiting(ids[2])
 
 
-def test_a_run_starts_after_another_one_and_holds_up_nobody(window: Window) -> None:
+def test_a_run_that_waits_for_another_one_does_not_block_the_queue(window: Window) -> None:
     first, second, third = (window.add(fake_worker.job(name)) for name in ("long", "b", "c"))
     window.until_waiting(first)
     window.manager.start_after([second], first)
@@ -46,7 +46,7 @@ def test_a_run_starts_after_another_one_and_holds_up_nobody(window: Window) -> N
     window.until(third, "finished")
 
 
-def test_where_the_other_run_fails_the_one_that_waits_is_put_on_hold(window: Window) -> None:
+def test_a_run_is_put_on_hold_if_the_one_it_waits_for_fails(window: Window) -> None:
     first, second, third = (window.add(fake_worker.job(name)) for name in ("long", "b", "c"))
     window.until_waiting(first)
     window.manager.start_after([second], first)
@@ -70,10 +70,10 @@ def test_runs_never_wait_for_one_another(window: Window) -> None:
     window.manager.start_after([b], a)
 
 
-def test_somebody_follows_what_trains_where_the_user_wants_news_or_no_sleep(
+def test_the_queue_runner_follows_runs_for_notices_and_to_prevent_sleep(
     window: Window, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also after the last run has left the queue; the system is let go when nothing trains."""
+    """Also after the last run has left the queue; the system may sleep when nothing trains."""
     held: list[str] = []
     monkeypatch.setattr(window.manager.awake, "hold", lambda: held.append("hold"))
     monkeypatch.setattr(window.manager.awake, "release", lambda: held.append("release"))

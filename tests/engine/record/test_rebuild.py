@@ -33,7 +33,7 @@ Train = Callable[[str], RunFolder]
 
 
 def rows(home: Home) -> dict[str, list[dict[str, object]]]:
-    """All that the record knows of runs, curves and checkpoints."""
+    """All rows about runs, curves and checkpoints."""
     record = open_record(home.record, home.backups)
     with record.read() as session:
         found = {
@@ -54,7 +54,7 @@ def put_model(home: Home) -> Path:
     return folder
 
 
-def test_a_record_that_is_gone_comes_back_from_the_folders(home: Home, trained: Train) -> None:
+def test_a_missing_record_is_rebuilt_from_the_folders(home: Home, trained: Train) -> None:
     trained("one")
     trained("two")
     crashed = RunFolder.create(home.runs / "three", fake_worker.job())
@@ -70,7 +70,7 @@ def test_a_record_that_is_gone_comes_back_from_the_folders(home: Home, trained: 
     assert rows(home) == before
 
 
-def test_what_was_followed_live_is_what_the_folders_give(home: Home, record: Record) -> None:
+def test_live_following_gives_the_same_rows_as_a_rebuild(home: Home, record: Record) -> None:
     waiting = RunFolder.create(home.runs / "one", fake_worker.job())
     with record.session() as session:
         add_run(session, waiting, waiting.job(), "starting")
@@ -86,7 +86,7 @@ def test_what_was_followed_live_is_what_the_folders_give(home: Home, record: Rec
     assert rows(home) == live
 
 
-def test_what_the_user_said_is_kept(home: Home, record: Record, trained: Train) -> None:
+def test_annotations_survive_a_rebuild(home: Home, record: Record, trained: Train) -> None:
     trained("one")
     trained("two")
     refill(record, home)
@@ -109,7 +109,7 @@ def test_what_the_user_said_is_kept(home: Home, record: Record, trained: Train) 
     assert any(b.name.endswith("-rebuild.db") for b in all_backups(home.backups))
 
 
-def test_what_the_user_said_is_salvaged_from_damage(home: Home, trained: Train) -> None:
+def test_annotations_are_salvaged_from_a_damaged_record(home: Home, trained: Train) -> None:
     for name in ("one", "two"):
         trained(name)
     rebuild(home)
@@ -158,7 +158,7 @@ EDGES = [
 
 
 def spoil(home: Home, name: str, trained: Train) -> None:
-    """A run that is whole but for what its name says."""
+    """Damage a run in the way given by its name."""
     folder = trained(name)
     match name:
         case "spec not valid":
@@ -212,7 +212,7 @@ def test_a_run_that_cannot_be_read_is_listed_with_its_reason_and_hides_no_other(
     assert "spec.json" in runs["spec a folder"].problem
 
 
-def test_a_run_that_can_be_read_again_is_taken_in_with_what_was_said_of_it(
+def test_a_run_readable_again_is_listed_with_its_annotations(
     home: Home, record: Record, trained: Train
 ) -> None:
     for name in ("one", "two"):
@@ -254,7 +254,7 @@ def test_numbers_and_dates_at_the_edge_are_damaged_lines_of_their_run_alone(
         assert run.created.astimezone(timezone(timedelta(hours=-14))).year >= 1969
 
 
-def test_a_folder_whose_name_is_no_text_is_told_and_hides_no_other(
+def test_a_folder_with_an_invalid_name_is_reported_and_hides_no_other(
     home: Home, record: Record, trained: Train
 ) -> None:
     trained("good")

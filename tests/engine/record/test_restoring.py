@@ -98,7 +98,7 @@ UNSEEN = {  # all of it passes the quick check of SQLite
 
 
 @pytest.mark.parametrize("kind", GONE)
-def test_a_record_that_is_gone_comes_back_from_its_newest_backup(lived_in: Home, kind: str) -> None:
+def test_a_missing_record_is_restored_from_its_newest_backup(lived_in: Home, kind: str) -> None:
     GONE[kind](lived_in)
     runs, said = settled(lived_in)
     assert set(runs) == {"one", "two", "three", "lost"}
@@ -113,7 +113,7 @@ def test_a_record_that_is_gone_comes_back_from_its_newest_backup(lived_in: Home,
 
 
 @pytest.mark.parametrize("kind", UNSEEN)
-def test_damage_that_sqlite_does_not_see_is_found_and_nothing_said_is_lost(
+def test_damage_unseen_by_sqlite_is_found_and_annotations_survive(
     lived_in: Home, kind: str
 ) -> None:
     statements = UNSEEN[kind]
@@ -131,7 +131,7 @@ def test_damage_that_sqlite_does_not_see_is_found_and_nothing_said_is_lost(
     assert len(list(lived_in.root.glob("studio.db.corrupt-*"))) == 1
 
 
-def test_a_damaged_backup_is_passed_over_for_the_one_before(lived_in: Home) -> None:
+def test_a_damaged_backup_is_skipped_for_an_older_one(lived_in: Home) -> None:
     newest = back_up(lived_in.record, lived_in.backups, "daily")
     newest.write_bytes(newest.read_bytes()[:5000])
     lived_in.record.unlink()
@@ -139,7 +139,7 @@ def test_a_damaged_backup_is_passed_over_for_the_one_before(lived_in: Home) -> N
     assert runs["one"].name == "Mine" and "lost" in runs
 
 
-def test_nothing_is_restored_where_nothing_was_lost(home: Home) -> None:
+def test_nothing_is_restored_if_nothing_was_lost(home: Home) -> None:
     runs, said = settled(home)
     assert (runs, said) == ({}, "")
 
@@ -181,7 +181,7 @@ def strike(*_):
 
 
 @pytest.mark.parametrize("number", [0, 3, 8, 16, 24])
-def test_a_first_start_that_was_killed_says_nothing_of_damage(
+def test_a_killed_first_start_reports_no_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
@@ -192,7 +192,7 @@ def test_a_first_start_that_was_killed_says_nothing_of_damage(
     assert list((tmp_path / "home").glob("studio.db.corrupt-*")) == []
 
 
-def test_a_first_start_on_a_full_disk_says_so_and_the_next_one_works(
+def test_a_first_start_on_a_full_disk_is_reported_and_the_next_one_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with faults.small_disk(tmp_path / "disk", kilobytes=512) as disk:

@@ -42,7 +42,7 @@ def test_a_run_starts_trains_and_ends(window: Window) -> None:
     until(is_reaped)
 
 
-def test_runs_of_one_name_get_names_and_folders_of_their_own(window: Window) -> None:
+def test_runs_with_the_same_name_get_distinct_names_and_folders(window: Window) -> None:
     job = fake_worker.job("a/b")
     ids = [window.add(job) for _ in range(2)]
     ids.append(window.add(job.model_copy(update={"name": "a/b (2)"})))
@@ -59,7 +59,7 @@ def test_runs_of_one_name_get_names_and_folders_of_their_own(window: Window) -> 
     assert names[1].endswith("x (2)") and len(names[1]) == RUN_NAME_LENGTH
 
 
-def test_one_run_per_device_in_the_order_of_asking(window: Window) -> None:
+def test_one_run_per_device_in_queue_order(window: Window) -> None:
     long = window.add(fake_worker.job("long"))
     second = window.add(fake_worker.job("short"))
     other = window.add(fake_worker.job("short", device="cuda"))
@@ -76,7 +76,7 @@ def test_one_run_per_device_in_the_order_of_asking(window: Window) -> None:
     assert second_ended <= anywhere_started
 
 
-def test_stop_saves_and_resume_goes_on_in_the_same_folder(window: Window) -> None:
+def test_stop_saves_and_resume_continues_in_the_same_folder(window: Window) -> None:
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     window.manager.stop(run_id)
@@ -158,7 +158,7 @@ def test_a_finished_run_cannot_be_resumed(window: Window) -> None:
         window.manager.resume("nobody")
 
 
-def test_a_damaged_record_is_said_and_its_runs_are_listed(
+def test_a_damaged_record_is_reported_and_its_runs_are_listed(
     window: Window, windows: Callable[[], Window]
 ) -> None:
     run_id = window.add(fake_worker.job())
@@ -202,7 +202,7 @@ def test_a_removed_run_goes_to_the_trash(window: Window, tmp_path: Path) -> None
         assert curves(session, run_id) and checkpoints_of(session, run_id)
 
 
-def test_without_a_trash_it_is_said_that_a_run_is_gone_for_good(window: Window) -> None:
+def test_permanent_deletion_without_a_trash_is_reported(window: Window) -> None:
     run_id = window.add(fake_worker.job())
     folder = window.until(run_id, "finished").folder
     updates = window.manager.remove([run_id], lambda path: None)

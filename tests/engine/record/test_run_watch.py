@@ -57,7 +57,7 @@ def test_a_worker_that_dies_is_seen_with_its_cause(window: Window, word: str, en
 
 
 @times(2, 100)
-def test_whenever_a_worker_dies_its_cause_is_told_at_once(window: Window, count: int) -> None:
+def test_the_cause_of_a_dead_worker_is_reported_at_once(window: Window, count: int) -> None:
     """By random ways to die, each time after another resume; another run trains on all the time."""
     other = window.add(fake_worker.job("long", device="cuda"))
     run_id = window.add(fake_worker.job("long", steps=3 * count + 10))
@@ -94,7 +94,7 @@ def test_a_worker_that_cannot_be_started_is_a_failure(
     assert "could not be started" in window.until(run_id, "failed").problem
 
 
-def test_a_force_stop_says_who_did_it(window: Window) -> None:
+def test_a_forced_stop_is_attributed_to_the_user(window: Window) -> None:
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     window.manager.force_stop(run_id)
@@ -111,7 +111,7 @@ def test_the_last_word_of_a_worker_is_never_missed(window: Window) -> None:
         assert window.run(run_id).state == "finished"
 
 
-def test_a_run_goes_on_without_a_window_and_the_next_one_follows_it(
+def test_a_run_continues_without_a_window_and_the_next_window_follows_it(
     window: Window, windows: Callable[[], Window]
 ) -> None:
     run_id = window.add(fake_worker.job("long"))
@@ -127,7 +127,7 @@ def test_a_run_goes_on_without_a_window_and_the_next_one_follows_it(
 
 
 @pytest.mark.parametrize("how", ["killed", "ended", "stopped"])
-def test_what_only_seems_to_run_is_corrected_before_it_is_shown(
+def test_stale_states_are_corrected_before_they_are_shown(
     window: Window, windows: Callable[[], Window], how: str
 ) -> None:
     run_id = window.add(fake_worker.job("long"))
@@ -177,7 +177,7 @@ def test_a_starting_run_has_a_minute_to_take_the_lock(
     assert window.run("one").state == "starting" and window.manager.workers.process_of("one")
 
 
-def test_the_step_of_a_crash_counts_what_no_window_read(window: Window) -> None:
+def test_the_step_of_a_crash_includes_unread_events(window: Window) -> None:
     folder = RunFolder.create(window.home.runs / "one", fake_worker.job())
     folder.append(Started(pid=1))
     with window.record.session() as session:
@@ -221,7 +221,7 @@ def test_a_long_history_does_not_hold_up_the_other_runs(window: Window) -> None:
     assert window.run("long").state == "crashed" and window.run("long").step == 39_999
 
 
-def test_a_run_whose_events_cannot_be_read_hides_no_other_and_comes_back(
+def test_a_run_with_unreadable_events_hides_no_other_and_recovers(
     home: Home, record: Record
 ) -> None:
     watch = RunWatch(record, Workers())
@@ -310,9 +310,7 @@ WAYS = {
 
 @times(1, 10)
 @pytest.mark.parametrize("way", WAYS)
-def test_a_record_that_is_gone_while_it_is_open_is_noticed_at_the_next_look(
-    home: Home, way: str, count: int
-) -> None:
+def test_a_record_deleted_while_open_is_noticed(home: Home, way: str, count: int) -> None:
     for _ in range(count):
         record = open_record(home.record, home.backups)
         manager = RunManager(record, home)

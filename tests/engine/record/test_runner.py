@@ -46,7 +46,7 @@ def start(home: Home) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
         process.wait()
 
 
-def test_what_waits_is_trained_in_order_without_a_window(window: Window) -> None:
+def test_the_queue_is_trained_in_order_without_a_window(window: Window) -> None:
     ids = [window.add(fake_worker.job(f"run {n}")) for n in range(3)]
     window.manager.leave()
     runner.run_queue(window.home)
@@ -114,7 +114,7 @@ def test_a_second_runner_ends_at_once(window: Window) -> None:
     assert [*window.states().values()] == ["queued"]
 
 
-def test_what_another_process_adds_is_listed(window: Window) -> None:
+def test_runs_added_by_another_process_are_listed(window: Window) -> None:
     window.refresh()
     other = RunManager(window.record, window.home)
     (run_id,) = other.add(fake_worker.job())

@@ -44,7 +44,7 @@ def test_a_search_is_resumed_whose_runner_was_killed_between_two_runs(
     window: Window, windows: Callable[[], Window]
 ) -> None:
     (first,) = window.manager.add(job(1e-5, 5e-5, method="tpe", budget=2))
-    window.manager._searches._unseen = set()  # it hears of nothing, as where it is killed
+    window.manager._searches._unseen = set()  # it gets no events, as if killed
     window.manager._searches.follow = lambda updates: []  # type: ignore[method-assign]
     window.until(first, "finished")
     assert has_open(window.record) and runner.has_work(window.record)
@@ -68,7 +68,9 @@ def test_a_run_that_the_user_stopped_holds_its_search(window: Window) -> None:
     assert not window.manager._searches.is_busy and not has_open(window.record)
 
 
-def test_a_poor_run_is_pruned_and_says_why(window: Window, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_poor_run_is_pruned_with_a_reason(
+    window: Window, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(searching, "STARTUP_RUNS", 1)
     good, poor = window.manager.add(job(5e-5, 1e-5, name="long", prune=True))
     window.until_waiting(good)
@@ -88,7 +90,7 @@ def test_a_poor_run_is_pruned_and_says_why(window: Window, monkeypatch: pytest.M
     assert window.until(poor, "finished").problem == "", "whoever resumes it wants it whole"
 
 
-def test_what_is_left_of_a_search_that_is_over_leaves_the_queue(window: Window) -> None:
+def test_the_rest_of_an_ended_search_leaves_the_queue(window: Window) -> None:
     first, *others = window.manager.add(job(5e-5, 4e-5, 3e-5, 2e-5, stop_after=1))
     run = window.until(others[-1], "stopped")
     assert run.problem == (

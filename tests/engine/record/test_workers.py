@@ -23,7 +23,7 @@ def reserve(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("reserve")
-def test_a_run_takes_the_worker_that_stands_by(window: Window) -> None:
+def test_a_run_uses_the_standby_worker(window: Window) -> None:
     window.manager.stand_by()
     held = window.manager.workers.standby
     window.manager.stand_by()
@@ -35,7 +35,7 @@ def test_a_run_takes_the_worker_that_stands_by(window: Window) -> None:
 
 
 @pytest.mark.usefixtures("reserve")
-def test_no_worker_stands_by_while_a_run_works_or_for_long(
+def test_no_standby_worker_is_kept_while_a_run_works_or_for_long(
     window: Window, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     window.manager.stand_by()
@@ -54,7 +54,7 @@ def test_no_worker_stands_by_while_a_run_works_or_for_long(
 
 
 @pytest.mark.usefixtures("reserve")
-def test_a_worker_that_stood_by_and_died_is_replaced_by_a_fresh_one(
+def test_a_dead_standby_worker_is_replaced_by_a_fresh_one(
     window: Window, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(launch, "command", fake_worker.command)
@@ -79,7 +79,7 @@ def test_a_run_of_several_processes_gets_a_fresh_worker(
 
 
 @pytest.mark.usefixtures("reserve")
-def test_a_worker_that_stands_by_ends_with_the_window(window: Window) -> None:
+def test_a_standby_worker_ends_with_the_window(window: Window) -> None:
     window.manager.stand_by()
     held = window.manager.workers.standby
     assert held is not None

@@ -13,7 +13,7 @@ from tests.engine.runs.waiting import until
 
 
 class Window:
-    """What the dispatcher does, without Qt: looks again and again, and keeps what it hears."""
+    """A dispatcher without Qt: polls, and stores the updates."""
 
     def __init__(self, home: Home) -> None:
         self.home = home

@@ -1,4 +1,4 @@
-"""A finished run, for tests of what can be read of it and done with it."""
+"""A finished run for the tests that read it."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.engine.training import small
 
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """A finished run of 30 steps that kept the checkpoints of 10 and 20."""
+    """A finished run of 30 steps with the checkpoints of steps 10 and 20."""
     folder = tmp_path_factory.mktemp("calm")
     run = small.new_run(
         folder / "run", small.classifying(folder, steps=30, keep_every=10, dropout=0.1)

@@ -1,8 +1,8 @@
-"""A worker without torch: takes the lock, tells, saves empty checkpoints, and obeys or dies.
+"""A worker without torch: takes the lock, writes events and empty checkpoints, and obeys or dies.
 
-Run as a program with a run folder. The name of the job says how it behaves: “short” trains to its
-end; “long” measures three steps and then waits for what the test wants: a file `stop` in the
-folder as always, or a file `do` that says how to end. “broken” never takes the lock.
+Run as a program with a run folder. The name of the job selects the behaviour: “short” trains to its
+end; “long” measures three steps and then waits for a file `stop` in the folder, or a file `do` that
+says how to end. “broken” never takes the lock.
 """
 
 import os
@@ -33,7 +33,7 @@ def job(name: str = "short", steps: int = 6, device: str = "cpu") -> JobSpec:
 
 
 def command(folder: Path) -> list[str]:
-    """In the place of `launch.command`."""
+    """Replaces `launch.command`."""
     return [sys.executable, __file__, str(folder)]
 
 
@@ -84,7 +84,7 @@ def main(folder: RunFolder) -> int:
 
 
 def _wait(folder: RunFolder) -> str:
-    """Until the test says what comes; the file `do` or the wish to stop."""
+    """Wait for the file `do` or a request to stop."""
     do = folder.path / "do"
     while not folder.stop_wanted():
         word = do.read_text() if do.exists() else ""

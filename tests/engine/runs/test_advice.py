@@ -1,4 +1,4 @@
-"""What a run is told of itself: each advice where it holds, none on a run that went well."""
+"""Each kind of advice is given when it applies, and none for a good run."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -48,7 +48,6 @@ def prepared(**more: Any) -> Prepared:
 
 
 def line(first: float, last: float) -> list[tuple[int, float]]:
-    """A training loss that goes straight."""
     return [(s, first + (last - first) * s / STEPS) for s in range(1, STEPS + 1)]
 
 
@@ -114,7 +113,7 @@ CASES: dict[str, tuple[Measurements, str, Mapping[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_each_advice_is_given_where_it_holds_with_the_run_that_tries_it(name: str) -> None:
+def test_each_advice_is_given_if_it_applies_with_the_run_that_tries_it(name: str) -> None:
     case, problem, change = CASES[name]
     (advice,) = advise(case)
     assert (advice.name, advice.problem, advice.change) == (name, problem, change)
@@ -157,7 +156,7 @@ def test_every_advice_of_the_table_has_a_case() -> None:
     assert all(found.values()) and len(RULES) == len(CASES)
 
 
-def test_a_run_that_went_well_is_told_nothing() -> None:
+def test_a_good_run_gets_no_advice() -> None:
     assert advise(measurements()) == []
     assert advise(measurements(losses=RISING)) == [], "its score rises all the same"
     assert advise(measurements(scores=FALLEN)) == [], "its validation loss falls"
@@ -182,14 +181,14 @@ def test_a_size_that_was_not_measured_tries_three_times_the_rate() -> None:
     assert advise(case)[0].change == {"learning_rate": 3e-5}
 
 
-def test_nothing_is_said_of_learning_before_a_third_of_the_steps() -> None:
+def test_learning_is_not_judged_before_a_third_of_the_steps() -> None:
     early = measurements(loss=STILL[:30], losses=LOSSES[:1], scores=MAJORITY[:1], is_over=False)
     assert advise(early) == []
     later = measurements(loss=STILL[:50], losses=LOSSES[:2], scores=MAJORITY[:2], is_over=False)
     assert [one.name for one in advise(later)] == ["no better than always the same"]
 
 
-def test_a_run_is_warned_once_while_it_trains_and_told_all_at_its_end() -> None:
+def test_advice_is_given_once_during_training_and_completely_at_the_end() -> None:
     given = job(learning_rate=5e-5)
     advisor, told = Advisor(given), list[tuple[int, list[Advice]]]()
     advisor.on_event(prepared())

@@ -1,4 +1,4 @@
-"""What went wrong on curves: it is seen where it was, and not where nothing was."""
+"""Anomalies on curves are found, and only those."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,6 @@ STEPS = np.arange(1.0, 401.0)
 
 
 def falling(seed: int = 1) -> np.ndarray:
-    """A loss that falls with noise, as a training does."""
     noise = np.random.default_rng(seed).normal(0, 0.03, len(STEPS))
     return np.asarray(2 * np.exp(-STEPS / 150) + 0.3 + noise)
 
@@ -21,7 +20,7 @@ def test_a_noisy_training_is_no_alert(seed: int) -> None:
     assert explosions(STEPS, noise) == []
 
 
-def test_a_spike_is_told_with_its_step_once() -> None:
+def test_a_spike_is_reported_once_with_its_step() -> None:
     losses = falling()
     losses[200:203] = (2.9, 2.4, 1.6)
     losses[320] = np.nan
@@ -31,14 +30,14 @@ def test_a_spike_is_told_with_its_step_once() -> None:
     assert spikes(STEPS[:15], np.array([1.0] * 14 + [99.0])) == []  # too early to say
 
 
-def test_a_gradient_that_explodes_is_told() -> None:
+def test_an_exploding_gradient_is_reported() -> None:
     norms = np.random.default_rng(2).lognormal(0, 0.2, len(STEPS))
     norms[100] = 40.0
     (found,) = explosions(STEPS, norms)
     assert found.step == 101 and "times the usual at step 101" in str(found.said)
 
 
-def test_no_better_evaluation_for_long_is_told_at_the_best_one() -> None:
+def test_no_improvement_is_reported_at_the_best_evaluation() -> None:
     scores = np.array([0.5, 0.7, 0.8, 0.79, 0.78, 0.8, 0.77, np.nan, 0.76])
     steps = np.arange(10.0, 100.0, 10.0)
     (found,) = no_improvement(steps, scores, higher_is_better=True)
@@ -50,7 +49,6 @@ def test_no_better_evaluation_for_long_is_told_at_the_best_one() -> None:
 
 
 def test_few_of_a_hundred_thousand_losses_are_looked_into(monkeypatch) -> None:
-    """Medians of every window take long."""
     steps = np.arange(100_000.0)
     losses = 1 + np.random.default_rng(3).normal(0, 0.05, len(steps))
     losses[70_000] = 4.0

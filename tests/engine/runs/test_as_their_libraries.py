@@ -1,6 +1,6 @@
-"""Files for TensorBoard and MLflow are those that their own libraries write of the same points.
+"""Files for TensorBoard and MLflow equal those written by their own libraries.
 
-What the libraries wrote was recorded, since both bring servers with them: `add_scalar` of torch's
+The expected output was recorded, since both libraries bring servers: `add_scalar` of torch's
 SummaryWriter with TensorBoard 2.20.0, and MlflowClient of mlflow-skinny 3.17.2 with its file store.
 """
 
@@ -39,7 +39,7 @@ MLFLOW = {
     "tags/mlflow.source.name": "BERT Studio",
     "tags/mlflow.source.type": "LOCAL",
 }
-MLFLOW_RUN = {  # without what is of that run alone
+MLFLOW_RUN = {  # without the parts of that run alone
     "end_time": 1772600771000,
     "entry_point_name": "",
     "lifecycle_stage": "active",
@@ -52,7 +52,7 @@ MLFLOW_RUN = {  # without what is of that run alone
     "tags": [],
 }
 OF_THAT_RUN = {"artifact_uri", "experiment_id", "run_id", "user_id"}
-MLFLOW_EXPERIMENT = {  # the others are of features that the program does not use
+MLFLOW_EXPERIMENT = {  # the others belong to features that the program does not use
     *("artifact_location", "creation_time", "experiment_id", "last_update_time"),
     *("lifecycle_stage", "name"),
 }

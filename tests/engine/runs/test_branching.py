@@ -1,4 +1,4 @@
-"""A branch starts from a checkpoint of another run, and changes what it may."""
+"""A branch starts from a checkpoint of another run, possibly with other settings."""
 
 import shutil
 from pathlib import Path
@@ -36,7 +36,7 @@ def test_a_branch_without_a_change_ends_as_its_origin(
     assert found.environment == reproducibility_of(calm).environment and found.obstacles == ()
 
 
-def test_a_branch_shows_exactly_what_was_changed(
+def test_a_branch_shows_exactly_its_changes(
     calm: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = [str(calm.path), "--step", "10", "--set", "training.learning_rate=1e-3"]
@@ -52,19 +52,19 @@ def test_a_branch_shows_exactly_what_was_changed(
     assert command(["compare", str(calm.path), str(run.path)]) == 1
     printed = capsys.readouterr().out
     assert "job: different\n  training.learning_rate: 0.005 | 0.001\n" in printed
-    assert "losses: different from step 12 on" in printed  # step 11 saw the weights of step 10
+    assert "losses: different from step 12 on" in printed  # step 11 used the weights of step 10
     assert "the largest difference is" in printed
 
 
-def test_a_smaller_micro_batch_in_a_branch_is_taken(calm: RunFolder, tmp_path: Path) -> None:
+def test_a_branch_can_have_a_smaller_micro_batch(calm: RunFolder, tmp_path: Path) -> None:
     training = calm.job().training.model_copy(update={"micro_batch_size": 3})
     job = calm.job().model_copy(update={"training": training})
     run = branch(calm, 20, job, tmp_path / "branch")
     assert work(run.path) == 0
-    assert final(run) != final(calm)  # sums and dropout are taken in another order
+    assert final(run) != final(calm)  # sums and dropout are in another order
 
 
-def test_a_branch_can_free_what_was_frozen(calm: RunFolder, tmp_path: Path) -> None:
+def test_a_branch_can_unfreeze_layers(calm: RunFolder, tmp_path: Path) -> None:
     training = calm.job().training.model_copy(update={"frozen_layers": 2})
     frozen = small.new_run(tmp_path / "run", calm.job().model_copy(update={"training": training}))
     assert work(frozen.path) == 0
@@ -80,7 +80,7 @@ def test_a_branch_can_free_what_was_frozen(calm: RunFolder, tmp_path: Path) -> N
         assert (ends[0][name] != ends[1][name]).any() == moved
 
 
-def test_what_a_branch_cannot_change_is_refused(calm: RunFolder, tmp_path: Path) -> None:
+def test_impossible_changes_of_a_branch_are_refused(calm: RunFolder, tmp_path: Path) -> None:
     job = calm.job()
     other: list[tuple[dict[str, object], str]] = [
         ({"task": Pretraining()}, "cannot change task"),

@@ -1,4 +1,4 @@
-"""Runs as one file: what goes in comes out, and what was made by somebody hostile does not."""
+"""Bundles of runs round-trip, and hostile ones are refused."""
 
 import json
 import stat
@@ -19,7 +19,7 @@ from tests.engine.runs import fake_worker
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
-    """A finished run with three checkpoints, of which the second is the best, and results."""
+    """A finished run with three checkpoints, the second the best, and results."""
     folder = RunFolder.create(tmp_path / "runs" / "night", fake_worker.job())
     folder.append(Started(pid=1))
     folder.append(
@@ -66,7 +66,7 @@ def test_a_run_comes_out_as_it_went_in(
 
 
 def changed(packed: Path, change: Callable[[dict[str, bytes], dict[str, int]], None]) -> Path:
-    """The same bundle with other members."""
+    """Copy a bundle with changed members."""
     with zipfile.ZipFile(packed) as archive:
         content = {one.filename: archive.read(one) for one in archive.infolist()}
     modes: dict[str, int] = {}
@@ -81,7 +81,7 @@ def changed(packed: Path, change: Callable[[dict[str, bytes], dict[str, int]], N
 
 
 def listing(content: dict[str, bytes], name: str, run: str = "night") -> None:
-    """Let the list of files name one more, or another run."""
+    """Add a file or another run to the index."""
     facts = json.loads(content[FACTS])
     facts["runs"][0]["files"][name] = "0" * 64
     facts["runs"][0]["id"] = run
@@ -108,7 +108,7 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes], dict[str, int]], None], str
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_what_is_hostile_is_refused_in_a_sentence(
+def test_hostile_bundles_are_refused_with_a_sentence(
     run: RunFolder, tmp_path: Path, kind: str
 ) -> None:
     pack([run], tmp_path / "night.zip")

@@ -44,9 +44,7 @@ def test_nothing_is_written_over_and_nothing_is_there_twice(
     assert copy_run(source.path, runs).path.name == "run-3"
 
 
-def test_a_copy_tells_how_far_it_is_and_ends_when_nobody_wants_it(
-    source: RunFolder, tmp_path: Path
-) -> None:
+def test_a_copy_reports_progress_and_can_be_cancelled(source: RunFolder, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
     copy_run(source.path, tmp_path / "runs", lambda done, total: told.append((done, total)))
     assert told == sorted(told) and told[-1][0] == told[-1][1] > 0
@@ -56,7 +54,7 @@ def test_a_copy_tells_how_far_it_is_and_ends_when_nobody_wants_it(
     assert not any((tmp_path / "others").iterdir())
 
 
-def test_what_a_newer_program_wrote_is_refused(source: RunFolder, tmp_path: Path) -> None:
+def test_a_run_of_a_newer_program_is_refused(source: RunFolder, tmp_path: Path) -> None:
     with open(source.events_file, "ab") as file:
         file.write(b'{"at":"2030-01-01T00:00:00Z","kind":"dreamed"}\n')
     with pytest.raises(
@@ -84,7 +82,7 @@ def test_a_run_in_training_is_not_copied(source: RunFolder, tmp_path: Path) -> N
         copy_run(source.path, tmp_path / "runs")
 
 
-def test_what_is_no_run_leaves_nothing_behind(source: RunFolder, tmp_path: Path) -> None:
+def test_a_folder_without_a_run_leaves_nothing_behind(source: RunFolder, tmp_path: Path) -> None:
     with pytest.raises(StudioError, match="not a run folder"):
         copy_run(tmp_path, tmp_path / "runs")
     assert list((tmp_path / "runs").iterdir()) == []

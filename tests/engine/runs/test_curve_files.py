@@ -1,4 +1,4 @@
-"""Curves for TensorBoard and MLflow: once, while a run trains, after it was resumed or killed."""
+"""Curve files for TensorBoard and MLflow: written once, extended, and after a resume or a kill."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ Points = list[tuple[str, int, float]]
 
 
 def in_tensorboard(files: CurveFiles) -> Points:
-    """Tag, step and value as TensorBoard reads them: there is one file, begun once."""
+    """Tag, step and value as TensorBoard reads them from the single file."""
     (file,) = files.folder.glob("events.out.tfevents.*")
     events = [event_message().FromString(record) for record in records(file.read_bytes())]
     said = [e.summary.value[0] for e in events[2:]]
@@ -78,7 +78,7 @@ def test_points_are_added_while_it_trains(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_resumed_run_measures_again_stands_there_once(
+def test_points_repeated_after_a_resume_are_written_once(
     run: RunFolder, tmp_path: Path, kind: type[CurveFiles]
 ) -> None:
     files = kind(run, tmp_path / "out")
@@ -103,7 +103,7 @@ def test_what_a_resumed_run_measures_again_stands_there_once(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_killed_program_left_half_written_is_cut_off(
+def test_partial_writes_of_a_killed_program_are_truncated(
     run: RunFolder, tmp_path: Path, kind: type[CurveFiles], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = kind(run, tmp_path / "out")
@@ -115,7 +115,7 @@ def test_what_a_killed_program_left_half_written_is_cut_off(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:  # points are appended, and the position is not kept
+    with monkeypatch.context() as patch:  # points are appended, but the position is not saved
         patch.setattr("engine.runs.curve_files.write_file", killed)
         with pytest.raises(KeyboardInterrupt):
             files.catch_up()
@@ -139,7 +139,9 @@ def test_what_a_killed_program_left_half_written_is_cut_off(
     assert len(points(files)) == 4, "what somebody deleted is written again"
 
 
-def test_a_run_of_mlflow_says_what_it_was(run: RunFolder, tmp_path: Path) -> None:
+def test_an_mlflow_run_has_the_name_settings_and_status_of_the_run(
+    run: RunFolder, tmp_path: Path
+) -> None:
     said(run, "validation_f1", 2, math.nan)
     run.append(Ended(outcome="stopped", step=2, at=AT + timedelta(seconds=9)))
     folder = write_mlflow(run, tmp_path / "my runs")

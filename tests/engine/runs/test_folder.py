@@ -118,7 +118,7 @@ def test_hostile_names_become_folders_of_their_own_inside(tmp_path: Path) -> Non
 # ── events ───────────────────────────────────────────────────────────────────────────────────
 
 
-def test_events_are_read_on_from_where_the_reader_was(folder: RunFolder) -> None:
+def test_reading_events_continues_at_the_last_byte(folder: RunFolder) -> None:
     folder.append(Started(pid=1))
     first, byte = folder.events_after(0)
     folder.append(measured("loss", 1, float("inf")))
@@ -139,7 +139,7 @@ def test_a_last_line_that_is_being_written_waits(folder: RunFolder) -> None:
     assert len(events) == 1 and byte == 2 * len(line)
 
 
-def test_a_damaged_line_is_skipped_and_said(folder: RunFolder) -> None:
+def test_a_damaged_line_is_skipped_with_a_note(folder: RunFolder) -> None:
     line = measured("loss", 1, 0.5).line()
     folder.events_file.write_bytes(line + b'{"kind":"meas\xff\n' + b"\0\0\0\n" + line)
     events, byte = folder.events_after(0)
@@ -157,7 +157,7 @@ def test_a_damaged_line_is_skipped_and_said(folder: RunFolder) -> None:
     ],
 )
 def test_an_event_is_a_line(folder: RunFolder, between: bytes, kinds: list[str]) -> None:
-    """Though many lines are read as one list, in which these would be events as well."""
+    """Many lines are parsed as one list, in which these would be events as well."""
     line = measured("loss", 1, 0.5).line()
     pieces = between.replace(b"%b", line.strip())
     folder.events_file.write_bytes(line + pieces + line)
@@ -166,7 +166,7 @@ def test_an_event_is_a_line(folder: RunFolder, between: bytes, kinds: list[str])
     assert byte == folder.events_size()
 
 
-def test_lines_of_a_newer_worker_are_counted_and_said(folder: RunFolder) -> None:
+def test_lines_of_a_newer_worker_are_counted_and_noted(folder: RunFolder) -> None:
     newer = b'{"kind":"dreamt","of":"sheep"}\n'
     folder.events_file.write_bytes(newer + Started(pid=1).line() + newer)
     events, _ = folder.events_after(0)
@@ -203,7 +203,7 @@ def test_the_last_words_of_a_long_history_are_found(folder: RunFolder) -> None:
     assert all(word.kind != "noted" for word in words)
 
 
-def test_a_full_disk_is_said_and_leaves_no_piece_of_a_line(folder: RunFolder) -> None:
+def test_a_full_disk_is_reported_and_leaves_no_partial_line(folder: RunFolder) -> None:
     folder.append(Started(pid=1))
     code = """
 import resource, signal, sys
@@ -225,7 +225,7 @@ except DiskFull as error:
     assert folder.events_file.read_bytes() == before
 
 
-def test_a_worker_mends_the_line_that_a_killed_one_left(folder: RunFolder) -> None:
+def test_a_worker_repairs_the_line_left_by_a_killed_one(folder: RunFolder) -> None:
     whole = measured("loss", 1, 0.5).line()
     folder.events_file.write_bytes(whole + whole[:-1])  # only the newline is missing
     with folder.lock():
@@ -276,7 +276,7 @@ def test_the_lock_falls_however_its_holder_dies(folder: RunFolder, forks: bool) 
                 child.kill()
 
 
-def test_asking_never_keeps_a_worker_out(folder: RunFolder) -> None:
+def test_testing_the_lock_never_blocks_a_worker(folder: RunFolder) -> None:
     over = threading.Event()
 
     def ask() -> None:
@@ -296,7 +296,7 @@ def test_asking_never_keeps_a_worker_out(folder: RunFolder) -> None:
             thread.join()
 
 
-def test_what_an_interrupted_save_left_is_cleared_by_the_next_worker(folder: RunFolder) -> None:
+def test_leftovers_of_an_interrupted_save_are_removed_by_the_next_worker(folder: RunFolder) -> None:
     left = [folder.checkpoints / ".step-00000004.tmp-aaaa", folder.path / ".dataset.tmp-bbbb"]
     for entry in left:
         entry.mkdir()

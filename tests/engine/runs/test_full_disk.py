@@ -1,4 +1,4 @@
-"""A full disk pauses a run, and nothing is lost by it."""
+"""A full disk pauses a run without losing anything."""
 
 import contextlib
 import errno
@@ -41,7 +41,7 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 class FullDisk:
-    """Every fsync and every write of an event fails from `begin` on, until `end`."""
+    """Every fsync and every write of an event fails between `begin` and `end`."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, everything: bool) -> None:
         self.is_full, self.everything, self.refused = False, everything, 0
@@ -122,7 +122,7 @@ def test_a_stop_while_the_disk_is_full_ends_the_run_with_a_plain_sentence(
     assert final(run) == final(calm)
 
 
-def test_a_wish_to_stop_is_heard_while_waiting() -> None:
+def test_a_stop_request_is_obeyed_while_waiting() -> None:
     def write() -> None:
         raise DiskFull("Full.")
 
@@ -135,7 +135,6 @@ def test_a_wish_to_stop_is_heard_while_waiting() -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 4 MB."""
     place = tmp_path / "disk"
     place.mkdir()
     options = ["-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)]
@@ -151,7 +150,9 @@ def fill(ballast: Path) -> None:
             file.write(bytes(4096))
 
 
-def test_a_really_full_disk_pauses_and_goes_on(calm: RunFolder, small_disk: Path) -> None:
+def test_a_truly_full_disk_pauses_the_run_until_there_is_space(
+    calm: RunFolder, small_disk: Path
+) -> None:
     run = small.new_run(small_disk / "run", calm.job())
     shutil.copytree(calm.cache / "vocabulary", run.cache / "vocabulary")
     ballast = small_disk / "ballast"
@@ -167,7 +168,7 @@ def test_a_really_full_disk_pauses_and_goes_on(calm: RunFolder, small_disk: Path
     assert work(run.path, on_event) == 0
     events = said(run)
     waits = sum(isinstance(event, Waiting) for event in events)
-    assert 1 <= waits <= 2  # the reserve may hold all the lines up to the next checkpoint
+    assert 1 <= waits <= 2  # the reserve may hold all lines until the next checkpoint
     assert isinstance(events[-1], Ended) and events[-1].outcome == "finished"
     assert any(isinstance(event, Saved) and event.step == 10 for event in events)
     assert final(run) == final(calm)

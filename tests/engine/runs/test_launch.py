@@ -19,7 +19,7 @@ Start = Callable[[str], tuple[RunFolder, "subprocess.Popen[bytes]"]]
 
 @pytest.fixture
 def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
-    """Start a fake worker in a new run folder, and end it after the test."""
+    """Starts fake workers in new run folders, and ends them after the test."""
     monkeypatch.setattr(launch, "command", fake_worker.command)
     workers = []
 
@@ -59,7 +59,7 @@ def test_a_module_in_a_run_folder_is_never_run(
     assert "canary" not in (tmp_path / "worker.log").read_text()
 
 
-def test_a_worker_trains_to_its_end_and_its_prints_are_kept(start: Start) -> None:
+def test_a_worker_trains_to_its_end_and_its_output_is_logged(start: Start) -> None:
     folder, worker = start("short")
     assert worker.wait() == 0
     assert folder.events_after(0)[0][-1].kind == "ended"
@@ -92,15 +92,13 @@ def test_a_link_in_the_place_of_the_log_is_replaced(
     assert folder.log_end() == "worker log of short"
 
 
-def test_a_program_that_is_not_there_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_program_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "command", lambda folder: [str(tmp_path / "none")])
     with pytest.raises(StudioError, match="could not be started"):
         launch.start(tmp_path)
 
 
-def test_ending_at_once_ends_the_worker_and_what_it_started(start: Start) -> None:
+def test_a_forced_stop_ends_the_worker_and_its_children(start: Start) -> None:
     folder, worker = start("long")
     until(lambda: folder.last_started() is not None)
     (folder.path / "do").write_text("child")
@@ -112,7 +110,7 @@ def test_ending_at_once_ends_the_worker_and_what_it_started(start: Start) -> Non
     assert not folder.has_worker()
 
 
-def test_nobody_is_ended_without_a_lock_or_from_another_machine(tmp_path: Path) -> None:
+def test_no_process_is_killed_without_a_lock_or_from_another_machine(tmp_path: Path) -> None:
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as bystander:
         folder = RunFolder.create(tmp_path / "run", fake_worker.job())
         assert not launch.stop_now(folder.path)

@@ -1,4 +1,4 @@
-"""What was made from what: held to networkx on random graphs, and told of a home as it stands."""
+"""The lineage graph: compared with networkx on random graphs, and read from a home."""
 
 import json
 import random
@@ -58,7 +58,7 @@ def test_ancestors_descendants_and_layers_are_those_of_networkx(seed: int) -> No
     assert {(edge.source, edge.target) for edge in among} == within
 
 
-def test_a_circle_that_somebody_made_ends() -> None:
+def test_a_cycle_in_the_lineage_ends() -> None:
     made = graph([("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("d", "d")])
     assert made.ancestors("a") == ["c", "b"] and made.descendants("a") == ["b", "c", "d"]
     layers = made.layers("abcd")
@@ -124,11 +124,11 @@ def full(home: Home) -> Home:
         precision="int8",
     )
     note_export(home, note)
-    note_export(home, note)  # exported again to the same place
+    note_export(home, note)  # exported again to the same folder
     return home
 
 
-def test_a_home_tells_what_was_made_from_what(full: Home) -> None:
+def test_a_home_has_the_lineage_of_its_items(full: Home) -> None:
     known = read_lineage(full, runs_of(full))
     data = full.datasets / "reviews"
     first = run_key("first")
@@ -148,7 +148,7 @@ def test_a_home_tells_what_was_made_from_what(full: Home) -> None:
     assert known.layers([first, *known.ancestors(first)])[first] == 2
 
 
-def test_what_is_needed_names_fingerprints_versions_and_what_has_changed(full: Home) -> None:
+def test_requirements_have_checksums_versions_and_changes(full: Home) -> None:
     known = read_lineage(full, runs_of(full))
     exported = export_key(full.root / "exported")
     needed = needed_for(known, exported)
@@ -180,7 +180,7 @@ def test_what_is_needed_names_fingerprints_versions_and_what_has_changed(full: H
     assert "base model is no longer in" in problems["Run “second”"]
 
 
-def test_the_command_tells_the_same(full: Home, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_same(full: Home, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lineage", "first"]) == 0
     said = capsys.readouterr().out
     assert said.startswith(f"first (run): {full.runs / 'first'}\n\nMade from it:\n")
@@ -199,7 +199,7 @@ def test_the_command_tells_the_same(full: Home, capsys: pytest.CaptureFixture[st
     assert "There is no run, data set, model or export nothing" in capsys.readouterr().err
 
 
-def test_what_is_damaged_or_of_another_version_is_passed_over(home: Home) -> None:
+def test_damaged_items_and_other_versions_are_ignored(home: Home) -> None:
     for name, job in (("broken", "{"), ("newer", '{"name": "n", "data": {"kind": "cloud"}}')):
         (home.runs / name).mkdir()
         (home.runs / name / "spec.json").write_text(job)

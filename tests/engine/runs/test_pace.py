@@ -1,4 +1,4 @@
-"""The time and the tokens of a run, over its steps."""
+"""Time and tokens of a run over its steps."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +12,7 @@ from engine.runs.pace import pace_of
 from tests.engine.runs import fake_worker
 
 
-def test_what_was_trained_again_after_a_kill_counts_once(tmp_path: Path) -> None:
+def test_steps_repeated_after_a_kill_count_once(tmp_path: Path) -> None:
     run, at = RunFolder.create(tmp_path / "run", fake_worker.job("run")), now()
     said: list[Event] = []
     for began, first, last in ((0, 1, 4), (5000, 3, 6)):  # killed at step 4, resumed from 2

@@ -1,4 +1,4 @@
-"""What the weights of a run depend on, and whether its files are what was saved."""
+"""The origin of weights, and the verification of files."""
 
 import json
 import shutil
@@ -64,7 +64,7 @@ def test_the_same_job_twice_begins_and_ends_with_the_same_weights(
     ]
 
 
-def test_each_resume_is_listed_with_what_differs(calm: RunFolder, tmp_path: Path) -> None:
+def test_each_resume_is_listed_with_its_differences(calm: RunFolder, tmp_path: Path) -> None:
     job = calm.job()
     run = stopped_at(tmp_path / "run", job, 7)
     hardware = job.hardware.model_copy(update={"threads": 2})
@@ -136,7 +136,7 @@ def test_a_flipped_bit_and_a_forged_manifest_are_found(
     ]
 
 
-def test_a_run_that_recorded_no_device_says_so(tmp_path: Path) -> None:
+def test_a_run_without_a_recorded_device_is_marked(tmp_path: Path) -> None:
     run = RunFolder.create(tmp_path / "run", small.classifying(tmp_path))
     prepared = {"steps": 1, "parameters": 1, "examples": 1, "device": "cpu", "threads": 1}
     run.append(Prepared.model_validate(prepared | {"environment": {"torch": "2"}}))

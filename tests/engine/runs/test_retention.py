@@ -1,4 +1,4 @@
-"""Which checkpoints are kept, and what is lost with one."""
+"""Retention of checkpoints, and the consequences of deleting one."""
 
 from pathlib import Path
 
@@ -72,15 +72,15 @@ def test_the_last_checkpoint_of_an_unfinished_run_does_not_go_unasked(
     assert "starts again from step 0" in check_removal(run, 10)
 
 
-def test_the_estimate_says_what_the_checkpoints_take(calm: RunFolder) -> None:
+def test_the_estimate_includes_the_size_of_the_checkpoints(calm: RunFolder) -> None:
     found = estimate(calm.job(), lambda stage: None)
     folders = retained_checkpoints(calm)
     size = max(one.bytes for one in folders)
-    assert found.checkpoint == pytest.approx(size, abs=1.2e6)  # a megabyte is for the tokenizer
+    assert found.checkpoint == pytest.approx(size, abs=1.2e6)  # one megabyte for the tokenizer
     assert len(folders) <= found.checkpoints <= len(folders) + 2
 
 
-def test_a_save_that_nobody_heard_of_is_told_when_the_run_goes_on(tmp_path: Path) -> None:
+def test_an_unreported_save_is_reported_after_a_resume(tmp_path: Path) -> None:
     run = small.new_run(tmp_path / "run", small.classifying(tmp_path, steps=6, save_every=3))
     assert work(run.path) == 0
     whole = reproducibility_of(run)

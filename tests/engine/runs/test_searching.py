@@ -1,4 +1,4 @@
-"""Several values for fields: the combinations, the end of a search, and pruning as Optuna does."""
+"""Searches: combinations, end, and pruning as in Optuna."""
 
 import random
 from pathlib import Path
@@ -102,14 +102,14 @@ def test_random_combinations_are_new_and_the_same_each_time(field: SearchField) 
         ),
     ],
 )
-def test_what_cannot_be_is_refused_by_its_field(
+def test_impossible_values_are_refused_with_their_field(
     fields: tuple[SearchField, ...], more: dict[str, object], words: str
 ) -> None:
     with pytest.raises(ValidationError, match=words):
         searching(*fields, **more)
 
 
-def test_tpe_asks_for_the_next_when_one_has_ended_and_until_its_budget() -> None:
+def test_tpe_requests_one_combination_after_another_within_its_budget() -> None:
     job = searching(RATES, SIZES, method="tpe", budget=3)
     jobs = expand(job)
     assert len(jobs) == 1, "the others follow from its score"
@@ -151,7 +151,6 @@ def test_seeds_of_a_combination_are_one_trial_with_their_mean() -> None:
 
 
 def test_pruning_decides_as_the_median_pruner_of_optuna() -> None:
-    """Over random curves, both directions, at every evaluation."""
     dice = random.Random(3)
     decided = []
     for trial in range(60):
@@ -177,7 +176,7 @@ def test_pruning_decides_as_the_median_pruner_of_optuna() -> None:
     assert 5 < sum(decided) < 55
 
 
-def test_a_pruned_run_says_why_and_one_that_is_good_goes_on(tmp_path: Path) -> None:
+def test_a_poor_run_is_pruned_with_a_reason_and_a_good_one_continues(tmp_path: Path) -> None:
     jobs = expand(searching(RATES, SIZES, method="random", budget=4, prune=True))
     others = [SearchRun(jobs[1], "finished", 0.8, (0.6, 0.8))] * 5
     for name, value, stops in (("poor", 0.5, True), ("good", 0.7, False)):

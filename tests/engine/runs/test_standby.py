@@ -1,4 +1,4 @@
-"""A worker that waits for its run is, once it has one, a worker as any other."""
+"""A standby worker becomes a normal worker when it gets a run."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ from tests.engine.training import small
 
 @pytest.fixture
 def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandbyWorker]:
-    """One that loads nothing, and ends with the line that it is given."""
+    """One that loads nothing, and ends after reading a line."""
     code = "import sys; sys.exit(0 if sys.stdin.readline() else 7)"
     monkeypatch.setattr(launch, "worker", lambda *words: [sys.executable, "-c", code])
     made = StandbyWorker()
@@ -27,7 +27,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandbyWorker]:
     made.end()
 
 
-def test_a_run_on_a_spare_worker_is_that_of_a_fresh_one(home: Home, tmp_path: Path) -> None:
+def test_a_standby_worker_trains_like_a_fresh_one(home: Home, tmp_path: Path) -> None:
     job = small.classifying(tmp_path, steps=6)
     runs = [small.new_run(tmp_path / name, job) for name in ("fresh", "spare")]
     fresh = launch.start(runs[0].path)
@@ -62,14 +62,14 @@ def test_it_ends_with_its_input(waiting: StandbyWorker) -> None:
     assert process.wait() == 7
 
 
-def test_one_that_has_died_takes_no_run(waiting: StandbyWorker, tmp_path: Path) -> None:
+def test_a_dead_standby_worker_takes_no_run(waiting: StandbyWorker, tmp_path: Path) -> None:
     waiting._process.kill()
     waiting._process.wait()
     assert not waiting.is_usable()
     assert waiting.assign(tmp_path) is None
 
 
-def test_one_that_nobody_wants_for_long_is_of_no_use(
+def test_an_unused_standby_worker_expires(
     waiting: StandbyWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert waiting.is_usable()
@@ -80,7 +80,7 @@ def test_one_that_nobody_wants_for_long_is_of_no_use(
     assert waiting.is_usable()
 
 
-def test_the_real_one_ends_without_a_word_when_it_is_not_needed() -> None:
+def test_the_real_standby_worker_ends_silently_if_not_needed() -> None:
     process = subprocess.run(
         launch.worker("wait"),
         input=b"",

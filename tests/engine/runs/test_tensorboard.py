@@ -1,4 +1,4 @@
-"""Event files, read back by Google's protocol buffers with the messages of TensorFlow."""
+"""Event files, read by Google's protocol buffers with TensorFlow's messages."""
 
 import struct
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ AT = datetime(2026, 3, 4, 5, 6, 7, 500_000, tzinfo=UTC)
 
 
 def event_message() -> Any:
-    """The class Event of tensorflow/core/util/event.proto, as far as scalars need it."""
+    """The class Event of tensorflow/core/util/event.proto, with the fields for scalars."""
     file = descriptor_pb2.FileDescriptorProto(name="event.proto", package="tb", syntax="proto3")
     field = descriptor_pb2.FieldDescriptorProto
     one, many = field.LABEL_OPTIONAL, field.LABEL_REPEATED

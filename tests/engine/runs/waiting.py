@@ -1,4 +1,4 @@
-"""Wait for a condition, never for a time."""
+"""Wait for a condition, never for a fixed time."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Drives that are not this machine's alone are known, and the record is kept in a way they bear."""
+"""Network and synchronised drives are detected, and the record is adapted to them."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ from engine.system.drives import Drive, conflict_copies, drive_of
 
 
 def mount(monkeypatch: pytest.MonkeyPatch, *mounts: tuple[Path, str]) -> None:
-    """Let the system say that these file systems are mounted, and a local one above."""
+    """Simulate these mounted file systems, below a local one."""
     found = [
         SimpleNamespace(mountpoint=str(place), fstype=kind, opts="rw")
         for place, kind in ((Path("/"), "ext4"), *mounts)
@@ -116,4 +116,4 @@ def test_the_record_on_a_network_drive_has_no_log_and_survives_a_kill(
     assert journal(home) == "delete"
     monkeypatch.undo()
     open_record(home.record, home.backups).close()
-    assert journal(home) == "wal"  # the home was moved to a drive of its own
+    assert journal(home) == "wal"  # the home was moved to a local drive

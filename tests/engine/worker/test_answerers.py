@@ -47,7 +47,7 @@ def questions(folder: Path, exact: bool):
 
 
 @quick
-def test_where_it_is_allowed_an_answer_is_quick_and_says_so(ask, tiny_folder):
+def test_an_answer_uses_reduced_precision_if_allowed_and_says_so(ask, tiny_folder):
     for question in questions(tiny_folder, exact=False):
         said = ask(question)
         assert said.computed in ("float16", "int8")
@@ -64,7 +64,7 @@ def test_an_exact_answer_is_that_of_float32(ask, tiny_folder, tiny):
 
 
 @quick
-def test_before_the_quick_way_is_ready_an_answer_is_exact_and_says_why(ask, tiny_folder):
+def test_an_answer_is_exact_until_reduced_precision_is_ready_and_says_why(ask, tiny_folder):
     said = ask(questions(tiny_folder, exact=False)[0], settled=False)
     assert (said.computed, said.why_exact) == ("float32", "preparing")
 
@@ -78,7 +78,7 @@ def test_what_is_computed_from_attention_is_exact(ask, tiny_folder):
 
 
 @quick
-def test_what_was_asked_before_is_not_computed_again(ask, tiny_folder, monkeypatch):
+def test_answers_are_cached(ask, tiny_folder, monkeypatch):
     question = questions(tiny_folder, exact=True)[0]
     first = ask(question.model_copy(update={"number": 1}))
     monkeypatch.setitem(ANSWERERS, FillMask, precise(None))
@@ -100,7 +100,7 @@ def test_only_so_many_answers_are_remembered(ask, tiny_folder, monkeypatch):
 
 
 @quick
-def test_too_little_memory_for_the_quick_way_leaves_the_exact_one(
+def test_lack_of_memory_for_reduced_precision_leaves_exact_answers(
     ask, tiny_folder, monkeypatch, capsys
 ):
     def full(*_):

@@ -1,4 +1,4 @@
-"""The explorer worker as a process: lines in, lines out, nothing else."""
+"""The explorer worker as a process."""
 
 import json
 import os
@@ -61,7 +61,7 @@ class Worker:
         return parse_answer(self.process.stdout.readline(), self.asked)
 
     def end(self) -> tuple[int, str]:
-        """Close the input; the exit code, and what was printed besides the answers."""
+        """Close the input; returns the exit code and stderr."""
         out, err = self.process.communicate(timeout=30)
         assert out == b""
         return self.process.returncode, err.decode()
@@ -69,7 +69,7 @@ class Worker:
 
 @pytest.fixture(scope="module")
 def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    """One for all that leave it as it was; it prints nothing, and ends with its input."""
+    """Shared by the tests that leave it unchanged; it prints nothing, and ends with its input."""
     made = Worker(tmp_path_factory.mktemp("scratch"))
     yield made
     try:
@@ -95,7 +95,7 @@ def test_every_question_has_its_answer(worker, tiny_folder, tmp_path):
     assert (tmp_path / "imported" / "model.safetensors").is_file()
 
 
-def test_what_explore_asks_besides_has_its_answer(worker, tiny_folder):
+def test_further_questions_of_explore_have_answers(worker, tiny_folder):
     asked = {"checkpoint": tiny_folder, "text": "a b c"}
     answers = [
         worker.ask(question)
@@ -123,7 +123,7 @@ def test_what_explore_asks_besides_has_its_answer(worker, tiny_folder):
     assert "no next-sentence (NSP) head" in answers[-1].problem
 
 
-def test_an_export_tells_its_stages_and_is_there_at_the_end(worker, tiny_folder, tmp_path):
+def test_an_export_reports_its_stages_and_appears_at_the_end(worker, tiny_folder, tmp_path):
     into = tmp_path / "exported"
     answer = worker.ask(Export(number=3, checkpoint=tiny_folder, into=into))
     stages = []
@@ -139,7 +139,7 @@ def test_an_export_tells_its_stages_and_is_there_at_the_end(worker, tiny_folder,
     assert "already exists" in again.problem
 
 
-def test_what_cannot_be_answered_is_refused_and_the_worker_lives_on(tiny_folder, tmp_path):
+def test_an_unanswerable_question_is_refused_and_the_worker_lives_on(tiny_folder, tmp_path):
     worker = Worker(tmp_path)
     nothing = worker.ask(FillMask(number=1, checkpoint=tmp_path / "nothing", text="a [MASK]"))
     worker.write(b'{"kind": "no such kind", "number": 2}\n')
@@ -158,7 +158,7 @@ def test_what_cannot_be_answered_is_refused_and_the_worker_lives_on(tiny_folder,
     assert worker.end()[0] == 0
 
 
-def test_what_libraries_print_is_no_answer(tmp_path, tiny_folder):
+def test_output_of_libraries_is_kept_out_of_stdout(tmp_path, tiny_folder):
     code = (
         "import os, engine.explore.fill_mask as p\n"
         "fill = p.fill_mask\n"
@@ -224,7 +224,7 @@ def test_without_a_setting_there_is_a_thread_for_each_core_that_may_be_used(tmp_
         RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"),
     ],
 )
-def test_too_little_memory_is_nobody_s_mistake(error):
+def test_lack_of_memory_is_not_a_bug(error):
     assert is_out_of_memory(error)
     assert not is_out_of_memory(ValueError("too little text"))
 
@@ -258,7 +258,7 @@ def test_an_old_published_checkpoint_is_imported_within_the_limit(worker, assets
     assert worker.ask(asked).predictions[0].ranked[0].label == "C"
 
 
-def test_an_estimate_tells_its_stages_and_then_time_and_memory(worker, tmp_path):
+def test_an_estimate_reports_its_stages_and_then_time_and_memory(worker, tmp_path):
     answer = worker.ask(Estimate(number=9, job=classifying(tmp_path)))
     stages = []
     while isinstance(answer, Working):

@@ -1,4 +1,4 @@
-"""What waits to be answered: the newest of each kind and side."""
+"""Only the newest question of each kind and side waits."""
 
 import json
 
@@ -28,14 +28,14 @@ def test_the_sides_of_a_comparison_do_not_push_one_another_out():
     assert [inbox.take().number for _ in range(2)] == [2, 3]
 
 
-def test_a_line_that_is_no_question_keeps_its_number_if_it_has_one():
+def test_an_invalid_question_keeps_its_number():
     assert parse_line(b'{"number": 7, "kind": "fill_mask"}').number == 7
     assert parse_line(b'{"number": "x"}').number == 0
     assert parse_line(b"[1, 2]").number == 0
     assert parse_line(b"\xff\xfe").number == 0
 
 
-def test_what_is_left_to_do_is_done_only_while_nobody_asks(tiny_folder):
+def test_idle_work_is_done_only_without_questions(tiny_folder):
     inbox, done = Inbox(), []
 
     def meanwhile():
