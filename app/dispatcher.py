@@ -1,7 +1,7 @@
-"""Starts runs, follows them, asks them to stop, and tells the window what changed.
+"""Starts, follows and stops runs for the window.
 
-All work is done by `RunManager` in one thread of its own; here are only the clock, the requests of
-the user, and the signals.
+`RunManager` does the work in a thread of its own; here are the clock, the requests of the user, and
+the signals.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from engine.record.workers import QueueRunner
 from engine.runs.folder import RunFolder
 from engine.system.errors import explain_error
 
-BUSY_REFRESH_MS, IDLE_REFRESH_MS = 250, 4_000  # while a run is not finished, and else
+BUSY_REFRESH_MS, IDLE_REFRESH_MS = 250, 4_000  # with unfinished runs, and without
 
 
 class Dispatcher(QObject):
@@ -31,13 +31,13 @@ class Dispatcher(QObject):
     Signals:
         run_added, run_changed, run_removed: the id of a run.
         measured: id of a run, its new points (list of `Measured`).
-        noted: id of a run (or nothing), something that the user should know.
-        refused: id of a run (or nothing), the StudioError that kept a request from being done.
-        copying: a folder that is being copied in, bytes that are, bytes in all (0: unknown).
-        copied: a folder that is copied in, or is not any more, and the id of its run (or nothing).
-        trashed: the runs that were removed and can be brought back, a tuple of `Trashed`.
-        ended: a `RunEnd`: a run was at work and is so no more.
-        settled: after the start, every run has been caught up with.
+        noted: id of a run or “”, a notice for the user.
+        refused: id of a run or “”, the StudioError that says why a request failed.
+        copying: a folder being copied in, bytes done, bytes in total (0: unknown).
+        copied: a folder whose copy has ended, and the id of its run (“”: cancelled or failed).
+        trashed: a tuple of `Trashed`, removed runs that can be restored.
+        ended: a `RunEnd`: a run has lost its worker.
+        settled: after the start, every run is up to date.
     """
 
     run_added = Signal(str)
@@ -52,7 +52,7 @@ class Dispatcher(QObject):
     ended = Signal(object)
     settled = Signal()
 
-    _requested = Signal(object)  # a _Request, for the thread of the manager
+    _requested = Signal(object)  # a _Request, for the manager's thread
 
     def __init__(
         self,
@@ -61,16 +61,16 @@ class Dispatcher(QObject):
         parent: QObject | None = None,
         runner: QueueRunner | None = None,
     ) -> None:
-        """Corrects at once the runs that only seem to be alive; all else follows `begin`.
+        """Corrects the state of runs without a worker; `begin` does the rest.
 
-        `runner` goes on with the queue when the window is closed; None: it waits for the next one.
+        `runner` continues the queue after the window has closed; None: the queue waits.
         """
         super().__init__(parent)
         self._manager = RunManager(record, home, runner)
         self._manager.correct_stale()
         self._is_refreshing = self._refresh_again = False
         self._copies: dict[Path, background.Job] = {}
-        self._last_error = ""  # of a refresh; told once, not at each one
+        self._last_error = ""  # of a refresh; reported once
         self._thread = QThread(self)
         self._runner = _RequestRunner()
         self._runner.moveToThread(self._thread)
@@ -79,26 +79,26 @@ class Dispatcher(QObject):
         self._clock = repeated(self, BUSY_REFRESH_MS, self._on_tick)
 
     def begin(self) -> None:
-        """Catch up with every run, then refresh them again and again."""
+        """Bring every run up to date, then refresh periodically."""
         self._thread.start()
         self._clock.start()
         self._is_refreshing = True
         self._requested.emit(_Request(self._manager.settle, settles=True, refreshes=True))
 
     def close(self) -> None:
-        """Do what is still requested; workers train on, and the runner goes on with the queue."""
+        """Finish pending requests. Workers go on training, and the runner continues the queue."""
         self._clock.stop()
         if self._thread.isRunning():
             self._requested.emit(_Request(self._end_thread))
             self._thread.wait()
-        # what is still requested refers to this object, and must not outlive it by a moment
+        # pending events refer to this object and must not outlive it
         QCoreApplication.removePostedEvents(self._runner)
         self._manager.leave()
 
     # ── what the user wants ──────────────────────────────────────────────────────────────────
 
     def start(self, job: JobSpec) -> str:
-        """Put a job in the queue and give the id of its first run. Raises StudioError."""
+        """Queue a job; returns the id of its first run. Raises StudioError."""
         ids = self._manager.add(job)
         for run_id in ids:
             self.run_added.emit(run_id)
@@ -106,15 +106,15 @@ class Dispatcher(QObject):
         return ids[0]
 
     def stand_by(self) -> None:
-        """Have a worker in reserve that has loaded torch: a run may be started soon."""
+        """Keep a spare worker with torch loaded, to start the next run quickly."""
         self._request("", self._manager.stand_by)
 
     def stand_down(self) -> None:
-        """Have none any more."""
+        """Stop the spare worker."""
         self._request("", self._manager.stand_down)
 
     def stop(self, run_id: str) -> None:
-        """Ask a run to save and end."""
+        """Ask a run to save and stop."""
         self._request(run_id, lambda: self._manager.stop(run_id))
 
     def resume(self, run_id: str) -> None:
@@ -130,23 +130,23 @@ class Dispatcher(QObject):
         self._request("", lambda: self._manager.start_next(run_ids))
 
     def order(self, run_ids: Sequence[str]) -> None:
-        """Give the waiting runs this order."""
+        """Reorder the waiting runs."""
         self._request("", lambda: self._manager.order(run_ids))
 
     def start_after(self, run_ids: Sequence[str], before_id: str) -> None:
-        """Start waiting runs only when another one has finished; “”: at any time."""
+        """Start waiting runs only after another one has finished; “”: at any time."""
         self._request("", lambda: self._manager.start_after(run_ids, before_id))
 
     def force_stop(self, run_id: str) -> None:
-        """Kill the worker of a run that does not stop."""
+        """Kill the worker of a run."""
         self._request(run_id, lambda: self._manager.force_stop(run_id))
 
     def remove(self, *run_ids: str) -> None:
-        """Move the folders of runs to the trash and forget them; `trashed` says what was moved."""
+        """Move run folders to the trash and forget the runs; emits `trashed`."""
         self._request("", lambda: self._manager.remove(run_ids, _to_trash))
 
     def restore(self, trashed: Sequence[Trashed]) -> None:
-        """Bring back runs that were removed."""
+        """Restore removed runs."""
 
         def work() -> list[RunUpdate]:
             for gone in trashed:
@@ -156,7 +156,7 @@ class Dispatcher(QObject):
         self._request("", work)
 
     def adopt(self, folder: Path) -> None:
-        """Copy in and list a run that was trained elsewhere; `run_added` says when."""
+        """Copy in a run that was trained elsewhere, and list it."""
 
         def refuse(error: BaseException) -> None:
             self._end_copy(folder)
@@ -179,7 +179,7 @@ class Dispatcher(QObject):
             report(0, 0)
 
     def cancel_copies(self) -> None:
-        """Take over none of the runs that are still being copied."""
+        """Cancel all copies under way."""
         for folder in list(self._copies):
             self._end_copy(folder)
 
@@ -188,7 +188,7 @@ class Dispatcher(QObject):
         self.copied.emit(folder, run_id)
 
     def branch(self, run_id: str, step: int, job: JobSpec, then: Callable[[str], object]) -> None:
-        """Start a run from a checkpoint of another one; `then` hears its id."""
+        """Start a run from a checkpoint of another one; `then` gets its id."""
 
         def copied(folder: RunFolder) -> None:
             self._request("", lambda: self._manager.adopt(folder, queued=True))
@@ -202,7 +202,7 @@ class Dispatcher(QObject):
         background.run(self, lambda: self._manager.branch(run_id, step, job), copied, refuse)
 
     def refresh(self) -> None:
-        """See how the runs stand now; where that is being done, once more after it."""
+        """Refresh all runs; if that is under way, once more afterwards."""
         self._refresh_again = self._is_refreshing
         if not self._is_refreshing:
             self._is_refreshing = True
@@ -251,7 +251,7 @@ class Dispatcher(QObject):
 
 
 class _Request:
-    """Some work for the thread of the manager, and then what came of it."""
+    """Work for the manager's thread, and its result."""
 
     def __init__(
         self,
@@ -266,7 +266,7 @@ class _Request:
 
 
 class _RequestRunner(QObject):
-    """Lives in the thread of the manager and does one request after another."""
+    """Lives in the manager's thread and runs its requests one by one."""
 
     done = Signal(object)
 
@@ -280,7 +280,7 @@ class _RequestRunner(QObject):
 
 
 def _to_trash(folder: Path) -> Path | None:
-    """Where the folder is in the trash now; None where this disk has none."""
+    """The place in the trash; None if this disk has no trash."""
     try:
         return move_to_trash(folder)
     except StudioError:

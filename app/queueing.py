@@ -1,4 +1,4 @@
-"""`bert-studio queue`: runs wait in the queue of the home, and start without a window."""
+"""`bert-studio queue`: add runs to the queue of the home; they start without a window."""
 
 import sys
 import time
@@ -25,7 +25,7 @@ from engine.runs.searching import is_by_search
 from engine.system.terminal import echo
 from engine.visible import visible
 
-LOOK = 0.5  # s between two looks at how runs stand
+LOOK = 0.5  # s between two looks at the runs
 FINISHED = "finished"
 
 
@@ -41,16 +41,18 @@ def queue(
     ] = None,
     wait: Annotated[
         bool,
-        typer.Option("--wait", help="Wait until all runs have ended; 1 where one did not finish."),
+        typer.Option(
+            "--wait", help="Wait until all runs have ended; exit 1 if one did not finish."
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the queue as JSON.")] = False,
 ) -> None:
-    """Add jobs to the queue, start it where it stands still, and list the runs in it.
+    """Add jobs to the queue, start the queue if it is idle, and list its runs.
 
     The runs start one after another in the background, also without a window and a terminal.
     """
     home = Home()
-    asked = [given_job(file) for file in jobs or ()]  # all or none
+    asked = [given_job(file) for file in jobs or ()]  # read all before any is added
     home.make()
     record = open_record(home.record, home.backups)
     try:
@@ -68,7 +70,7 @@ def queue(
 
 
 def _run_called(record: Record, name: str) -> str:
-    """The id of the newest run with this name or id. Raises StudioError where there is none."""
+    """The id of the newest run with this name or id. Raises StudioError if there is none."""
     with record.read() as session:
         found = next((run for run in all_runs(session) if name in (run.id, run.name)), None)
     if found is None:
@@ -80,9 +82,9 @@ def _run_called(record: Record, name: str) -> str:
 
 
 def _begin(record: Record, home: Home, jobs: Sequence[JobSpec], after: str) -> set[str]:
-    """Add jobs, and let a runner start them where no window does; the ids of what is unfinished.
+    """Add jobs and start a runner if no window does; returns the ids of all unfinished runs.
 
-    `after`: the run after which those that are added start; “”: at any time.
+    `after`: id of the run that must finish before the new ones start; “”: none.
     """
     manager = RunManager(record, home)
     for job in jobs:
@@ -111,9 +113,9 @@ def _list(runs: Sequence[Run], as_json: bool) -> None:
 
 
 def _all_finished(record: Record, ids: set[str]) -> bool:
-    """Wait until these runs have ended, and what follows in their searches; whether all finished.
+    """Wait until these runs and their searches have ended; True if all finished.
 
-    A run that its search has stopped has done what it should.
+    A run that was stopped by its search counts as finished.
     """
     while True:
         with record.read() as session:

@@ -1,4 +1,4 @@
-"""`bert-studio export-runs` and `import-runs`: runs as one file, out of a home and into one."""
+"""`bert-studio export-runs` and `import-runs`: runs as one file."""
 
 import shutil
 import tempfile
@@ -28,7 +28,7 @@ def export_runs(
 ) -> None:
     """Export runs as one file: jobs, curves, logs, results, environments, checksums.
 
-    Another computer opens it by `import-runs`, or when it is dropped on the window.
+    Another computer opens it with `import-runs`, or by a drop on the window.
     """
     home = Home()
     if to.exists():
@@ -73,7 +73,7 @@ def import_runs(
 
 
 def _folder_of(given: Path, home: Home, record: Record | None) -> Path:
-    """The folder of a run: itself, one of the home, or that of the newest run of this name."""
+    """A run folder: given as a path, by its name in the home, or by the newest run of this name."""
     for place in (given.absolute(), home.runs / given):
         if (place / "spec.json").is_file():
             return place
@@ -89,6 +89,6 @@ def _folder_of(given: Path, home: Home, record: Record | None) -> Path:
 
 
 def _said(record: Record) -> dict[str, dict[str, Any]]:
-    """What the user said of each run, by the name of its folder."""
+    """Name, notes, star and tags of each run, by its folder name."""
     with record.read() as session:
         return {run.folder.name: said_of(run) for run in all_runs(session)}

@@ -1,4 +1,4 @@
-"""What runs do now, as every part of the window says it; read off the window's thread."""
+"""Unfinished runs and their progress, for all parts of the window."""
 
 from dataclasses import dataclass
 
@@ -11,24 +11,24 @@ from engine.record.checkpoints import all_checkpoints
 from engine.record.opening import Record
 from engine.record.runs import WAITING, WORKING, Run, runs_in
 
-REFRESH_DELAY_MS = 300  # in which changes are read together
+REFRESH_DELAY_MS = 300  # changes within it are read together
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunNow:
-    """What a run does at one moment. Status bar, table and page of a run say it from here alone."""
+    """Progress of a run at one moment; status bar, table and run page all show this."""
 
     state: str
     step: int
-    steps: int  # 0: not known yet
-    stage: str = ""  # what it does besides training, as an evaluation; empty: nothing
+    steps: int  # 0: unknown
+    stage: str = ""  # activity besides training, as an evaluation; “”: none
     stage_done: int = 0
-    stage_total: int = 0  # 0: not known
-    seconds_left: float | None = None  # None: not known, or it is not running
+    stage_total: int = 0  # 0: unknown
+    seconds_left: float | None = None  # None: unknown, or not running
 
     @classmethod
     def of(cls, run: Run) -> "RunNow":
-        """As the record has it."""
+        """Progress of a recorded run."""
         return cls(
             state=run.state,
             step=run.step,
@@ -41,29 +41,29 @@ class RunNow:
 
     @property
     def is_working(self) -> bool:
-        """Whether it has a worker; otherwise it waits in the queue, or has ended."""
+        """True if the run has a worker; otherwise it is waiting or has ended."""
         return self.state in WORKING
 
     @property
     def share(self) -> float:
-        """How much of it is done, from 0 to 1."""
+        """Fraction done, 0 to 1."""
         return min(1.0, self.step / self.steps) if self.steps else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunningRun(RunNow):
-    """A run that is not finished."""
+    """An unfinished run."""
 
     id: str
     name: str
 
 
 class Running(QObject):
-    """The runs that are not finished.
+    """The unfinished runs, read off the GUI thread.
 
     Signals:
-        changed: the list of RunningRun, the oldest first.
-        saved: a checkpoint was added or removed by a run.
+        changed: list of RunningRun, oldest first.
+        saved: a run added or removed a checkpoint.
     """
 
     changed = Signal(list)
@@ -81,11 +81,11 @@ class Running(QObject):
             signal.connect(self._on_changed)
 
     def refresh(self) -> None:
-        """Read now."""
+        """Read soon."""
         self._on_changed()
 
     def close(self) -> None:
-        """Read no more: the record is being closed."""
+        """Stop reading: the record is about to be closed."""
         self._is_closed = True
         self._delay.stop()
         if self._reading is not None:

@@ -1,4 +1,4 @@
-"""What a run does now, in words: the status bar, the table and the page of a run share them."""
+"""Progress of a run in words, for the status bar, the table and the run page."""
 
 from app.running import RunningRun, RunNow
 from app.translation import tr, translated
@@ -7,7 +7,7 @@ from app.widgets.text import numbers
 
 
 def activity_of(run: RunningRun) -> Activity:
-    """How far a run is, in a few words and as a share; -1 where that is not known."""
+    """Progress in a few words and as a fraction, -1 if unknown."""
     share = run.share if run.steps and run.is_working else -1.0
     return Activity(run.id, run.name, _progress(run), share)
 
@@ -34,7 +34,7 @@ def _progress(run: RunNow) -> str:
 
 
 def stage_text(run: RunNow) -> str:
-    """What it does besides training and how far that is; empty where nothing."""
+    """The activity besides training with its progress; “” if there is none."""
     stage = translated(run.stage)
     if not stage or not run.stage_total:
         return f"{stage} …" if stage else ""
@@ -43,7 +43,7 @@ def stage_text(run: RunNow) -> str:
 
 
 def step_text(run: RunNow) -> str:
-    """Which step it has taken, of how many; empty before that is known."""
+    """“Step 3 of 100”; “” before that is known."""
     if not run.steps:
         return ""
     template = tr("Step {0} of {1}")

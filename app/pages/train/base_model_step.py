@@ -1,4 +1,4 @@
-"""Third step: the base model: a checkpoint, or a new network of some size."""
+"""Third step: the base model, or the size of a new network."""
 
 from dataclasses import replace
 
@@ -31,11 +31,11 @@ from engine.config.fields import fields_at
 
 
 class BaseModelStep(QWidget):
-    """Models or sizes on the left; facts and the verdict on the right.
+    """Models or sizes on the left; details and the verdict on the right.
 
     Signals:
-        import_wanted: the user wants to bring in a model.
-        get_wanted: the user wants one from elsewhere.
+        import_wanted: import a model.
+        get_wanted: get a model from elsewhere.
     """
 
     import_wanted = Signal()
@@ -61,7 +61,7 @@ class BaseModelStep(QWidget):
         self._show()
 
     def focus(self) -> None:
-        """Give the keyboard to the list of models, or to the sizes."""
+        """Focus the list of models, or the sizes."""
         if self._state.choices.from_scratch:
             self.scratch.focus()
         else:
@@ -96,7 +96,7 @@ class BaseModelStep(QWidget):
         if entry.info is None:
             return Pick(entry.path, entry.name, "", reason=entry.problem)
         info = entry.info
-        facts = [  # cut in the middle, where most are the same
+        facts = [  # elided in the middle, so what differs comes first and last
             self._origin(entry),
             score_of(entry),
             self.tr("{0} layers × {1}").format(info.layers, info.hidden_size),
@@ -154,12 +154,12 @@ class BaseModelStep(QWidget):
 
 
 SIZES = (*PRESETS, CUSTOM_SIZE)
-NETWORK = "model."  # where a network stands in what a job starts from
+NETWORK = "model."  # path of the network in the base model of a job
 CUSTOM_FIELDS = fields_at(BertSpec, "simple", "advanced")
 
 
 class ScratchForm(QWidget):
-    """Preset sizes or a custom one; a new vocabulary or that of a model."""
+    """Preset or custom size; a new vocabulary or that of a model."""
 
     def __init__(self, state: TrainState) -> None:
         super().__init__()
@@ -179,7 +179,7 @@ class ScratchForm(QWidget):
         self._show()
 
     def focus(self) -> None:
-        """Give the keyboard to the size that is chosen."""
+        """Focus the chosen size."""
         self.sizes.group.button(max(0, self.sizes.choice())).setFocus()
 
     # ── size ─────────────────────────────────────────────────────────────────────────────────
@@ -337,6 +337,5 @@ class ScratchForm(QWidget):
         self._showing = False
 
     def _size_text(self, spec: BertSpec) -> str:
-        """The size in a line."""
         template = self.tr("{0} layers, hidden size {1}, {2} attention heads")
         return template.format(spec.layers, numbers.count(spec.hidden_size), spec.heads)

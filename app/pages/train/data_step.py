@@ -1,4 +1,4 @@
-"""Second step: the data set, and how the model will see it."""
+"""Second step: the data set, and its rows as the model sees them."""
 
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
@@ -21,10 +21,10 @@ from engine.data.columns.fit import problems_of_dataset
 
 
 class DataStep(QWidget):
-    """The data sets on the left; the first examples of the chosen one on the right.
+    """Data sets on the left; the first examples of the chosen one on the right.
 
     Signals:
-        import_wanted: the user wants to bring in a file.
+        import_wanted: import a file.
     """
 
     import_wanted = Signal()

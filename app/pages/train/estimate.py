@@ -1,4 +1,4 @@
-"""Time and memory of the chosen job, as one measured step says. No widgets."""
+"""Time, memory and disk of the job, from one measured step. No widgets."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -117,13 +117,12 @@ class EstimateState(QObject):
 
 
 def verdict(estimate: Estimated) -> Verdict:
-    """Whether the memory of this machine is enough."""
+    """Compare the memory needed with the free memory."""
     share = estimate.memory / max(1, estimate.available)
     return "fits" if share <= TIGHT_FRACTION else "tight" if share <= 1 else "too big"
 
 
 def verdict_word(estimate: Estimated) -> str:
-    """The verdict in a word or two."""
     titles = {
         "fits": translate("Train", "fits"),
         "tight": translate("Train", "tight"),
@@ -133,7 +132,7 @@ def verdict_word(estimate: Estimated) -> str:
 
 
 def verdict_sentence(estimate: Estimated) -> str:
-    """The verdict, and how long it takes."""
+    """The verdict and the duration."""
     sentences = {
         "fits": translate("Train", "Fits in memory. Takes about {0}."),
         "tight": translate("Train", "Barely fits in memory. Takes about {0}."),
@@ -146,7 +145,7 @@ def verdict_sentence(estimate: Estimated) -> str:
 
 
 def estimate_text(estimate: Estimated) -> str:
-    """Steps, memory, size, device and disk."""
+    """Steps, memory, size, device and disk in sentences."""
     template = translate(
         "Train",
         "{steps} steps at {pace} each. Memory: {memory} of {available} free."
@@ -164,8 +163,7 @@ def estimate_text(estimate: Estimated) -> str:
 
 
 def disk_text(estimate: Estimated) -> str:
-    """What checkpoints, snapshots and cached vectors take on the disk; nothing where that is not
-    known."""
+    """Disk space of checkpoints, snapshots and cached vectors; “” if unknown."""
     if not estimate.checkpoint:
         return ""
     parts = [
@@ -187,7 +185,7 @@ def disk_text(estimate: Estimated) -> str:
 
 
 def pace(seconds: float) -> str:
-    """The time of one step, also where it is short."""
+    """Duration of one step, in ms if short."""
     if seconds < 1:
         return translate("Train", "{0} ms").format(max(1, round(1000 * seconds)))
     if seconds < 10:

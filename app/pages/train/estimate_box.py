@@ -1,4 +1,4 @@
-"""Time and memory of the job, as one measured step says."""
+"""The card with the time and memory of the job."""
 
 from PySide6.QtWidgets import QProgressBar
 
@@ -15,7 +15,7 @@ LOOKS: dict[Verdict, TextStyle] = {"fits": "good", "tight": "warn", "too big": "
 
 
 class EstimateBox(Card):
-    """Asks for the measurement, shows it while it comes, and what it found."""
+    """Starts the measurement, shows its progress, and the result."""
 
     def __init__(self, state: TrainState) -> None:
         super().__init__(self.tr("Time and memory"))
@@ -64,7 +64,6 @@ class EstimateBox(Card):
         self.measure.setToolTip(tooltip(missing) if missing else "")
 
     def _missing(self) -> str:
-        """What keeps the job from being measured."""
         steps = (Step.TASK, Step.DATA, Step.BASE_MODEL, Step.SETTINGS)
         return next((why for step in steps if (why := self._state.obstacle(step))), "")
 

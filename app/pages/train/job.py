@@ -1,4 +1,4 @@
-"""From the choices of the wizard to a job, and back. No widgets."""
+"""Choices to job, and back. No widgets."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -28,10 +28,10 @@ from engine.config.search import Range, SearchField
 
 
 def job(choices: Choices) -> JobSpec:
-    """The job that was composed; `obstacle` must be silent for every step.
+    """Compose the job of the choices.
 
     Raises:
-        ValueError: a choice is still missing, or values that do not go together (pydantic's).
+        ValueError: a choice is missing, or values do not go together (pydantic's).
     """
     if choices.goal is None or choices.data is None:
         raise ValueError("task and data are not chosen yet")
@@ -74,9 +74,9 @@ def suggested_name(choices: Choices) -> str:
 
 
 def choices_from_job(given: JobSpec, datasets: list[Data], models: list[Model]) -> Choices:
-    """The choices that lead to `given`, so that one thing can be changed and started again.
+    """The choices that compose `given`, to change something and start it again.
 
-    Data sets and models that the studio does not list (any more) are kept as the job names them.
+    Data sets and models that are not in the lists (any more) are named as in the job.
     """
     data = next(
         (d for d in datasets if d.source == given.data or _same_folder(d.source, given.data)),
@@ -99,7 +99,7 @@ def choices_from_job(given: JobSpec, datasets: list[Data], models: list[Model]) 
 
 
 def _search_of(given: JobSpec) -> dict[str, Any]:
-    """The several values of a job, and how they are combined; a range is shown by its ends."""
+    """The varied fields and the plan of a job; a range is shown by its ends."""
     if given.search is None:
         return {}
     fields = {
@@ -117,7 +117,6 @@ def _values(field: SearchField) -> tuple[Any, ...]:
 
 
 def _goal_of(given: JobSpec) -> Goal:
-    """The card that leads to a job."""
     can_be_fresh = given.task.info.from_scratch is not None
     return Goal(given.task.kind, can_be_fresh and isinstance(given.base_model, FromScratch))
 

@@ -1,6 +1,6 @@
 """Why a step of the wizard is not complete, and the buttons that settle it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
@@ -57,6 +57,9 @@ class Validation:
 
     obstacles: dict[Step, Obstacle]
     job: JobSpec | None = None
+
+
+Check = Callable[[Choices], Obstacle | None]
 
 
 def validate(choices: Choices) -> Validation:
@@ -224,7 +227,7 @@ def _check_weights(choices: Choices) -> Obstacle | None:
     return Obstacle(sentence, (fix,))
 
 
-CHECKS = {
+CHECKS: dict[Step, Check] = {
     Step.TASK: _check_task,
     Step.DATA: _check_data,
     Step.BASE_MODEL: _check_base_model,

@@ -1,4 +1,4 @@
-"""A list of cards in which one is chosen; what cannot be chosen stands there with the reason."""
+"""A list of cards to choose one of, and a menu to choose further ones."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import (
     QItemSelectionModel,
+    QPointF,
     QRectF,
     QSize,
     Qt,
@@ -23,7 +24,6 @@ from PySide6.QtWidgets import (
 )
 
 from app import theme
-from app.pages.train.card import paint_mark
 from app.pages.train.choices import BASE_MODEL, DATA, data_value, model_value
 from app.pages.train.state import TrainState
 from app.theme import SPACE, Role
@@ -40,9 +40,9 @@ from engine.data.columns.fit import problems_of_dataset
 
 @dataclass(frozen=True)
 class Pick(CardItem):
-    """One entry. `verdict` is a word, `warns` its tone.
+    """One entry. `verdict` is a word or two, coloured as a warning if `warns`.
 
-    A `doubt` says what must still be settled about an entry that can be chosen.
+    `doubt` is shown on an entry that can be chosen, `reason` on one that cannot.
     """
 
     verdict: str = ""
@@ -51,18 +51,19 @@ class Pick(CardItem):
 
     @property
     def remark(self) -> str:
-        """Why it cannot be chosen, or what is doubtful about it."""
         return self.reason or self.doubt
 
     def sentence(self) -> str:
-        """All of it in one line, for a screen reader."""
+        """All texts in one line, for a screen reader."""
         parts = (self.title, self.verdict, self.facts, self.remark)
         return ", ".join(part for part in parts if part)
 
 
 class PickList(CardList):
-    """Signals:
-    picked: the key of the entry that the user chose.
+    """Cards of which one is chosen.
+
+    Signals:
+        picked: the key of the entry that the user chose.
     """
 
     picked = Signal(object)
@@ -75,7 +76,7 @@ class PickList(CardList):
         self._showing = False
 
     def show_picks(self, picks: list[Pick], chosen: object = None) -> None:
-        """Show these with the one of the key `chosen` as chosen; `picked` is not emitted."""
+        """Show these, with the entry of key `chosen` selected. Does not emit `picked`."""
         self._showing = True
         if picks != self.cards.items:
             place = self.verticalScrollBar().value()
@@ -91,12 +92,12 @@ class PickList(CardList):
         self._showing = False
 
     def chosen(self) -> object:
-        """The key that is chosen, or None."""
+        """The chosen key, or None."""
         rows = self.selectionModel().selectedIndexes()
         return self.cards.items[rows[0].row()].key if rows else None
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Arrows and Space choose the first entry where none is chosen yet."""
+        """If none is chosen, arrows and Space choose the first entry."""
         keys = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Space)
         free = [row for row, pick in enumerate(self.cards.items) if not pick.reason]
         if event.key() in keys and self.chosen() is None and free:
@@ -111,7 +112,7 @@ class PickList(CardList):
 
 
 class _Cards(QStyledItemDelegate):
-    """Paints an entry as a card: the title, a line of facts, and the reason where there is one."""
+    """Paints an entry as a card: title, details, and reason or doubt."""
 
     GAP = 2 * SPACE
     PADDING = 3 * SPACE
@@ -182,7 +183,7 @@ class _Cards(QStyledItemDelegate):
             )
 
     def _paint_verdict(self, painter: QPainter, inner: QRectF, pick: Pick) -> float:
-        """Paint the verdict in a frame at the right, and say where the title must end."""
+        """Paint the verdict at the right; return the right edge left for the title."""
         small = font("small")
         metrics = QFontMetricsF(small)
         width = metrics.horizontalAdvance(pick.verdict) + 3 * SPACE
@@ -197,7 +198,7 @@ class _Cards(QStyledItemDelegate):
 
 
 def _text(painter: QPainter, text_font: QFont, role: Role, place: QRectF, text: str) -> None:
-    """One line at the top left of `place`, cut where there is no room."""
+    """Paint one elided line at the top left of `place`."""
     metrics = QFontMetricsF(text_font)
     painter.setFont(text_font)
     painter.setPen(theme.colour(role))
@@ -207,14 +208,14 @@ def _text(painter: QPainter, text_font: QFont, role: Role, place: QRectF, text: 
 
 
 class Other(NamedTuple):
-    """One that can be tried besides."""
+    """A further value to train with."""
 
     name: str
     value: dict[str, Any]
 
 
 class AlsoTry(QWidget):
-    """What is tried besides, in a line, and the button whose menu has all others."""
+    """A line with the further values, and a button with a menu of all candidates."""
 
     def __init__(
         self, state: TrainState, path: str, title: str, others: Callable[[], Sequence[Other]]
@@ -245,7 +246,7 @@ class AlsoTry(QWidget):
             action.toggled.connect(lambda on, value=other.value: self.set_tried(value, on))
 
     def set_tried(self, value: dict[str, Any], wanted: bool) -> None:
-        """Try one besides the chosen one, or no more."""
+        """Add or remove a further value."""
         values = [one for one in self._chosen() if one != value]
         found = {"": tuple([*values, value] if wanted else values)}
         choices = self._state.choices
@@ -261,18 +262,17 @@ class AlsoTry(QWidget):
 
 
 def also_models(state: TrainState) -> AlsoTry:
-    """Further base models."""
+    """Menu of further base models."""
     title = tr("Train with several base models")
     return AlsoTry(state, BASE_MODEL, title, lambda: _other_models(state))
 
 
 def also_data(state: TrainState) -> AlsoTry:
-    """Further data sets."""
+    """Menu of further data sets."""
     return AlsoTry(state, DATA, tr("Train on several data sets"), lambda: _other_data(state))
 
 
 def _other_models(state: TrainState) -> list[Other]:
-    """The models that can be used, but the one that is chosen."""
     choices = state.choices
     if choices.from_scratch or choices.model is None:
         return []
@@ -281,7 +281,7 @@ def _other_models(state: TrainState) -> list[Other]:
 
 
 def _other_data(state: TrainState) -> list[Other]:
-    """The stored data sets that suit the task, but the one that is chosen."""
+    """The stored data sets that suit the task, without the chosen one."""
     data = state.choices.data
     if data is None or not isinstance(data.source, StoredData):
         return []
@@ -293,3 +293,14 @@ def _other_data(state: TrainState) -> list[Other]:
         and entry.folder != chosen
         and not problems_of_dataset(entry.spec, state.choices.task)
     ]
+
+
+def paint_mark(painter: QPainter, frame: QRectF) -> None:
+    """A disc with a tick in the upper right corner, so that colour is not the only sign."""
+    disc = QRectF(frame.right() - 30, frame.top() + 12, 18, 18)
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(theme.colour(Role.ACCENT))
+    painter.drawEllipse(disc)
+    painter.setPen(QPen(theme.colour(Role.ON_ACCENT), 2))
+    x, y = disc.center().x(), disc.center().y()
+    painter.drawPolyline([QPointF(x - 4, y), QPointF(x - 1, y + 3), QPointF(x + 4.5, y - 3.5)])

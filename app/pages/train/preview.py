@@ -1,7 +1,4 @@
-"""What a network will read of a data set: a few examples in tokens, and how long all are.
-
-Reads files; runs off the window's thread.
-"""
+"""The first rows of the chosen data as the network reads them. No widgets."""
 
 import random
 from dataclasses import dataclass
@@ -30,7 +27,7 @@ SHOWN_TOKENS = 64  # of each example
 
 @dataclass(frozen=True)
 class Example:
-    """One row as the network sees it; without a vocabulary only its `text`."""
+    """A row as the network sees it; without a vocabulary only its `text`."""
 
     text: str
     tokens: tuple[Token, ...]
@@ -40,19 +37,19 @@ class Example:
 
 @dataclass(frozen=True)
 class Preview:
-    """The first examples, and the lengths of a sample; no lengths without a vocabulary."""
+    """The first examples, and the text lengths of a sample; no lengths without a vocabulary."""
 
     examples: tuple[Example, ...]
     lengths: Lengths | None
-    unknown: int = -1  # the id of [UNK]
+    unknown: int = -1  # id of [UNK]
 
 
 def preview(folder: Path, vocabulary: Path | None, task: TaskSpec) -> Preview:
-    """Read the first training rows of a version of a data set.
+    """Read the first training rows of a version of a data set. Not for the GUI thread.
 
     Args:
-        vocabulary: the checkpoint folder whose tokens are shown; None: it is made later.
-        task: with tokens masked for pre-training.
+        vocabulary: checkpoint folder of the tokenizer; None: a new one is trained later.
+        task: masks tokens if it is pre-training.
 
     Raises:
         StudioError: the data set or the vocabulary cannot be read.
@@ -83,7 +80,6 @@ def _rows(dataset: Dataset, first: int, count: int) -> list[_Row]:
 
 
 def _label(mapping: Mapping, cells: dict[str, Any]) -> str | None:
-    """What is wanted of a row, as it stands there."""
     if mapping.flags:
         return joined([name for name in mapping.flags if yes_or_no(str(cells[name]))])
     return None if mapping.label is None else str(cells[mapping.label])
@@ -98,7 +94,7 @@ def _example(
         return Example(text[:400], (), label, len(text) > 400)
     first, second = row.text, None if masking else row.pair
     if masking and masking.objective == "clm":
-        masking = None  # nothing is masked, and nothing follows
+        masking = None  # a causal model has no masks and no pairs
     elif masking and masking.nsp:
         first, second = _spans(row.text)
     encoded = tokenizer.encode(first, second, SHOWN_TOKENS)
@@ -109,7 +105,7 @@ def _example(
 
 
 def _spans(text: str) -> tuple[str, str | None]:
-    """The first two sentences of a text; the worker takes longer ones, and others."""
+    """The first two sentences of a text; the training worker takes longer spans."""
     found = sentences(text)
     return (found[0], found[1]) if len(found) > 1 else (text, None)
 
@@ -117,7 +113,7 @@ def _spans(text: str) -> tuple[str, str | None]:
 def _masked(
     tokens: tuple[Token, ...], tokenizer: Tokenizer, masking: Pretraining, rng: random.Random
 ) -> tuple[Token, ...]:
-    """Some tokens masked, to show what pre-training asks; the worker masks others."""
+    """Mask some tokens as an example; training draws others."""
     maskable = [n for n, token in enumerate(tokens) if not token.special]
     count = min(len(maskable), max(1, round(masking.mlm_probability * len(maskable))))
     masked = set(rng.sample(maskable, count))
@@ -128,12 +124,12 @@ def _masked(
     )
 
 
-CHOICE_PAUSE_MS = 250  # after the last choice, before files are read for it
+CHOICE_PAUSE_MS = 250  # after the last choice, before files are read
 
 
 @dataclass(frozen=True)
 class PreviewRequest:
-    """What a preview depends on."""
+    """All that a preview depends on."""
 
     folder: Path
     vocabulary: Path | None
@@ -141,8 +137,10 @@ class PreviewRequest:
 
 
 class PreviewState(QObject):
-    """Signals:
-    changed: `found`, `problem` or `is_reading` is another now.
+    """Reads the preview after a pause, off the GUI thread.
+
+    Signals:
+        changed: `result`, `problem` or `is_reading` changed.
     """
 
     changed = Signal()
@@ -161,7 +159,7 @@ class PreviewState(QObject):
         return self._pause.isActive() or self._reading is not None
 
     def show(self, wanted: PreviewRequest | None) -> None:
-        """Read this after a short pause, unless it was read already; None: there is nothing."""
+        """Read this preview after a short pause, unless it is shown already; None: no preview."""
         if wanted == self._wanted:
             return
         self._wanted = wanted

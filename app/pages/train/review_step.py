@@ -1,4 +1,4 @@
-"""Last step: what the run does, what it takes, what to know before, and the command line."""
+"""Last step: summary, warnings, time and memory, and the command line."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -36,11 +36,11 @@ from engine.files.home import folder_name
 from engine.runs.groups import label_of
 from engine.runs.searching import first_settings, seeds_of
 
-FILE_HEIGHT = 240  # px of the job file, where it is shown
+FILE_HEIGHT = 240  # px
 
 
 class ReviewStep(QWidget):
-    """The name and the summary on the left; the estimate, the job file and the command beside."""
+    """Name, summary and estimate on the left; the job file and the commands on the right."""
 
     def __init__(self, state: TrainState) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ class ReviewStep(QWidget):
         self.fold.setIcon(icon("chevron-down" if shown else "chevron-right", Role.ACCENT))
 
     def _line(self, card: Card, name: str, copy: str) -> QLineEdit:
-        """A command to be copied."""
+        """A read-only command with a copy button."""
         line = QLineEdit()
         line.setReadOnly(True)
         line.setFont(mono_font())
@@ -138,7 +138,7 @@ class ReviewStep(QWidget):
         return line
 
     def _show_commands(self, file: Path | None) -> None:
-        """The commands for the job in a file; none where there is no job."""
+        """Show the commands for a job file; None empties them."""
         for line, verb in ((self.command, "train"), (self.cluster, "cluster")):
             line.setText("" if file is None else command(verb, file))
             line.setCursorPosition(0)
@@ -204,7 +204,7 @@ class ReviewStep(QWidget):
         dialog.open()
 
     def save_to(self, path: str) -> None:
-        """Write the job file; off the window's thread."""
+        """Write the job file off the GUI thread."""
         content = self.file.toPlainText().encode("utf-8")
         background.run(
             self,
@@ -216,11 +216,11 @@ class ReviewStep(QWidget):
         self._show_commands(Path(path))
 
 
-PLACEHOLDER = SearchField(path="training.epochs", values=(1, 2))  # the form checks a plan alone
+PLACEHOLDER = SearchField(path="training.epochs", values=(1, 2))  # the form checks the plan only
 
 
 class SearchBox(Card):
-    """Shown where some field has several values."""
+    """Plan and size of a search; hidden if no field has several values."""
 
     def __init__(self, state: TrainState) -> None:
         super().__init__(tr("Several values"))
@@ -248,7 +248,7 @@ class SearchBox(Card):
         if job is None or search is None:
             return
         self._showing = True
-        plan = search.model_dump(exclude={"fields"})  # of ranges there is no grid
+        plan = search.model_dump(exclude={"fields"})  # a grid of ranges becomes a TPE search
         if self.form.is_valid() and self.form.value() != plan:
             self.form.set_value(plan)
         self._showing = False
@@ -257,7 +257,7 @@ class SearchBox(Card):
 
 
 def count_text(job: JobSpec, search: SearchSpec) -> str:
-    """How many combinations are trained, with how many seeds, in how many runs."""
+    """Number of combinations, seeds and runs."""
     seeds = len(seeds_of(job))
     count = search.limit if search.method == "tpe" else len(first_settings(job))
     text = tr("%Ln combination(s)", count)
@@ -270,7 +270,6 @@ def count_text(job: JobSpec, search: SearchSpec) -> str:
 
 
 def _said(job: JobSpec, field: SearchField) -> str:
-    """A field with its values, in a line."""
     titles = {BASE_MODEL: tr("Base model"), DATA: tr("Data set")}
     info = field_at(job, field.path)
     title = titles.get(field.path) or (title_of(field.path, info) if info else field.path)

@@ -1,4 +1,4 @@
-"""Fourth step: how it is trained. A few settings in Simple; Advanced shows all of them."""
+"""Fourth step: training settings. Simple shows a few, Advanced all of them."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -28,11 +28,12 @@ from engine.config.recommended import RECOMMENDED
 from engine.config.task import TaskSpec
 from engine.config.training import HardwareSpec, TrainingSpec
 
-LEFT_TO_RIGHT = ("objective", "long_length", "long_share")  # what remains without masks and pairs
+# fields of a causal objective: no masks, no pairs
+LEFT_TO_RIGHT = ("objective", "long_length", "long_share")
 
 
 def with_ticks(model: type[BaseModel], ticks: Mapping[str, list[float]]) -> type[BaseModel]:
-    """`model` with other usual values for some of its fields; all else about them stays."""
+    """Subclass `model` with other tick values for some of its fields."""
     fields: dict[str, Any] = {}
     for name, values in ticks.items():
         field = copy(model.model_fields[name])
@@ -48,7 +49,7 @@ PRETRAINING = with_ticks(
 
 
 class SettingsStep(QWidget):
-    """The forms of training, task and hardware; what Advanced changed stands below Simple."""
+    """Forms of training, task and hardware; Simple names what Advanced changed."""
 
     def __init__(self, state: TrainState) -> None:
         super().__init__()
@@ -62,7 +63,7 @@ class SettingsStep(QWidget):
         self.fine_tuning = _form(TrainingSpec, fields_at(TrainingSpec, "simple"))
         self.pre_training = _form(PRETRAINING, fields_at(TrainingSpec, "simple"))
         self.more = _form(TrainingSpec, fields_at(TrainingSpec, "advanced"))
-        self.tasks: dict[str, SpecForm] = {}  # of those that were chosen, by their kinds
+        self.tasks: dict[str, SpecForm] = {}  # made when first needed, by task kind
         self.features = _form(Features, fields_at(Features, "advanced"))
         self.hardware = _form(HardwareSpec)
         usual = (self.fine_tuning, self.pre_training, self.more, self.features, self.hardware)
@@ -93,7 +94,7 @@ class SettingsStep(QWidget):
             self.tr("Train on 10 % of the rows to check that everything works."), "small"
         )
         right = layouts.column(self.quick, explained, spacing=SPACE)
-        row = QGridLayout()  # in line with the form above
+        row = QGridLayout()  # aligned with the form above
         row.setHorizontalSpacing(6 * SPACE)
         row.setColumnMinimumWidth(0, LABEL_WIDTH)
         row.setColumnStretch(1, 1)
@@ -128,7 +129,7 @@ class SettingsStep(QWidget):
         return self.pre_training if self._pretrains() else self.fine_tuning
 
     def _task_form(self) -> SpecForm | None:
-        """That of the task; None where there is nothing to set for it."""
+        """The form of the task; None if it has no settings."""
         task = self._state.choices.task
         fields = fields_at(type(task), "simple", "advanced")
         if fields and task.kind not in self.tasks:
@@ -172,7 +173,7 @@ class SettingsStep(QWidget):
     # ── from the choices to the forms ────────────────────────────────────────────────────────
 
     def _show(self) -> None:
-        """Show the choices in every form whose own content is valid; others are being typed in."""
+        """Show the choices in every form with valid content; others are being typed in."""
         self._showing = True
         choices = self._state.choices
         self._recommend(choices)
@@ -209,7 +210,7 @@ class SettingsStep(QWidget):
         self._showing = False
 
     def _offer_metrics(self, task: TaskSpec) -> None:
-        """The metrics that may decide which checkpoint is the best."""
+        """Offer the metrics that can select the best checkpoint."""
         metrics = {metric.name: in_language(metric.title) for metric in task.info.metrics}
         usual = self.tr("Default ({0})").format(metrics[task.info.best_metric])
         field = self.more.fields["best_metric"]
@@ -217,7 +218,7 @@ class SettingsStep(QWidget):
         field.offer(["", *metrics], [usual, *metrics.values()])
 
     def _recommend(self, choices: Choices) -> None:
-        """Mark the recommended values, with why."""
+        """Mark the recommended values, with the reasons."""
         found = choices.recommended
         reasons = {name: translated(reason) for name, reason in found.reasons.items()}
         values = {name: getattr(found.training, name) for name in RECOMMENDED}
@@ -225,7 +226,7 @@ class SettingsStep(QWidget):
             form.recommend(values, reasons)
 
     def _length_text(self) -> str:
-        """What becomes of long inputs."""
+        """A sentence about truncation or splitting of long inputs."""
         choices = self._state.choices
         longest = choices.training.max_length
         if choices.is_pretraining:
@@ -245,7 +246,7 @@ class SettingsStep(QWidget):
 
 
 def _unused(features: Features) -> set[str]:
-    """The fields that say nothing beside the others."""
+    """Fields without effect, given the others."""
     if features.vectors == FINE_TUNED:
         return set(fields_at(Features, "advanced")) - {"vectors"}
     unused = set() if features.vectors == "one layer" else {"layer"}
@@ -253,12 +254,11 @@ def _unused(features: Features) -> set[str]:
 
 
 def _form(model: type[BaseModel], fields: Sequence[str] = ()) -> SpecForm:
-    """A form whose fields may have several values."""
     return SpecForm(model, fields, varies=True)
 
 
 def _first(form: SpecForm) -> dict[str, Any]:
-    """What a form says; of several values the first."""
+    """The values of a form, the first one of each varied field."""
     return form.value() | {name: ends_of(values)[0] for name, values in form.varied().items()}
 
 

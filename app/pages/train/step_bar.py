@@ -1,4 +1,4 @@
-"""The steps of the wizard in a row: which is shown, which are done, what was chosen in each."""
+"""The steps of the wizard in a row: current, done or to do, and what was chosen in each."""
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
@@ -14,8 +14,10 @@ DISC_SIZE = 24  # px
 
 
 class StepBar(QWidget):
-    """Signals:
-    wanted: the user wants to see this step.
+    """A row of buttons, one for each step.
+
+    Signals:
+        wanted: the step that the user clicked.
     """
 
     wanted = Signal(int)
@@ -47,12 +49,12 @@ class StepBar(QWidget):
         chosen: dict[Step, str],
         obstacle: tuple[Step, str] | None,
     ) -> None:
-        """Show where the user is.
+        """Update all steps.
 
         Args:
-            seen: the furthest step that was shown so far.
-            chosen: in a word or two, what was chosen in each step.
-            obstacle: the first step that is not done, and why; those after it are out of reach.
+            seen: the furthest step shown so far.
+            chosen: the choice of each step in a word or two.
+            obstacle: the first incomplete step and the reason; later steps are disabled.
         """
         reach, why = obstacle or (Step.REVIEW, "")
         for step, button in self.steps.items():
@@ -64,7 +66,7 @@ class StepBar(QWidget):
 
 
 class _StepButton(QAbstractButton):
-    """A disc with a number or a tick, the title, below it the choice, and a line to the next."""
+    """A disc with a number or a tick, the title above the choice, and a line to the next step."""
 
     def __init__(self, step: Step, title: str, last: bool) -> None:
         super().__init__()

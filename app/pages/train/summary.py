@@ -1,4 +1,4 @@
-"""What a job is going to do, in sentences, and the command that does the same."""
+"""Texts of the review: what the run will do, changed settings, warnings, and the commands."""
 
 import shlex
 from pathlib import Path
@@ -22,7 +22,7 @@ translate = QCoreApplication.translate
 
 
 def summary(choices: Choices) -> str:
-    """What the run will do, for the review. The steps before it must be done."""
+    """Sentences about the job. Requires task and data."""
     assert choices.goal is not None and choices.data is not None
     return f"{_what(choices)} {_how(choices)}"
 
@@ -46,7 +46,6 @@ def _what(choices: Choices) -> str:
 
 
 def _trained(choices: Choices) -> str:
-    """Which weights are trained, as a phrase."""
     training, vectors = choices.training, choices.probe.vectors
     if choices.probe.trains_probe:
         template = translate("Train", "probe on frozen features: {vectors}")
@@ -64,7 +63,6 @@ def _trained(choices: Choices) -> str:
 
 
 def _how(choices: Choices) -> str:
-    """How long it is trained, how it is evaluated, and how often it is repeated."""
     return " ".join(
         part for part in (_length(choices), _evaluated(choices), _repeated(choices)) if part
     )
@@ -124,16 +122,16 @@ def _repeated(choices: Choices) -> str:
 
 
 def command(verb: str, file: Path) -> str:
-    """What does the same without the window: `verb` is train, or cluster for many machines."""
+    """The shell command for a job file; `verb` is train, or cluster for several machines."""
     return shlex.join(["bert-studio", verb, str(file), "--into", str(file.with_suffix(""))])
 
 
-SIMPLE_FIELDS = (*fields_at(TrainingSpec, "simple"), "train_fraction")  # the last: a switch
-SWITCHED = (1.0, QUICK_TRIAL)  # fractions of the training data that the switch stands for
+SIMPLE_FIELDS = (*fields_at(TrainingSpec, "simple"), "train_fraction")  # shown as a switch
+SWITCHED = (1.0, QUICK_TRIAL)  # fractions of the training data for the switch off and on
 
 
 def changed_by_advanced(choices: Choices) -> list[str]:
-    """“Max. length 64 (default 128)” for every field that the simple settings do not show."""
+    """“Max. length 64 (default 128)” for every changed field that Simple does not show."""
     without = set(SIMPLE_FIELDS)
     if choices.training.train_fraction not in SWITCHED:
         without.remove("train_fraction")
@@ -141,7 +139,7 @@ def changed_by_advanced(choices: Choices) -> list[str]:
 
 
 def changed(choices: Choices) -> list[str]:
-    """The same for every field."""
+    """The same for every changed field."""
     return _changed(choices, set())
 
 
@@ -168,14 +166,14 @@ def _differences(
     ]
 
 
-FEW_EXAMPLES = 50  # of one label
+FEW_EXAMPLES = 50  # per label
 LONG_TRAINING = 12 * 3600  # s
 
 
 def warnings(
     choices: Choices, lengths: Lengths | None = None, estimate: Estimated | None = None
 ) -> list[str]:
-    """What is doubtful about the data, the model, and the time and memory."""
+    """Doubts about the data, the model, time, memory and disk."""
     return [
         *_of_data(choices),
         *_of_lengths(choices, lengths),

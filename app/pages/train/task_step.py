@@ -1,21 +1,78 @@
-"""First step: what the model should learn."""
+"""First step: the task."""
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QScrollArea, QWidget
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QAbstractButton, QGridLayout, QScrollArea, QSizePolicy, QWidget
 
-from app.pages.train.card import ChoiceCard
+from app import theme
 from app.pages.train.choices import Goal, goals
+from app.pages.train.pickers import paint_mark
 from app.pages.train.state import TrainState
 from app.tasks import part_of
 from app.tasks.picture import TaskPicture
-from app.theme import SPACE
+from app.theme import SPACE, Role
+from app.widgets import layouts
 from app.widgets.text.labels import Text
 
 COLUMNS = 3
 
 
+class ChoiceCard(QAbstractButton):
+    """A title, a `body` to fill, and a frame that shows if the card is chosen.
+
+    Cards with the same parent exclude one another; the arrow keys move between them.
+    """
+
+    def __init__(self, title: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setCheckable(True)
+        self.setAutoExclusive(True)
+        self.setText(title)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self.body = layouts.column(
+            parent=self, spacing=2 * SPACE, margins=(5 * SPACE, 4 * SPACE, 5 * SPACE, 4 * SPACE)
+        )
+        self.add(Text(title, "heading"))
+
+    def add(self, part: QWidget) -> None:
+        """Add a widget to the card; clicks pass through it."""
+        part.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.body.addWidget(part)
+
+    def sizeHint(self) -> QSize:
+        return self.body.sizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        return self.body.minimumSize()
+
+    def hasHeightForWidth(self) -> bool:
+        return self.body.hasHeightForWidth()
+
+    def heightForWidth(self, width: int) -> int:
+        return self.body.heightForWidth(width)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        frame = QRectF(self.rect()).adjusted(3, 3, -3, -3)
+        chosen = self.isChecked()
+        edge = Role.ACCENT if chosen else Role.MUTED if self.underMouse() else Role.BORDER
+        painter.setPen(QPen(theme.colour(edge), 2 if chosen else 1))
+        painter.setBrush(theme.colour(Role.SURFACE))
+        painter.drawRoundedRect(frame, 10, 10)
+        if self.isChecked():
+            paint_mark(painter, frame)
+        if self.hasFocus():
+            painter.setPen(QPen(theme.colour(Role.MUTED), 1, Qt.PenStyle.DashLine))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(frame.adjusted(-2.5, -2.5, 2.5, 2.5), 12, 12)
+        painter.end()
+
+
 class TaskStep(QWidget):
-    """A card for each task, with a picture from the input to the output."""
+    """A card for each task, with a picture of input and output."""
 
     def __init__(self, state: TrainState) -> None:
         super().__init__()
@@ -41,12 +98,12 @@ class TaskStep(QWidget):
         self._show()
 
     def focus(self) -> None:
-        """Give the keyboard to the card that is chosen, or to the first."""
+        """Focus the chosen card, or the first."""
         self._present().setFocus()
         self.show_chosen()
 
     def show_chosen(self) -> None:
-        """Scroll to the card that is chosen, or to the first."""
+        """Scroll to the chosen card, or the first."""
         self._bring_into_view(self._present())
 
     def _present(self) -> ChoiceCard:
@@ -61,7 +118,7 @@ class TaskStep(QWidget):
             card.update()
 
     def _follow(self, chosen: ChoiceCard) -> None:
-        """Where the task was chosen for the user, its card has the keyboard and is in view."""
+        """If the task was chosen for the user, move focus and view to its card."""
         if any(card.hasFocus() for card in self.cards.values()):
             chosen.setFocus()
         self._bring_into_view(chosen)

@@ -1,4 +1,4 @@
-"""The wizard: five steps in the page, a bar above them, and one line that says what is missing."""
+"""The wizard: five steps, a bar above them, and a line that says what is missing."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,7 +33,7 @@ MEASURE_PAUSE_MS = 300  # after the last change, before the job under review is 
 
 
 class TrainPage(Page):
-    """From a task to a run that starts. Back loses nothing; Next says what is missing."""
+    """From a task to a started run. Back keeps all choices; Next says what is missing."""
 
     def __init__(self, studio: Studio, parent: QWidget | None = None) -> None:
         super().__init__("", parent=parent)
@@ -43,7 +43,8 @@ class TrainPage(Page):
         self.requests = Requests(studio, self.state)
         self.bar = StepBar()
         self.bar.wanted.connect(self._on_wanted)
-        self.steps = QStackedWidget(self)  # what is large is made where it stays
+        # a parent from the start: moving large widgets later is slow
+        self.steps = QStackedWidget(self)
         self.data = DataStep(self.state, self.requests)
         self.base_model = BaseModelStep(self.state)
         self.data.import_wanted.connect(lambda: studio.go.emit("data", {"import": True}))
@@ -83,14 +84,14 @@ class TrainPage(Page):
 
     @property
     def settings(self) -> SettingsStep:
-        """The fourth step, made when it is asked for: it takes as long as all else here."""
+        """The fourth step, made on first use: it takes as long as all others together."""
         if self._settings is None:
             self._settings = SettingsStep(self.state)
             self._settings_area.hold_flow(self._settings)
         return self._settings
 
     def make_rest(self) -> None:
-        """Make what the first look at the page does not need."""
+        """Make what is not needed for the first look at the page."""
         self.settings.ensurePolished()
 
     def _footer(self) -> QHBoxLayout:
@@ -112,7 +113,7 @@ class TrainPage(Page):
     # ── called by the window ─────────────────────────────────────────────────────────────────
 
     def arrive(self, argument: object) -> None:
-        """Come here with the first fine-tuning, a data set, a model, or a job to change."""
+        """Open with the first fine-tuning, a data set, a model, a task family, or a job."""
         request = argument if isinstance(argument, dict) else {}
         if request.get("preset") == "first":
             self.requests.load_first()
@@ -131,7 +132,7 @@ class TrainPage(Page):
             self._go(Step.SETTINGS)
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
-        """Open a saved job in the wizard; False for anything else."""
+        """Open a saved job; False for other files."""
         if drops.page_for(paths) != "train" or len(paths) != 1:
             return False
         self.requests.load_job_file(paths[0], lambda: self._go(Step.SETTINGS))
@@ -184,12 +185,12 @@ class TrainPage(Page):
         self._settled.start()
 
     def _measure(self) -> None:
-        """Measure what is under review, once nothing about it changes by itself any more."""
+        """Measure the job under review when its preview is complete."""
         if self.step is Step.REVIEW and self.isVisible() and not self.state.preview.is_reading:
             self.state.estimate.measure_unasked()
 
     def _focus(self) -> None:
-        """Give the keyboard to the first thing of the step that is shown."""
+        """Focus the first control of the step."""
         if not self.isVisible():
             return
         match self.step:
@@ -203,10 +204,10 @@ class TrainPage(Page):
                 self.settings.mode.group.button(self.settings.mode.choice()).setFocus()
             case Step.REVIEW:
                 self.next.setFocus()
-        self._placed.start()  # the step has its height by then
+        self._placed.start()  # the step has its final height by then
 
     def _scroll(self) -> None:
-        """Show a step from its top, and the task that is chosen."""
+        """Scroll to the top of the settings, or to the chosen task."""
         if self.step is Step.SETTINGS:
             self._settings_area.verticalScrollBar().setValue(0)
         elif self.step is Step.TASK:
@@ -235,7 +236,7 @@ class TrainPage(Page):
         return self.tr("&Start anyway") if warned else self.tr("&Start")
 
     def _chosen(self) -> dict[Step, str]:
-        """What was chosen in each step, in a few words for the bar."""
+        """The choice of each step in a few words."""
         choices = self.state.choices
         found = {}
         if (goal := choices.goal) is not None:
@@ -254,7 +255,7 @@ class TrainPage(Page):
 
 
 class AdjustmentLine(QWidget):
-    """The sentence about the last choice that was made for the user; hidden where there is none."""
+    """The last change made for the user, with Undo; hidden if there is none."""
 
     def __init__(self, state: TrainState) -> None:
         super().__init__()
@@ -278,7 +279,7 @@ class AdjustmentLine(QWidget):
 
 
 class FixButtons(QWidget):
-    """A button for each thing that can be done at once."""
+    """A button for each fix of the obstacle."""
 
     def __init__(self, state: TrainState) -> None:
         super().__init__()
@@ -288,7 +289,7 @@ class FixButtons(QWidget):
         self.hide()
 
     def show_fixes(self, fixes: list[Fix]) -> None:
-        """Show these in the place of the others."""
+        """Replace the buttons."""
         if fixes == self._shown:
             return
         self._shown = fixes

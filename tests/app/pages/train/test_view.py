@@ -1,6 +1,8 @@
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -11,8 +13,9 @@ from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from app import drops
-from app.pages.train.choices import Step
+from app.pages.train.choices import Choices, Step
 from app.pages.train.job import job
+from app.pages.train.obstacles import CHECKS, Check, Obstacle
 from app.pages.train.pickers import Pick, PickList
 from app.pages.train.view import TrainPage
 from app.studio import Studio
@@ -185,6 +188,45 @@ def test_after_the_start_enter_does_not_start_the_same_job_again(
         qtbot.keyClick(page.focusWidget(), Qt.Key.Key_Return)
     assert len(started) == 1
     assert page.step < Step.REVIEW and page.state.choices.data is not None
+
+
+def test_start_validates_and_shows_each_step_once(
+    page: TrainPage, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_through(qtbot, page)
+    qtbot.waitUntil(lambda: page.state.estimate.progress is not None)
+    page.state.set_name("named")
+    validated: list[Step] = []
+
+    def counted(step: Step, check: Check) -> Check:
+        def call(choices: Choices) -> Obstacle | None:
+            validated.append(step)
+            return check(choices)
+
+        return call
+
+    for step, check in CHECKS.items():
+        monkeypatch.setitem(CHECKS, step, counted(step, check))
+    steps = (page.task, page.data, page.base_model, page.settings, page.review)
+    shows = {
+        getattr(type(step), name).__code__: f"{type(step).__name__}.{name}"
+        for step in steps
+        for name in ("_show", "_show_list")
+        if hasattr(step, name)
+    }
+    shown: list[str] = []
+
+    def watch(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code in shows:
+            shown.append(shows[frame.f_code])
+
+    sys.setprofile(watch)
+    try:
+        press(qtbot, page.next)
+    finally:
+        sys.setprofile(None)
+    assert validated == list(CHECKS)
+    assert sorted(shown) == sorted(shows.values())
 
 
 def test_the_only_model_is_chosen(page: TrainPage) -> None:
