@@ -98,6 +98,11 @@ class HeadsState(QObject):
         """Mean and both ends of its interval, float64 [3, L, H]."""
         return self._columns[key]
 
+    def value(self, key: str, layer: int, head: int) -> float | None:
+        """The mean of a column; None if it is missing or not finite."""
+        value = float(self.ends(key)[0, layer, head]) if key in self._columns else np.nan
+        return value if np.isfinite(value) else None
+
     @property
     def size(self) -> tuple[int, int]:
         """Layers and heads."""

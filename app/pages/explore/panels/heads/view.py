@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from PySide6.QtCore import QCoreApplication, QModelIndex, QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
@@ -18,16 +19,16 @@ from app.pages.explore.captions import source
 from app.pages.explore.head_heatmap import HeadHeatmap, grid_size, paint_grid
 from app.pages.explore.head_means import replacement_box
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
-from app.pages.explore.panels.heads.state import MAX_FALL, OFFSET, HeadsState
-from app.pages.explore.panels.heads.table import HeadRows
+from app.pages.explore.panels.heads.state import MAX_FALL, OFFSET, SHARE, HeadsState
 from app.pages.explore.set_bar import SetBar
+from app.resources import mono_font
 from app.theme import SPACE
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.charts.figure import Figure, Table, paper_font, print_color
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.forms.controls import ComboBox, DoubleSpinBox
-from app.widgets.tables import apply_style
+from app.widgets.tables import Column, ColumnsModel, apply_style
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.numbers import count, decimal
 from engine.messages.explore.text_set import HeadsCounted, HeadsPruned
@@ -114,8 +115,7 @@ class HeadsView(Panel):
             self.bar, (below, 1), self.note, parent=self, spacing=SPACE, margins=(0, SPACE, 0, 0)
         )
         self._is_following = False
-        self._keys: tuple[str, ...] = ()
-        self.grid.picked.connect(self._explore.pick_head)
+        self.grid.picked.connect(self._study.pick_head)
         self.table.selectionModel().currentRowChanged.connect(self._on_current)
         self._explore.head_changed.connect(lambda *_: self._follow())
         state.changed.connect(self.show_state)
@@ -133,10 +133,9 @@ class HeadsView(Panel):
         self.save.setVisible(state.method == "prune" and state.pruned is not None)
         self.save.setEnabled(state.can_save)
         self._is_following = True
-        self.rows.take()
+        has_new_columns = self.rows.refresh()
         self._is_following = False
-        if state.keys != self._keys:
-            self._keys = state.keys
+        if has_new_columns:
             header = self.table.horizontalHeader()
             place, falls = self.rows.section_of(state.column), Qt.SortOrder.DescendingOrder
             header.setSortIndicator(place, falls)
@@ -182,7 +181,7 @@ class HeadsView(Panel):
 
     def _on_current(self, now: QModelIndex) -> None:
         if now.isValid() and not self._is_following:
-            self._explore.pick_head(*self.rows.order[now.row()])
+            self._study.pick_head(*self.rows.row(now.row()))
 
     def _note(self, layer: int, head: int) -> str:
         state = self._state
@@ -212,6 +211,75 @@ class HeadsView(Panel):
             return []
         text = self.tr("Other texts are chosen now; these numbers are of {0}, {1}.")
         return [text.format(of.name, count(of.count))]
+
+
+Head = tuple[int, int]  # layer and head, from 0
+
+
+class HeadRows(ColumnsModel[Head]):
+    """A row per head; sorting by a column of numbers shows it as colours, too."""
+
+    def __init__(self, state: HeadsState) -> None:
+        super().__init__(parent=state)
+        self._state = state
+        self._keys: tuple[str, ...] = ()
+
+    def refresh(self) -> bool:
+        """Update from the state; True if there are other columns now."""
+        keys = self._state.keys
+        heads = list(np.ndindex(*self._state.size)) if keys else []
+        has_new_columns, self._keys = keys != self._keys, keys
+        if has_new_columns:
+            self.show_rows(heads, self._columns())
+        else:
+            self.columns = self._columns()
+            self.update_rows(heads)
+        return has_new_columns
+
+    def section_of(self, key: str) -> int:
+        return 2 + self._keys.index(key) if key in self._keys else -1
+
+    def row_of(self, layer: int, head: int) -> int:
+        """Row of a head, or -1."""
+        heads = self._state.size[1]
+        return self.order.index(layer * heads + head) if head < heads else -1
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        super().sort(column, order)
+        if column > 0:
+            self._state.show_column(self._keys[column - 2] if column > 1 else SHARE)
+
+    def _columns(self) -> list[Column[Head]]:
+        state = self._state
+        if not self._keys:
+            return []
+        pattern = Column[Head](
+            self.tr("Pattern"),
+            lambda head: state.pattern(*head),
+            font=mono_font(),
+            sort_key=lambda head: state.value(SHARE, *head),
+            descending_first=True,
+        )
+        name = Column[Head](
+            self.tr("Head"),
+            lambda head: f"{head[0] + 1}.{head[1] + 1}",
+            font=mono_font(),
+            sort_key=lambda head: head,
+        )
+        return [name, pattern, *map(self._numbers, self._keys)]
+
+    def _numbers(self, key: str) -> Column[Head]:
+        state = self._state
+        return Column(
+            state.name(key),
+            lambda head: state.cell(key, *head),
+            tooltip=lambda head: state.told(key, *head),
+            font=mono_font(),
+            align_right=True,
+            meaning=state.meaning(key),
+            sort_key=lambda head: state.value(key, *head),
+            descending_first=True,
+        )
 
 
 def figure_of(state: HeadsState) -> Figure | None:

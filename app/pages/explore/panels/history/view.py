@@ -3,12 +3,9 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import (
-    QAbstractListModel,
     QCoreApplication,
     QDateTime,
     QLocale,
-    QModelIndex,
-    QPersistentModelIndex,
     QRect,
     QRectF,
     QSize,
@@ -32,12 +29,11 @@ from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescrip
 from app.pages.explore.panels.history.state import Entry, History
 from app.theme import SPACE, Role
 from app.widgets import buttons, layouts
-from app.widgets.text.labels import Text, font, tooltip, visible
+from app.widgets.tables import Column, ColumnsModel, Index
+from app.widgets.text.labels import Text, font, visible
 
 MANY = 8  # number of entries from which the search field is shown
 
-Index = QModelIndex | QPersistentModelIndex
-ENTRY = Qt.ItemDataRole.UserRole
 MAX_LINE = 200  # characters of a text read for one line
 
 
@@ -68,18 +64,20 @@ class HistoryView(Panel):
         self.search.setClearButtonEnabled(True)
         self.search.setAccessibleName(self.tr("Search inputs"))
         self.entries = Entries(history, self)
-        self.list = _List(self._on_open, self._on_remove)
+        self.list = _List(self._open, self._remove)
         self.list.setModel(self.entries)
         self.list.setItemDelegate(Rows(self.entries, self.list))
         self.list.setAccessibleName(self.tr("Inputs"))
         self.nothing = Text("", "muted")
-        self.look = buttons.plain(self.tr("&Open"), self._on_open)
-        self.pin = buttons.plain(self.tr("&Pin"), self._on_pin, "pin")
-        self.beside = buttons.plain(self.tr("&Compare with this"), self._on_compare, "columns-2")
-        self.remove = buttons.plain(self.tr("R&emove"), self._on_remove, "trash-2")
+        self.look = buttons.plain(self.tr("&Open"), self._open)
+        self.pin = buttons.plain(self.tr("&Pin"), lambda: self._act(self._toggle_pin), "pin")
+        self.compare = buttons.plain(
+            self.tr("&Compare with this"), lambda: self._act(history.compare), "columns-2"
+        )
+        self.remove = buttons.plain(self.tr("R&emove"), self._remove, "trash-2")
         grid = QGridLayout()
         grid.setSpacing(SPACE)
-        for number, button in enumerate((self.look, self.pin, self.beside, self.remove)):
+        for number, button in enumerate((self.look, self.pin, self.compare, self.remove)):
             button.setMinimumWidth(0)
             grid.addWidget(button, number // 2, number % 2)
         layouts.column(
@@ -94,16 +92,16 @@ class HistoryView(Panel):
         self.search.textChanged.connect(self.entries.search)
         self.entries.modelReset.connect(self._on_entries)
         self.list.selectionModel().currentChanged.connect(self._on_chosen)
-        self.list.doubleClicked.connect(lambda _: self._on_open())
+        self.list.doubleClicked.connect(lambda _: self._open())
         self._on_entries()
 
     def chosen(self) -> Entry | None:
         """The selected entry."""
-        entry = self.list.currentIndex().data(ENTRY)
-        return entry if isinstance(entry, Entry) else None
+        index = self.list.currentIndex()
+        return self.entries.row(index.row()) if index.isValid() else None
 
     def choose(self, row: int) -> None:
-        self.list.setCurrentIndex(self.entries.index(row))
+        self.list.setCurrentIndex(self.entries.index(row, 0))
 
     def _on_entries(self) -> None:
         count = len(self.history.entries)
@@ -123,30 +121,26 @@ class HistoryView(Panel):
     def _on_chosen(self) -> None:
         entry = self.chosen()
         self._last = entry.input if entry is not None else self._last
-        for button in (self.look, self.pin, self.beside, self.remove):
+        for button in (self.look, self.pin, self.compare, self.remove):
             button.setEnabled(entry is not None)
         self.pin.setText(self.tr("Un&pin") if entry and entry.pinned else self.tr("&Pin"))
         self.pin.setAccessibleName(self.pin.text().replace("&", ""))
 
-    def _on_open(self) -> None:
+    def _act(self, act: Callable[[Entry], object]) -> None:
         entry = self.chosen()
         if entry is not None:
-            self.history.open(entry)
+            act(entry)
 
-    def _on_pin(self) -> None:
-        entry = self.chosen()
-        if entry is not None:
-            self.history.pin(entry, not entry.pinned)
+    def _open(self) -> None:
+        self._act(self.history.open)
 
-    def _on_compare(self) -> None:
-        entry = self.chosen()
-        if entry is not None:
-            self.history.compare(entry)
+    def _toggle_pin(self, entry: Entry) -> None:
+        self.history.pin(entry, not entry.pinned)
 
-    def _on_remove(self) -> None:
-        entry, row = self.chosen(), self.list.currentIndex().row()
-        if entry is not None:
-            self.history.remove(entry)
+    def _remove(self) -> None:
+        row = self.list.currentIndex().row()
+        self._act(self.history.remove)
+        if row >= 0:
             self.choose(min(row, len(self.entries.rows) - 1))
 
     def _choose_input(self, wanted: TextInput) -> None:
@@ -180,57 +174,41 @@ class _List(QListView):
             super().keyPressEvent(event)
 
 
-class Entries(QAbstractListModel):
-    """The entries that match a search."""
+class Entries(ColumnsModel[Entry]):
+    """The entries that match a search: pinned ones first, then the newest."""
 
     def __init__(self, history: History, parent: QWidget) -> None:
-        super().__init__(parent)
+        super().__init__(parent=parent)
+        self.columns = [
+            Column(
+                "",
+                self.line,
+                tooltip=lambda entry: "\n".join(entry.input.texts),
+                roles={Qt.ItemDataRole.AccessibleTextRole: self._spoken_line},
+            )
+        ]
         self._history = history
-        self._wanted = ""
-        self.rows: list[Entry] = []
-        history.changed.connect(self._take)
-        self._take()
+        self._words: list[str] = []
+        history.changed.connect(self._refresh)
+        self._refresh()
 
-    def search(self, wanted: str) -> None:
-        self._wanted = wanted.casefold()
-        self._take()
+    def search(self, text: str) -> None:
+        self._words = text.casefold().split()
+        self._refresh()
 
-    def _take(self) -> None:
-        found = [e for e in self._history.entries if self._fits(e)]
-        found.sort(key=lambda e: not e.pinned)  # stable: newest first within each group
-        self.beginResetModel()
-        self.rows = found
-        self.endResetModel()
+    def _refresh(self) -> None:
+        matches = [e for e in self._history.entries if self._matches(e)]
+        self.show_rows(sorted(matches, key=lambda e: not e.pinned))
 
-    def _fits(self, entry: Entry) -> bool:
-        return all(
-            any(word in text.casefold() for text in entry.input.texts)
-            for word in self._wanted.split()
-        )
-
-    def rowCount(self, parent: Index | None = None) -> int:
-        return 0 if parent is not None and parent.isValid() else len(self.rows)
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        if not index.isValid():
-            return None
-        entry = self.rows[index.row()]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self.line(entry)
-        if role == ENTRY:
-            return entry
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return tooltip("\n".join(entry.input.texts))
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            pinned = self.tr("pinned") if entry.pinned else ""
-            return ", ".join(filter(None, (self.line(entry), pinned, self.below(entry))))
-        return None
+    def _matches(self, entry: Entry) -> bool:
+        texts = [text.casefold() for text in entry.input.texts]
+        return all(any(word in text for text in texts) for word in self._words)
 
     def line(self, entry: Entry) -> str:
         """The beginning of the text."""
         return visible(" ".join(entry.input.text[:MAX_LINE].split()))
 
-    def below(self, entry: Entry) -> str:
+    def details(self, entry: Entry) -> str:
         """Second text, masked words and time."""
         parts = []
         if entry.input.pair is not None:
@@ -242,6 +220,10 @@ class Entries(QAbstractListModel):
         if at.isValid():
             parts.append(QLocale().toString(at, QLocale.FormatType.ShortFormat))
         return visible(" · ".join(parts))
+
+    def _spoken_line(self, entry: Entry) -> str:
+        pinned = self.tr("pinned") if entry.pinned else ""
+        return ", ".join(filter(None, (self.line(entry), pinned, self.details(entry))))
 
 
 class Rows(QStyledItemDelegate):
@@ -256,7 +238,7 @@ class Rows(QStyledItemDelegate):
         return QSize(40 * SPACE, lines + 4 * SPACE)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        entry: Entry = index.data(ENTRY)
+        entry = self._entries.row(index.row())
         rect = QRect(option.rect).adjusted(2, 1, -2, -1)
         chosen = bool(option.state & QStyle.StateFlag.State_Selected)
         painter.save()
@@ -273,7 +255,7 @@ class Rows(QStyledItemDelegate):
             words.setRight(words.right() - side - SPACE)
         for look, text, role, align in (
             (font(), self._entries.line(entry), Role.TEXT, Qt.AlignmentFlag.AlignTop),
-            (font("small"), self._entries.below(entry), Role.MUTED, Qt.AlignmentFlag.AlignBottom),
+            (font("small"), self._entries.details(entry), Role.MUTED, Qt.AlignmentFlag.AlignBottom),
         ):
             painter.setFont(look)
             painter.setPen(theme.colour(role))

@@ -24,7 +24,7 @@ from app.pages.explore.panels.texts.table import (
     PREDICTION,
     PROBABILITY,
     TEXT,
-    TextRows,
+    text_columns,
 )
 from app.pages.explore.set_bar import SetBar
 from app.pages.explore.state import TYPING_PAUSE_MS
@@ -33,7 +33,7 @@ from app.timers import debounced
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.forms.controls import ComboBox
-from app.widgets.tables import apply_style
+from app.widgets.tables import ColumnsModel, apply_style
 from app.widgets.text.labels import Text, visible
 from app.widgets.text.numbers import count, decimal, percent
 from engine.config.dataset import SplitName
@@ -86,7 +86,7 @@ class TextsView(Panel):
             every=lambda: state.every,
         )
         self.keep = FigureButton(partial(figure_of, state), notices)
-        self.rows = TextRows(state)
+        self.rows = ColumnsModel[int](text_columns(state), self)
         self.table = QTableView()
         self.table.setModel(self.rows)
         apply_style(self.table, self.tr("Texts"))
@@ -195,13 +195,15 @@ class TextsView(Panel):
         self._is_sorting = True
         if self._rows is not state.rows:
             self._rows, self._known = state.rows, 0
-            self.rows.reset()
+            self.rows.sort(-1)
+            self.rows.show_rows(range(len(state.rows)), text_columns(state))
             header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
             self._size_columns()
         elif self._known and not state.scores:
             self._known = 0
             header.setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
             self._size_columns()
+        self.rows.columns = text_columns(state)  # the loss may have another name
         if len(state.scores) != self._known:
             first, self._known = not self._known, len(state.scores)
             if first and np.isfinite(state.losses).any():

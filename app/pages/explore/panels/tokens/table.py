@@ -1,7 +1,8 @@
 """Table of the tokens: id, segment, position and norms."""
 
+from collections.abc import Callable
+
 from PySide6.QtCore import (
-    QAbstractTableModel,
     QEvent,
     QModelIndex,
     QRectF,
@@ -21,111 +22,84 @@ from PySide6.QtWidgets import (
 from app.pages.explore.panels.tokens.state import Row, TokensState
 from app.resources import mono_font
 from app.theme import CHART, SEGMENTS, SPACE, Role, colour
-from app.widgets.tables import AT_LEFT, AT_RIGHT, Index
+from app.widgets.tables import Column, ColumnsModel, Index, apply_style
 from app.widgets.text.chips import AS_STORED, painted
-from app.widgets.text.labels import tooltip
 from engine.messages.explore.embeddings import Table
 
-TOKEN, ID, SEGMENT, POSITION, FIRST_NORM = range(5)
+TOKEN, ID, FIRST_NORM = 0, 1, 4  # columns
 ADDENDS: dict[Table, Role] = {"token": CHART[0], "position": CHART[1], "segment": CHART[2]}
 DIGITS = 3  # decimals
 
 
-class TokenRows(QAbstractTableModel):
-    def __init__(self, state: TokensState, side: int, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._state, self._side = state, side
-        self.rows: list[Row] = []
-        self.tables: tuple[Table, ...] = ()
-        self.headings: list[tuple[str, str]] = []  # title and explanation of every column
-        self.most = 1.0  # largest norm of an addend
-        state.changed.connect(self.take)
-        self.take()
+class TokenRows(ColumnsModel[Row]):
+    """The tokens of one side; columns of norms depend on the model's embeddings."""
 
-    def take(self) -> None:
-        """Update from the state."""
+    def __init__(self, state: TokensState, side: int, parent: QWidget) -> None:
+        super().__init__(parent=parent)
+        self._state, self._side = state, side
+        self.tables: tuple[Table, ...] = ()
+        self.most = 1.0  # largest norm of an addend
+        state.changed.connect(self.refresh)
+        self.refresh()
+
+    def refresh(self) -> None:
         rows, tables = self._state.rows(self._side), self._state.tables(self._side)
         if (rows, tables) == (self.rows, self.tables):
             return
-        reset = tables != self.tables or [r.token for r in rows] != [r.token for r in self.rows]
-        if reset:
-            self.beginResetModel()
-        if tables != self.tables:
-            self.headings = self._headings(tables)
-        self.rows, self.tables = rows, tables
+        has_new_tables, self.tables = tables != self.tables, tables
         count = len(tables)
         most = max((max(r.norms[:count]) for r in rows if r.norms), default=1.0) or 1.0
-        self.most = self._state.explore.running_max("norms of embeddings", most)
-        if reset:
-            self.endResetModel()
-        elif rows:
-            self.dataChanged.emit(
-                self.index(0, 0), self.index(len(rows) - 1, self.columnCount() - 1)
-            )
+        self.most = self._state.study.held("norms of embeddings", most)
+        if has_new_tables or [r.token for r in rows] != [r.token for r in self.rows]:
+            self.show_rows(rows, self._columns())
+        else:
+            self.update_rows(rows)
 
-    def rowCount(self, parent: Index | None = None) -> int:
-        return 0 if parent is not None and parent.isValid() else len(self.rows)
-
-    def columnCount(self, parent: Index | None = None) -> int:
-        return 0 if parent is not None and parent.isValid() else len(self.headings)
-
-    def _headings(self, tables: tuple[Table, ...]) -> list[tuple[str, str]]:
-        names = {
-            "token": (self.tr("‖token‖"), self.tr("Norm of the token embedding")),
-            "position": (self.tr("‖position‖"), self.tr("Norm of the position embedding")),
-            "segment": (self.tr("‖segment‖"), self.tr("Norm of the segment embedding")),
+    def _columns(self) -> list[Column[Row]]:
+        tr, tables = self.tr, self.tables
+        titles: dict[Table, tuple[str, str]] = {
+            "token": (tr("‖token‖"), tr("Norm of the token embedding")),
+            "position": (tr("‖position‖"), tr("Norm of the position embedding")),
+            "segment": (tr("‖segment‖"), tr("Norm of the segment embedding")),
         }
+        norms = [
+            *(titles[table] for table in tables),
+            (tr("‖sum‖"), tr("Norm of the sum")),
+            (tr("‖input‖"), tr("Norm of the input to the first layer")),
+        ]
+        positions = (
+            tr("Index of the position embedding")
+            if "position" in tables
+            else tr("Place in the input; this model has no position embeddings")
+        )
         return [
-            (self.tr("Token"), self.tr("Each token as the model sees it")),
-            (self.tr("ID"), self.tr("Token ID in the vocabulary, as the model sees it")),
-            (self.tr("Segment"), self.tr("0 in the first text, 1 in the second")),
-            (
-                self.tr("Position"),
-                self.tr("Index of the position embedding")
-                if "position" in tables
-                else self.tr("Place in the input; this model has no position embeddings"),
+            Column(
+                tr("Token"),
+                lambda row: painted(row.name),
+                meaning=tr("Each token as the model sees it"),
             ),
-            *(names[table] for table in tables),
-            (self.tr("‖sum‖"), self.tr("Norm of the sum")),
-            (self.tr("‖input‖"), self.tr("Norm of the input to the first layer")),
+            _number(
+                tr("ID"), tr("Token ID in the vocabulary, as the model sees it"), lambda row: row.id
+            ),
+            _number(
+                tr("Segment"),
+                tr("0 in the first text, 1 in the second"),
+                lambda row: row.token.segment,
+            ),
+            _number(tr("Position"), positions, lambda row: row.position),
+            *(_norm(*title, index) for index, title in enumerate(norms)),
         ]
 
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> object:
-        if orientation == Qt.Orientation.Vertical:
-            return section + 1 if role == Qt.ItemDataRole.DisplayRole else None
-        heading, meaning = self.headings[section]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return heading
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return tooltip(meaning)
-        if role == Qt.ItemDataRole.TextAlignmentRole and section == TOKEN:
-            return AT_LEFT
-        return None
 
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        if not index.isValid():
-            return None
-        row, column = self.rows[index.row()], index.column()
-        if role == Qt.ItemDataRole.UserRole:
-            return row
-        if role == Qt.ItemDataRole.TextAlignmentRole and column != TOKEN:
-            return AT_RIGHT
-        if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return None
-        match column:
-            case 0:
-                return painted(row.name)
-            case 1:
-                return str(row.id)
-            case 2:
-                return str(row.token.segment)
-            case 3:
-                return str(row.position)
-            case _:
-                norms = row.norms
-                return f"{norms[column - FIRST_NORM]:.{DIGITS}f}" if norms else "…"
+def _number(title: str, meaning: str, value: Callable[[Row], int]) -> Column[Row]:
+    return Column(title, lambda row: str(value(row)), meaning=meaning, align_right=True)
+
+
+def _norm(title: str, meaning: str, index: int) -> Column[Row]:
+    def text(row: Row) -> str:
+        return f"{row.norms[index]:.{DIGITS}f}" if row.norms else "…"
+
+    return Column(title, text, meaning=meaning, align_right=True)
 
 
 class TokenTable(QTableView):
@@ -137,15 +111,10 @@ class TokenTable(QTableView):
         self._is_following = False
         self.rows = TokenRows(state, side, self)
         self.setModel(self.rows)
-        self.setItemDelegate(_Cells(state, side, self))
-        self.setAccessibleName(self.tr("Tokens"))
-        self.setShowGrid(False)
+        self.setItemDelegate(_Cells(state, side, self.rows))
+        apply_style(self, self.tr("Tokens"))
         self.setMouseTracking(True)
-        self.setTabKeyNavigation(False)
-        self.setSelectionBehavior(QTableView.SelectionBehavior.SelectRows)
-        self.setSelectionMode(QTableView.SelectionMode.SingleSelection)
         self.setVerticalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollMode(QTableView.ScrollMode.ScrollPerPixel)
         height = QFontMetrics(mono_font()).height() + 2 * SPACE
         down, across = self.verticalHeader(), self.horizontalHeader()
         down.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
@@ -168,10 +137,10 @@ class TokenTable(QTableView):
         """Set column widths from the font, without measuring rows."""
         metrics = QFontMetrics(self.horizontalHeader().font())
         digits = QFontMetrics(mono_font()).horizontalAdvance("00.000")
-        for column, (heading, _) in enumerate(self.rows.headings):
-            least = digits if column == ID or column >= FIRST_NORM else 0
-            wide = max(metrics.horizontalAdvance(heading), least) + 5 * SPACE
-            self.setColumnWidth(column, 30 * SPACE if column == TOKEN else wide)
+        for number, column in enumerate(self.rows.columns):
+            least = digits if number == ID or number >= FIRST_NORM else 0
+            wide = max(metrics.horizontalAdvance(column.title), least) + 5 * SPACE
+            self.setColumnWidth(number, 30 * SPACE if number == TOKEN else wide)
         self._follow()
 
     def _follow(self) -> None:
@@ -195,36 +164,33 @@ class TokenTable(QTableView):
 class _Cells(QStyledItemDelegate):
     """Paints a segment mark for the token, and a bar behind each norm."""
 
-    def __init__(self, state: TokensState, side: int, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._state, self._side = state, side
+    def __init__(self, state: TokensState, side: int, rows: TokenRows) -> None:
+        super().__init__(rows)
+        self._rows, self._side = rows, state.study.both[side]
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(16 * SPACE, QFontMetrics(mono_font()).height() + 2 * SPACE)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        row: Row = index.data(Qt.ItemDataRole.UserRole)
-        box = QRectF(option.rect)
+        row = self._rows.row(index.row())
+        box, is_token = QRectF(option.rect), index.column() == TOKEN
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if option.state & QStyle.StateFlag.State_Selected:
             painter.fillRect(box, colour(Role.ACCENT_SOFT))
-        font = mono_font()
-        if index.column() == TOKEN:
+        if is_token:
             self._paint_segment(painter, box, row.token.segment)
         else:
-            self._paint_bar(painter, box, index, row)
-        painter.setFont(font)
-        painter.setPen(self._ink(row, index))
-        is_token = index.column() == TOKEN
+            self._paint_bar(painter, box, index.column() - FIRST_NORM, row)
+        painter.setFont(mono_font())
+        painter.setPen(self._text_color(row, index))
         side = Qt.AlignmentFlag.AlignLeft if is_token else Qt.AlignmentFlag.AlignRight
-        align = side | Qt.AlignmentFlag.AlignVCenter | AS_STORED
         text = str(index.data())
         words = box.adjusted(3 * SPACE, 0, -2 * SPACE, 0)
         if is_token:
             wide = round(words.width())
             text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, wide)
-        painter.drawText(words, align, text)
+        painter.drawText(words, side | Qt.AlignmentFlag.AlignVCenter | AS_STORED, text)
         painter.restore()
 
     def _paint_segment(self, painter: QPainter, box: QRectF, segment: int) -> None:
@@ -234,29 +200,23 @@ class _Cells(QStyledItemDelegate):
             x = round(box.left()) + 2 + 4 * line
             painter.drawLine(x, round(box.top()) + 2, x, round(box.bottom()) - 2)
 
-    def _paint_bar(self, painter: QPainter, box: QRectF, index: Index, row: Row) -> None:
-        rows = index.model()
-        number = index.column() - FIRST_NORM
-        assert isinstance(rows, TokenRows)
-        if not row.norms or not 0 <= number < len(rows.tables):
+    def _paint_bar(self, painter: QPainter, box: QRectF, number: int, row: Row) -> None:
+        tables = self._rows.tables
+        if not row.norms or not 0 <= number < len(tables):
             return
         room = box.adjusted(SPACE, 3, -SPACE, -3)
-        room.setLeft(room.right() - room.width() * min(1.0, row.norms[number] / rows.most))
+        room.setLeft(room.right() - room.width() * min(1.0, row.norms[number] / self._rows.most))
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(colour(ADDENDS[rows.tables[number]], 0.22))
+        painter.setBrush(colour(ADDENDS[tables[number]], 0.22))
         painter.drawRoundedRect(room, 2, 2)
 
-    def _is_masked(self, number: int) -> bool:
-        side = self._state.explore.both[self._side]
-        return number < len(side.tokens) and side.is_masked(number)
-
-    def _ink(self, row: Row, index: Index) -> QColor:
-        side = self._state.explore.both[self._side]
+    def _text_color(self, row: Row, index: Index) -> QColor:
+        side, number = self._side, index.row()
         if row.token.special:
             return colour(Role.MUTED)
-        if index.column() <= ID and index.row() < len(side.tokens):
-            if side.is_unknown(index.row()):
+        if index.column() <= ID and number < len(side.tokens):
+            if side.is_unknown(number):
                 return colour(Role.WARN)
-            if self._is_masked(index.row()) or side.is_typed_mask(index.row()):
+            if side.is_masked(number) or side.is_typed_mask(number):
                 return colour(Role.ACCENT)
         return colour(Role.TEXT)

@@ -47,7 +47,7 @@ def test_which_heads_attend_to_the_previous_token_in_my_texts(page, wait, qtbot)
     assert np.array_equal(view.grid.values, view._state.ends("previous")[0])
     view.table.setFocus()
     view.table.selectRow(0)
-    assert (page.state.layer, page.state.head) == view.rows.order[0] == view.grid.chosen
+    assert (page.study.layer, page.study.head) == view.rows.row(0) == view.grid.chosen
     assert "(95 %:" in view.note.text() and "of 2 text(s)" in view.note.text()
     assert_accessible(view)
     made = figure_of(view._state)
@@ -70,8 +70,8 @@ def test_grid_is_moved_through_by_keys_and_clicks(page, wait, qtbot):
     assert (page.state.layer, page.state.head) == (1, 1) == view.grid.chosen
     place = view.grid.cell(2, 0).center().toPoint()
     qtbot.mouseClick(view.grid, Qt.MouseButton.LeftButton, pos=place)
-    assert (page.state.layer, page.state.head) == (2, 0)
-    assert view.rows.order[view.table.currentIndex().row()] == (2, 0)
+    assert (page.study.layer, page.study.head) == (2, 0)
+    assert view.rows.row(view.table.currentIndex().row()) == (2, 0)
     page.panels["texts"].typed.setPlainText("a dog")
     wait(lambda: page.state.chosen is not None and page.state.chosen != view._state.of)
     page.state.pick_head(0, 0)
@@ -104,7 +104,7 @@ def test_which_heads_does_the_model_need(page, classifier, wait, qtbot):
     assert column == sorted(column, reverse=True)
     assert "mean loss" in view.note.text() and "(95 %:" in view.note.text()
     made = figure_of(view._state)
-    assert "switched off" in made.caption and len(made.table().header) == 3 + 3 * len(view._keys)
+    assert "switched off" in made.caption and len(made.table().header) == 3 + 3 * len(view._state.keys)
     page.panels["texts"].typed.setPlainText("the cat")
     wait(lambda: page.state.chosen is not None and page.state.chosen.count == 1)
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)

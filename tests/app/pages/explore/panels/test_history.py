@@ -212,7 +212,7 @@ def test_texts_that_begin_alike_are_told_apart_by_their_tips(view, explore, hist
     for end in ("america", "mexico"):
         explore.set_texts(alike + end, "who spoke?")
         history.keep_input()
-    tips = [view.entries.index(row).data(Qt.ItemDataRole.ToolTipRole) for row in (0, 1)]
+    tips = [view.entries.index(row, 0).data(Qt.ItemDataRole.ToolTipRole) for row in (0, 1)]
     assert [tip.split()[-3:] for tip in tips] == [
         ["mexico", "who", "spoke?"],
         ["america", "who", "spoke?"],
@@ -225,7 +225,7 @@ def test_the_rows_are_a_sound_model(full, qtmodeltester):
 
 def test_everything_can_be_used_by_ear_and_keyboard(full, looks):
     assert_accessible(full)
-    index = full.entries.index(0)
+    index = full.entries.index(0, 0)
     assert "pinned" in index.data(Qt.ItemDataRole.AccessibleTextRole)
     looks("dark")
     assert not full.grab().isNull()

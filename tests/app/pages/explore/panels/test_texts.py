@@ -143,7 +143,7 @@ def test_a_masked_language_model_has_a_pseudo_loss(page, view, model, wait, qtbo
     wait(lambda: len(view._state.scores) == 2)
     assert "Mean pseudo-loss of 2 text(s)" in view.note.text()
     assert view.table.isColumnHidden(PREDICTION)
-    assert view.rows.name(LOSS) == "Pseudo-loss"
+    assert view.rows.columns[LOSS].title == "Pseudo-loss"
 
 
 @pytest.mark.parametrize("panel", ["texts", "heads", "difference", "map"])

@@ -93,7 +93,7 @@ def test_a_model_without_position_embeddings_has_places(view, state, answer, tol
     norms = [*(addend.norms[2] for addend in made.addends), made.sums[2], made.outcome[2]]
     assert cells(view, 2) == ["cat", "6", "0", "2", *(f"{norm:.3f}" for norm in norms)]
     rows = view.tables[0].rows
-    names, tips = zip(*rows.headings, strict=True)
+    names, tips = zip(*((c.title, c.meaning) for c in rows.columns), strict=True)
     assert names[4:] == (*(f"‖{table}‖" for table in tables), "‖sum‖", "‖input‖")
     assert "no position embeddings" in tips[3]
     drawn = figure_of(state, 0)
