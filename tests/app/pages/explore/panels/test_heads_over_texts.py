@@ -104,7 +104,9 @@ def test_which_heads_does_the_model_need(page, classifier, wait, qtbot):
     assert column == sorted(column, reverse=True)
     assert "mean loss" in view.note.text() and "(95 %:" in view.note.text()
     made = figure_of(view._state)
-    assert "switched off" in made.caption and len(made.table().header) == 3 + 3 * len(view._state.keys)
+    assert "switched off" in made.caption and len(made.table().header) == 3 + 3 * len(
+        view._state.keys
+    )
     page.panels["texts"].typed.setPlainText("the cat")
     wait(lambda: page.state.chosen is not None and page.state.chosen.count == 1)
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
