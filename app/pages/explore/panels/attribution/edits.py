@@ -261,11 +261,9 @@ class EditsView(QWidget):
         self.clear = buttons.icon_button("trash-2", self.tr("Remove all edits"), state.clear)
         self.table = NumbersTable(self.tr("Edits"), 1)
         self.note = Text("", "small")
-        head = layouts.row(spacing=SPACE)
-        for part in (self.drop, self.swap, self.suggest):
-            head.addWidget(part)
-        head.addWidget(self.typed, 1)
-        head.addWidget(self.clear)
+        head = layouts.row(
+            self.drop, self.swap, self.suggest, (self.typed, 1), self.clear, spacing=SPACE
+        )
         layouts.column(
             self.title,
             head,

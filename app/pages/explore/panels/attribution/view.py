@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import QCoreApplication, QSignalBlocker, QSize, QSizeF
+from PySide6.QtCore import QCoreApplication, QSize, QSizeF
 from PySide6.QtGui import QFont, QPainter, QResizeEvent
-from PySide6.QtWidgets import QComboBox, QLineEdit, QSizePolicy, QWidget
+from PySide6.QtWidgets import QLineEdit, QSizePolicy, QWidget
 
 from app.notices import Notices
 from app.pages.explore.captions import source
+from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.attribution.edits import EditsState, EditsView
 from app.pages.explore.panels.attribution.faithfulness import FaithfulnessState, FaithfulnessView
@@ -22,7 +23,6 @@ from app.translation import in_language, marked, tr
 from app.widgets import layouts
 from app.widgets.charts.figure import Figure, Table, paper_font, print_color
 from app.widgets.charts.figure_menu import FigureButton
-from app.widgets.forms.controls import ComboBox
 from app.widgets.page import scrolling
 from app.widgets.text.chips import painted
 from app.widgets.text.labels import OneLine, Text, visible
@@ -32,7 +32,6 @@ from app.widgets.text.wrapping import Wrapping
 from engine.messages.explore.attribution import Attribute, Attributed, Baseline, Method
 from engine.messages.explore.occlusion import WordEffect
 
-VISIBLE_LABELS = 20  # of an open list
 MIN_HEIGHT = 20 * SPACE  # of the words, which scroll
 MASK = "mask"  # box entry for the prediction at a mask
 
@@ -93,14 +92,16 @@ class AttributionView(Panel):
         self.faithfulness = FaithfulnessView(faithfulness)
         self.edits = EditsView(edits)
         lower = layouts.row((self.edits, 3), (self.faithfulness, 2), spacing=6 * SPACE)
-        column = layouts.column(
-            self.controls, parent=self, spacing=2 * SPACE, margins=(0, SPACE, 0, 0)
+        layouts.column(
+            self.controls,
+            *self.sides,
+            (lower, 1),
+            parent=self,
+            spacing=2 * SPACE,
+            margins=(0, SPACE, 0, 0),
         )
-        for side in self.sides:
-            column.addWidget(side)
-        column.addLayout(lower, 1)
-        self.explore.sides_changed.connect(self.show_state)
-        self.explore.model_changed.connect(self.show_state)
+        self.study.sides_changed.connect(self.show_state)
+        self.study.model_changed.connect(self.show_state)
         self.show_state()
 
     def show_state(self) -> None:
@@ -115,11 +116,17 @@ class Controls(Wrapping):
     def __init__(self, choice: Choice) -> None:
         super().__init__()
         self._choice = choice
-        self._offered: list[tuple[str, str]] | None = None
-        self.target = self._box(self.tr("What is explained"))
-        self.against = self._box(self.tr("Compared with"))
-        self.method = self._box(self.tr("Method"))
-        self.baseline = self._box(self.tr("Baseline of the path"))
+        self.target = ChoiceBox(self.tr("What is explained"))
+        self.against = ChoiceBox(self.tr("Compared with"))
+        self.method = ChoiceBox(
+            self.tr("Method"), [(key, in_language(title)) for key, title in METHODS.items()]
+        )
+        self.baseline = ChoiceBox(
+            self.tr("Baseline of the path"),
+            [(key, in_language(title)) for key, title in BASELINES.items()],
+        )
+        for box in (self.target, self.against, self.method, self.baseline):
+            box.setMaximumWidth(47 * SPACE)
         self.token, self.other = QLineEdit(), QLineEdit()
         self.token.setAccessibleName(self.tr("Token that is explained"))
         self.token.setPlaceholderText(self.tr("top prediction"))
@@ -136,29 +143,17 @@ class Controls(Wrapping):
         by.setBuddy(self.method)
         self.add(by, self.method)
         self.base_part = self.add(self.baseline)
-        for method, title in METHODS.items():
-            self.method.addItem(in_language(title), method)
-        for baseline, title in BASELINES.items():
-            self.baseline.addItem(in_language(title), baseline)
         self._pause = debounced(self, 2 * TYPING_PAUSE_MS, self._on_typed)
-        self.target.activated.connect(lambda _: self._on_target(self.target.currentData()))
-        self.against.activated.connect(lambda _: choice.set(against=self.against.currentData()))
-        self.method.activated.connect(lambda _: choice.set(method=self.method.currentData()))
-        self.baseline.activated.connect(lambda _: choice.set(baseline=self.baseline.currentData()))
+        self.target.chosen.connect(self._on_target)
+        self.against.chosen.connect(lambda label: choice.set(against=label))
+        self.method.chosen.connect(lambda method: choice.set(method=method))
+        self.baseline.chosen.connect(lambda baseline: choice.set(baseline=baseline))
         for line in (self.token, self.other):
             line.textEdited.connect(lambda _: self._pause.start())
             line.returnPressed.connect(self._on_typed)
         choice.changed.connect(self.show_state)
         choice.explore.model_changed.connect(self.show_state)
         self.show_state()
-
-    def _box(self, name: str) -> QComboBox:
-        box = ComboBox()
-        box.setAccessibleName(name)
-        box.setMaxVisibleItems(VISIBLE_LABELS)
-        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        box.setMaximumWidth(47 * SPACE)
-        return box
 
     def _on_target(self, wanted: str) -> None:
         choice, side = self._choice, self._choice.explore.first
@@ -178,21 +173,13 @@ class Controls(Wrapping):
         choice = self._choice
         side = choice.explore.first
         is_of_mask = choice.is_of_mask(side)
-        offered = self._targets()
-        if offered != self._offered:
-            self._offered = offered
-            with QSignalBlocker(self.target), QSignalBlocker(self.against):
-                self.target.clear()
-                self.against.clear()
-                self.against.addItem(self.tr("nothing"), "")
-                for text, data in offered:
-                    self.target.addItem(text, data)
-                for label in choice.labels(side):
-                    self.against.addItem(visible(label), label)
-        self._choose(self.target, self._chosen())
-        self._choose(self.against, choice.against)
-        self._choose(self.method, choice.method)
-        self._choose(self.baseline, choice.baseline)
+        self.target.show_entries(self._targets())
+        labels = [(label, visible(label)) for label in choice.labels(side)]
+        self.against.show_entries([("", self.tr("nothing")), *labels])
+        self.target.choose(self._target())
+        self.against.choose(choice.against)
+        self.method.choose(choice.method)
+        self.baseline.choose(choice.baseline)
         spans = choice.finds_spans(side)
         self.token.setVisible(is_of_mask)
         self.other_part.setVisible(is_of_mask)
@@ -203,13 +190,9 @@ class Controls(Wrapping):
                 if line.text().strip() != text:
                     line.setText(text)
 
-    def _choose(self, box: QComboBox, data: str) -> None:
-        with QSignalBlocker(box):
-            box.setCurrentIndex(max(0, box.findData(data)))
-
-    def _chosen(self) -> str:
-        choice, explore = self._choice, self._choice.explore
-        side = explore.first
+    def _target(self) -> str:
+        choice, study = self._choice, self._choice.study
+        side = study.both[0]
         if choice.is_of_mask(side):
             return MASK
         if choice.finds_spans(side):
@@ -217,22 +200,22 @@ class Controls(Wrapping):
         return f"={explore.label or ''}"
 
     def _targets(self) -> list[tuple[str, str]]:
-        """Texts and data of the possible targets; data of a class begin with “=”."""
+        """Keys and titles of the possible targets; keys of classes begin with “=”."""
         choice = self._choice
-        side = choice.explore.first
-        found: list[tuple[str, str]] = []
+        side = choice.study.both[0]
+        targets: list[tuple[str, str]] = []
         if has_target(side):
             if choice.finds_spans(side):
-                names = (self.tr("the start of the answer"), self.tr("the end of the answer"))
-                found += [(name, f"={end}") for name, end in zip(names, ENDS, strict=True)]
+                titles = (self.tr("the start of the answer"), self.tr("the end of the answer"))
+                targets += [(f"={end}", title) for end, title in zip(ENDS, titles, strict=True)]
             elif choice.labels(side):
-                found.append((self.tr("the prediction"), "="))
-                found += [(visible(label), f"={label}") for label in choice.labels(side)]
+                targets.append(("=", self.tr("the prediction")))
+                targets += [(f"={label}", visible(label)) for label in choice.labels(side)]
             else:
-                found.append((self.tr("the predicted number"), "="))
+                targets.append(("=", self.tr("the predicted number")))
         if side.has_head("mlm"):
-            found.append((self.tr("the token at a mask"), MASK))
-        return found
+            targets.append((MASK, self.tr("the token at a mask")))
+        return targets
 
 
 class OneSide(QWidget):

@@ -1,25 +1,26 @@
 """Figures of the differences."""
 
-from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt
+from PySide6.QtCore import QPointF, QRectF, QSizeF
 from PySide6.QtGui import QPainter
 
 from app.pages.explore.captions import source
 from app.pages.explore.head_heatmap import grid_size, paint_grid
 from app.pages.explore.panels.difference.state import COLUMNS, DIVERGENCE, DifferenceState
-from app.theme import Role
+from app.pages.explore.paper import bars_size, paint_bars
 from app.translation import tr
 from app.widgets.charts.figure import Figure, Table, paper_font, print_color
-from app.widgets.text.chips import AS_STORED
+from app.widgets.table_figure import table_figure
+from app.widgets.tables import Column, ColumnsModel
 from app.widgets.text.labels import visible
 from app.widgets.text.numbers import count, decimal
 from engine.messages.explore.head_measures import KEYS
 
-ROW, NAME, BAR = 22, 90, 300  # px
-WIDTHS = (380, 110, 110, 70)  # px of the columns of the text table
-MOST_ROWS, MAX_CELL = 20, 120  # rows drawn; characters of a cell
+NAME = 90  # px
+MAX_ROWS, MAX_CELL = 20, 120  # rows drawn; characters of a cell
 
 
 def figure_of(state: DifferenceState) -> Figure | None:
@@ -75,20 +76,10 @@ def cka_figure_of(state: DifferenceState) -> Figure | None:
     heights = state.found["heights"]
     names = [f"{a} – {b}" for a, b in heights.T.tolist()]
 
-    def paint(painter: QPainter, _size: QSizeF) -> None:
-        painter.setFont(paper_font(11))
-        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-        painter.setPen(print_color(Role.TEXT))
-        painter.drawText(QRectF(0, 0, NAME - 8, ROW), right, tr("Layer A – B"))
-        painter.drawText(QRectF(NAME, 0, BAR, ROW), left, tr("Linear CKA, 0 to 1"))
-        for number, (name, value) in enumerate(zip(names, cka.tolist(), strict=True), start=1):
-            top = number * ROW
-            painter.drawText(QRectF(0, top, NAME - 8, ROW), right, name)
-            share = min(max(value, 0.0), 1.0) if np.isfinite(value) else 0.0
-            painter.fillRect(QRectF(NAME, top + 4, BAR * share, ROW - 8), print_color(Role.ACCENT))
-            painter.drawText(QRectF(NAME + BAR + 6, top, 60, ROW), left, decimal(value, 3))
-
+    bars = [
+        (name, value, decimal(value, 3)) for name, value in zip(names, cka.tolist(), strict=True)
+    ]
+    header = (tr("Layer A – B"), tr("Linear CKA, 0 to 1"))
     text = tr("Linear CKA of the vectors of {0} tokens, unbiased (Nguyen et al. 2021).").format(
         count(answer.vectors)
     )
@@ -98,9 +89,9 @@ def cka_figure_of(state: DifferenceState) -> Figure | None:
     return Figure(
         name="cka",
         title=tr("How alike two models are, by layer"),
-        caption=f"{text} {_models(state)} {source(state.explore)}",
-        size=QSize(NAME + BAR + 70, ROW * (len(names) + 1)),
-        paint=paint,
+        caption=f"{text} {_models(state)} {source(state.study)}",
+        size=bars_size(len(names), NAME),
+        paint=lambda painter, _: paint_bars(painter, bars, NAME, header),
         array=cka,
         table=lambda: Table(
             ("layer of A", "layer of B", "cka"),
@@ -120,44 +111,30 @@ def texts_figure_of(state: DifferenceState) -> Figure | None:
         shown = rows[text][0] if text < len(rows) else str(text + 1)
         return (shown, *(said[text] if text < len(said) else ("", "")))
 
-    shown = [
-        (*(visible(" ".join(cell[:MAX_CELL].split())) for cell in cells(n)), decimal(kl[n], 3))
-        for n in order[:MOST_ROWS]
+    def one_line(column: int, text: int) -> str:
+        return visible(" ".join(cells(text)[column][:MAX_CELL].split()))
+
+    columns = [
+        Column[int](title, partial(one_line, index))
+        for index, title in enumerate((tr("Text"), tr("A"), tr("B")))
     ]
-
-    def paint(painter: QPainter, _size: QSizeF) -> None:
-        _paint_rows(painter, (tr("Text"), tr("A"), tr("B"), "KL"), shown)
-
+    kl_column = Column[int]("KL", lambda n: decimal(kl[n], 3), align_right=True)
+    model = ColumnsModel([*columns, kl_column])
+    model.show_rows(order[:MAX_ROWS])
     text = tr("The {0} of {1} texts of {2} whose predictions changed most: KL(A ‖ B).").format(
-        count(len(shown)), count(len(order)), of.name
+        count(model.rowCount()), count(len(order)), of.name
     )
-    return Figure(
-        name="difference-texts",
-        title=tr("Predictions that changed most"),
-        caption=f"{text} {_models(state)} {source(state.explore)}",
-        size=QSize(sum(WIDTHS), ROW * (len(shown) + 1)),
-        paint=paint,
-        array=kl,
-        table=lambda: Table(
+    figure = table_figure(
+        model,
+        "difference-texts",
+        tr("Predictions that changed most"),
+        f"{text} {_models(state)} {source(state.study)}",
+        lambda: Table(
             ("number", "text", "prediction of A", "prediction of B", "kl"),
             [(n + 1, *cells(n), float(kl[n])) for n in order],
         ),
     )
-
-
-def _paint_rows(
-    painter: QPainter, header: tuple[str, ...], rows: Sequence[tuple[str, ...]]
-) -> None:
-    for number, cells in enumerate([header, *rows]):
-        painter.setFont(paper_font(11, bold=not number))
-        painter.setPen(print_color(Role.TEXT))
-        left = 0
-        for column, (cell, wide) in enumerate(zip(cells, WIDTHS, strict=True)):
-            box = QRectF(left, number * ROW, wide - 8, ROW)
-            side = Qt.AlignmentFlag.AlignLeft if column < 3 else Qt.AlignmentFlag.AlignRight
-            text = painter.fontMetrics().elidedText(cell, Qt.TextElideMode.ElideRight, wide - 8)
-            painter.drawText(box, side | Qt.AlignmentFlag.AlignVCenter | AS_STORED, text)
-            left += wide
+    return replace(figure, array=kl)
 
 
 def _models(state: DifferenceState) -> str:

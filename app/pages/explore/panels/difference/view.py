@@ -3,11 +3,12 @@
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QModelIndex
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.notices import Notices
 from app.pages.explore.captions import layer_title
-from app.pages.explore.head_heatmap import HeadHeatmap
+from app.pages.explore.choice_box import ChoiceBox
+from app.pages.explore.head_grid import HeadGrid
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.difference.figure import (
     cka_figure_of,
@@ -24,7 +25,6 @@ from app.pages.explore.set_bar import SetBar
 from app.theme import SPACE
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
-from app.widgets.forms.controls import ComboBox
 from app.widgets.numbers_table import NumbersTable
 from app.widgets.text.labels import Text, visible
 from app.widgets.text.numbers import count, decimal
@@ -60,13 +60,12 @@ class DifferenceView(Panel):
         self.bar = SetBar(
             state.work, state.explore, self.tr("Compar&e"), state.compare, lambda: state.why_not
         )
-        self.column = ComboBox()
-        self.column.setAccessibleName(self.tr("Difference of"))
+        self.column = ChoiceBox(
+            self.tr("Difference of"), [(key, state.name(key)) for key in COLUMNS]
+        )
         self.keep = FigureButton(partial(figure_of, state), notices)
-        for key in COLUMNS:
-            self.column.addItem(state.name(key), key)
-        self.grid = HeadHeatmap(self.tr("Grid of differences"))
-        self.grid.describe = state.told
+        self.grid = HeadGrid(self.tr("Grid of differences"))
+        self.grid.tells = state.told
         self.keep.offer_on(self.grid)
         self.keep_cka = FigureButton(partial(cka_figure_of, state), notices)
         self.layers = NumbersTable(self.tr("Similarity by layer"), 1)
@@ -84,8 +83,8 @@ class DifferenceView(Panel):
         self.note = Text("", "small")
         self._lay_out()
         self.order: list[int] = []  # indices of the texts in the table
-        self.column.activated.connect(lambda _: state.show_column(self.column.currentData()))
-        self.grid.picked.connect(self._explore.pick_head)
+        self.column.chosen.connect(state.show_column)
+        self.grid.picked.connect(self._study.pick_head)
         self.texts.activated.connect(self._on_activated)
         self._explore.head_changed.connect(lambda *_: self._follow())
         self._explore.sides_changed.connect(self.bar.show_state)
@@ -95,26 +94,21 @@ class DifferenceView(Panel):
 
     def _lay_out(self) -> None:
         head = layouts.row((self.column, 1), self.keep, spacing=2 * SPACE)
-        left, right = QVBoxLayout(), QVBoxLayout()
-        for side in (left, right):
-            side.setSpacing(SPACE)
-        left.addLayout(head)
-        left.addWidget(self.grid, 1)
-        alike = layouts.row(
-            (Text(self.tr("How alike, by layer"), "strong", wraps=False), 1), self.keep_cka
+        left = layouts.column(head, (self.grid, 1), spacing=SPACE)
+        alike = Text(self.tr("How alike, by layer"), "strong", wraps=False)
+        middle = layouts.column(
+            layouts.row((alike, 1), self.keep_cka), (self.layers, 1), spacing=SPACE
         )
-        middle = layouts.column(alike, (self.layers, 1), spacing=SPACE)
         self.layers.setMinimumWidth(46 * SPACE)  # fits “Embeddings”
-        changed = QHBoxLayout()
-        title = Text(self.tr("Predictions that changed most"), "strong", wraps=False)
-        changed.addWidget(title, 1)
-        changed.addWidget(self.keep_texts)
-        right.addLayout(changed)
-        right.addWidget(self.no_predictions)
-        right.addWidget(self.texts, 1)
-        right.addStretch()
-        below = layouts.row((left, 6), (middle, 3), spacing=4 * SPACE)
-        below.addLayout(right, 9)  # the texts need the room
+        changed = Text(self.tr("Predictions that changed most"), "strong", wraps=False)
+        right = layouts.column(
+            layouts.row((changed, 1), self.keep_texts),
+            self.no_predictions,
+            (self.texts, 1),
+            layouts.STRETCH,
+            spacing=SPACE,
+        )
+        below = layouts.row((left, 6), (middle, 3), (right, 9), spacing=4 * SPACE)
         layouts.column(
             self.bar, (below, 1), self.note, parent=self, spacing=SPACE, margins=(0, SPACE, 0, 0)
         )

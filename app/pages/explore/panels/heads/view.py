@@ -8,7 +8,6 @@ import numpy as np
 from PySide6.QtCore import QCoreApplication, QModelIndex, QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
-    QComboBox,
     QHeaderView,
     QTableView,
     QWidget,
@@ -16,10 +15,11 @@ from PySide6.QtWidgets import (
 
 from app.notices import Notices
 from app.pages.explore.captions import source
-from app.pages.explore.head_heatmap import HeadHeatmap, grid_size, paint_grid
+from app.pages.explore.choice_box import ChoiceBox
+from app.pages.explore.head_grid import HeadGrid, grid_size, paint_grid
 from app.pages.explore.head_means import replacement_box
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
-from app.pages.explore.panels.heads.state import MAX_FALL, OFFSET, SHARE, HeadsState
+from app.pages.explore.panels.heads.state import MAX_FALL, OFFSET, SHARE, HeadsState, Method
 from app.pages.explore.set_bar import SetBar
 from app.resources import mono_font
 from app.theme import SPACE
@@ -27,7 +27,7 @@ from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.charts.figure import Figure, Table, paper_font, print_color
 from app.widgets.charts.figure_menu import FigureButton
-from app.widgets.forms.controls import ComboBox, DoubleSpinBox
+from app.widgets.forms.controls import DoubleSpinBox
 from app.widgets.tables import Column, ColumnsModel, apply_style
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.numbers import count, decimal
@@ -66,17 +66,16 @@ class HeadsView(Panel):
         self._state, self._explore = state, state.explore
         self.bar = SetBar(state.work, state.explore, self.tr("Co&unt"), state.count)
         self.keep = FigureButton(partial(figure_of, state), notices)
-        self.method = ComboBox()
-        self.method.setAccessibleName(self.tr("What is computed of each head"))
-        self.method.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        for method, text in (
-            ("patterns", self.tr("What it attends to")),
-            ("importance", self.tr("Importance (gradient)")),
-            ("each", self.tr("Importance, each head off (slow)")),
-            ("prune", self.tr("Pruning (slow)")),
-        ):
-            self.method.addItem(text, method)
-        self.method.activated.connect(lambda _: self._on_method())
+        self.method = ChoiceBox(
+            self.tr("What is computed of each head"),
+            [
+                ("patterns", self.tr("What it attends to")),
+                ("importance", self.tr("Importance (gradient)")),
+                ("each", self.tr("Importance, each head off (slow)")),
+                ("prune", self.tr("Pruning (slow)")),
+            ],
+        )
+        self.method.chosen.connect(self._on_method)
         self.instead = replacement_box()
         self.instead.activated.connect(lambda _: state.replace_by(self.instead.currentData()))
         self.fall = DoubleSpinBox()
@@ -167,8 +166,8 @@ class HeadsView(Panel):
         self._is_following = False
         self.note.setText(self._note(layer, head))
 
-    def _on_method(self) -> None:
-        self._state.choose_method(self.method.currentData())
+    def _on_method(self, method: Method) -> None:
+        self._state.choose_method(method)
         self.show_state()
 
     def _on_saved(self, folder: Path) -> None:

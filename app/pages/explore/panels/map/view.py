@@ -4,10 +4,11 @@ from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.notices import Notices
 from app.pages.explore.captions import layer_title, source
+from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.map.points import SIDE, PointsView, paint_points
 from app.pages.explore.panels.map.state import MapState
@@ -17,7 +18,6 @@ from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.figure import Figure, Table, paper_font, print_color
 from app.widgets.charts.figure_menu import FigureButton
-from app.widgets.forms.controls import ComboBox
 from app.widgets.numbers_table import NumbersTable
 from app.widgets.text.labels import Text, visible
 from app.widgets.text.numbers import count, percent
@@ -51,33 +51,35 @@ class MapView(Panel):
         self.bar = SetBar(state.work, state.explore, self.tr("P&lace on a map"), state.place)
         self.keep = FigureButton(partial(figure_of, state), notices)
         self.bar.line.addWidget(self.keep)
-        self.height_box = self._box(self.tr("Layer"))
-        self.pooling = self._box(self.tr("Vectors of a text"))
-        self.method = self._box(self.tr("Method of the map"))
-        self.colouring = self._box(self.tr("Coloured by"))
-        for key, text in (
-            ("mean", self.tr("Mean of tokens")),
-            ("cls", self.tr("First token, [CLS]")),
-            ("pooled", self.tr("Pooled")),
-        ):
-            self.pooling.addItem(text, key)
-        self.method.addItem(self.tr("PCA"), "pca")
-        self.method.addItem(self.tr("t-SNE"), "tsne")
-        for key, text in (
-            ("label", self.tr("By label")),
-            ("prediction", self.tr("By prediction")),
-            ("error", self.tr("By error")),
-        ):
-            self.colouring.addItem(text, key)
+        self.height_box = ChoiceBox(self.tr("Layer"))
+        self.pooling = ChoiceBox(
+            self.tr("Vectors of a text"),
+            [
+                ("mean", self.tr("Mean of tokens")),
+                ("cls", self.tr("First token, [CLS]")),
+                ("pooled", self.tr("Pooled")),
+            ],
+        )
+        self.method = ChoiceBox(
+            self.tr("Method of the map"), [("pca", self.tr("PCA")), ("tsne", self.tr("t-SNE"))]
+        )
+        self.colouring = ChoiceBox(
+            self.tr("Coloured by"),
+            [
+                ("label", self.tr("By label")),
+                ("prediction", self.tr("By prediction")),
+                ("error", self.tr("By error")),
+            ],
+        )
         self.points = PointsView(self.tr("Map of texts"))
         self.points.describe = self._told
         self.heights = NumbersTable(self.tr("Labels apart, by layer"), 1)
         self.note = Text("", "small")
         self._lay_out()
-        self.height_box.activated.connect(lambda height: state.set(height=height))
-        self.pooling.activated.connect(lambda _: state.set(pooling=self.pooling.currentData()))
-        self.method.activated.connect(lambda _: state.set(method=self.method.currentData()))
-        self.colouring.activated.connect(lambda _: state.colour_by(self.colouring.currentData()))
+        self.height_box.chosen.connect(lambda height: state.set(height=height))
+        self.pooling.chosen.connect(lambda pooling: state.set(pooling=pooling))
+        self.method.chosen.connect(lambda method: state.set(method=method))
+        self.colouring.chosen.connect(state.colour_by)
         self.heights.row_picked.connect(lambda height: state.set(height=height))
         self.points.selected.connect(state.select)
         self.points.opened.connect(state.show_input)
@@ -85,17 +87,15 @@ class MapView(Panel):
         state.explore.model_changed.connect(self.show_state)
         self.show_state()
 
-    def _box(self, name: str) -> QComboBox:
-        box = ComboBox()
-        box.setAccessibleName(name)
-        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        return box
-
     def _lay_out(self) -> None:
-        boxes = layouts.row(spacing=2 * SPACE)
-        for box in (self.height_box, self.pooling, self.method, self.colouring):
-            boxes.addWidget(box)
-        boxes.addStretch()
+        boxes = layouts.row(
+            self.height_box,
+            self.pooling,
+            self.method,
+            self.colouring,
+            layouts.STRETCH,
+            spacing=2 * SPACE,
+        )
         right = layouts.column(
             Text(self.tr("Are the labels apart?"), "strong", wraps=False),
             (self.heights, 1),
@@ -114,18 +114,12 @@ class MapView(Panel):
 
     def show_state(self) -> None:
         state = self._state
-        if self.height_box.count() != state.heights:
-            self.height_box.clear()
-            for height in range(state.heights):
-                self.height_box.addItem(layer_title(height))
-        self.height_box.setCurrentIndex(state.shown_height)
+        self.height_box.show_entries((n, layer_title(n)) for n in range(state.heights))
+        self.height_box.choose(state.shown_height)
         self.height_box.setEnabled(state.pooling != "pooled")
-        for box, value in (
-            (self.pooling, state.pooling),
-            (self.method, state.method),
-            (self.colouring, state.colouring),
-        ):
-            box.setCurrentIndex(box.findData(value))
+        self.pooling.choose(state.pooling)
+        self.method.choose(state.method)
+        self.colouring.choose(state.colouring)
         self.points.show_points(state.points, state.names(), state.legend(), state.inside)
         self.heights.blockSignals(True)
         self.heights.show_rows(*self._height_rows())

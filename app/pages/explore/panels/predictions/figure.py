@@ -1,22 +1,20 @@
 """Figure of a prediction, and the differences of two predictions."""
 
 import numpy as np
-from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
-from PySide6.QtGui import QPainter
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.predictions.state import PredictionsState
-from app.theme import Role
+from app.pages.explore.paper import bars_size, paint_bars
 from app.translation import tr
 from app.widgets.charts.bars import chance
-from app.widgets.charts.figure import Figure, Table, paper_font, print_color
-from app.widgets.text.chips import AS_STORED, painted
+from app.widgets.charts.figure import Figure, Table
+from app.widgets.text.chips import painted
 from app.widgets.text.numbers import decimal
 from engine.config.tasks import head_of
 from engine.messages.explore.prediction import Predicted
 from engine.messages.explore.text import PRECISIONS
 
-ROW, NAME, BAR, NUMBER = 22, 180, 260, 70  # px
+NAME = 180  # px
 MAX_DRAWN_ROWS = 100  # rows drawn
 NAMED_DIFFERENCES = 5  # differences named in a sentence
 
@@ -29,10 +27,10 @@ def figure_of(state: PredictionsState) -> Figure | None:
     if answer is None:
         return None
     rows = rows_of(answer)
-    drawn = rows[:MAX_DRAWN_ROWS]
-
-    def paint(painter: QPainter, _size: QSizeF) -> None:
-        _paint(painter, drawn)
+    drawn = [
+        (painted(name), value, chance(value)) if 0 <= value <= 1 else (name, None, decimal(value))
+        for name, value in rows[:MAX_DRAWN_ROWS]
+    ]
 
     return Figure(
         name="task-predictions",
@@ -40,8 +38,8 @@ def figure_of(state: PredictionsState) -> Figure | None:
         caption=tr("Probabilities from 0 to 1, a number as it is. {0}").format(
             source(state.explore, state.side.index)
         ),
-        size=QSize(NAME + BAR + NUMBER, max(1, len(drawn)) * ROW),
-        paint=paint,
+        size=bars_size(len(drawn), NAME, has_header=False),
+        paint=lambda painter, _: paint_bars(painter, drawn, NAME),
         array=np.array([value for _, value in rows], dtype=np.float32),
         table=lambda: _table(answer, rows),
     )
@@ -66,16 +64,12 @@ def differences(first: Predicted, second: Predicted) -> list[str]:
     both = [name for name in before if name in after]
     both.sort(key=lambda name: -abs(after[name] - before[name]))
     is_number = not first.predictions and head_of(first.task).outputs == 1
-    found = []
+    texts = []
     for name in both[:NAMED_DIFFERENCES]:
-        difference = after[name] - before[name]
-        said = (
-            f"{difference:+.3f}"
-            if is_number
-            else tr("{0} points").format(f"{100 * difference:+.1f}")
-        )
-        found.append(f"{painted(name)} {said}")
-    return found
+        change = after[name] - before[name]
+        points = tr("{0} points").format(f"{100 * change:+.1f}")
+        texts.append(f"{painted(name)} {f'{change:+.3f}' if is_number else points}")
+    return texts
 
 
 def _table(answer: Predicted, rows: list[tuple[str, float]]) -> Table:
@@ -89,27 +83,3 @@ def _table(answer: Predicted, rows: list[tuple[str, float]]) -> Table:
             for one in answer.spans
         ],
     )
-
-
-def _paint(painter: QPainter, rows: list[tuple[str, float]]) -> None:
-    middle = Qt.AlignmentFlag.AlignVCenter
-    painter.setFont(paper_font(12))
-    for number, (name, value) in enumerate(rows):
-        top = number * ROW
-        painter.setPen(print_color(Role.TEXT))
-        shown = painter.fontMetrics().elidedText(
-            painted(name), Qt.TextElideMode.ElideRight, NAME - 8
-        )
-        left = Qt.AlignmentFlag.AlignLeft | middle | AS_STORED
-        painter.drawText(QRectF(0, top, NAME, ROW), left, shown)
-        is_share = 0 <= value <= 1
-        painter.drawText(
-            QRectF(NAME + BAR, top, NUMBER, ROW),
-            Qt.AlignmentFlag.AlignRight | middle,
-            chance(value) if is_share else decimal(value),
-        )
-        if is_share:
-            painter.fillRect(QRectF(NAME, top + 6, BAR, ROW - 12), print_color(Role.HOVER))
-            painter.fillRect(
-                QRectF(NAME, top + 6, BAR * value, ROW - 12), print_color(Role.CHART_1)
-            )

@@ -2,10 +2,11 @@
 
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QSignalBlocker
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QCoreApplication
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.notices import Notices
+from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.predictions.figure import differences, figure_of
 from app.pages.explore.panels.predictions.state import DecidingState, PredictionsState, is_explained
@@ -15,12 +16,10 @@ from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
-from app.widgets.forms.controls import ComboBox
 from app.widgets.page import EmptyState, Stack, scrolling
 from app.widgets.text.labels import OneLine, Text, visible
 from app.widgets.text.word_effects import Words
 
-VISIBLE_LABELS = 20  # of the open list
 CHARACTERS = 22  # of a label in the closed box
 
 
@@ -177,17 +176,12 @@ class DecidingView(QWidget):
     def __init__(self, state: DecidingState) -> None:
         super().__init__()
         self._state = state
-        self._labels: tuple[str, ...] | None = None
-        self.choice = ComboBox()
-        self.choice.setAccessibleName(self.tr("Class whose words are shown"))
-        self.choice.setMaxVisibleItems(VISIBLE_LABELS)
+        self.choice = ChoiceBox(self.tr("Class whose words are shown"))
         self.choice.setMinimumContentsLength(CHARACTERS)
         self.choice.setSizeAdjustPolicy(
-            ComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
-        self.choice.activated.connect(
-            lambda _: state.explore.choose_label(self.choice.currentData())
-        )
+        self.choice.chosen.connect(state.study.choose_label)
         self.words = Words(self.tr("Words and their effects"))
         self.note = Text("", "muted")
         head = layouts.row(
@@ -210,16 +204,14 @@ class DecidingView(QWidget):
 
     def show_state(self) -> None:
         state = self._state
-        if state.labels != self._labels:
-            self._labels = state.labels
-            with QSignalBlocker(self.choice):
-                self.choice.clear()
-                self.choice.addItem(self.tr("Nothing (not computed)"), None)
-                self.choice.addItem(self.tr("The prediction"), "")
-                for label in state.labels:
-                    self.choice.addItem(visible(label), label)
-        data = [self.choice.itemData(number) for number in range(self.choice.count())]
-        self.choice.setCurrentIndex(data.index(state.label))
+        self.choice.show_entries(
+            [
+                (None, self.tr("Nothing (not computed)")),
+                ("", self.tr("The prediction")),
+                *((label, visible(label)) for label in state.labels),
+            ]
+        )
+        self.choice.choose(state.label)
         self.words.show_words(state.words)
         self.words.setVisible(bool(state.words))
         self.note.setText(self._note())

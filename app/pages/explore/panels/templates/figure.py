@@ -1,16 +1,16 @@
 """Figure of the fillers × targets grid."""
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt
-from PySide6.QtGui import QPainter
+from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF
+from PySide6.QtGui import QColor, QPainter
 
 from app.pages.explore.captions import source
 from app.pages.explore.head_heatmap import BAR, BAR_LEFT, TICKS, ends_of, paint_bar, shade
 from app.pages.explore.panels.templates.state import Measure, TemplatesState
-from app.theme import Role
+from app.pages.explore.paper import paint_matrix
 from app.translation import tr
-from app.widgets.charts.figure import Figure, Table, paper_font, print_color
-from app.widgets.text.chips import AS_STORED, painted
+from app.widgets.charts.figure import Figure, Table, print_color
+from app.widgets.text.chips import painted
 from app.widgets.text.labels import visible
 from app.widgets.text.numbers import decimal
 
@@ -94,29 +94,13 @@ def _paint(
     if not is_signed:
         known = values[np.isfinite(values)]
         low, high = (float(known.min()), 0.0) if len(known) else (-1.0, 0.0)
-    painter.setFont(paper_font(11))
-    middle = Qt.AlignmentFlag.AlignVCenter
-    elide = painter.fontMetrics().elidedText
-    for column, target in enumerate(targets):
-        box = QRectF(NAME + column * CELL, 0, CELL, ROW)
-        shown = elide(target, Qt.TextElideMode.ElideRight, CELL - 6)
-        painter.setPen(print_color(Role.TEXT))
-        painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, shown)
-    for row, filler in enumerate(fillers):
-        top = (row + 1) * ROW
-        painter.setPen(print_color(Role.TEXT))
-        shown = elide(filler, Qt.TextElideMode.ElideRight, NAME - 8)
-        left = Qt.AlignmentFlag.AlignLeft | middle | AS_STORED
-        painter.drawText(QRectF(0, top, NAME, ROW), left, shown)
-        for column, value in enumerate(values[row].tolist()):
-            box = QRectF(NAME + column * CELL, top, CELL, ROW).adjusted(0.5, 0.5, -0.5, -0.5)
-            if not np.isfinite(value):
-                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, "–")
-                continue
-            share = (value - low) / (high - low) if high > low else 1.0
-            painter.fillRect(box, shade(share, print_color, is_signed, pale=True))
-            painter.setPen(print_color(Role.TEXT))
-            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, decimal(value, 2))
-    high_px = max(ROW * len(fillers), 110 - ROW)
-    area = QRectF(QPointF(NAME, ROW), QSizeF(CELL * len(targets), high_px))
+
+    def fill(value: float) -> QColor:
+        fraction = (value - low) / (high - low) if high > low else 1.0
+        return shade(fraction, print_color, is_signed, pale=True)
+
+    sizes = (NAME, CELL, ROW)
+    paint_matrix(painter, fillers, targets, values, fill, lambda v: decimal(v, 2), sizes)
+    height = max(ROW * len(fillers), 110 - ROW)
+    area = QRectF(QPointF(NAME, ROW), QSizeF(CELL * len(targets), height))
     paint_bar(painter, area, (low, high), print_color, is_signed, pale=True)

@@ -8,11 +8,11 @@ from PySide6.QtWidgets import (
     QComboBox,
     QLineEdit,
     QPlainTextEdit,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.notices import Notices
+from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.templates.figure import figure_of, measure_names
 from app.pages.explore.panels.templates.state import TemplatesState, joined
@@ -22,7 +22,6 @@ from app.timers import debounced
 from app.translation import translated
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
-from app.widgets.forms.controls import ComboBox
 from app.widgets.numbers_table import NumbersTable
 from app.widgets.text.chips import painted
 from app.widgets.text.labels import Text, visible
@@ -65,16 +64,13 @@ class TemplatesView(Panel):
         )
         self.fillers, self.targets = QLineEdit(joined(state.fillers)), QLineEdit()
         self.targets.setText(joined(state.targets))
-        self.template, self.measure = ComboBox(), ComboBox()
-        self.template.setAccessibleName(self.tr("Template that is shown"))
+        self.template = ChoiceBox(self.tr("Template that is shown"))
+        self.measure = ChoiceBox(self.tr("Number that is shown"), measure_names().items())
         self.template.setSizePolicy(self.measure.sizePolicy())
         self.template.setMinimumContentsLength(12)
         self.template.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
-        self.measure.setAccessibleName(self.tr("Number that is shown"))
-        for key, name in measure_names().items():
-            self.measure.addItem(name, key)
         self.keep = FigureButton(partial(figure_of, state), notices)
         self.grid = NumbersTable(self.tr("Fillers and targets"), 1)
         self.keep.offer_on(self.grid)
@@ -86,16 +82,14 @@ class TemplatesView(Panel):
             edit.textEdited.connect(lambda _: self._pause.start())
             edit.returnPressed.connect(self._on_typed)
         for box in (self.template, self.measure):
-            box.activated.connect(lambda _: self._on_shown())
+            box.chosen.connect(lambda _: self._on_shown())
         state.changed.connect(self.show_state)
         state.shown_changed.connect(self.show_state)
         self._show_templates()
         self.show_state()
 
     def _lay_out(self) -> None:
-        left, right = QVBoxLayout(), QVBoxLayout()
-        left.setSpacing(SPACE)
-        right.setSpacing(SPACE)
+        left = layouts.column(spacing=SPACE)
         for text, field, stretch in (
             (self.tr("&Templates"), self.templates, 1),
             (self.tr("F&illers"), self.fillers, 0),
@@ -107,9 +101,7 @@ class TemplatesView(Panel):
             left.addWidget(label)
             left.addWidget(field, stretch)
         head = layouts.row((self.template, 1), self.measure, self.keep, spacing=2 * SPACE)
-        right.addLayout(head)
-        right.addWidget(self.grid, 1)
-        right.addWidget(self.note)
+        right = layouts.column(head, (self.grid, 1), self.note, spacing=SPACE)
         layouts.row((left, 4), (right, 5), parent=self, spacing=6 * SPACE, margins=(0, SPACE, 0, 0))
 
     def _on_typed(self) -> None:
@@ -125,11 +117,9 @@ class TemplatesView(Panel):
         self._state.show(self.template.currentData(), self.measure.currentData())
 
     def _show_templates(self) -> None:
-        self.template.clear()
-        self.template.addItem(self.tr("Mean of all templates"), -1)
-        for number, template in enumerate(self._state.templates):
-            self.template.addItem(visible(template), number)
-        self.template.setCurrentIndex(self.template.findData(self._state.template))
+        titles = [self.tr("Mean of all templates"), *map(visible, self._state.templates)]
+        self.template.show_entries(enumerate(titles, start=-1))
+        self.template.choose(self._state.template)
 
     def show_state(self) -> None:
         state = self._state

@@ -66,10 +66,14 @@ class TokensView(Panel):
             tables.addWidget(side)
         self.halves.addWidget(tables)
         self._turn(Qt.Orientation.Horizontal)
-        column = layouts.column(parent=self, spacing=2 * SPACE, margins=(0, SPACE, 0, 0))
-        for part in (self.notes, self.difference):
-            column.addWidget(part)
-        column.addWidget(self.halves, 1)
+        layouts.column(
+            self.notes,
+            self.difference,
+            (self.halves, 1),
+            parent=self,
+            spacing=2 * SPACE,
+            margins=(0, SPACE, 0, 0),
+        )
         state.changed.connect(self.show_state)
         self.show_state()
 

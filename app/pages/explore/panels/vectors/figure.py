@@ -1,18 +1,19 @@
 """Figures of the cosines at one layer and of the nearest words."""
 
 import numpy as np
-from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
+from PySide6.QtCore import QSize, QSizeF
 from PySide6.QtGui import QPainter
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.vectors.state import VectorsState, around
+from app.pages.explore.paper import bars_size, paint_bars, paint_matrix
 from app.theme import Role
 from app.translation import tr
-from app.widgets.charts.figure import Figure, Table, paper_font, print_color
-from app.widgets.text.chips import AS_STORED, painted
+from app.widgets.charts.figure import Figure, Table, print_color
+from app.widgets.text.chips import painted
 from app.widgets.text.numbers import decimal
 
-NAME, CELL, ROW, BAR = 340, 52, 24, 160  # px
+NAME, CELL, ROW = 340, 52, 24  # px
 
 
 def figure_of(state: VectorsState) -> Figure | None:
@@ -27,7 +28,15 @@ def figure_of(state: VectorsState) -> Figure | None:
     every = np.array([height.cosines for height in answer.heights], dtype=np.float32)
 
     def paint(painter: QPainter, _size: QSizeF) -> None:
-        _paint(painter, names, cosines)
+        paint_matrix(
+            painter,
+            [f"{number}  {name}" for number, name in enumerate(names, 1)],
+            [str(number) for number in range(1, len(names) + 1)],
+            cosines,
+            lambda value: print_color(Role.ACCENT, 0.5 * max(0.0, value) ** 2),
+            lambda value: f"{value:.2f}",
+            (NAME, CELL, ROW),
+        )
 
     def table() -> Table:
         rows = [
@@ -54,25 +63,6 @@ def figure_of(state: VectorsState) -> Figure | None:
     )
 
 
-def _paint(painter: QPainter, names: list[str], cosines: np.ndarray) -> None:
-    middle = Qt.AlignmentFlag.AlignVCenter
-    painter.setFont(paper_font(11))
-    for row, name in enumerate(names):
-        top = (row + 1) * ROW
-        painter.setPen(print_color(Role.TEXT))
-        shown = painter.fontMetrics().elidedText(
-            f"{row + 1}  {name}", Qt.TextElideMode.ElideRight, NAME - 8
-        )
-        left = Qt.AlignmentFlag.AlignLeft | middle | AS_STORED
-        painter.drawText(QRectF(0, top, NAME, ROW), left, shown)
-        number = QRectF(NAME + row * CELL, 0, CELL, ROW)
-        painter.drawText(number, Qt.AlignmentFlag.AlignCenter, str(row + 1))
-        for column, value in enumerate(cosines[row].tolist()):
-            box = QRectF(NAME + column * CELL, top, CELL, ROW)
-            painter.fillRect(box, print_color(Role.ACCENT, 0.5 * max(0.0, value) ** 2))
-            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, f"{value:.2f}")
-
-
 def _nearest_figure(state: VectorsState) -> Figure | None:
     """Bars of the cosines, nearest first."""
     table = _tokens_table(state) if state.showing == "tokens" else _words_table(state)
@@ -83,9 +73,10 @@ def _nearest_figure(state: VectorsState) -> Figure | None:
     cosines = np.array([row[-1] for row in table.rows], dtype=np.float32)
     word = painted(around(answer.texts[place.text], place.start, place.end))
 
-    def paint(painter: QPainter, _size: QSizeF) -> None:
-        _paint_bars(painter, names, cosines)
-
+    bars = [
+        (name, cosine, f"{cosine:.2f}")
+        for name, cosine in zip(names, cosines.tolist(), strict=True)
+    ]
     text = tr("Cosines with the vector of {0}, the mean of its tokens, at layer {1}.")
     caption = text.format(word, state.height)
     if state.showing == "words" and state.of is not None:
@@ -94,9 +85,9 @@ def _nearest_figure(state: VectorsState) -> Figure | None:
     return Figure(
         name=f"nearest-{state.showing}-layer-{state.height}",
         title=tr("Nearest to {0}").format(word),
-        caption=f"{caption} {source(state.explore)}",
-        size=QSize(NAME + BAR + CELL, ROW * (len(names) + 1)),
-        paint=paint,
+        caption=f"{caption} {source(state.study)}",
+        size=bars_size(len(names), NAME),
+        paint=lambda painter, _: paint_bars(painter, bars, NAME, ("", tr("cosine, 0 to 1"))),
         array=cosines,
         table=lambda: table,
     )
@@ -120,23 +111,3 @@ def _words_table(state: VectorsState) -> Table | None:
         for n, one in enumerate(found.words, 1)
     ]
     return Table(("rank", "word", "number", "text", "cosine"), rows)
-
-
-def _paint_bars(painter: QPainter, names: list[str], cosines: np.ndarray) -> None:
-    """Bars from 0 to 1, with the scale above them."""
-    middle = Qt.AlignmentFlag.AlignVCenter
-    left = Qt.AlignmentFlag.AlignLeft | middle
-    painter.setFont(paper_font(11))
-    painter.setPen(print_color(Role.MUTED))
-    painter.drawText(QRectF(NAME, 0, BAR, ROW), left, "0")
-    painter.drawText(QRectF(NAME, 0, BAR, ROW), Qt.AlignmentFlag.AlignCenter, tr("cosine"))
-    painter.drawText(QRectF(NAME, 0, BAR, ROW), Qt.AlignmentFlag.AlignRight | middle, "1")
-    for number, (name, cosine) in enumerate(zip(names, cosines.tolist(), strict=True)):
-        top = (number + 1) * ROW
-        painter.setPen(print_color(Role.TEXT))
-        shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, NAME - 8)
-        painter.drawText(QRectF(0, top, NAME, ROW), left | AS_STORED, shown)
-        painter.fillRect(
-            QRectF(NAME, top + 4, BAR * max(0.0, cosine), ROW - 8), print_color(Role.ACCENT)
-        )
-        painter.drawText(QRectF(NAME + BAR + 8, top, CELL, ROW), left, f"{cosine:.2f}")

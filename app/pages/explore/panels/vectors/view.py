@@ -4,26 +4,24 @@ from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QModelIndex
 from PySide6.QtWidgets import (
-    QComboBox,
     QLineEdit,
     QPlainTextEdit,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.notices import Notices
 from app.pages.explore.captions import layer_title
+from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.vectors.figure import figure_of
-from app.pages.explore.panels.vectors.state import Shown, VectorsState, around
+from app.pages.explore.panels.vectors.state import VectorsState, around
 from app.pages.explore.set_bar import SetBar
 from app.pages.explore.state import TYPING_PAUSE_MS
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
-from app.widgets.forms.controls import ComboBox
 from app.widgets.numbers_table import NumbersTable
 from app.widgets.text.chips import painted
 from app.widgets.text.labels import OneLine, Text
@@ -67,16 +65,14 @@ class VectorsView(Panel):
         self.matrix = NumbersTable(self.tr("Cosines"), 1)
         self.heights = NumbersTable(self.tr("Layers"), 1)
         self.keep.offer_on(self.matrix)
-        self.what = ComboBox()
-        self.what.setAccessibleName(self.tr("What is shown of the word"))
-        self.what.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-        names: tuple[tuple[Shown, str], ...] = (
-            ("cosines", self.tr("Places")),
-            ("tokens", self.tr("Nearest tokens")),
-            ("words", self.tr("Nearest in texts")),
+        self.what = ChoiceBox(
+            self.tr("What is shown of the word"),
+            [
+                ("cosines", self.tr("Places")),
+                ("tokens", self.tr("Nearest tokens")),
+                ("words", self.tr("Nearest in texts")),
+            ],
         )
-        for key, name in names:
-            self.what.addItem(name, key)
         self.near_tokens = NumbersTable(self.tr("Nearest tokens of the vocabulary"), 1)
         self.near_words = NumbersTable(self.tr("Nearest words of the chosen texts"), 1)
         self.bar = SetBar(state.work, state.explore, self.tr("&Find"), state.find, self._why_not)
@@ -94,19 +90,12 @@ class VectorsView(Panel):
         label = Text(self.tr("Compa&re"), "strong", wraps=False)
         label.setBuddy(self.word)
         line = layouts.row(label, (self.word, 1), spacing=SPACE)
-        left, right = QVBoxLayout(), QVBoxLayout()
-        left.setSpacing(SPACE)
-        right.setSpacing(SPACE)
-        left.addLayout(line)
-        left.addWidget(self.texts, 2)
-        left.addWidget(self.heights, 3)
+        left = layouts.column(line, (self.texts, 2), (self.heights, 3), spacing=SPACE)
         head = layouts.row((self.title, 1), self.what, self.keep, spacing=2 * SPACE)
-        right.addLayout(head)
-        right.addWidget(self.pages, 1)
-        right.addWidget(self.note)
+        right = layouts.column(head, (self.pages, 1), self.note, spacing=SPACE)
         layouts.row((left, 4), (right, 5), parent=self, spacing=6 * SPACE, margins=(0, SPACE, 0, 0))
         self.heights.row_picked.connect(state.set_height)
-        self.what.activated.connect(lambda _: state.show(self.what.currentData()))
+        self.what.chosen.connect(state.show)
         self.matrix.row_picked.connect(state.set_place)
         self.near_words.activated.connect(self._on_activated)
         state.changed.connect(self.show_state)
@@ -136,7 +125,7 @@ class VectorsView(Panel):
             )
         ]
         self.matrix.show_rows(header if rows else [], rows)
-        self.what.setCurrentIndex(self.what.findData(state.showing))
+        self.what.choose(state.showing)
         self.pages.setCurrentIndex(self.what.currentIndex())
         self.near_tokens.show_rows(*self._token_rows())
         self.near_words.show_rows(*self._word_rows())

@@ -3,12 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QLineEdit,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.words.part import (
@@ -64,19 +59,14 @@ class Candidates(Part):
         layouts.column(self.stack, parent=self)
 
     def _tables(self) -> QWidget:
-        left, right = QVBoxLayout(), QVBoxLayout()
-        left.addWidget(self.typed)
-        left.addWidget(self.own, 1)
-        left.addWidget(self.said_own)
-        row = layouts.row(
+        left = layouts.column(self.typed, (self.own, 1), self.said_own)
+        head = layouts.row(
             Text(self.tr("Most likely words"), "strong", wraps=False),
             layouts.STRETCH,
             self.automatic,
             self.go,
         )
-        right.addLayout(row)
-        right.addWidget(self.found, 1)
-        right.addWidget(self.said_found)
+        right = layouts.column(head, (self.found, 1), self.said_found)
         both = layouts.row((left, 1), (right, 1), spacing=6 * SPACE)
         page = QWidget()
         layouts.column(self.place, (both, 1), parent=page, spacing=2 * SPACE)

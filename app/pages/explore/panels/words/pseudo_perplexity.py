@@ -175,12 +175,10 @@ class PseudoPerplexity(Part):
         self.strip.picked.connect(state.explore.pick)
         self.table.row_picked.connect(self._on_row)
         head = layouts.row(self.said, layouts.STRETCH, self.automatic, self.go)
-        column = layouts.column(head, self.more, parent=self, spacing=2 * SPACE)
         self.area = scrolling(self.strip)
         self.strip.resized.connect(self._fit)
-        column.addWidget(self.area)
-        column.addWidget(self.table, 1)
-        state.explore.picked_changed.connect(lambda _: self.show_state())
+        layouts.column(head, self.more, self.area, (self.table, 1), parent=self, spacing=2 * SPACE)
+        state.study.picked_changed.connect(lambda _: self.show_state())
 
     def _fit(self) -> None:
         """Give the strip the height it needs, at most a third of the part."""

@@ -11,6 +11,7 @@ from app.library import describe_model
 from app.pages.explore.panels.tokens.figure import figure_of
 from app.pages.explore.panels.tokens.state import TokensState
 from app.pages.explore.panels.tokens.view import TokensView
+from app.theme import Role, colour
 from app.widgets.charts import figure
 from engine.explore.embeddings import embed
 from engine.models.checkpoint import load
@@ -149,7 +150,9 @@ def test_a_hidden_word_has_the_number_of_the_mask(view, explore, answer):
     explore.toggle_mask(2)
     answer()
     assert cells(view, 2)[:2] == ["[MASK]", "4"]
-    assert view.tables[0].itemDelegate()._is_masked(2)
+    table = view.tables[0]
+    painted = table.itemDelegate()._text_color(table.rows.row(2), table.rows.index(2, 0))
+    assert painted == colour(Role.ACCENT)
 
 
 def test_what_the_model_does_not_know_is_said(view, explore, wait):
