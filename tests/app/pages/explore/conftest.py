@@ -1,5 +1,6 @@
 """A page on a fresh home with one tiny model, and an explorer that answers when it is told to."""
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -48,16 +49,25 @@ def make_model(
     return path
 
 
-@pytest.fixture
-def model(home: Home) -> Path:
-    """A model that guesses words."""
-    return make_model(home.models / "tiny", Heads(mlm=True))
+@pytest.fixture(scope="session")
+def checkpoints(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The models below, initialised once: copies take a hundredth of the time."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    make_model(folder / "tiny", Heads(mlm=True))
+    make_model(folder / "zz-classes", Heads(outputs=3))
+    return folder
 
 
 @pytest.fixture
-def classifier(home: Home) -> Path:
-    """A model that knows classes and guesses no words."""
-    return make_model(home.models / "zz-classes", Heads(outputs=3))
+def model(home: Home, checkpoints: Path) -> Path:
+    """A masked language model without other heads."""
+    return Path(shutil.copytree(checkpoints / "tiny", home.models / "tiny"))
+
+
+@pytest.fixture
+def classifier(home: Home, checkpoints: Path) -> Path:
+    """A model with three classes and no MLM head."""
+    return Path(shutil.copytree(checkpoints / "zz-classes", home.models / "zz-classes"))
 
 
 class FakeExplorer(QObject):

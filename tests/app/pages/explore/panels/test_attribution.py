@@ -1,4 +1,4 @@
-"""Attributions: what is explained, by what, how far it can be trusted, and what edits change."""
+"""Attributions: targets, methods, faithfulness and edits."""
 
 from collections import Counter
 
@@ -6,6 +6,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
+from app.library import describe_model
 from app.pages.explore.panels.attribution.view import figure_of
 from app.pages.explore.view import ExplorePage
 from app.widgets.charts import figure
@@ -37,7 +38,7 @@ def arrive(page, wait, folder, text="the cat sat on the mat") -> None:
 
 
 def serve(explorer, wait, done) -> None:
-    """Answer every question as the worker does, until something is so."""
+    """Answer every question as the worker does, until `done()`."""
     known: set[int] = set()
 
     def step() -> bool:
@@ -54,7 +55,7 @@ def serve(explorer, wait, done) -> None:
 
 
 def choose(box, data) -> None:
-    """As a hand does with the keys: from the first entry down to the wanted one."""
+    """Choose an entry with the keyboard."""
     box.setFocus()
     QTest.keyClick(box, Qt.Key.Key_Home)
     for _ in range(box.findData(data)):
@@ -62,7 +63,7 @@ def choose(box, data) -> None:
 
 
 def whole(question):
-    """The last part of an answer, from the engine itself."""
+    """The complete answer, computed by the engine directly."""
     ours = load(question.checkpoint)
     answer = attribute(ours, question)
     while answer.next is not None:
@@ -73,8 +74,8 @@ def whole(question):
     return answer
 
 
-def test_which_words_speak_for_a_class_and_does_it_hold(page, explorer, wait, qtbot):
-    """Four actions: the tab, the class, the check, and the edit of the strongest word."""
+def test_words_are_explained_checked_and_edited(page, explorer, wait, qtbot):
+    """Six actions: tab, class, check, word, edit, and its text."""
     view = page.panels["attribution"]
     state = view._states[0]
     page.bench.show_panel("attribution")  # 1
@@ -108,7 +109,7 @@ def test_which_words_speak_for_a_class_and_does_it_hold(page, explorer, wait, qt
 
 
 def assert_close(shown, expected) -> None:
-    """The same words and effects; a busy machine adds up in another order."""
+    """Same words and effects, up to the order of summation."""
     assert [w.text for w in shown] == [w.text for w in expected]
     assert [w.effect for w in shown] == pytest.approx([w.effect for w in expected], abs=1e-6)
 
@@ -117,7 +118,7 @@ def row(view, number) -> tuple[str, ...]:
     return view.edits.table.rows.rows[number]
 
 
-def test_integrated_gradients_come_in_parts_and_say_what_is_left(page, explorer, wait, monkeypatch):
+def test_integrated_gradients_arrive_in_parts(page, explorer, wait, monkeypatch):
     monkeypatch.setattr(attribution, "BACKWARD_SLICE", 80)
     view = page.panels["attribution"]
     state = view._states[0]
@@ -146,7 +147,7 @@ def test_integrated_gradients_come_in_parts_and_say_what_is_left(page, explorer,
     assert "Not an explanation" in view.sides[0].note.text()
 
 
-def test_a_word_is_swapped_replaced_and_words_are_suggested(page, explorer, wait, qtbot, model):
+def test_words_are_swapped_replaced_and_suggested(page, explorer, wait, qtbot, model):
     """The suggestions come from another model, since the classifier predicts no tokens."""
     view = page.panels["attribution"]
     page.bench.show_panel("attribution")
@@ -187,33 +188,30 @@ def test_a_token_at_a_mask_is_explained(page, explorer, wait, qtbot, model):
     serve(explorer, wait, lambda: "no token “dogzzz”" in view.sides[0].note.text())
 
 
-@pytest.mark.parametrize("kind,outputs", [("token_classification", 3), ("question_answering", 2),
-                                          ("regression", 1)])  # fmt: skip
-def test_tags_answers_and_numbers_are_explained(page, explorer, home, wait, kind, outputs):
+def test_tags_answers_and_numbers_are_explained(page, explorer, home, wait):
     view = page.panels["attribution"]
     state = view._states[0]
     page.bench.show_panel("attribution")
-    arrive(page, wait, make_model(home.models / kind, Heads(outputs=outputs, kind=kind)))
-    page.set_pair_shown(True)
-    page.pair.set_text("a dog sat")
-    wait(lambda: page.state.is_settled and page.state.first.pair == "a dog sat")
-    page.state.pick(3)
-    if kind == "question_answering":
-        choose(view.controls.target, "=end")
-    serve(explorer, wait, lambda: state.is_complete and len(state.answer.words) == 9)
-    said = view.sides[0].title.whole()
-    if kind == "regression":
-        assert said.startswith("Predicted number")
-    elif kind == "token_classification":
-        assert state.answer.explained.position == 3 and "at “sat”" in said
-    else:
-        assert said.startswith("Logit of “end” at “")
-        assert page.state.first.tokens[state.answer.explained.position].segment == 1
+
+    def explain(kind: str, outputs: int, target: str = "") -> str:
+        arrive(page, wait, make_model(home.models / kind, Heads(outputs=outputs, kind=kind)))
+        page.set_pair_shown(True)
+        page.pair.set_text("a dog sat")
+        wait(lambda: page.study.is_settled and page.study.pair == "a dog sat")
+        page.study.pick(3)
+        if target:
+            choose(view.controls.target, target)
+        serve(explorer, wait, lambda: state.is_complete and len(state.answer.words) == 9)
+        return view.sides[0].title.whole()
+
+    assert "at “sat”" in explain("token_classification", 3)
+    assert state.answer.explained.position == 3
+    assert explain("question_answering", 2, "=end").startswith("Logit of “end” at “")
+    assert page.study.tokens[state.answer.explained.position].segment == 1
+    assert explain("regression", 1).startswith("Predicted number")
 
 
 def test_two_models_are_explained_side_by_side(page, explorer, home, wait):
-    from app.library import describe_model
-
     view = page.panels["attribution"]
     page.bench.show_panel("attribution")
     other = make_model(home.models / "other", Heads(outputs=3))

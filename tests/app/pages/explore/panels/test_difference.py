@@ -1,4 +1,4 @@
-"""What a second model has that the first has not, in the window."""
+"""Differences of two models in the window."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ TEXTS = "the cat sat\na dog . the mat\nunhappy cats sat on the mat"
 
 @pytest.fixture
 def tuned(home, classifier):
-    """The classifier after some steps."""
+    """The classifier after some training steps."""
     loaded = load(classifier)
     torch.manual_seed(4)
     with torch.no_grad():
@@ -46,7 +46,7 @@ def page(qtbot, workshop, classifier, wait) -> ExplorePage:
     return made
 
 
-def test_what_did_fine_tuning_change(page, tuned, wait, qtbot):
+def test_a_fine_tuned_model_is_compared_with_its_origin(page, tuned, wait, qtbot):
     """Six actions: texts, a second model, the panel, Compare, a column, and a text."""
     page.panels["texts"].typed.setPlainText(TEXTS)  # 1
     wait(lambda: page.state.chosen is not None and page.state.chosen.count == 3)
@@ -85,7 +85,7 @@ def test_what_did_fine_tuning_change(page, tuned, wait, qtbot):
     assert_accessible(view)
 
 
-def test_models_that_were_trained_apart_are_not_compared_by_heads(page, entry, wait, qtbot):
+def test_models_of_different_origin_are_not_compared_by_heads(page, entry, wait, qtbot):
     page.panels["texts"].typed.setPlainText(TEXTS)
     wait(lambda: page.state.chosen is not None)
     page.state.compare(entry)

@@ -1,4 +1,4 @@
-"""What every head does in many texts, counted and read in the window."""
+"""Statistics of heads over many texts, in the window."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def page(qtbot, workshop, model, wait) -> ExplorePage:
     return made
 
 
-def test_which_heads_attend_to_the_previous_token_in_my_texts(page, wait, qtbot):
+def test_heads_are_ranked_by_attention_to_the_previous_token(page, wait, qtbot):
     """Five actions: two panels, the texts, Count, and a header."""
     page.bench.show_panel("texts")  # 1
     texts = page.panels["texts"].typed
@@ -56,7 +56,7 @@ def test_which_heads_attend_to_the_previous_token_in_my_texts(page, wait, qtbot)
     assert b"Layer" in figures.svg(made) and b"Head" in figures.svg(made)
 
 
-def test_grid_is_moved_through_by_keys_and_clicks(page, wait, qtbot):
+def test_the_grid_follows_keys_and_clicks(page, wait, qtbot):
     page.bench.show_panel("texts")
     page.panels["texts"].typed.setPlainText("the cat sat")
     wait(lambda: page.state.chosen is not None)
@@ -80,7 +80,7 @@ def test_grid_is_moved_through_by_keys_and_clicks(page, wait, qtbot):
     assert view.rows.rowCount() == 0 and figure_of(view._state) is None
 
 
-def test_which_heads_does_the_model_need(page, classifier, wait, qtbot):
+def test_heads_are_ranked_by_the_loss_without_them(page, classifier, wait, qtbot):
     """Four actions: the texts, the panel, a method, and Count."""
     page.choose(classifier)
     wait(lambda: page.state.first.checkpoint == classifier and page.state.is_settled)
@@ -115,7 +115,7 @@ def test_which_heads_does_the_model_need(page, classifier, wait, qtbot):
 
 @pytest.fixture
 def needed(page, classifier, wait):
-    """The panel Heads over four texts with labels."""
+    """The Heads panel with four labelled texts."""
     page.choose(classifier)
     wait(lambda: page.state.first.checkpoint == classifier and page.state.is_settled)
     lines = ("the cat\tlabel 1", "a dog sat\tlabel 0", "the mat\tlabel 2", "a cat\tlabel 1")
@@ -125,7 +125,7 @@ def needed(page, classifier, wait):
     return page.panels["heads"]
 
 
-def test_how_many_heads_can_go_and_a_model_without_them(page, needed, wait, qtbot, home):
+def test_heads_are_pruned_and_the_model_is_saved_without_them(page, needed, wait, qtbot, home):
     """Four actions: a method, how far it may fall, Count, and Save."""
     view, state = needed, needed._state
     assert not view.fall.isVisible() and not view.save.isVisible()
@@ -153,7 +153,7 @@ def test_how_many_heads_can_go_and_a_model_without_them(page, needed, wait, qtbo
     assert not state.work.is_cut and state.max_fall == 0
 
 
-def test_a_model_that_cannot_be_saved_is_said(needed, wait, classifier, qtbot, page):
+def test_a_failed_save_is_reported(needed, wait, classifier, qtbot, page):
     state = needed._state
     state.choose_method("prune")
     state.allow_fall(1)
@@ -165,7 +165,7 @@ def test_a_model_that_cannot_be_saved_is_said(needed, wait, classifier, qtbot, p
     assert said.args[0].problem and not state.is_saving
 
 
-def test_each_head_off_with_its_mean_in_its_place(needed, wait, qtbot):
+def test_heads_are_replaced_by_their_mean(needed, wait, qtbot):
     view, state = needed, needed._state
     view.method.setFocus()
     QTest.keyClick(view.method, Qt.Key.Key_Up)

@@ -1,4 +1,4 @@
-"""The history of inputs: nothing is overwritten, nothing is lost."""
+"""History of inputs: nothing is overwritten or lost."""
 
 import json
 
@@ -20,8 +20,8 @@ def file(tmp_path):
 
 
 @pytest.fixture
-def make(explore, file, workshop, wait):
-    """`make()` reads the history as a new window would."""
+def make(study, file, workshop, wait):
+    """`make()` reads the history as a new window does."""
 
     def opened() -> History:
         history = History(explore, file, workshop.notices)
@@ -45,8 +45,8 @@ def view(qtbot, history) -> HistoryView:
     return made
 
 
-def look(explore, wait, *texts):
-    """Look at each for a while."""
+def look(study, wait, *texts):
+    """Show each text until it is settled."""
     for text in texts:
         explore.set_texts(text)
         wait(lambda: explore.is_settled)
@@ -56,7 +56,7 @@ def texts(history):
     return [entry.input.text for entry in history.entries]
 
 
-def test_an_input_that_rests_is_kept_and_an_edit_makes_another(explore, history, wait, monkeypatch):
+def test_an_input_at_rest_becomes_an_entry_and_an_edit_another(study, history, wait, monkeypatch):
     assert texts(history) == []
     history._resting.setInterval(1)
     look(explore, wait, "the cat.")
@@ -78,8 +78,8 @@ def test_the_same_input_again_moves_to_the_top(explore, history, wait):
     assert texts(history) == ["the cat", "a dog"]
 
 
-def test_what_was_kept_is_there_the_next_time(explore, history, make, wait, file):
-    explore.set_input(HIDDEN)
+def test_entries_are_there_the_next_time(study, history, make, wait, file):
+    study.look_at(HIDDEN)
     history.keep_input()
     history.pin(history.entries[0], True)
     look(explore, wait, "<b>%s</b> \u202eשלום\u202c 😀")
@@ -92,13 +92,13 @@ def test_what_was_kept_is_there_the_next_time(explore, history, make, wait, file
     assert json.loads(file.read_text("utf-8"))[1]["masks"] == [[[2, 5]], []]
 
 
-def test_a_change_is_written_by_itself(explore, history, wait, file):
+def test_a_change_is_saved_automatically(study, history, wait, file):
     history.keep_input()
     wait(file.exists)
     wait(lambda: "the cat sat" in file.read_text("utf-8"))
 
 
-def test_pinned_ones_stay_however_many_come(explore, history, monkeypatch):
+def test_pinned_entries_stay_beyond_the_limit(study, history, monkeypatch):
     monkeypatch.setattr(module, "MAX_ENTRIES", 3)
     explore.set_input(HIDDEN)
     history.keep_input()
@@ -109,7 +109,7 @@ def test_pinned_ones_stay_however_many_come(explore, history, monkeypatch):
     assert texts(history) == ["cat 5", "cat 4", "cat 3", "a dog"]
 
 
-def test_what_is_removed_can_be_brought_back(explore, history, workshop, wait):
+def test_a_removal_can_be_undone(study, history, workshop, wait):
     for text in ("one", "two", "three"):
         look(explore, wait, text)
         history.keep_input()
@@ -123,7 +123,7 @@ def test_what_is_removed_can_be_brought_back(explore, history, workshop, wait):
 
 
 @pytest.mark.parametrize("content", [b"{", b"[{}]", b'[{"text": 3}]', b"\xff\xfe"])
-def test_a_damaged_file_is_kept_and_told_of(explore, file, workshop, wait, content):
+def test_a_damaged_file_is_renamed_and_reported(study, file, workshop, wait, content):
     file.write_bytes(content)
     history = History(explore, file, workshop.notices)
     wait(lambda: workshop.notices.shown)
@@ -135,7 +135,7 @@ def test_a_damaged_file_is_kept_and_told_of(explore, file, workshop, wait, conte
     assert "the cat sat" in file.read_text("utf-8")
 
 
-def test_a_file_of_a_newer_program_is_read(explore, file, workshop, wait):
+def test_a_file_of_a_newer_version_is_read(study, file, workshop, wait):
     file.write_text(json.dumps([{"text": "a", "masks": [[[0, 1]], [], []], "colour": "red"}]))
     history = History(explore, file, workshop.notices)
     wait(lambda: history.entries)
@@ -143,15 +143,15 @@ def test_a_file_of_a_newer_program_is_read(explore, file, workshop, wait):
     assert not workshop.notices.shown
 
 
-def test_what_cannot_be_written_is_told(explore, history, workshop, wait, file):
+def test_a_failed_save_is_reported(study, history, workshop, wait, file):
     file.mkdir()
     history.keep_input()
     wait(lambda: workshop.notices.shown)
     assert "inputs.json is a folder" in workshop.notices.shown[0].problem
 
 
-def test_an_entry_is_compared_with_and_pinned(explore, history, wait):
-    explore.set_input(HIDDEN)
+def test_a_compared_entry_is_pinned(study, history, wait):
+    study.look_at(HIDDEN)
     history.keep_input()
     look(explore, wait, "the cat")
     history.compare(history.entries[0])
@@ -165,8 +165,8 @@ def test_an_entry_is_compared_with_and_pinned(explore, history, wait):
 
 
 @pytest.fixture
-def full(view, explore, history, wait):
-    """Ten inputs, the third pinned."""
+def full(view, study, history, wait):
+    """A view of ten inputs, the third pinned."""
     for number in range(10):
         explore.set_texts(f"cat {number} <b>&amp;</b>")
         history.keep_input()
@@ -174,7 +174,7 @@ def full(view, explore, history, wait):
     return view
 
 
-def test_pinned_ones_come_first_and_a_search_finds(qtbot, full):
+def test_pinned_entries_come_first_and_a_search_filters(qtbot, full):
     assert full.entries.rows[0].input.text.startswith("cat 7")
     assert full.search.isVisible()
     qtbot.keyClicks(full.search, "3 CAT")
@@ -195,7 +195,7 @@ def test_enter_opens_and_delete_removes(qtbot, full, history):
     assert full.chosen() is not None
 
 
-def test_the_choice_stays_while_entries_come(full, explore, history):
+def test_the_selection_stays_while_entries_arrive(full, study, history):
     full.choose(4)
     chosen = full.chosen().input
     explore.set_texts("another one")
@@ -207,7 +207,7 @@ def test_the_choice_stays_while_entries_come(full, explore, history):
     assert full.pin.text().replace("&", "") == "Unpin"
 
 
-def test_texts_that_begin_alike_are_told_apart_by_their_tips(view, explore, history):
+def test_tooltips_show_the_whole_texts(view, study, history):
     alike = "the president spoke to the people of the united states of "
     for end in ("america", "mexico"):
         explore.set_texts(alike + end, "who spoke?")
@@ -219,11 +219,11 @@ def test_texts_that_begin_alike_are_told_apart_by_their_tips(view, explore, hist
     ]
 
 
-def test_the_rows_are_a_sound_model(full, qtmodeltester):
+def test_the_rows_are_a_valid_model(full, qtmodeltester):
     qtmodeltester.check(full.entries)
 
 
-def test_everything_can_be_used_by_ear_and_keyboard(full, looks):
+def test_everything_is_accessible(full, looks):
     assert_accessible(full)
     index = full.entries.index(0, 0)
     assert "pinned" in index.data(Qt.ItemDataRole.AccessibleTextRole)
@@ -231,7 +231,7 @@ def test_everything_can_be_used_by_ear_and_keyboard(full, looks):
     assert not full.grab().isNull()
 
 
-def test_a_sentence_that_is_typed_with_pauses_is_one_entry(explore, history, wait):
+def test_a_sentence_typed_with_pauses_is_one_entry(study, history, wait):
     for text in ("a", "a dog", "a dog sat", "a dog sat.", "a dog sat. the", "a dog sat. the cat"):
         look(explore, wait, text)
         history.keep_input()

@@ -1,4 +1,4 @@
-"""Texts as points, placed, coloured and selected in the window."""
+"""Map of texts in the window."""
 
 import numpy as np
 import pytest
@@ -37,8 +37,8 @@ def view(qtbot, workshop, classifier, wait):
     return view
 
 
-def test_are_my_texts_apart_in_a_layer(view, workers, wait, qtbot):
-    """Five actions with those of the fixture: the texts, the panel, Map, a height, t-SNE."""
+def test_texts_are_projected_and_their_labels_compared(view, workers, wait, qtbot):
+    """Five actions with the fixture's: the texts, the panel, Map, a layer, t-SNE."""
     rows = view.heights.rows.rows
     assert [row[0] for row in rows] == ["Embeddings", "Layer 1", "Layer 2", "Layer 3"]
     before = view.points.points.copy()
@@ -61,7 +61,7 @@ def test_are_my_texts_apart_in_a_layer(view, workers, wait, qtbot):
     assert_accessible(view)
 
 
-def test_a_lasso_selects_rows_of_texts(view, wait, qtbot):
+def test_a_lasso_selects_texts(view, wait, qtbot):
     places = view.points.places()
     left, top = (places.min(0) - 8).astype(int).tolist()
     bottom = int(places[:, 1].max() + 8)
@@ -89,7 +89,7 @@ def test_a_lasso_selects_rows_of_texts(view, wait, qtbot):
     assert not table.table.selectionModel().selectedRows()
 
 
-def test_keys_go_from_point_to_point(view, wait):
+def test_keys_move_between_points(view, wait):
     view.points.setFocus()
     QTest.keyClick(view.points, Qt.Key.Key_Right)
     first = view.points.current

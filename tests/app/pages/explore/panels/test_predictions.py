@@ -1,4 +1,4 @@
-"""What a fine-tuned model says, in the window."""
+"""Task predictions in the window."""
 
 import pytest
 from PySide6.QtCore import Qt
@@ -35,12 +35,12 @@ def page(qtbot, workshop, home) -> ExplorePage:
 
 
 def answer(page: ExplorePage, explorer, **what: object) -> None:
-    """Say this to the newest question."""
+    """Answer the newest question."""
     asked = explorer.asked[-1]
     explorer.answered.emit(Predicted(to=asked.number, tokens=page.state.first.tokens, **what))
 
 
-def test_an_answer_is_marked_in_its_passage(page, home, explorer, wait):
+def test_an_answer_is_marked_in_its_passage_if_there_is_one(page, home, explorer, wait):
     folder = make_model(home.models / "asks", Heads(outputs=2, kind="question_answering"))
     page.arrive(folder)
     wait(lambda: page.state.first.checkpoint == folder)
@@ -58,15 +58,9 @@ def test_an_answer_is_marked_in_its_passage(page, home, explorer, wait):
     assert [one.cursor.selectedText() for one in selections] == ["cat"]
     assert [bar.label for bar in shown.bars.shown] == ["cat", "the", "no answer"]
     assert_accessible(page)
-
-
-def test_no_answer_is_said_and_nothing_is_marked(page, home, explorer, wait):
-    folder = make_model(home.models / "asks", Heads(outputs=2, kind="question_answering"))
-    page.arrive(folder)
-    page.pair.set_text(PASSAGE)
-    wait(lambda: bool(explorer.asked) and explorer.asked[-1].pair == PASSAGE)
+    page.text.set_text("what sat")
+    wait(lambda: explorer.asked[-1].text == "what sat")
     answer(page, explorer, task="question_answering", spans=(), value=0.9, answered=False)
-    shown = page.panels["predictions"].sides[0].views["question_answering"]
     assert shown.verdict.whole() == "No answer in the passage · 90.0 %"
     assert shown.passage.extraSelections() == []
     assert shown.passage.toPlainText() == PASSAGE
@@ -76,21 +70,21 @@ TAGS = ("O", "B-person", "I-person", "B-place")
 TYPED = "😀 Ada Lovelace was born in London."
 
 
-def stretch(text: str, label: str) -> SpanPrediction:
+def span(text: str, label: str) -> SpanPrediction:
     start = TYPED.index(text)
     return SpanPrediction(
         text=text, start=start, end=start + len(text), probability=0.9, label=label
     )
 
 
-def test_spans_are_marked_where_they_stand_and_named(page, home, explorer, wait, screen):
+def test_spans_are_marked_in_the_text_and_named(page, home, explorer, wait, screen):
     folder = make_model(
         home.models / "tags", Heads(outputs=4, kind="token_classification"), labels=TAGS
     )
     page.arrive(folder)
     page.text.set_text(TYPED)
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
-    found = (stretch("Ada Lovelace", "person"), stretch("London", "place"))
+    found = (span("Ada Lovelace", "person"), span("London", "place"))
     answer(page, explorer, task="token_classification", spans=found)
     shown = page.panels["predictions"].sides[0].views["token_classification"]
     assert shown.verdict.whole() == "2 span(s)"
@@ -109,23 +103,15 @@ def test_spans_are_marked_where_they_stand_and_named(page, home, explorer, wait,
     assert [bar.label for bar in shown.bars.shown] == ["Ada Lovelace · person", "London · place"]
     assert_accessible(page)
     screen(page, "explore tags")
-
-
-def test_a_text_without_spans_is_said_to_have_none(page, home, explorer, wait):
-    folder = make_model(
-        home.models / "tags", Heads(outputs=4, kind="token_classification"), labels=TAGS
-    )
-    page.arrive(folder)
-    page.text.set_text(TYPED)
-    wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
+    page.text.set_text("a cat")
+    wait(lambda: explorer.asked[-1].text == "a cat")
     answer(page, explorer, task="token_classification", spans=(), cut=True)
-    shown = page.panels["predictions"].sides[0].views["token_classification"]
     assert shown.verdict.whole() == "No spans in this text"
-    assert shown.text.toPlainText() == TYPED
+    assert shown.text.toPlainText() == "a cat"
     assert "truncated" in shown.note.text()
 
 
-def test_classes_of_words_are_named_too(page, home, explorer, wait):
+def test_tags_of_words_are_named(page, home, explorer, wait):
     labels = ("ADP", "NOUN", "PROPN", "VERB")
     folder = make_model(
         home.models / "tags", Heads(outputs=4, kind="token_classification"), labels=labels
@@ -133,7 +119,7 @@ def test_classes_of_words_are_named_too(page, home, explorer, wait):
     page.arrive(folder)
     page.text.set_text(TYPED)
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
-    found = (stretch("Ada", "PROPN"), stretch("born", "VERB"))
+    found = (span("Ada", "PROPN"), span("born", "VERB"))
     answer(page, explorer, task="token_classification", spans=found)
     shown = page.panels["predictions"].sides[0].views["token_classification"]
     assert shown.verdict.whole() == "2 word(s)"
@@ -148,7 +134,7 @@ def ranked(*chances: tuple[str, float]) -> tuple[Prediction, ...]:
     )
 
 
-def test_labels_are_given_each_by_itself(page, home, explorer, wait):
+def test_each_label_has_its_own_threshold(page, home, explorer, wait):
     folder = make_model(home.models / "labels", Heads(outputs=3, kind="multi_label"))
     page.arrive(folder)
     page.text.set_text("the cat sat")
@@ -161,7 +147,7 @@ def test_labels_are_given_each_by_itself(page, home, explorer, wait):
         (True, False), (True, False), (False, True),
     ]  # fmt: skip
     answer(page, explorer, task="multi_label", predictions=ranked(("mat", 0.1)))
-    assert shown.verdict.whole() == "mat, cat"  # nobody has asked again
+    assert shown.verdict.whole() == "mat, cat", "an answer to nothing is ignored"
     page.text.set_text("the dog")
     wait(lambda: explorer.asked[-1].text == "the dog")
     answer(page, explorer, task="multi_label", predictions=ranked(("mat", 0.1)))
@@ -169,7 +155,7 @@ def test_labels_are_given_each_by_itself(page, home, explorer, wait):
     assert_accessible(page)
 
 
-def test_a_number_is_shown_on_the_scale_of_the_training_rows(page, home, explorer, wait):
+def test_a_number_is_shown_on_the_range_of_the_training_rows(page, home, explorer, wait):
     folder = make_model(home.models / "numbers", Heads(outputs=1, kind="regression"))
     page.arrive(folder)
     page.text.set_text("the cat sat")
@@ -187,7 +173,7 @@ def test_a_number_is_shown_on_the_scale_of_the_training_rows(page, home, explore
     assert shown.gauge.isHidden()
 
 
-def test_endings_are_typed_and_ranked(qtbot, page, home, explorer, wait):
+def test_typed_choices_are_ranked(qtbot, page, home, explorer, wait):
     folder = make_model(home.models / "choices", Heads(outputs=1, kind="multiple_choice"))
     page.arrive(folder)
     page.text.set_text("the cat sat")
@@ -196,7 +182,7 @@ def test_endings_are_typed_and_ranked(qtbot, page, home, explorer, wait):
     assert not explorer.of_kind("predict") and "two choices" in shown.note.text()
     qtbot.keyClicks(shown.lines[0], "on the mat")
     qtbot.keyClicks(shown.lines[3], "on a dog")
-    assert len(shown.lines) == 5  # another one came
+    assert len(shown.lines) == 5, "a line was added"
     wait(lambda: bool(explorer.of_kind("predict")))
     assert explorer.asked[-1].endings == ("on the mat", "on a dog")
     chances = ranked(("on a dog", 0.7), ("on the mat", 0.3))
@@ -225,7 +211,7 @@ def test_the_choices_of_a_row_are_filled_in_and_can_be_edited(qtbot, page, home,
     wait(lambda: explorer.asked[-1].endings == ("on a", "on the mat"))
 
 
-def test_two_models_answer_side_by_side_with_their_differences(page, home, explorer, wait):
+def test_two_models_are_compared_side_by_side(page, home, explorer, wait):
     first = make_model(home.models / "a-first", Heads(outputs=3))
     second = make_model(home.models / "b-second", Heads(outputs=3))
     page.arrive(first)
@@ -251,7 +237,7 @@ def test_two_models_answer_side_by_side_with_their_differences(page, home, explo
     wait(panel.sides[1].isHidden)
 
 
-def test_an_answer_is_kept_as_a_figure(page, home, explorer, wait):
+def test_the_figure_has_the_exact_probabilities(page, home, explorer, wait):
     page.arrive(make_model(home.models / "a-first", Heads(outputs=3)))
     page.text.set_text("the cat sat")
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
@@ -272,7 +258,7 @@ def test_an_answer_is_kept_as_a_figure(page, home, explorer, wait):
     assert "Model: a-first." in made.caption
 
 
-def test_the_words_of_a_chosen_class_are_shown(page, home, explorer, wait, screen):
+def test_words_that_decided_for_a_chosen_class_are_shown(page, home, explorer, wait, screen):
     folder = make_model(home.models / "a-first", Heads(outputs=3))
     page.arrive({"model": folder, "text": "the cat sat", "label": "label 1"})
     wait(lambda: bool(explorer.of_kind("occlude")))
@@ -299,7 +285,7 @@ def test_the_words_of_a_chosen_class_are_shown(page, home, explorer, wait, scree
     assert len(explorer.of_kind("occlude")) == count
 
 
-def test_words_come_some_at_a_time_and_a_refusal_is_said(page, home, explorer, wait):
+def test_words_arrive_in_parts_and_a_refusal_is_shown(page, home, explorer, wait):
     folder = make_model(home.models / "a-first", Heads(outputs=3))
     page.arrive({"model": folder, "text": "the cat sat", "label": "label 1"})
     wait(lambda: bool(explorer.of_kind("occlude")))

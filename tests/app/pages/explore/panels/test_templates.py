@@ -1,4 +1,4 @@
-"""Fillers and targets in templates, typed and read in the window."""
+"""Templates with fillers and targets in the window."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def page(qtbot, workshop, model, wait) -> ExplorePage:
 
 @pytest.fixture
 def answered(explorer, wait):
-    """Answer until all rows are known; gives the questions."""
+    """Answer until all rows are known; returns the questions."""
 
     def answered(state) -> list:
         asked = explorer.of_kind("score_templates")[-1:]
@@ -46,7 +46,7 @@ def typed(qtbot, field, text: str) -> None:
     qtbot.keyClicks(field, text)
 
 
-def test_which_words_does_a_filler_make_more_likely(page, explorer, wait, qtbot, answered):
+def test_templates_are_scored_and_averaged(page, explorer, wait, qtbot, answered):
     """Four actions: the panel, templates, fillers, targets."""
     view, state = page.panels["templates"], page.panels["templates"]._state
     page.bench.show_panel("templates")  # 1
@@ -82,7 +82,7 @@ def test_which_words_does_a_filler_make_more_likely(page, explorer, wait, qtbot,
     assert b"unhappy" in picture and b"dogs" in picture
 
 
-def test_what_cannot_be_scored_is_said(page, explorer, wait, qtbot, answered):
+def test_the_reason_for_missing_scores_is_shown(page, explorer, wait, qtbot, answered):
     view, state = page.panels["templates"], page.panels["templates"]._state
     page.bench.show_panel("templates")
     wait(lambda: bool(explorer.of_kind("score_templates")))
@@ -114,5 +114,5 @@ def test_an_answer_to_other_words_is_not_shown(page, explorer, wait, answered):
     assert not state.rows
 
 
-def test_words_stand_between_commas_each_once():
+def test_words_are_split_at_commas_without_repetition():
     assert words(" a, b ,a,, big dog\nc") == ("a", "b", "big dog", "c")

@@ -1,4 +1,4 @@
-"""Many texts, typed or of a data set, scored and chosen in the window."""
+"""Texts, typed or of a data set, scored and selected in the window."""
 
 import pytest
 from PySide6.QtCore import Qt
@@ -22,7 +22,7 @@ ROWS = (
 
 @pytest.fixture
 def stored(home, tmp_path):
-    """A data set of which all rows but one are test rows."""
+    """A data set with one training row; the others are test rows."""
     file = tmp_path / "reviews.csv"
     lines = [f'"{text}","{label}",{"test" if n else "train"}' for n, (text, label) in
              enumerate(ROWS)]  # fmt: skip
@@ -33,7 +33,7 @@ def stored(home, tmp_path):
 
 
 @pytest.fixture
-def page(qtbot, workshop, classifier, stored, wait) -> ExplorePage:
+def page(qtbot, workshop, classifier, wait) -> ExplorePage:
     made = ExplorePage(workshop)
     qtbot.addWidget(made)
     made.resize(1000, 640)
@@ -44,11 +44,9 @@ def page(qtbot, workshop, classifier, stored, wait) -> ExplorePage:
 
 
 @pytest.fixture
-def view(page, wait):
+def view(page):
     page.bench.show_panel("texts")
-    view = page.panels["texts"]
-    wait(lambda: view.source.count() == 2)
-    return view
+    return page.panels["texts"]
 
 
 def column(view, number):
@@ -56,8 +54,9 @@ def column(view, number):
     return [rows.data(rows.index(n, number)) for n in range(rows.rowCount())]
 
 
-def test_which_text_of_a_test_set_is_hardest(page, view, wait, qtbot):
+def test_texts_of_a_data_set_are_sorted_by_their_loss(stored, page, view, wait, qtbot):
     """Five actions: the panel, the data set, its test rows, Score, and the first row."""
+    wait(lambda: view.source.count() == 2)
     view.source.setFocus()  # 1 is the panel
     QTest.keyClick(view.source, Qt.Key.Key_Down)  # 2
     wait(lambda: len(view.rows.order) == 4)
@@ -94,7 +93,7 @@ def test_which_text_of_a_test_set_is_hardest(page, view, wait, qtbot):
     assert sorted(figure.array.tolist(), reverse=True) == pytest.approx(losses, abs=5e-4)
 
 
-def test_typed_texts_have_labels_behind_a_tab_and_stay_selected(page, view, wait, qtbot):
+def test_typed_texts_have_labels_after_a_tab_and_stay_selected(page, view, wait, qtbot):
     view.typed.setPlainText("the cat\tlabel 1\n\na dog\non the mat\tlabel 2\n")
     wait(lambda: len(view.rows.order) == 3)
     assert column(view, TEXT) == ["the cat", "a dog", "on the mat"]
@@ -111,7 +110,7 @@ def test_typed_texts_have_labels_behind_a_tab_and_stay_selected(page, view, wait
     assert not view._state.scores, "a head that is off changes the numbers"
 
 
-def test_it_is_cancelled_at_once_and_resumed(page, view, workers, wait, qtbot):
+def test_scoring_is_cancelled_resumed_and_refused(page, view, workers, wait, qtbot):
     view.typed.setPlainText("the cat\na dog")
     wait(lambda: len(view.rows.order) == 2)
     workers.is_held = True
@@ -124,9 +123,6 @@ def test_it_is_cancelled_at_once_and_resumed(page, view, workers, wait, qtbot):
     wait(lambda: len(view._state.scores) == 2)
     assert workers.asked[0] == workers.asked[1]
     assert "Without labels there is no loss" in view.note.text()
-
-
-def test_wrong_labels_are_told_in_a_sentence(view, wait, qtbot):
     view.typed.setPlainText("the cat\tpurple")
     wait(lambda: len(view.rows.order) == 1)
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
@@ -146,11 +142,11 @@ def test_a_masked_language_model_has_a_pseudo_loss(page, view, model, wait, qtbo
     assert view.rows.columns[LOSS].title == "Pseudo-loss"
 
 
-@pytest.mark.parametrize("panel", ["texts", "heads", "difference", "map"])
-def test_each_control_over_texts_has_a_key_of_its_own(page, view, wait, panel):
+def test_all_controls_over_texts_have_different_keys(page, view, wait):
     view.typed.setPlainText("the cat")
-    wait(lambda: page.state.chosen is not None)
-    page.bench.show_panel(panel)
-    wait(lambda: page.bench.is_seen(panel))
-    keys = [key for key, _ in keys_in_sight(page)]
-    assert len(set(keys)) == len(keys), sorted(keys_in_sight(page))
+    wait(lambda: page.study.chosen is not None)
+    for panel in ("texts", "heads", "difference", "map"):
+        page.bench.show_panel(panel)
+        wait(lambda panel=panel: page.bench.is_seen(panel))
+        keys = [key for key, _ in keys_in_sight(page)]
+        assert len(set(keys)) == len(keys), (panel, sorted(keys_in_sight(page)))

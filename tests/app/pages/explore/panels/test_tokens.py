@@ -1,4 +1,4 @@
-"""Tokens: the steps, the rows, the norms, and what the model does not know or does not read."""
+"""Tokens: steps, rows and norms, unknown words and truncation."""
 
 import io
 
@@ -38,15 +38,14 @@ def view(qtbot, state, workshop) -> TokensView:
 
 
 @pytest.fixture
-def told(state, wait):
-    """`told()` waits until all that has changed is shown."""
+def settle(state, wait):
+    """`settle()` waits until all changes are shown."""
     return lambda: wait(lambda: not (state._telling.isActive() or state._telling_steps.isActive()))
 
 
 @pytest.fixture
-def answer(explorer, model, told):
-    """`answer()` gives the newest question its real answer; with `tables`, as of a network that has
-    these alone."""
+def answer(explorer, model, settle):
+    """`answer()` answers the newest question; `tables`: the embeddings that the network has."""
     loaded = {}
 
     def tell(number: int = -1, tables=("token", "position", "segment")):
@@ -56,7 +55,7 @@ def answer(explorer, model, told):
         addends = tuple(one for one in made.addends if one.table in tables)
         made = made.model_copy(update={"addends": addends})
         explorer.answered.emit(made)
-        told()
+        settle()
         return made
 
     return tell
@@ -67,10 +66,10 @@ def cells(view, row, side=0):
     return [rows.index(row, column).data() for column in range(rows.columnCount())]
 
 
-def test_the_three_steps_are_shown(view, state, explore, wait, told):
-    explore.set_texts("The  CAT, unhappy")
-    wait(lambda: explore.is_settled and state.steps[0] and len(state.steps[0][0].words) == 4)
-    told()
+def test_the_three_steps_are_shown(view, state, study, wait, settle):
+    study.set_texts("The  CAT, unhappy")
+    wait(lambda: study.is_settled and state.steps[0] and len(state.steps[0][0].words) == 4)
+    settle()
     assert view.flow.normalised.toPlainText() == "the  cat, unhappy"
     assert view.flow.words.toPlainText() == "the  |  cat  |  ,  |  unhappy"
     shown = [token.text for token in view.flow.pieces[0].shown]
@@ -79,27 +78,28 @@ def test_the_three_steps_are_shown(view, state, explore, wait, told):
     assert "4 word(s) · 7 token(s)" in view.flow.count.text()
 
 
-def test_every_token_has_its_numbers_at_once_and_its_norms_when_they_come(view, answer, told):
-    told()
+def test_tokens_have_ids_at_once_and_norms_once_computed(view, answer, settle):
+    settle()
     assert cells(view, 2) == ["cat", "6", "0", "2", "…", "…", "…", "…", "…"]
     made = answer()
     norms = [*(addend.norms[2] for addend in made.addends), made.sums[2], made.outcome[2]]
     assert cells(view, 2) == ["cat", "6", "0", "2", *(f"{norm:.3f}" for norm in norms)]
 
 
-@pytest.mark.parametrize("tables", [("token",), ("token", "segment")])
-def test_a_model_without_position_embeddings_has_places(view, state, answer, told, tables):
-    """As DeBERTa and ModernBERT, whose only embedding is that of the token, and NomicBERT."""
-    made = answer(tables=tables)
-    norms = [*(addend.norms[2] for addend in made.addends), made.sums[2], made.outcome[2]]
-    assert cells(view, 2) == ["cat", "6", "0", "2", *(f"{norm:.3f}" for norm in norms)]
-    rows = view.tables[0].rows
-    names, tips = zip(*((c.title, c.meaning) for c in rows.columns), strict=True)
-    assert names[4:] == (*(f"‖{table}‖" for table in tables), "‖sum‖", "‖input‖")
-    assert "no position embeddings" in tips[3]
-    drawn = figure_of(state, 0)
-    assert not QImage.fromData(figure.png(drawn)).isNull()
-    assert len(drawn.table().header) == 4 + len(tables) + 2
+def test_without_position_embeddings_positions_are_indices(view, state, study, answer):
+    """DeBERTa and ModernBERT have token embeddings only; NomicBERT has segments, too."""
+    for tables in (("token",), ("token", "segment")):
+        made = answer(tables=tables)
+        norms = [*(addend.norms[2] for addend in made.addends), made.sums[2], made.outcome[2]]
+        assert cells(view, 2) == ["cat", "6", "0", "2", *(f"{norm:.3f}" for norm in norms)]
+        rows = view.tables[0].rows
+        names, tips = zip(*((c.title, c.meaning) for c in rows.columns), strict=True)
+        assert names[4:] == (*(f"‖{table}‖" for table in tables), "‖sum‖", "‖input‖")
+        assert "no position embeddings" in tips[3]
+        drawn = figure_of(state, 0)
+        assert not QImage.fromData(figure.png(drawn)).isNull()
+        assert len(drawn.table().header) == 4 + len(tables) + 2
+        state.queries[0].is_waiting = True  # so that a second answer is accepted
 
 
 def test_in_a_narrow_panel_rows_of_the_table_are_seen_below_the_steps(view, answer, qapp):
@@ -111,8 +111,8 @@ def test_in_a_narrow_panel_rows_of_the_table_are_seen_below_the_steps(view, answ
     assert view.halves.widget(0).height() > view.halves.widget(1).height()
 
 
-def test_a_text_takes_no_more_lines_than_it_needs_at_any_width(view, told, qapp):
-    told()
+def test_a_text_is_as_high_as_its_lines_at_any_width(view, settle, qapp):
+    settle()
     lines = []
     for width in (1100, 330, 1100):
         view.flow.normalised.setFixedWidth(width)
@@ -123,18 +123,18 @@ def test_a_text_takes_no_more_lines_than_it_needs_at_any_width(view, told, qapp)
     assert lines[0] == lines[2] < lines[1]
 
 
-@pytest.mark.parametrize("count, scrolled", [(1, 0), (2, 0), (3, 0), (4, 1), (9, 6)])
-def test_lines_are_shown_whole_and_no_part_of_the_next(view, told, qapp, count, scrolled):
-    told()
+def test_lines_are_shown_whole_without_part_of_the_next(view, settle, qapp):
+    settle()
     shown = view.flow.words
     shown.setFixedWidth(200)
-    shown.show_lines(["the"] * (count - 1) + ["cat" * 6])
-    qapp.processEvents()
-    assert not shown.horizontalScrollBar().isVisible()
-    assert shown.verticalScrollBar().maximum() == scrolled
-    blocks = [shown.document().findBlockByNumber(number) for number in range(min(count, 3))]
-    lines = sum(block.layout().boundingRect().height() for block in blocks)
-    assert 0 <= shown.viewport().height() - lines <= 2
+    for count, scrolled in ((1, 0), (2, 0), (3, 0), (4, 1), (9, 6)):
+        shown.show_lines(["the"] * (count - 1) + ["cat" * 6])
+        qapp.processEvents()
+        assert not shown.horizontalScrollBar().isVisible()
+        assert shown.verticalScrollBar().maximum() == scrolled
+        blocks = [shown.document().findBlockByNumber(number) for number in range(min(count, 3))]
+        lines = sum(block.layout().boundingRect().height() for block in blocks)
+        assert 0 <= shown.viewport().height() - lines <= 2
 
 
 def test_a_pair_has_two_segments(view, explore, wait, answer, state):
@@ -146,8 +146,8 @@ def test_a_pair_has_two_segments(view, explore, wait, answer, state):
     assert view.flow.words.toPlainText() == "the  |  cat\na  |  dog"
 
 
-def test_a_hidden_word_has_the_number_of_the_mask(view, explore, answer):
-    explore.toggle_mask(2)
+def test_a_masked_word_has_the_id_of_the_mask(view, study, answer):
+    study.toggle_mask(2)
     answer()
     assert cells(view, 2)[:2] == ["[MASK]", "4"]
     table = view.tables[0]
@@ -155,16 +155,16 @@ def test_a_hidden_word_has_the_number_of_the_mask(view, explore, answer):
     assert painted == colour(Role.ACCENT)
 
 
-def test_what_the_model_does_not_know_is_said(view, explore, wait):
-    explore.set_texts("the <b>☃</b> %s cat ☃")
-    wait(lambda: explore.is_settled and view.notes.isVisible())
+def test_unknown_words_are_named(view, study, wait):
+    study.set_texts("the <b>☃</b> %s cat ☃")
+    wait(lambda: study.is_settled and view.notes.isVisible())
     assert "Not in the vocabulary: “☃”." in view.notes.text()
     assert "only [UNK]" in view.notes.text()
 
 
-def test_what_the_model_does_not_read_is_said(view, explore, wait):
-    explore.set_texts("the cat sat on " * 20 + "mat")
-    wait(lambda: explore.is_settled and explore.first.is_truncated)
+def test_the_truncated_rest_is_quoted(view, study, wait):
+    study.set_texts("the cat sat on " * 20 + "mat")
+    wait(lambda: study.is_settled and study.cut)
     assert "Truncated to 32 tokens" in view.notes.text()
     assert "starts with “sat on the cat sat on the cat" in view.notes.text()
     assert len(view.tables[0].rows.rows) == 32
@@ -195,11 +195,11 @@ def test_only_a_panel_that_is_seen_works(view, state, explore, explorer, wait):
     assert explorer.asked[-1].text == "a dog"
 
 
-def test_two_models_show_how_they_cut_otherwise(view, state, explore, home, wait, answer, told):
+def test_two_models_show_their_different_tokens(view, state, study, home, wait, answer, settle):
     path = make_model(home.models / "other", Heads(mlm=True), OTHER_WORDS)
-    explore.compare(describe_model("other", path, "imported"))
-    wait(lambda: explore.is_settled)
-    told()
+    study.compare(describe_model("other", path, "imported"))
+    wait(lambda: study.is_settled)
+    settle()
     assert not view.sides[1].isHidden()
     assert "5 tokens and 6 tokens." in view.difference.text()
     assert "cat – c ##at" in view.difference.text()
@@ -208,15 +208,15 @@ def test_two_models_show_how_they_cut_otherwise(view, state, explore, home, wait
     explore.pick(2)
     assert view.tables[1].currentIndex().row() == 3
     view.tables[1].selectRow(4)
-    assert explore.picked == 3
-    explore.compare(None)
-    told()
+    assert study.picked == 3
+    study.compare(None)
+    settle()
     assert view.sides[1].isHidden()
 
 
-def test_a_refusal_is_told(view, explorer, told):
+def test_a_refusal_is_shown(view, explorer, settle):
     explorer.refuse(explorer.asked[-1], "The model gives numbers that are not finite.")
-    told()
+    settle()
     assert "not finite" in view.notes.text()
 
 
@@ -239,11 +239,11 @@ def test_the_figure_has_every_number(qapp, view, state, answer):
     assert f"{answered.sums[2]:.3f}" in drawing
 
 
-def test_the_table_is_a_sound_model(view, answer, qtmodeltester):
+def test_the_table_is_a_valid_model(view, answer, qtmodeltester):
     answer()
     qtmodeltester.check(view.tables[0].rows)
 
 
-def test_everything_can_be_used_by_ear_and_keyboard(view, answer):
+def test_everything_is_accessible(view, answer):
     answer()
     assert_accessible(view)

@@ -1,4 +1,4 @@
-"""One word in several texts, typed and read in the window."""
+"""Vectors of one word in several texts, in the window."""
 
 import pytest
 from PySide6.QtCore import Qt
@@ -22,8 +22,8 @@ def page(qtbot, workshop, model, wait) -> ExplorePage:
     return made
 
 
-def test_how_does_a_word_differ_between_texts(page, explorer, wait, qtbot):
-    """Four actions: the panel, the word, the other texts, the height."""
+def test_a_word_is_compared_between_texts(page, explorer, wait, qtbot):
+    """Four actions: the panel, the word, the other texts, the layer."""
     view = page.panels["vectors"]
     page.bench.show_panel("vectors")  # 1
     assert "Select a word" in view.note.text()
@@ -61,7 +61,7 @@ def test_how_does_a_word_differ_between_texts(page, explorer, wait, qtbot):
 
 
 def compared(page, explorer, wait):
-    """“cat” is selected, and its cosines are there."""
+    """The panel with the cosines of “cat”."""
     view = page.panels["vectors"]
     page.bench.show_panel("vectors")
     page.state.pick(2)
@@ -71,14 +71,13 @@ def compared(page, explorer, wait):
 
 
 def choose(view, what: str) -> None:
-    """With the keyboard."""
     view.what.setFocus()
     while view.what.currentData() != what:
         QTest.keyClick(view.what, Qt.Key.Key_Down)
 
 
-def test_which_tokens_are_nearest_to_a_word(page, explorer, wait):
-    """Three actions with those before: the word, Nearest tokens, a height."""
+def test_nearest_tokens_of_a_word_are_listed(page, explorer, wait):
+    """Three actions: the word, Nearest tokens, a layer."""
     view = compared(page, explorer, wait)
     choose(view, "tokens")
     wait(lambda: explorer.of_kind("find_tokens"))
@@ -104,8 +103,8 @@ def test_which_tokens_are_nearest_to_a_word(page, explorer, wait):
     assert_accessible(view)
 
 
-def test_which_words_of_my_texts_are_nearest_to_a_word(page, explorer, workers, wait, qtbot):
-    """Four actions: the texts, the word, Nearest in texts, Find; the size is said before."""
+def test_nearest_words_in_the_chosen_texts_are_listed(page, explorer, workers, wait, qtbot):
+    """Four actions: the texts, the word, Nearest in texts, Find; its size is shown first."""
     page.panels["texts"].typed.setPlainText("a dog sat\nthe mat\nthe cat sat on the mat")
     wait(lambda: page.state.chosen is not None and page.state.chosen.count == 3)
     view = compared(page, explorer, wait)
@@ -132,7 +131,7 @@ def test_which_words_of_my_texts_are_nearest_to_a_word(page, explorer, workers, 
     assert page.text.toPlainText() == "a dog sat"
 
 
-def test_a_place_that_is_picked_is_that_to_which_the_nearest_are_shown(page, explorer, wait, qtbot):
+def test_neighbours_belong_to_the_selected_occurrence(page, explorer, wait, qtbot):
     view = compared(page, explorer, wait)
     qtbot.keyClicks(view.texts, "a cat sat")
     wait(lambda: any(len(q.texts) == 2 for q in explorer.of_kind("compare_word")))

@@ -1,4 +1,4 @@
-"""Candidates, layers, every word, the next sentence; each number is the worker's."""
+"""Candidates, logit lens, pseudo-perplexity and next sentence, with the worker's numbers."""
 
 import math
 
@@ -17,7 +17,7 @@ from engine.messages.explore.pseudo_perplexity import perplexity
 from engine.models.heads import Heads
 from tests.app.pages.explore.conftest import WORDS, make_model
 
-GUESSES, WHOLE, LAYERS, EVERY = range(4)
+PREDICTIONS, CANDIDATES, LENS, PERPLEXITY = range(4)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def view(qtbot, state, workshop) -> WordsView:
 
 @pytest.fixture
 def other(home):
-    """Another model with the same pieces."""
+    """Another model with the same vocabulary."""
     torch.manual_seed(5)
     path = make_model(home.models / "other", Heads(mlm=True, nsp=True))
     return describe_model("other", path, "imported")
@@ -52,16 +52,16 @@ def rows(table) -> list[list[str]]:
 
 
 def saved(figure) -> list[list[str]]:
-    """The rows of a figure's table; its pictures are made along the way."""
+    """Rows of a figure's table, after drawing it as PNG and SVG."""
     assert figures.png(figure).startswith(b"\x89PNG") and b"<svg" in figures.svg(figure)
     return [line.split(",") for line in figures.csv_text(figure.table()).splitlines()]
 
 
-def test_own_words_are_weighed_as_a_whole_and_ranked(qtbot, view, explore, explorer):
-    explore.set_texts("the unhappy cat")
-    qtbot.waitUntil(lambda: explore.is_settled)
-    explore.toggle_mask(2)
-    view.show_part(WHOLE)
+def test_own_words_are_scored_as_a_whole_and_ranked(qtbot, view, study, explorer):
+    study.set_texts("the unhappy cat")
+    qtbot.waitUntil(lambda: study.is_settled)
+    study.toggle_mask(2)
+    view.show_part(CANDIDATES)
     assert explorer.of_kind("score_candidates") == [], "there are no words yet"
     qtbot.keyClicks(view.candidates.typed, "dog, cats,unhappys, dog, qqq,")
     qtbot.keyClick(view.candidates.typed, Qt.Key.Key_Return)
@@ -79,11 +79,11 @@ def test_own_words_are_weighed_as_a_whole_and_ranked(qtbot, view, explore, explo
     assert len(saved(view.figure())) == 4
 
 
-def test_a_search_is_done_when_asked_for_or_by_itself(qtbot, view, explore, explorer):
-    explore.set_texts("the unhappy cat")
-    qtbot.waitUntil(lambda: explore.is_settled)
-    explore.toggle_mask(2)
-    view.show_part(WHOLE)
+def test_a_search_runs_on_request_or_automatically(qtbot, view, study, explorer):
+    study.set_texts("the unhappy cat")
+    qtbot.waitUntil(lambda: study.is_settled)
+    study.toggle_mask(2)
+    view.show_part(CANDIDATES)
     assert explorer.of_kind("find_candidates") == []
     view.candidates.go.click()
     (asked,) = explorer.of_kind("find_candidates")
@@ -101,16 +101,16 @@ def test_a_search_is_done_when_asked_for_or_by_itself(qtbot, view, explore, expl
     ]
 
 
-def test_masks_typed_side_by_side_are_one_place(state, explore, wait):
-    explore.set_texts("the [MASK] [MASK] sat [MASK]")
-    wait(lambda: explore.is_settled)
+def test_adjacent_typed_masks_are_one_gap(state, study, wait):
+    study.set_texts("the [MASK] [MASK] sat [MASK]")
+    wait(lambda: study.is_settled)
     assert state.gap() == (2, 3)
     explore.pick(5)
     assert state.gap() == (5, 5)
 
 
-def test_every_layer_has_its_guess_and_a_click_picks_the_token(qtbot, view, explore, explorer):
-    view.show_part(LAYERS)
+def test_every_layer_has_its_prediction_and_a_click_selects_the_token(qtbot, view, study, explorer):
+    view.show_part(LENS)
     assert view.lens.stack.currentIndex() == 1
     explore.toggle_mask(2)
     explore.pick(3)
@@ -134,11 +134,11 @@ def test_every_layer_has_its_guess_and_a_click_picks_the_token(qtbot, view, expl
     assert float(table[1][4]) == pytest.approx(best.probability, rel=1e-8)
 
 
-def test_every_word_comes_in_parts_and_can_be_stopped(qtbot, view, explore, explorer, monkeypatch):
-    monkeypatch.setattr(pseudo_perplexity, "SLICE", 7)  # one place at a time
-    explore.set_texts("the cat sat on")
-    qtbot.waitUntil(lambda: explore.is_settled)
-    view.show_part(EVERY)
+def test_scores_arrive_in_parts_and_can_be_stopped(qtbot, view, study, explorer, monkeypatch):
+    monkeypatch.setattr(pseudo_perplexity, "SLICE", 7)  # one token at a time
+    study.set_texts("the cat sat on")
+    qtbot.waitUntil(lambda: study.is_settled)
+    view.show_part(PERPLEXITY)
     assert explorer.of_kind("score_tokens") == []
     view.pseudo_perplexity.go.click()
     answers = [explorer.truly(explorer.of_kind("score_tokens")[-1])]
@@ -168,10 +168,8 @@ def test_every_word_comes_in_parts_and_can_be_stopped(qtbot, view, explore, expl
     assert written == pytest.approx([place.log_probability for place in places], rel=1e-8)
 
 
-def test_another_text_is_computed_by_itself_only_where_that_is_wished(
-    qtbot, view, explore, explorer
-):
-    view.show_part(EVERY)
+def test_another_text_is_scored_automatically_only_on_request(qtbot, view, study, explorer):
+    view.show_part(PERPLEXITY)
     view.pseudo_perplexity.go.click()
     explorer.truly(explorer.of_kind("score_tokens")[-1])
     explore.set_texts("the dog")
@@ -183,14 +181,14 @@ def test_another_text_is_computed_by_itself_only_where_that_is_wished(
     explore.set_texts("the cat")
     qtbot.waitUntil(lambda: explore.is_settled)
     assert explorer.of_kind("score_tokens")[-1].text == "the cat"
-    view.show_part(GUESSES)
-    explore.set_texts("the mat")
-    qtbot.waitUntil(lambda: explore.is_settled)
+    view.show_part(PREDICTIONS)
+    study.set_texts("the mat")
+    qtbot.waitUntil(lambda: study.is_settled)
     assert explorer.of_kind("score_tokens")[-1].text == "the cat", "it is not seen"
 
 
-def test_a_click_on_a_token_picks_it(qtbot, view, explore, explorer):
-    view.show_part(EVERY)
+def test_a_click_on_a_token_selects_it(qtbot, view, study, explorer):
+    view.show_part(PERPLEXITY)
     view.pseudo_perplexity.go.click()
     explorer.truly(explorer.of_kind("score_tokens")[-1])
     strip = view.pseudo_perplexity.strip
@@ -200,7 +198,7 @@ def test_a_click_on_a_token_picks_it(qtbot, view, explore, explorer):
     assert explore.picked == 3
 
 
-def test_the_next_sentence_is_told_where_there_are_two_texts(view, explore, explorer, other, wait):
+def test_the_next_sentence_is_predicted_for_two_texts(view, study, explorer, other, wait):
     assert view.next_sentences.isHidden()
     explore.set_texts("the cat sat", "on the mat")
     wait(lambda: explore.is_settled)
@@ -213,12 +211,12 @@ def test_the_next_sentence_is_told_where_there_are_two_texts(view, explore, expl
     assert view.next_sentences.gauges[0].value == answer.probability
 
 
-def test_two_models_stand_side_by_side_with_their_differences(view, explore, explorer, other, wait):
-    explore.compare(other)
-    wait(lambda: explore.is_settled)
-    explore.toggle_mask(2)
+def test_two_models_are_compared_in_every_part(view, study, explorer, other, wait):
+    study.compare(other)
+    wait(lambda: study.is_settled)
+    study.toggle_mask(2)
     done = 0
-    while done < len(explorer.of_kind("fill_mask")):  # each model is asked what the other names
+    while done < len(explorer.of_kind("fill_mask")):  # each is asked about the other's predictions
         explorer.truly(explorer.of_kind("fill_mask")[done])
         done += 1
     assert done <= 5
@@ -237,19 +235,19 @@ def test_two_models_stand_side_by_side_with_their_differences(view, explore, exp
     best = max(max(k.values()) for k in known)
     assert max(card.pairs.shown[0].first, card.pairs.shown[0].second) == best
     assert card.pairs.shown[0].label in card.pairs.accessibleDescription()
-    view.show_part(EVERY)
+    view.show_part(PERPLEXITY)
     view.pseudo_perplexity.go.click()
     ours, theirs = (explorer.truly(one) for one in explorer.of_kind("score_tokens")[-2:])
     shown = rows(view.pseudo_perplexity.table)
     apart = theirs.scores[0].log_probability - ours.scores[0].log_probability
     assert shown[0][-1].lstrip("+−±") == decimal(abs(apart), 2)
     assert view.pseudo_perplexity.said.text().count("Pseudo-perplexity") == 2
-    view.show_part(LAYERS)
+    view.show_part(LENS)
     assert [grid.isHidden() for grid in view.lens.grids] == [False, False]
     for one in explorer.of_kind("apply_lens")[-2:]:
         explorer.truly(one)
     assert view.lens.grids[1].applied.positions == (2,)
-    view.show_part(WHOLE)
+    view.show_part(CANDIDATES)
     view.candidates.typed.setText("dog")
     view.candidates._on_typed()
     asked = explorer.of_kind("score_candidates")[-2:]
@@ -257,9 +255,9 @@ def test_two_models_stand_side_by_side_with_their_differences(view, explore, exp
     assert rows(view.candidates.own)[0][-1].lstrip("+−±") == decimal(abs(both[1] - both[0]), 2)
 
 
-def test_only_the_part_that_is_seen_asks(view, explore, explorer):
-    view.show_part(LAYERS)
-    explore.toggle_mask(2)
+def test_only_the_visible_part_asks(view, study, explorer):
+    view.show_part(LENS)
+    study.toggle_mask(2)
     assert [question.kind for question in explorer.asked] == ["apply_lens"]
     view.set_seen(False)
     explore.toggle_mask(1)
