@@ -208,8 +208,8 @@ def test_which_head_follows_coreference_in_a_conllu_file_of_mine(hand, home, tmp
     hand.row(view.table, 0)
     right = view._state.ends("head dependent")[0]
     assert not any(key.startswith("tag ") for key in view._state.keys), "no word has a tag"
-    assert (study.layer, study.head) == view.rows.row(0)
-    assert right[study.layer, study.head] == right.max()
+    assert (explore.layer, explore.head) == view.rows.row(0)
+    assert right[explore.layer, explore.head] == right.max()
     assert "the best fixed offset, -3, has" in view.note.text()
 
 

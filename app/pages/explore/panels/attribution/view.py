@@ -100,8 +100,8 @@ class AttributionView(Panel):
             spacing=2 * SPACE,
             margins=(0, SPACE, 0, 0),
         )
-        self.study.sides_changed.connect(self.show_state)
-        self.study.model_changed.connect(self.show_state)
+        self.explore.sides_changed.connect(self.show_state)
+        self.explore.model_changed.connect(self.show_state)
         self.show_state()
 
     def show_state(self) -> None:
@@ -191,8 +191,8 @@ class Controls(Wrapping):
                     line.setText(text)
 
     def _target(self) -> str:
-        choice, study = self._choice, self._choice.study
-        side = study.both[0]
+        choice, explore = self._choice, self._choice.explore
+        side = explore.both[0]
         if choice.is_of_mask(side):
             return MASK
         if choice.finds_spans(side):
@@ -202,7 +202,7 @@ class Controls(Wrapping):
     def _targets(self) -> list[tuple[str, str]]:
         """Keys and titles of the possible targets; keys of classes begin with “=”."""
         choice = self._choice
-        side = choice.study.both[0]
+        side = choice.explore.both[0]
         targets: list[tuple[str, str]] = []
         if has_target(side):
             if choice.finds_spans(side):

@@ -89,7 +89,7 @@ def cka_figure_of(state: DifferenceState) -> Figure | None:
     return Figure(
         name="cka",
         title=tr("How alike two models are, by layer"),
-        caption=f"{text} {_models(state)} {source(state.study)}",
+        caption=f"{text} {_models(state)} {source(state.explore)}",
         size=bars_size(len(names), NAME),
         paint=lambda painter, _: paint_bars(painter, bars, NAME, header),
         array=cka,
@@ -128,7 +128,7 @@ def texts_figure_of(state: DifferenceState) -> Figure | None:
         model,
         "difference-texts",
         tr("Predictions that changed most"),
-        f"{text} {_models(state)} {source(state.study)}",
+        f"{text} {_models(state)} {source(state.explore)}",
         lambda: Table(
             ("number", "text", "prediction of A", "prediction of B", "kl"),
             [(n + 1, *cells(n), float(kl[n])) for n in order],

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 from app.notices import Notices
 from app.pages.explore.captions import layer_title
 from app.pages.explore.choice_box import ChoiceBox
-from app.pages.explore.head_grid import HeadGrid
+from app.pages.explore.head_heatmap import HeadHeatmap
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.difference.figure import (
     cka_figure_of,
@@ -64,8 +64,8 @@ class DifferenceView(Panel):
             self.tr("Difference of"), [(key, state.name(key)) for key in COLUMNS]
         )
         self.keep = FigureButton(partial(figure_of, state), notices)
-        self.grid = HeadGrid(self.tr("Grid of differences"))
-        self.grid.tells = state.told
+        self.grid = HeadHeatmap(self.tr("Grid of differences"))
+        self.grid.describe = state.told
         self.keep.offer_on(self.grid)
         self.keep_cka = FigureButton(partial(cka_figure_of, state), notices)
         self.layers = NumbersTable(self.tr("Similarity by layer"), 1)
@@ -84,7 +84,7 @@ class DifferenceView(Panel):
         self._lay_out()
         self.order: list[int] = []  # indices of the texts in the table
         self.column.chosen.connect(state.show_column)
-        self.grid.picked.connect(self._study.pick_head)
+        self.grid.picked.connect(self._explore.pick_head)
         self.texts.activated.connect(self._on_activated)
         self._explore.head_changed.connect(lambda *_: self._follow())
         self._explore.sides_changed.connect(self.bar.show_state)

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 from app.notices import Notices
 from app.pages.explore.captions import source
 from app.pages.explore.choice_box import ChoiceBox
-from app.pages.explore.head_grid import HeadGrid, grid_size, paint_grid
+from app.pages.explore.head_heatmap import HeadHeatmap, grid_size, paint_grid
 from app.pages.explore.head_means import replacement_box
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.heads.state import MAX_FALL, OFFSET, SHARE, HeadsState, Method
@@ -114,7 +114,7 @@ class HeadsView(Panel):
             self.bar, (below, 1), self.note, parent=self, spacing=SPACE, margins=(0, SPACE, 0, 0)
         )
         self._is_following = False
-        self.grid.picked.connect(self._study.pick_head)
+        self.grid.picked.connect(self._explore.pick_head)
         self.table.selectionModel().currentRowChanged.connect(self._on_current)
         self._explore.head_changed.connect(lambda *_: self._follow())
         state.changed.connect(self.show_state)
@@ -180,7 +180,7 @@ class HeadsView(Panel):
 
     def _on_current(self, now: QModelIndex) -> None:
         if now.isValid() and not self._is_following:
-            self._study.pick_head(*self.rows.row(now.row()))
+            self._explore.pick_head(*self.rows.row(now.row()))
 
     def _note(self, layer: int, head: int) -> str:
         state = self._state

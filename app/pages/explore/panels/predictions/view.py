@@ -181,7 +181,7 @@ class DecidingView(QWidget):
         self.choice.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
-        self.choice.chosen.connect(state.study.choose_label)
+        self.choice.chosen.connect(state.explore.choose_label)
         self.words = Words(self.tr("Words and their effects"))
         self.note = Text("", "muted")
         head = layouts.row(

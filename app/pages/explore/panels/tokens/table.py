@@ -49,7 +49,7 @@ class TokenRows(ColumnsModel[Row]):
         has_new_tables, self.tables = tables != self.tables, tables
         count = len(tables)
         most = max((max(r.norms[:count]) for r in rows if r.norms), default=1.0) or 1.0
-        self.most = self._state.study.held("norms of embeddings", most)
+        self.most = self._state.explore.running_max("norms of embeddings", most)
         if has_new_tables or [r.token for r in rows] != [r.token for r in self.rows]:
             self.show_rows(rows, self._columns())
         else:
@@ -166,7 +166,7 @@ class _Cells(QStyledItemDelegate):
 
     def __init__(self, state: TokensState, side: int, rows: TokenRows) -> None:
         super().__init__(rows)
-        self._rows, self._side = rows, state.study.both[side]
+        self._rows, self._side = rows, state.explore.both[side]
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(16 * SPACE, QFontMetrics(mono_font()).height() + 2 * SPACE)

@@ -85,7 +85,7 @@ def _nearest_figure(state: VectorsState) -> Figure | None:
     return Figure(
         name=f"nearest-{state.showing}-layer-{state.height}",
         title=tr("Nearest to {0}").format(word),
-        caption=f"{caption} {source(state.study)}",
+        caption=f"{caption} {source(state.explore)}",
         size=bars_size(len(names), NAME),
         paint=lambda painter, _: paint_bars(painter, bars, NAME, ("", tr("cosine, 0 to 1"))),
         array=cosines,

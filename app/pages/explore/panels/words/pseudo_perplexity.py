@@ -178,7 +178,7 @@ class PseudoPerplexity(Part):
         self.area = scrolling(self.strip)
         self.strip.resized.connect(self._fit)
         layouts.column(head, self.more, self.area, (self.table, 1), parent=self, spacing=2 * SPACE)
-        state.study.picked_changed.connect(lambda _: self.show_state())
+        state.explore.picked_changed.connect(lambda _: self.show_state())
 
     def _fit(self) -> None:
         """Give the strip the height it needs, at most a third of the part."""

@@ -197,8 +197,8 @@ def test_tags_answers_and_numbers_are_explained(page, explorer, home, wait):
         arrive(page, wait, make_model(home.models / kind, Heads(outputs=outputs, kind=kind)))
         page.set_pair_shown(True)
         page.pair.set_text("a dog sat")
-        wait(lambda: page.study.is_settled and page.study.pair == "a dog sat")
-        page.study.pick(3)
+        wait(lambda: page.state.is_settled and page.state.first.pair == "a dog sat")
+        page.state.pick(3)
         if target:
             choose(view.controls.target, target)
         serve(explorer, wait, lambda: state.is_complete and len(state.answer.words) == 9)
@@ -207,7 +207,7 @@ def test_tags_answers_and_numbers_are_explained(page, explorer, home, wait):
     assert "at “sat”" in explain("token_classification", 3)
     assert state.answer.explained.position == 3
     assert explain("question_answering", 2, "=end").startswith("Logit of “end” at “")
-    assert page.study.tokens[state.answer.explained.position].segment == 1
+    assert page.state.first.tokens[state.answer.explained.position].segment == 1
     assert explain("regression", 1).startswith("Predicted number")
 
 

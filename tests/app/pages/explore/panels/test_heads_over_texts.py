@@ -47,7 +47,7 @@ def test_heads_are_ranked_by_attention_to_the_previous_token(page, wait, qtbot):
     assert np.array_equal(view.grid.values, view._state.ends("previous")[0])
     view.table.setFocus()
     view.table.selectRow(0)
-    assert (page.study.layer, page.study.head) == view.rows.row(0) == view.grid.chosen
+    assert (page.state.layer, page.state.head) == view.rows.row(0) == view.grid.chosen
     assert "(95 %:" in view.note.text() and "of 2 text(s)" in view.note.text()
     assert_accessible(view)
     made = figure_of(view._state)
@@ -70,7 +70,7 @@ def test_the_grid_follows_keys_and_clicks(page, wait, qtbot):
     assert (page.state.layer, page.state.head) == (1, 1) == view.grid.chosen
     place = view.grid.cell(2, 0).center().toPoint()
     qtbot.mouseClick(view.grid, Qt.MouseButton.LeftButton, pos=place)
-    assert (page.study.layer, page.study.head) == (2, 0)
+    assert (page.state.layer, page.state.head) == (2, 0)
     assert view.rows.row(view.table.currentIndex().row()) == (2, 0)
     page.panels["texts"].typed.setPlainText("a dog")
     wait(lambda: page.state.chosen is not None and page.state.chosen != view._state.of)

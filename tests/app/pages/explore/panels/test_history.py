@@ -20,7 +20,7 @@ def file(tmp_path):
 
 
 @pytest.fixture
-def make(study, file, workshop, wait):
+def make(explore, file, workshop, wait):
     """`make()` reads the history as a new window does."""
 
     def opened() -> History:
@@ -45,7 +45,7 @@ def view(qtbot, history) -> HistoryView:
     return made
 
 
-def look(study, wait, *texts):
+def look(explore, wait, *texts):
     """Show each text until it is settled."""
     for text in texts:
         explore.set_texts(text)
@@ -56,7 +56,7 @@ def texts(history):
     return [entry.input.text for entry in history.entries]
 
 
-def test_an_input_at_rest_becomes_an_entry_and_an_edit_another(study, history, wait, monkeypatch):
+def test_an_input_at_rest_becomes_an_entry_and_an_edit_another(explore, history, wait, monkeypatch):
     assert texts(history) == []
     history._resting.setInterval(1)
     look(explore, wait, "the cat.")
@@ -78,8 +78,8 @@ def test_the_same_input_again_moves_to_the_top(explore, history, wait):
     assert texts(history) == ["the cat", "a dog"]
 
 
-def test_entries_are_there_the_next_time(study, history, make, wait, file):
-    study.look_at(HIDDEN)
+def test_entries_are_there_the_next_time(explore, history, make, wait, file):
+    explore.set_input(HIDDEN)
     history.keep_input()
     history.pin(history.entries[0], True)
     look(explore, wait, "<b>%s</b> \u202eשלום\u202c 😀")
@@ -92,13 +92,13 @@ def test_entries_are_there_the_next_time(study, history, make, wait, file):
     assert json.loads(file.read_text("utf-8"))[1]["masks"] == [[[2, 5]], []]
 
 
-def test_a_change_is_saved_automatically(study, history, wait, file):
+def test_a_change_is_saved_automatically(explore, history, wait, file):
     history.keep_input()
     wait(file.exists)
     wait(lambda: "the cat sat" in file.read_text("utf-8"))
 
 
-def test_pinned_entries_stay_beyond_the_limit(study, history, monkeypatch):
+def test_pinned_entries_stay_beyond_the_limit(explore, history, monkeypatch):
     monkeypatch.setattr(module, "MAX_ENTRIES", 3)
     explore.set_input(HIDDEN)
     history.keep_input()
@@ -109,7 +109,7 @@ def test_pinned_entries_stay_beyond_the_limit(study, history, monkeypatch):
     assert texts(history) == ["cat 5", "cat 4", "cat 3", "a dog"]
 
 
-def test_a_removal_can_be_undone(study, history, workshop, wait):
+def test_a_removal_can_be_undone(explore, history, workshop, wait):
     for text in ("one", "two", "three"):
         look(explore, wait, text)
         history.keep_input()
@@ -123,7 +123,7 @@ def test_a_removal_can_be_undone(study, history, workshop, wait):
 
 
 @pytest.mark.parametrize("content", [b"{", b"[{}]", b'[{"text": 3}]', b"\xff\xfe"])
-def test_a_damaged_file_is_renamed_and_reported(study, file, workshop, wait, content):
+def test_a_damaged_file_is_renamed_and_reported(explore, file, workshop, wait, content):
     file.write_bytes(content)
     history = History(explore, file, workshop.notices)
     wait(lambda: workshop.notices.shown)
@@ -135,7 +135,7 @@ def test_a_damaged_file_is_renamed_and_reported(study, file, workshop, wait, con
     assert "the cat sat" in file.read_text("utf-8")
 
 
-def test_a_file_of_a_newer_version_is_read(study, file, workshop, wait):
+def test_a_file_of_a_newer_version_is_read(explore, file, workshop, wait):
     file.write_text(json.dumps([{"text": "a", "masks": [[[0, 1]], [], []], "colour": "red"}]))
     history = History(explore, file, workshop.notices)
     wait(lambda: history.entries)
@@ -143,15 +143,15 @@ def test_a_file_of_a_newer_version_is_read(study, file, workshop, wait):
     assert not workshop.notices.shown
 
 
-def test_a_failed_save_is_reported(study, history, workshop, wait, file):
+def test_a_failed_save_is_reported(explore, history, workshop, wait, file):
     file.mkdir()
     history.keep_input()
     wait(lambda: workshop.notices.shown)
     assert "inputs.json is a folder" in workshop.notices.shown[0].problem
 
 
-def test_a_compared_entry_is_pinned(study, history, wait):
-    study.look_at(HIDDEN)
+def test_a_compared_entry_is_pinned(explore, history, wait):
+    explore.set_input(HIDDEN)
     history.keep_input()
     look(explore, wait, "the cat")
     history.compare(history.entries[0])
@@ -165,7 +165,7 @@ def test_a_compared_entry_is_pinned(study, history, wait):
 
 
 @pytest.fixture
-def full(view, study, history, wait):
+def full(view, explore, history, wait):
     """A view of ten inputs, the third pinned."""
     for number in range(10):
         explore.set_texts(f"cat {number} <b>&amp;</b>")
@@ -195,7 +195,7 @@ def test_enter_opens_and_delete_removes(qtbot, full, history):
     assert full.chosen() is not None
 
 
-def test_the_selection_stays_while_entries_arrive(full, study, history):
+def test_the_selection_stays_while_entries_arrive(full, explore, history):
     full.choose(4)
     chosen = full.chosen().input
     explore.set_texts("another one")
@@ -207,7 +207,7 @@ def test_the_selection_stays_while_entries_arrive(full, study, history):
     assert full.pin.text().replace("&", "") == "Unpin"
 
 
-def test_tooltips_show_the_whole_texts(view, study, history):
+def test_tooltips_show_the_whole_texts(view, explore, history):
     alike = "the president spoke to the people of the united states of "
     for end in ("america", "mexico"):
         explore.set_texts(alike + end, "who spoke?")
@@ -231,7 +231,7 @@ def test_everything_is_accessible(full, looks):
     assert not full.grab().isNull()
 
 
-def test_a_sentence_typed_with_pauses_is_one_entry(study, history, wait):
+def test_a_sentence_typed_with_pauses_is_one_entry(explore, history, wait):
     for text in ("a", "a dog", "a dog sat", "a dog sat.", "a dog sat. the", "a dog sat. the cat"):
         look(explore, wait, text)
         history.keep_input()

@@ -144,7 +144,7 @@ def test_a_masked_language_model_has_a_pseudo_loss(page, view, model, wait, qtbo
 
 def test_all_controls_over_texts_have_different_keys(page, view, wait):
     view.typed.setPlainText("the cat")
-    wait(lambda: page.study.chosen is not None)
+    wait(lambda: page.state.chosen is not None)
     for panel in ("texts", "heads", "difference", "map"):
         page.bench.show_panel(panel)
         wait(lambda panel=panel: page.bench.is_seen(panel))

@@ -66,9 +66,9 @@ def cells(view, row, side=0):
     return [rows.index(row, column).data() for column in range(rows.columnCount())]
 
 
-def test_the_three_steps_are_shown(view, state, study, wait, settle):
-    study.set_texts("The  CAT, unhappy")
-    wait(lambda: study.is_settled and state.steps[0] and len(state.steps[0][0].words) == 4)
+def test_the_three_steps_are_shown(view, state, explore, wait, settle):
+    explore.set_texts("The  CAT, unhappy")
+    wait(lambda: explore.is_settled and state.steps[0] and len(state.steps[0][0].words) == 4)
     settle()
     assert view.flow.normalised.toPlainText() == "the  cat, unhappy"
     assert view.flow.words.toPlainText() == "the  |  cat  |  ,  |  unhappy"
@@ -86,7 +86,7 @@ def test_tokens_have_ids_at_once_and_norms_once_computed(view, answer, settle):
     assert cells(view, 2) == ["cat", "6", "0", "2", *(f"{norm:.3f}" for norm in norms)]
 
 
-def test_without_position_embeddings_positions_are_indices(view, state, study, answer):
+def test_without_position_embeddings_positions_are_indices(view, state, explore, answer):
     """DeBERTa and ModernBERT have token embeddings only; NomicBERT has segments, too."""
     for tables in (("token",), ("token", "segment")):
         made = answer(tables=tables)
@@ -146,8 +146,8 @@ def test_a_pair_has_two_segments(view, explore, wait, answer, state):
     assert view.flow.words.toPlainText() == "the  |  cat\na  |  dog"
 
 
-def test_a_masked_word_has_the_id_of_the_mask(view, study, answer):
-    study.toggle_mask(2)
+def test_a_masked_word_has_the_id_of_the_mask(view, explore, answer):
+    explore.toggle_mask(2)
     answer()
     assert cells(view, 2)[:2] == ["[MASK]", "4"]
     table = view.tables[0]
@@ -155,16 +155,16 @@ def test_a_masked_word_has_the_id_of_the_mask(view, study, answer):
     assert painted == colour(Role.ACCENT)
 
 
-def test_unknown_words_are_named(view, study, wait):
-    study.set_texts("the <b>☃</b> %s cat ☃")
-    wait(lambda: study.is_settled and view.notes.isVisible())
+def test_unknown_words_are_named(view, explore, wait):
+    explore.set_texts("the <b>☃</b> %s cat ☃")
+    wait(lambda: explore.is_settled and view.notes.isVisible())
     assert "Not in the vocabulary: “☃”." in view.notes.text()
     assert "only [UNK]" in view.notes.text()
 
 
-def test_the_truncated_rest_is_quoted(view, study, wait):
-    study.set_texts("the cat sat on " * 20 + "mat")
-    wait(lambda: study.is_settled and study.cut)
+def test_the_truncated_rest_is_quoted(view, explore, wait):
+    explore.set_texts("the cat sat on " * 20 + "mat")
+    wait(lambda: explore.is_settled and explore.first.is_truncated)
     assert "Truncated to 32 tokens" in view.notes.text()
     assert "starts with “sat on the cat sat on the cat" in view.notes.text()
     assert len(view.tables[0].rows.rows) == 32
@@ -195,10 +195,10 @@ def test_only_a_panel_that_is_seen_works(view, state, explore, explorer, wait):
     assert explorer.asked[-1].text == "a dog"
 
 
-def test_two_models_show_their_different_tokens(view, state, study, home, wait, answer, settle):
+def test_two_models_show_their_different_tokens(view, state, explore, home, wait, answer, settle):
     path = make_model(home.models / "other", Heads(mlm=True), OTHER_WORDS)
-    study.compare(describe_model("other", path, "imported"))
-    wait(lambda: study.is_settled)
+    explore.compare(describe_model("other", path, "imported"))
+    wait(lambda: explore.is_settled)
     settle()
     assert not view.sides[1].isHidden()
     assert "5 tokens and 6 tokens." in view.difference.text()
@@ -208,8 +208,8 @@ def test_two_models_show_their_different_tokens(view, state, study, home, wait, 
     explore.pick(2)
     assert view.tables[1].currentIndex().row() == 3
     view.tables[1].selectRow(4)
-    assert study.picked == 3
-    study.compare(None)
+    assert explore.picked == 3
+    explore.compare(None)
     settle()
     assert view.sides[1].isHidden()
 

@@ -52,7 +52,7 @@ def shown(view: WordsView) -> list[list[str]]:
     return [[bar.label for bar in card.bars.shown] for card in cards]
 
 
-def test_a_double_click_masks_the_word_and_asks(qtbot, view, state, strip, study, explorer):
+def test_a_double_click_masks_the_word_and_asks(qtbot, view, state, strip, explore, explorer):
     qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=middle(strip, 2))
     asked = explorer.asked[-1]
     assert (asked.kind, asked.text, asked.masked) == ("fill_mask", "the cat sat", (2,))
@@ -67,7 +67,7 @@ def test_a_double_click_masks_the_word_and_asks(qtbot, view, state, strip, study
     assert shown(view) == [["dog", "cat", "mat"]] or view.predictions.stack.currentIndex() == 1
 
 
-def test_words_are_masked_with_the_keyboard(qtbot, view, strip, study, explorer):
+def test_words_are_masked_with_the_keyboard(qtbot, view, strip, explore, explorer):
     strip.setFocus()
     for key in (Qt.Key.Key_Home, Qt.Key.Key_Right, Qt.Key.Key_Right, Qt.Key.Key_Return):
         qtbot.keyClick(strip, key)
@@ -92,8 +92,8 @@ def test_up_and_down_go_to_the_row_above_and_below(qtbot, strip, explore, wait):
     assert explore.picked == 0
 
 
-def test_an_actual_word_beyond_the_predictions_is_below_them(view, study, explorer):
-    study.toggle_mask(2)
+def test_an_actual_word_beyond_the_predictions_is_below_them(view, explore, explorer):
+    explore.toggle_mask(2)
     explorer.fill(explorer.asked[-1], "dog", "mat")
     last = view.predictions.cards[0].bars.shown[-1]
     assert (last.label, last.emphasised, last.apart) == ("cat", True, True)
@@ -111,9 +111,9 @@ def test_a_late_answer_is_not_drawn(view, explore, explorer):
     assert shown(view) == [["new", "the"], ["new", "cat"]]
 
 
-def test_a_typed_mask_is_predicted(view, study, explorer, wait):
-    study.set_texts("the [MASK] sat")
-    wait(lambda: study.is_settled)
+def test_a_typed_mask_is_predicted(view, explore, explorer, wait):
+    explore.set_texts("the [MASK] sat")
+    wait(lambda: explore.is_settled)
     explorer.fill(explorer.asked[-1], "cat")
     assert shown(view) == [["cat"]]
     assert view.predictions.cards[0].head.whole() == "[MASK]"
@@ -125,7 +125,7 @@ def test_without_a_masked_word_nothing_is_asked_and_a_hint_is_shown(view, explor
 
 
 def test_a_model_without_an_mlm_head_offers_the_starter_model(
-    qtbot, view, study, classifier, explorer, wait
+    qtbot, view, explore, classifier, explorer, wait
 ):
     from app.library import describe_model
 
@@ -139,8 +139,8 @@ def test_a_model_without_an_mlm_head_offers_the_starter_model(
         next(b for b in button if "starter" in b.text()).click()
 
 
-def test_a_refusal_is_shown_as_plain_text(view, study, explorer):
-    study.toggle_mask(2)
+def test_a_refusal_is_shown_as_plain_text(view, explore, explorer):
+    explore.toggle_mask(2)
     explorer.refuse(explorer.asked[-1], "This is <b>wrong</b>.")
     assert view.predictions.problem.title.text() == "This is <b>wrong</b>."
     assert view.predictions.problem.title.textFormat() == Qt.TextFormat.PlainText
@@ -154,8 +154,8 @@ def test_more_places_than_cards_are_counted(view, explore, explorer, wait):
     assert f"{MAX_POSITIONS} of {MAX_POSITIONS + 5}" in view.predictions.note.whole()
 
 
-def test_bars_are_described_in_words(view, study, explorer):
-    study.toggle_mask(2)
+def test_bars_are_described_in_words(view, explore, explorer):
+    explore.toggle_mask(2)
     explorer.fill(explorer.asked[-1], "<b>", "%s\n", "dog")
     assert (
         view.predictions.cards[0]
@@ -164,36 +164,36 @@ def test_bars_are_described_in_words(view, study, explorer):
     )
 
 
-def test_the_card_of_the_selected_token_is_marked(view, study, explorer):
-    study.toggle_mask(1)
-    study.toggle_mask(2)
+def test_the_card_of_the_selected_token_is_marked(view, explore, explorer):
+    explore.toggle_mask(1)
+    explore.toggle_mask(2)
     explorer.fill(explorer.asked[-1], "dog")
     explore.pick(2)
     assert [card.property("picked") for card in view.predictions.cards] == [False, True]
 
 
-def test_the_strip_is_read_aloud(strip, study):
+def test_the_strip_is_read_aloud(strip, explore):
     assert strip.accessibleDescription() == "[CLS] the cat sat [SEP]"
     explore.toggle_mask(2)
     explore.pick(2)
     assert strip.accessibleDescription() == "Token 3 of 5: cat, masked"
 
 
-def test_strange_texts_are_painted_as_they_are(qtbot, strip, study, wait):
+def test_strange_texts_are_painted_as_they_are(qtbot, strip, explore, wait):
     strange = ("<b> x </b> %s", "שלום שלום", "東京 😀", "\u202ethe\u202c cat", "the\x00cat\u200b")
     for text in strange:
-        study.set_texts(text)
-        wait(lambda: study.is_settled)
-        assert len(strip.boxes) == len(study.tokens)
+        explore.set_texts(text)
+        wait(lambda: explore.is_settled)
+        assert len(strip.boxes) == len(explore.first.tokens)
         assert not strip.grab().isNull()
-        joined = "".join(t.text.removeprefix("##") for t in study.tokens if not t.special)
+        joined = "".join(t.text.removeprefix("##") for t in explore.first.tokens if not t.special)
         for letter in "<>/%שםל東京😀":
             assert (letter in joined) == (letter in text)
 
 
-def test_a_causal_model_says_that_it_predicts_from_the_left(view, study, explorer):
-    study.toggle_mask(2)
-    study.toggle_mask(3)
+def test_a_causal_model_says_that_it_predicts_from_the_left(view, explore, explorer):
+    explore.toggle_mask(2)
+    explore.toggle_mask(3)
     explorer.fill(explorer.asked[-1], "dog", causal=True)
     assert (
         "left-to-right" in view.predictions.note.whole()
@@ -208,8 +208,8 @@ def test_the_hint_names_the_model_s_own_mask(view, monkeypatch):
     assert "type <mask> in the text" in view.predictions.nothing.text.text()
 
 
-def test_bars_end_at_a_round_number_in_the_caption(view, study, explorer):
-    study.toggle_mask(2)
+def test_bars_end_at_a_round_number_in_the_caption(view, explore, explorer):
+    explore.toggle_mask(2)
     answer = explorer.fill(explorer.of_kind("fill_mask")[-1], "dog", "mat")
     assert max(one.probability for one in answer.predictions[0].ranked) == 0.5
     assert view.predictions.cards[0].bars.most == 0.5
@@ -217,8 +217,8 @@ def test_bars_end_at_a_round_number_in_the_caption(view, study, explorer):
     assert [top_of_scale([p]) for p in (0.001, 0.03, 0.11, 0.51)] == [0.01, 0.05, 0.2, 1.0]
 
 
-def test_a_saved_figure_is_exact(view, study, explorer):
-    study.toggle_mask(2)
+def test_a_saved_figure_is_exact(view, explore, explorer):
+    explore.toggle_mask(2)
     asked = explorer.of_kind("fill_mask")[-1].model_copy(update={"exact": False})
     view.predictions.state.query._question = asked
     quick = explorer.fill(asked, "dog").model_copy(update={"computed": "bfloat16"})

@@ -57,10 +57,10 @@ def saved(figure) -> list[list[str]]:
     return [line.split(",") for line in figures.csv_text(figure.table()).splitlines()]
 
 
-def test_own_words_are_scored_as_a_whole_and_ranked(qtbot, view, study, explorer):
-    study.set_texts("the unhappy cat")
-    qtbot.waitUntil(lambda: study.is_settled)
-    study.toggle_mask(2)
+def test_own_words_are_scored_as_a_whole_and_ranked(qtbot, view, explore, explorer):
+    explore.set_texts("the unhappy cat")
+    qtbot.waitUntil(lambda: explore.is_settled)
+    explore.toggle_mask(2)
     view.show_part(CANDIDATES)
     assert explorer.of_kind("score_candidates") == [], "there are no words yet"
     qtbot.keyClicks(view.candidates.typed, "dog, cats,unhappys, dog, qqq,")
@@ -79,10 +79,10 @@ def test_own_words_are_scored_as_a_whole_and_ranked(qtbot, view, study, explorer
     assert len(saved(view.figure())) == 4
 
 
-def test_a_search_runs_on_request_or_automatically(qtbot, view, study, explorer):
-    study.set_texts("the unhappy cat")
-    qtbot.waitUntil(lambda: study.is_settled)
-    study.toggle_mask(2)
+def test_a_search_runs_on_request_or_automatically(qtbot, view, explore, explorer):
+    explore.set_texts("the unhappy cat")
+    qtbot.waitUntil(lambda: explore.is_settled)
+    explore.toggle_mask(2)
     view.show_part(CANDIDATES)
     assert explorer.of_kind("find_candidates") == []
     view.candidates.go.click()
@@ -101,15 +101,17 @@ def test_a_search_runs_on_request_or_automatically(qtbot, view, study, explorer)
     ]
 
 
-def test_adjacent_typed_masks_are_one_gap(state, study, wait):
-    study.set_texts("the [MASK] [MASK] sat [MASK]")
-    wait(lambda: study.is_settled)
+def test_adjacent_typed_masks_are_one_gap(state, explore, wait):
+    explore.set_texts("the [MASK] [MASK] sat [MASK]")
+    wait(lambda: explore.is_settled)
     assert state.gap() == (2, 3)
     explore.pick(5)
     assert state.gap() == (5, 5)
 
 
-def test_every_layer_has_its_prediction_and_a_click_selects_the_token(qtbot, view, study, explorer):
+def test_every_layer_has_its_prediction_and_a_click_selects_the_token(
+    qtbot, view, explore, explorer
+):
     view.show_part(LENS)
     assert view.lens.stack.currentIndex() == 1
     explore.toggle_mask(2)
@@ -134,10 +136,10 @@ def test_every_layer_has_its_prediction_and_a_click_selects_the_token(qtbot, vie
     assert float(table[1][4]) == pytest.approx(best.probability, rel=1e-8)
 
 
-def test_scores_arrive_in_parts_and_can_be_stopped(qtbot, view, study, explorer, monkeypatch):
+def test_scores_arrive_in_parts_and_can_be_stopped(qtbot, view, explore, explorer, monkeypatch):
     monkeypatch.setattr(pseudo_perplexity, "SLICE", 7)  # one token at a time
-    study.set_texts("the cat sat on")
-    qtbot.waitUntil(lambda: study.is_settled)
+    explore.set_texts("the cat sat on")
+    qtbot.waitUntil(lambda: explore.is_settled)
     view.show_part(PERPLEXITY)
     assert explorer.of_kind("score_tokens") == []
     view.pseudo_perplexity.go.click()
@@ -168,7 +170,7 @@ def test_scores_arrive_in_parts_and_can_be_stopped(qtbot, view, study, explorer,
     assert written == pytest.approx([place.log_probability for place in places], rel=1e-8)
 
 
-def test_another_text_is_scored_automatically_only_on_request(qtbot, view, study, explorer):
+def test_another_text_is_scored_automatically_only_on_request(qtbot, view, explore, explorer):
     view.show_part(PERPLEXITY)
     view.pseudo_perplexity.go.click()
     explorer.truly(explorer.of_kind("score_tokens")[-1])
@@ -182,12 +184,12 @@ def test_another_text_is_scored_automatically_only_on_request(qtbot, view, study
     qtbot.waitUntil(lambda: explore.is_settled)
     assert explorer.of_kind("score_tokens")[-1].text == "the cat"
     view.show_part(PREDICTIONS)
-    study.set_texts("the mat")
-    qtbot.waitUntil(lambda: study.is_settled)
+    explore.set_texts("the mat")
+    qtbot.waitUntil(lambda: explore.is_settled)
     assert explorer.of_kind("score_tokens")[-1].text == "the cat", "it is not seen"
 
 
-def test_a_click_on_a_token_selects_it(qtbot, view, study, explorer):
+def test_a_click_on_a_token_selects_it(qtbot, view, explore, explorer):
     view.show_part(PERPLEXITY)
     view.pseudo_perplexity.go.click()
     explorer.truly(explorer.of_kind("score_tokens")[-1])
@@ -198,7 +200,7 @@ def test_a_click_on_a_token_selects_it(qtbot, view, study, explorer):
     assert explore.picked == 3
 
 
-def test_the_next_sentence_is_predicted_for_two_texts(view, study, explorer, other, wait):
+def test_the_next_sentence_is_predicted_for_two_texts(view, explore, explorer, other, wait):
     assert view.next_sentences.isHidden()
     explore.set_texts("the cat sat", "on the mat")
     wait(lambda: explore.is_settled)
@@ -211,10 +213,10 @@ def test_the_next_sentence_is_predicted_for_two_texts(view, study, explorer, oth
     assert view.next_sentences.gauges[0].value == answer.probability
 
 
-def test_two_models_are_compared_in_every_part(view, study, explorer, other, wait):
-    study.compare(other)
-    wait(lambda: study.is_settled)
-    study.toggle_mask(2)
+def test_two_models_are_compared_in_every_part(view, explore, explorer, other, wait):
+    explore.compare(other)
+    wait(lambda: explore.is_settled)
+    explore.toggle_mask(2)
     done = 0
     while done < len(explorer.of_kind("fill_mask")):  # each is asked about the other's predictions
         explorer.truly(explorer.of_kind("fill_mask")[done])
@@ -255,9 +257,9 @@ def test_two_models_are_compared_in_every_part(view, study, explorer, other, wai
     assert rows(view.candidates.own)[0][-1].lstrip("+−±") == decimal(abs(both[1] - both[0]), 2)
 
 
-def test_only_the_visible_part_asks(view, study, explorer):
+def test_only_the_visible_part_asks(view, explore, explorer):
     view.show_part(LENS)
-    study.toggle_mask(2)
+    explore.toggle_mask(2)
     assert [question.kind for question in explorer.asked] == ["apply_lens"]
     view.set_seen(False)
     explore.toggle_mask(1)
