@@ -71,7 +71,7 @@ def by_program(file: Path, into: Path) -> None:
 
 def browse(into: Path) -> None:
     """How long the slowest of many pages takes; a search, a filter and an order, to the end."""
-    from engine.data.datasets.sorting import in_order, ranks_of
+    from engine.data.datasets.sorting import column_ranks, sort_rows
     from engine.data.datasets.store import open_dataset
 
     dataset = open_dataset(into / "1")
@@ -88,7 +88,7 @@ def browse(into: Path) -> None:
     rows = np.arange(len(dataset))
     for column in ("text", "id", "label"):
         begin = time.perf_counter()
-        in_order(rows, ranks_of(dataset, column))
+        sort_rows(rows, column_ranks(dataset, column))
         print(f"sorted by {column}: {(time.perf_counter() - begin) * 1e3:.0f} ms")
 
 

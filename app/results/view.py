@@ -37,8 +37,8 @@ from app.widgets.progress import ProgressLine
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
 from engine.config.tasks import TASKS
-from engine.data.columns.choices import list_in
-from engine.data.columns.words import words_of
+from engine.data.columns.choices import parse_list
+from engine.data.columns.words import split_words
 from engine.errors import StudioError
 from engine.results.labels import doubtful_label
 from engine.results.predictions import Predictions
@@ -345,11 +345,11 @@ def texts_of(predictions: Predictions, place: int) -> dict[str, Any]:
 
     text = cell(mapping.text) or ""
     if mapping.tags is not None:
-        text = " ".join(words_of(text))
+        text = " ".join(split_words(text))
     found: dict[str, Any] = {"text": text, "pair": cell(second)}
     if mapping.endings:
         choices = tuple(cell(name) or "" for name in mapping.endings)
-        found["choices"] = (list_in(choices[0]) or ()) if len(choices) == 1 else choices
+        found["choices"] = (parse_list(choices[0]) or ()) if len(choices) == 1 else choices
     return found
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import typer
 
 from engine.cli.stored import needed_dataset
-from engine.data.datasets.differences import RowDifference, counts_of, differences
+from engine.data.datasets.differences import RowDifference, count_differences, differences
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
 from engine.files.home import versions_in
@@ -61,7 +61,7 @@ def changes(
         "version": new.spec.version,
         "since": old.spec.version,
         "lineage": _lineage(new, old),
-        **counts_of(found)._asdict(),
+        **count_differences(found)._asdict(),
     }
     if as_json:
         echo_json(

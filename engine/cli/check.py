@@ -25,10 +25,10 @@ from engine.data.checks import CHECKS
 from engine.data.checks.check import Finding
 from engine.data.checks.fixing import apply_fixes
 from engine.data.checks.run import SHOWN_LINES, check_files, run_checks
-from engine.data.columns.fit import likely_task, problems_of_dataset
+from engine.data.columns.fit import dataset_problems, likely_task
 from engine.data.datasets.importing import label_notes
 from engine.data.datasets.store import Dataset, open_dataset
-from engine.data.datasets.surveying import problems_of_survey
+from engine.data.datasets.surveying import survey_problems
 from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
 from engine.system.terminal import echo, echo_json
@@ -123,7 +123,7 @@ def _facts(
     examined = check_files({"all": file}, found.reading, mapping, Split(), cleaning=cleaning)
     rows = examined.collected
     kind = given["task"] or likely_task(mapping, rows.labels).kind
-    problems = problems_of_survey(rows, mapping, TASKS[kind](kind=kind))
+    problems = survey_problems(rows, mapping, TASKS[kind](kind=kind))
     labels = rows.labels or rows.spans
     facts = {
         "file": str(file),
@@ -179,7 +179,7 @@ def _stored_facts(
         "notes": list(spec.notes),
         "findings": [_told(one, tuple(lines[one.rows[:SHOWN_LINES]].tolist())) for one in findings],
     }
-    return facts, problems_of_dataset(spec, task)
+    return facts, dataset_problems(spec, task)
 
 
 def _examined(dataset: Dataset) -> list[Finding]:

@@ -36,9 +36,9 @@ from engine.config.search import METHODS
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.config.validation import describe_validation
-from engine.data.columns.fit import likely_task, problems_of_dataset
+from engine.data.columns.fit import dataset_problems, likely_task
 from engine.data.datasets.importing import label_notes
-from engine.data.datasets.surveying import problems_of_survey, survey
+from engine.data.datasets.surveying import survey, survey_problems
 from engine.data.formats.sources import format_titles, holds_texts
 from engine.errors import StudioError
 from engine.files.shipped import default_base_model
@@ -194,7 +194,7 @@ def _source_and_task(
         dataset = needed_dataset(data)
         spec = dataset.spec
         kind = asked or likely_task(spec.mapping, spec.labels).kind
-        wrong = problems_of_dataset(spec, TASKS[kind](kind=kind))
+        wrong = dataset_problems(spec, TASKS[kind](kind=kind))
         source: FileData | StoredData = StoredData(
             folder=dataset.folder.absolute(), fingerprint=spec.fingerprint
         )
@@ -205,7 +205,7 @@ def _source_and_task(
             source.sources, source.reading, source.mapping, source.split, cleaning=source.cleaning
         )
         kind = asked or likely_task(source.mapping, rows.flags or rows.labels).kind
-        wrong = problems_of_survey(rows, source.mapping, TASKS[kind](kind=kind))
+        wrong = survey_problems(rows, source.mapping, TASKS[kind](kind=kind))
         for note in (*rows.notes, *label_notes(rows.labels or rows.spans)):
             echo_error(f"note: {note}")
     refuse(wrong)

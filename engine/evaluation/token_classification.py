@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from engine.data.columns.tags import Scheme, Span, lawful_spans, spans
+from engine.data.columns.tags import Scheme, Span, spans_from_tags, strict_spans
 from engine.evaluation.measures import (
     Measure,
     ScoredRows,
@@ -143,7 +143,7 @@ def row_f1(true: Sequence[str], predicted: Sequence[str], are_spans: bool = True
 def _spans(tags: Sequence[str], strict: Scheme | None, are_spans: bool) -> list[Span]:
     if not are_spans:
         return [Span(tag, place, place + 1) for place, tag in enumerate(tags)]
-    return spans(tags) if strict is None else lawful_spans(tags, strict)
+    return spans_from_tags(tags) if strict is None else strict_spans(tags, strict)
 
 
 def _of_type(type_: str, right: int, found: int, support: int) -> SpanFigures:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from engine.data.columns.words import words_of
+from engine.data.columns.words import split_words
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import column_of, rows_of, typed_pairs
 from engine.explore.layers import passes
@@ -294,11 +294,11 @@ def words_in(rows: Rows, heads: Sequence[str] | None) -> list[Words]:
         return []
     found = []
     for number, cell in enumerate(rows.texts):
-        words = words_of(cell)
-        tags = words_of(rows.tags[number]) if rows.tags is not None else []
+        words = split_words(cell)
+        tags = split_words(rows.tags[number]) if rows.tags is not None else []
         ends = np.cumsum([len(word) + 1 for word in words]).tolist()
         spans = [(end - 1 - len(word), end - 1) for word, end in zip(words, ends, strict=True)]
-        governors = words_of(heads[number]) if heads is not None else []
+        governors = split_words(heads[number]) if heads is not None else []
         numbers = [int(one) - 1 if one.isdecimal() else -1 for one in governors]
         is_apart = rows.tags is not None or cell == " ".join(words)
         fits = len(numbers) == len(words) and is_apart

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 
 from engine.config.tasks import head_of
-from engine.data.columns.words import typed_words
+from engine.data.columns.words import word_spans
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.explore.cka import linear_cka
@@ -185,7 +185,7 @@ def _groups(one: Inputs, two: Inputs, text: str, same: bool) -> list[tuple[list[
     if same:
         return [([n], [n]) for n, token in enumerate(one.described) if not token.special]
     found = []
-    for start, end in typed_words(text):
+    for start, end in word_spans(text):
         inside = [
             [
                 n

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.config.dataset import StoredData
-from engine.data.columns.choices import endings_in
-from engine.data.columns.words import words_of
+from engine.data.columns.choices import parse_endings
+from engine.data.columns.words import split_words
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import read, recognise
@@ -141,11 +141,11 @@ def _examples(rows: Rows, chooses: bool) -> tuple[Example, ...]:
         return tuple(
             tuple((text, f"{beginning} {ending}".strip()) for ending in some)
             for text, beginning, some in zip(
-                rows.texts, begun, endings_in(rows.endings), strict=True
+                rows.texts, begun, parse_endings(rows.endings), strict=True
             )
         )
     texts: list[str] = list(rows.texts)
     if rows.tags is not None:
-        texts = [" ".join(words_of(cell)) for cell in texts]
+        texts = [" ".join(split_words(cell)) for cell in texts]
     pairs: tuple[str | None, ...] = tuple(rows.pairs or [None] * len(texts))
     return tuple((sequence,) for sequence in zip(texts, pairs, strict=True))

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from engine.checkpoints.needed import is_plain
 from engine.config.dataset import SPLITS, SplitName
-from engine.data.columns.names import split_named
-from engine.data.formats.archives import name_of
+from engine.data.columns.names import split_from_name
+from engine.data.formats.archives import logical_name
 from engine.data.formats.sources import format_titles, is_data_file
 from engine.errors import StudioError
 from engine.files.untrusted import safe_name
@@ -128,7 +128,7 @@ def subsets_of(sizes: Mapping[str, int], configs: list[dict[str, Any]]) -> dict[
     kind = max(kinds, key=lambda one: kinds[one], default="")
     files = [file for file in data if _kind(file) == kind]
     parts = [PurePosixPath(file).parts for file in files]
-    is_nested = all(len(one) > 2 and split_named(one[-2].lower()) for one in parts)
+    is_nested = all(len(one) > 2 and split_from_name(one[-2].lower()) for one in parts)
     found = {}
     for file, one in zip(files, parts, strict=True):
         subset = found.setdefault(one[-3] if is_nested else WHOLE, Subset({}))
@@ -160,13 +160,13 @@ def splits_of(titles: Mapping[str, list[str]]) -> tuple[dict[SplitName, list[str
 def split_in(title: str) -> SplitName | None:
     """The split that the first telling word of a name says: validation of validation_matched."""
     words = re.split(r"[\W_\d]+", title.lower())
-    return next((split for split in map(split_named, words) if split is not None), None)
+    return next((split for split in map(split_from_name, words) if split is not None), None)
 
 
 def _title(file: str) -> str:
     """The name that tells the split of a file: its own, or that of the nearest folder."""
     path = PurePosixPath(file)
-    names = (Path(name_of(Path(path.name))).stem, *reversed(path.parts[:-1]))
+    names = (Path(logical_name(Path(path.name))).stem, *reversed(path.parts[:-1]))
     told = next((name for name in names if split_in(name) is not None), "")
     return split_in(told) or "rows" if told else "rows"
 
@@ -177,7 +177,7 @@ def _is_data(file: str) -> bool:
 
 
 def _kind(file: str) -> str:
-    return PurePosixPath(name_of(Path(file))).suffix.lower()
+    return PurePosixPath(logical_name(Path(file))).suffix.lower()
 
 
 def _default(subsets: Mapping[str, Subset]) -> str:

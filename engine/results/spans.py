@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.data.columns.tags import Span, are_spans, spans
+from engine.data.columns.tags import Span, are_spans, spans_from_tags
 from engine.phrases import Phrase, phrase
 from engine.results.predictions import Predictions
 from engine.results.row_figures import details, once
@@ -141,7 +141,7 @@ def name_spans(predictions: Predictions) -> bool:
 
 def _found(tags: Sequence[str], real: bool) -> list[Span]:
     if real:
-        return spans(tags)
+        return spans_from_tags(tags)
     return [Span(tag, place, place + 1) for place, tag in enumerate(tags)]
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.config.prediction import PredictionSettings
 from engine.config.tasks.multi_label import MultiLabel
-from engine.data.columns.label_sets import is_yes, joined, sets_in
+from engine.data.columns.label_sets import join_labels, parse_flags, parse_label_sets
 from engine.data.columns.roles import MissingRole
 from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
@@ -114,10 +114,12 @@ class MultiLabelLearner(WholeTextLearner):
     def _sets(self, rows: Rows) -> list[tuple[str, ...]] | None:
         """The labels of each row; None if unlabelled."""
         if rows.flags is not None:
-            said = {name: is_yes(name, cells, rows.lines) for name, cells in rows.flags.items()}
+            said = {
+                name: parse_flags(name, cells, rows.lines) for name, cells in rows.flags.items()
+            }
             places = range(len(rows))
             return [tuple(name for name, yes in said.items() if yes[place]) for place in places]
-        return None if rows.labels is None else sets_in(rows.labels, self._labels)
+        return None if rows.labels is None else parse_label_sets(rows.labels, self._labels)
 
     def random_targets(self, count: int, rng: np.random.Generator) -> np.ndarray:
         return rng.integers(0, 2, (count, len(self._labels))).astype(np.float32)
@@ -188,7 +190,7 @@ class LabelsCollector(LogitsCollector):
         shares = torch.from_numpy(self.logits).sigmoid().numpy()
         chosen = self._sets(given_labels(self.logits.astype(np.float64), self._thresholds))
         return [
-            {"labels": joined(some)}
+            {"labels": join_labels(some)}
             | {f"p({label})": float(p) for label, p in zip(self._labels, row, strict=True)}
             for some, row in zip(chosen, shares, strict=True)
         ]

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.config.prediction import PredictionSettings
 from engine.config.tasks.multiple_choice import MultipleChoice
-from engine.data.columns.choices import endings_in, first_number, right_ones
+from engine.data.columns.choices import first_choice_number, parse_choice_labels, parse_endings
 from engine.data.columns.roles import MissingRole
 from engine.data.datasets.rows import Rows
 from engine.data.tokenized.dataset import open_cached, tokenize_examples
@@ -80,8 +80,8 @@ class MultipleChoiceLearner(Learner):
         if rows.labels is None:
             raise MissingRole("label")
         self._endings = len(endings[0])
-        self._first = first_number(rows.labels, self._endings)
-        right_ones(rows.labels, endings, self._first, rows.lines)
+        self._first = first_choice_number(rows.labels, self._endings)
+        parse_choice_labels(rows.labels, endings, self._first, rows.lines)
 
     def tokenize(
         self,
@@ -109,7 +109,7 @@ class MultipleChoiceLearner(Learner):
         """The index of the right ending of each row, int64 [rows]; None if unlabelled."""
         if rows.labels is None:
             return None
-        right = right_ones(rows.labels, endings_of(rows), self._first, rows.lines)
+        right = parse_choice_labels(rows.labels, endings_of(rows), self._first, rows.lines)
         return np.array(right, dtype=np.int64)
 
     def batch(
@@ -224,7 +224,7 @@ def endings_of(rows: Rows) -> list[tuple[str, ...]]:
             phrase("It is not known which columns hold the choices."),
             phrase("Name them; on the command line with --endings A,B,C,D."),
         )
-    return endings_in(rows.endings, rows.lines)
+    return parse_endings(rows.endings, rows.lines)
 
 
 def _choices(fit: Fitted) -> Callable[[Learner, Rows, Rows], TaskPredictions]:

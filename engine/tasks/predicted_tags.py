@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 
 from engine.data.columns.roles import MissingRole
-from engine.data.columns.tags import are_spans, spans
-from engine.data.columns.words import words_of
+from engine.data.columns.tags import are_spans, spans_from_tags
+from engine.data.columns.words import split_words
 from engine.data.tokenized.words import NOWHERE
 from engine.evaluation.token_classification import TagReport, report, row_f1
 from engine.models.network import Network
@@ -112,7 +112,7 @@ class TagCollector(PredictionCollector):
         """
         records = []
         starts, spans_too = self._examples.starts.tolist(), are_spans(self._tags)
-        sentences = map(words_of, self._examples.cells)
+        sentences = map(split_words, self._examples.cells)
         for number, (words, tags) in enumerate(zip(sentences, self.predicted(), strict=True)):
             shares = self._probabilities[starts[number] : starts[number + 1]].tolist()
             record = {
@@ -129,7 +129,7 @@ class TagCollector(PredictionCollector):
                         "end": span.end,
                         "probability": float(np.mean(shares[span.start : span.end])),
                     }
-                    for span in spans(tags)
+                    for span in spans_from_tags(tags)
                 ]
             records.append(record)
         return records
@@ -137,7 +137,7 @@ class TagCollector(PredictionCollector):
     def row_predictions(self) -> RowPredictions:
         """Probability and loss of a row are the means over its words."""
         starts, told = self._examples.starts, self.predicted()
-        cells = list(map(words_of, self._examples.cells))
+        cells = list(map(split_words, self._examples.cells))
         shares = np.where(self._guesses == UNKNOWN, np.nan, self._probabilities)  # [W]
         details: list[dict[str, Any]] = [
             {

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.config.tasks.question_answering import QuestionAnswering
-from engine.data.columns.answers import Answer, Unfit, answers_of
+from engine.data.columns.answers import Answer, AnswerMismatch, parse_answers
 from engine.data.datasets.rows import Rows
 from engine.data.tokenized.dataset import TokenizedDataset, TokenizedWriter, open_cached
 from engine.data.tokenized.windows import Window, answer_positions, windows
@@ -401,8 +401,8 @@ def answers(rows: Rows, number: int) -> tuple[Answer, ...]:
     if rows.answers is None or rows.pairs is None:
         return ()
     try:
-        return answers_of(rows.answers[number], rows.pairs[number])
-    except Unfit as error:
+        return parse_answers(rows.answers[number], rows.pairs[number])
+    except AnswerMismatch as error:
         line = phrase(" (line {lines})", lines=rows.lines[number]) if rows.lines else ""
         raise StudioError(
             phrase("In row {number}{line}, {error}.", number=number + 1, line=line, error=error),

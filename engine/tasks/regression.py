@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from engine.config.tasks.regression import Regression
-from engine.data.columns.numbers import number_in, numbers_in
+from engine.data.columns.numbers import parse_number, parse_numbers
 from engine.data.columns.roles import MissingRole
 from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
@@ -40,7 +40,7 @@ class RegressionLearner(WholeTextLearner):
         numbers = self.targets(rows)
         if numbers is None:
             raise MissingRole("label")
-        read = [number for cell in rows.labels or () if (number := number_in(cell)) is not None]
+        read = [number for cell in rows.labels or () if (number := parse_number(cell)) is not None]
         low, high = min(read), max(read)  # as written, before rounding to float32
         if low == high:
             raise StudioError(
@@ -55,7 +55,7 @@ class RegressionLearner(WholeTextLearner):
             self.task = self.task.model_copy(update={"range": (low, high)})
 
     def targets(self, rows: Rows) -> np.ndarray | None:
-        return None if rows.labels is None else numbers_in(rows.labels, rows.lines)
+        return None if rows.labels is None else parse_numbers(rows.labels, rows.lines)
 
     def random_targets(self, count: int, rng: np.random.Generator) -> np.ndarray:
         return rng.random(count, dtype=np.float32)

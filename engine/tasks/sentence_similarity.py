@@ -19,7 +19,7 @@ from torch import Tensor
 
 from engine.config.sentence import SentenceSpec
 from engine.config.tasks.sentence_similarity import Objective, SentenceSimilarity
-from engine.data.columns.numbers import number_in, numbers_in
+from engine.data.columns.numbers import parse_number, parse_numbers
 from engine.data.columns.roles import MissingRole
 from engine.data.datasets.rows import Rows
 from engine.data.tokenized.dataset import open_cached, tokenize_examples
@@ -118,7 +118,7 @@ class SentenceSimilarityLearner(Learner):
             raise MissingRole("pair")
         self._objective, self._is_fitted = self.objective_of(rows), True
         if self._objective == "cosine" and self.task.range is None:
-            read = [number_in(cell) for cell in rows.labels or ()]
+            read = [parse_number(cell) for cell in rows.labels or ()]
             self._range = usual_range([number for number in read if number is not None])
             self.task = self.task.model_copy(update={"range": self._range})
 
@@ -260,7 +260,7 @@ class SentenceSimilarityLearner(Learner):
         if rows.labels is None or rows.pairs is None:
             return None
         if self.task.range is None and not self._is_fitted:  # a foreign model does not state it
-            read = [number for cell in rows.labels if (number := number_in(cell)) is not None]
+            read = [number for cell in rows.labels if (number := parse_number(cell)) is not None]
             if len(set(read)) > 1:
                 return numbers(rows, usual_range(read))
         return numbers(rows, self._range)
@@ -456,7 +456,7 @@ def numbers(rows: Rows, between: tuple[float, float]) -> NDArray[np.float32]:
     """The target cosine of each row, float32 [N]."""
     assert rows.labels is not None
     low, high = between
-    scaled: NDArray[np.float32] = (numbers_in(rows.labels, rows.lines) - low) / (high - low)
+    scaled: NDArray[np.float32] = (parse_numbers(rows.labels, rows.lines) - low) / (high - low)
     return scaled.astype(np.float32)
 
 

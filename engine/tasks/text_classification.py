@@ -15,9 +15,9 @@ from torch import Tensor
 from engine.config.prediction import PredictionSettings
 from engine.config.task import shortened
 from engine.config.tasks.text_classification import Classes
-from engine.data.columns.fit import without
+from engine.data.columns.fit import missing_cells_problem
 from engine.data.columns.roles import MissingRole
-from engine.data.columns.spellings import matched
+from engine.data.columns.spellings import match_labels
 from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.evaluation.text_classification import ClassReport, cross_entropies, report
@@ -100,7 +100,7 @@ class TextClassificationLearner(WholeTextLearner):
         if rows.labels is None:
             return None
         if missing := sum(not label.strip() for label in rows.labels):
-            raise without("label", missing, len(rows))
+            raise missing_cells_problem("label", missing, len(rows))
         ids = {label: number for number, label in enumerate(self._labels)}
         known = same_labels(set(rows.labels), self._labels)
         return np.array([ids[known[x]] for x in rows.labels], dtype=np.int64)
@@ -228,7 +228,7 @@ def same_labels(found: set[str], known: tuple[str, ...]) -> dict[str, str]:
 
     Raises StudioError if labels of the file are not the model's.
     """
-    same, strangers = matched(found, known)
+    same, strangers = match_labels(found, known)
     if strangers:
         raise StudioError(
             phrase(

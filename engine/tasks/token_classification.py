@@ -15,8 +15,8 @@ import torch
 from engine.config.tasks.token_classification import TokenClassification
 from engine.data.columns.roles import MissingRole
 from engine.data.columns.tag_column import ADVICE
-from engine.data.columns.tags import Span, are_spans, spans, type_of
-from engine.data.columns.words import typed_words, words_of
+from engine.data.columns.tags import Span, are_spans, spans_from_tags, tag_type
+from engine.data.columns.words import split_words, word_spans
 from engine.data.datasets.rows import Rows
 from engine.data.tokenized.words import NOWHERE, tokenize_words
 from engine.errors import StudioError
@@ -114,7 +114,7 @@ class TokenClassificationLearner(Learner):
         folder: Path,
         progress: ProgressCallback,
     ) -> Sentences:
-        words = map(words_of, rows.texts)
+        words = map(split_words, rows.texts)
         tokenized, firsts, starts = tokenize_words(
             words, len(rows), tokenizer, max_length, folder, progress
         )
@@ -226,10 +226,10 @@ class TokenClassificationLearner(Learner):
         best = softmax(logits)[0].max(-1)  # [T]
         shares, numbers = best.values.tolist(), best.indices.tolist()
         begins = {t.start: n for n, t in reversed([*enumerate(given.described)]) if _is_text(t)}
-        words = [(a, b, begins[a]) for a, b in typed_words(question.text) if a in begins]
+        words = [(a, b, begins[a]) for a, b in word_spans(question.text) if a in begins]
         tags = [self._tags[numbers[token]] for _, _, token in words]
         if are_spans(self._tags):
-            found = spans(tags)
+            found = spans_from_tags(tags)
         else:
             found = [Span(tag, n, n + 1) for n, tag in enumerate(tags)]
         return Predicted(
@@ -280,7 +280,7 @@ def tag_weights(tags: Sequence[str], given: dict[str, float]) -> torch.Tensor | 
     """
     if not given:
         return None
-    types = {tag: type_of(tag) for tag in tags} if are_spans(tags) else {}
+    types = {tag: tag_type(tag) for tag in tags} if are_spans(tags) else {}
     if unknown := sorted(set(given) - set(tags) - set(types.values())):
         raise StudioError(
             phrase(
@@ -303,7 +303,7 @@ def tag_numbers(rows: Rows) -> TagNumbers:
     names: dict[str, int] = {}
     numbers = array("i")
     for row, (text, cell) in enumerate(zip(rows.texts, rows.tags, strict=True)):
-        tags, words = words_of(cell), len(words_of(text))
+        tags, words = split_words(cell), len(split_words(text))
         if words != len(tags):
             line = rows.lines[row] if rows.lines else row + 1
             raise StudioError(
@@ -324,7 +324,7 @@ def _word_tags(learner: Learner, train: Rows, rows: Rows) -> TagCollector:
     in lower case, or the most frequent one of all."""
     assert isinstance(learner, TokenClassificationLearner)
     known = _tag_counts(learner, train)
-    words = [words_of(cell) for cell in rows.texts]
+    words = [split_words(cell) for cell in rows.texts]
     sentences = _sentences(learner, rows, words)
     keys = (
         next(key for key in (word, word.lower(), "") if key in known)
@@ -349,7 +349,7 @@ def _tag_counts(learner: TokenClassificationLearner, train: Rows) -> dict[str, N
     counts: dict[str, Numbers] = defaultdict(lambda: np.zeros(len(ids)))
     assert train.tags is not None
     for text, cell in zip(train.texts, train.tags, strict=True):
-        for word, tag in zip(words_of(text), words_of(cell), strict=True):
+        for word, tag in zip(split_words(text), split_words(cell), strict=True):
             if tag in ids:
                 for key in {word, word.lower(), ""}:
                     counts[key][ids[tag]] += 1

@@ -20,7 +20,7 @@ from engine.config.job import JobSpec
 from engine.config.tasks import TASKS, class_name, head_of, heads, metric_of, task_of
 from engine.config.tasks.pair_classification import PairClassification
 from engine.config.tasks.regression import Regression
-from engine.data.columns.fit import likely_task, problems_of
+from engine.data.columns.fit import likely_task, task_problems
 from engine.data.datasets.importing import import_dataset
 from engine.files.home import Home
 from engine.messages.events import Measured
@@ -193,10 +193,10 @@ def test_columns_that_it_reads_are_enough_and_make_it_likely(kind: str, tmp_path
     mapping = Mapping(**{role: given.get(role, role) for role in roles})
     labels = SCALE if kind == "regression" else labels_of(JOBS[kind](tmp_path))
     task = task_of(kind)
-    assert problems_of(COLUMNS, mapping, task, labels) == []
+    assert task_problems(COLUMNS, mapping, task, labels) == []
     assert likely_task(mapping, labels).kind == kind
     bare = Mapping(text="text")
-    assert problems_of(COLUMNS, bare, task, labels) or roles == ["text"]
+    assert task_problems(COLUMNS, bare, task, labels) or roles == ["text"]
 
 
 def test_every_task_has_its_job_here() -> None:

@@ -12,7 +12,7 @@ from app.sample import NAME, sample_entry
 from app.studio import Studio
 from app.uses import reads_data, uses_of
 from engine.config.dataset import DatasetSpec
-from engine.data.datasets.collecting import digest_of, files_of, state_of
+from engine.data.datasets.collecting import file_state, list_files, source_digest
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
 from engine.files.atomic_write import atomic_folder
@@ -213,11 +213,11 @@ def source_state(spec: DatasetSpec, digests: dict[tuple[Path, int, int], str]) -
     if spec.hub is not None and spec.hub.host:
         return "hub"
     states = set()
-    for _, path in files_of(spec.sources):
+    for _, path in list_files(spec.sources):
         try:
-            key = (path, *state_of(path))
+            key = (path, *file_state(path))
             if key not in digests:
-                digests[key] = digest_of(path)
+                digests[key] = source_digest(path)
         except (OSError, StudioError):
             states.add("missing")
             continue

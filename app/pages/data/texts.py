@@ -13,7 +13,7 @@ from app.widgets.text.data_texts import sizes_of_splits, split_title, wanted_of
 from app.widgets.text.labels import TextStyle
 from app.widgets.text.spec_texts import title_of
 from engine.config.dataset import DatasetSpec, Mapping, SplitName
-from engine.data.datasets.collecting import files_of
+from engine.data.datasets.collecting import list_files
 from engine.data.formats import FORMATS
 from engine.phrases import join
 
@@ -56,7 +56,7 @@ def line_of(spec: DatasetSpec) -> str:
     said = [translate("Data", "version {0}").format(spec.version), wanted_of(spec)]
     if spec.mapping.pair is not None:
         said.append(translate("Data", "text pairs"))
-    files = files_of(spec.sources)
+    files = list_files(spec.sources)
     names = ", ".join(one_line(path.name[:60]) for _, path in files[:SHOWN_FILES])
     if len(files) > SHOWN_FILES:
         names += ", …"
@@ -89,7 +89,7 @@ def facts_of(spec: DatasetSpec, folder: Path, source: str) -> list[Fact]:
 def _source(spec: DatasetSpec) -> str:
     """The files that were imported; of the hub, what was fetched."""
     if spec.hub is None:
-        return "\n".join(str(path) for _, path in files_of(spec.sources))
+        return "\n".join(str(path) for _, path in list_files(spec.sources))
     lines = [
         f"{spec.hub.name} {spec.hub.subset}".strip(),
         translate("Data", "Revision {0}").format(spec.hub.revision[:12]),

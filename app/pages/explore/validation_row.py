@@ -8,7 +8,7 @@ from app import background
 from app.pages.explore.model_input import TextInput
 from app.pages.explore.state import ExploreState
 from engine.config.dataset import SPLITS, StoredData
-from engine.data.columns.words import words_of
+from engine.data.columns.words import split_words
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
 from engine.runs.folder import RunFolder
@@ -62,5 +62,5 @@ def row_of(checkpoint: Path) -> TextInput | None:
     second = mapping.pair or mapping.beginning
     text, other = row[mapping.text] or "", row[second] if second else None
     if mapping.tags is not None:
-        text = " ".join(words_of(text))
+        text = " ".join(split_words(text))
     return TextInput(text, other or None)

@@ -17,7 +17,7 @@ from app.widgets.text.data_texts import wanted_of
 from app.widgets.text.labels import Text
 from app.widgets.text.token_row import TokenRow
 from engine.config.dataset import StoredData
-from engine.data.columns.fit import problems_of_dataset
+from engine.data.columns.fit import dataset_problems
 
 
 class DataStep(QWidget):
@@ -87,7 +87,7 @@ class DataStep(QWidget):
         if entry.spec is None:
             return Pick(entry.folder, entry.name, "", reason=entry.problem)
         spec, goal = entry.spec, self._state.choices.goal
-        problems = problems_of_dataset(spec, self._state.choices.task) if goal else []
+        problems = dataset_problems(spec, self._state.choices.task) if goal else []
         facts = [self.tr("version {0}").format(spec.version)]
         facts.append(self.tr("%Ln row(s)", "", sum(spec.rows.values())))
         facts.append(wanted_of(spec))

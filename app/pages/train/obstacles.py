@@ -17,7 +17,7 @@ from engine.config.families import FAMILIES
 from engine.config.job import JobSpec
 from engine.config.task import LabelledTask, TaskSpec
 from engine.config.validation import problems_in
-from engine.data.columns.fit import empty_columns, problems_of_dataset
+from engine.data.columns.fit import dataset_problems, empty_columns
 
 translate = QCoreApplication.translate
 
@@ -89,7 +89,7 @@ def _check_data(choices: Choices) -> Obstacle | None:
         return Obstacle(template.format(name=data.name))
     if choices.goal is None or data.spec is None:
         return None
-    problems = problems_of_dataset(data.spec, choices.task)
+    problems = dataset_problems(data.spec, choices.task)
     if not problems:
         return None
     template = translate("Train", "“{name}” does not fit this task: {problem}")
@@ -99,12 +99,12 @@ def _check_data(choices: Choices) -> Obstacle | None:
 
 def _fix_data(choices: Choices, kind: str, spec: DatasetSpec) -> Iterator[Fix]:
     unlisted = _without_labels(choices.task)
-    if unlisted != choices.task and not problems_of_dataset(spec, unlisted):
+    if unlisted != choices.task and not dataset_problems(spec, unlisted):
         title = translate("Train", "Use the labels of the data")
         yield Fix(title, choices.with_task(unlisted))
     yield from _edits(choices, spec)
     likely = likely_goal(spec)
-    if likely.kind != kind and not problems_of_dataset(spec, likely.task):
+    if likely.kind != kind and not dataset_problems(spec, likely.task):
         title = translate("Train", "Change the task to “{task}”").format(task=likely.title)
         yield Fix(title, replace(choices, goal=likely))
 

@@ -35,7 +35,7 @@ from app.widgets.screen import set_shown
 from app.widgets.tables import Index
 from app.widgets.text.labels import Text, font, plain_menu_text
 from engine.config.dataset import StoredData
-from engine.data.columns.fit import problems_of_dataset
+from engine.data.columns.fit import dataset_problems
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ def _other_data(state: TrainState) -> list[Other]:
         for entry in state.lists.datasets or ()
         if entry.spec is not None
         and entry.folder != chosen
-        and not problems_of_dataset(entry.spec, state.choices.task)
+        and not dataset_problems(entry.spec, state.choices.task)
     ]
 
 

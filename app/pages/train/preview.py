@@ -13,7 +13,7 @@ from app.timers import debounced
 from engine.config.dataset import Mapping
 from engine.config.task import TaskSpec
 from engine.config.tasks.pretraining import Pretraining
-from engine.data.columns.label_sets import joined, yes_or_no
+from engine.data.columns.label_sets import join_labels, parse_yes_no
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.lengths import Lengths, lengths_in_dataset, row_texts
 from engine.data.tokenized.sentences import sentences
@@ -81,7 +81,7 @@ def _rows(dataset: Dataset, first: int, count: int) -> list[_Row]:
 
 def _label(mapping: Mapping, cells: dict[str, Any]) -> str | None:
     if mapping.flags:
-        return joined([name for name in mapping.flags if yes_or_no(str(cells[name]))])
+        return join_labels([name for name in mapping.flags if parse_yes_no(str(cells[name]))])
     return None if mapping.label is None else str(cells[mapping.label])
 
 

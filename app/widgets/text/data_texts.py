@@ -7,8 +7,8 @@ from PySide6.QtCore import QCoreApplication
 from app.widgets.forms.controls import written
 from app.widgets.text import numbers
 from engine.config.dataset import DatasetSpec, SplitName
-from engine.data.columns.label_sets import counted
-from engine.data.columns.numbers import is_scale, number_in
+from engine.data.columns.label_sets import count_label_sets
+from engine.data.columns.numbers import is_scale, parse_number
 
 translate = QCoreApplication.translate
 
@@ -51,14 +51,14 @@ def wanted_of(spec: DatasetSpec) -> str:
     if is_scale(labels):
         low, high = scale_of(labels)
         return translate("DataTexts", "numbers from {0} to {1}").format(written(low), written(high))
-    if (several := counted(labels)) is not None:
+    if (several := count_label_sets(labels)) is not None:
         return translate("DataTexts", "%Ln label(s), any number per row", "", len(several))
     return translate("DataTexts", "%Ln label(s)", "", sum(map(bool, labels)))  # “” is none
 
 
 def scale_of(labels: dict[str, int]) -> tuple[float, float]:
     """The lowest and the highest of labels that are numbers."""
-    found = [number for label in labels if (number := number_in(label)) is not None]
+    found = [number for label in labels if (number := parse_number(label)) is not None]
     return min(found), max(found)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engine.data.checks.check import Finding, Fix, Severity
 from engine.data.checks.check_input import CheckInput
 from engine.data.checks.groups import distinct
-from engine.data.columns.words import words_of
+from engine.data.columns.words import split_words
 from engine.phrases import phrase
 
 LATER_BYTES = "\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"  # bytes 80 to BF, as cp1252 and as Latin-1
@@ -77,7 +77,7 @@ def _repair(
 def _keeps_words(data: CheckInput, cell: str, better: str) -> bool:
     """True if the cell still has text, and, if its words have tags, the same number of words."""
     if data.mapping.tags is not None:
-        return len(words_of(cell)) == len(words_of(better))
+        return len(split_words(cell)) == len(split_words(better))
     return bool(better.strip())
 
 

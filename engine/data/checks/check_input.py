@@ -17,9 +17,9 @@ from engine.config.dataset import Mapping as Columns
 from engine.config.dataset import Split
 from engine.data.checks.near_copies import near_copies
 from engine.data.checks.words import Words, words_in
-from engine.data.columns.label_sets import counted
+from engine.data.columns.label_sets import count_label_sets
 from engine.data.columns.numbers import is_scale
-from engine.data.columns.plain_texts import plain_text, texts_of, texts_that_group
+from engine.data.columns.plain_texts import grouping_columns, plain_text, text_columns
 from engine.files.regular_file import check_regular
 from engine.progress import CancellableProgress
 
@@ -64,13 +64,13 @@ class CheckInput:
         self.progress = progress
         self._path = path
         self.rows = len(splits)
-        self.text_columns = texts_of(mapping)
+        self.text_columns = text_columns(mapping)
         self._keys: dict[tuple[str, ...], NDArray[np.int64]] = {}
         self._words: dict[str, Words] = {}
         self._read()
 
     def _read(self) -> None:
-        wanted = {texts_of(self.mapping), texts_that_group(self.mapping)}
+        wanted = {text_columns(self.mapping), grouping_columns(self.mapping)}
         keys: dict[tuple[str, ...], list[NDArray[np.int64]]] = {names: [] for names in wanted}
         words: dict[str, list[Words]] = {name: [] for name in self.text_columns}
         known: dict[str, int] = {}
@@ -137,12 +137,12 @@ class CheckInput:
 
         A row without text is a group of its own.
         """
-        return self._group(self._keys[texts_of(self.mapping)])
+        return self._group(self._keys[text_columns(self.mapping)])
 
     @cached_property
     def equal_groups(self) -> NDArray[np.int64]:
         """As `equal`, for the texts that must not be in two splits: of questions, the passage."""
-        return self._group(self._keys[texts_that_group(self.mapping)])
+        return self._group(self._keys[grouping_columns(self.mapping)])
 
     def _group(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         keys = np.where(self.has_text, keys, np.arange(self.rows))
@@ -156,7 +156,7 @@ class CheckInput:
         """Group number of rows with nearly equal texts, including equal ones, int64 [N]."""
         groups = self.equal_groups
         first = np.unique(groups, return_index=True)[1]
-        columns = [self.words(name).take(first) for name in texts_that_group(self.mapping)]
+        columns = [self.words(name).take(first) for name in grouping_columns(self.mapping)]
         return near_copies(columns, len(self.vocabulary), self.progress, self.rows)[groups]
 
     @property
@@ -206,4 +206,4 @@ class CheckInput:
         if self.labels is None or self.mapping.label is None or self.mapping.endings:
             return None
         counts: Mapping[str, int] = self.labels.counts()
-        return None if is_scale(counts) or counted(counts) is not None else self.labels
+        return None if is_scale(counts) or count_label_sets(counts) is not None else self.labels

@@ -10,7 +10,7 @@ import numpy as np
 from engine.config.dataset import SPLITS, Cleaning, DatasetSpec
 from engine.data.checks.check import Fix
 from engine.data.checks.run import run_checks
-from engine.data.columns.plain_texts import texts_of
+from engine.data.columns.plain_texts import text_columns
 from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.progress import ProgressCallback, no_progress
@@ -73,7 +73,7 @@ def apply_fixes(
 def _merge_cells(fixes: Sequence[Fix], dataset: Dataset) -> dict[int, dict[str, str]]:
     """The new cells of all fixes together, by row and column."""
     merged: dict[int, dict[str, str]] = {}
-    texts = texts_of(dataset.spec.mapping)
+    texts = text_columns(dataset.spec.mapping)
     for fix in fixes:
         for row, cells in fix.cells.items():
             changed = merged.setdefault(row, {})

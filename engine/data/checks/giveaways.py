@@ -12,7 +12,7 @@ from engine.data.checks.check import Finding, Fix
 from engine.data.checks.check_input import CheckInput, Labels
 from engine.data.checks.groups import distinct
 from engine.data.checks.words import NO_WORD
-from engine.data.columns.numbers import number_in
+from engine.data.columns.numbers import parse_number
 from engine.data.columns.plain_texts import plain_text
 from engine.data.columns.words import IDEOGRAPH
 from engine.phrases import phrase
@@ -174,5 +174,5 @@ def _is_order_of_rows(order: NDArray[np.int64]) -> bool:
 
 
 def _number(cell: str) -> float:
-    number = number_in(cell)
+    number = parse_number(cell)
     return np.nan if number is None else number

@@ -5,7 +5,7 @@ import numpy as np
 from engine.data.checks.check import Finding, Fix
 from engine.data.checks.check_input import CheckInput, Labels
 from engine.data.checks.groups import RowIndices, distinct, sort_by_group
-from engine.data.columns.numbers import is_scale, number_in
+from engine.data.columns.numbers import is_scale, parse_number
 from engine.phrases import phrase
 
 SCALE_SHARE = 0.25  # by how much scores of one text may differ, as a fraction of the scale
@@ -53,7 +53,7 @@ def _conflicting(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowInd
 
 
 def _far_apart(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowIndices:
-    scores = np.array([number_in(name) for name in labels.names])[labels.indices[rows]]
+    scores = np.array([parse_number(name) for name in labels.names])[labels.indices[rows]]
     low = np.full(groups.max(initial=0) + 1, np.inf)
     high = -low
     np.minimum.at(low, groups[rows], scores)

@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.data.checks.check import Finding, Fix
 from engine.data.checks.check_input import CheckInput, Labels
-from engine.data.columns.spellings import Spellings, spellings_in
+from engine.data.columns.spellings import Spellings, find_spellings
 from engine.phrases import join, phrase
 
 SHOWN = 4  # labels named in a sentence
@@ -17,7 +17,7 @@ def find(data: CheckInput) -> list[Finding]:
     labels = data.classes
     if labels is None:
         return []
-    spellings = sorted(spellings_in(labels.counts()), key=lambda one: -one.rows)
+    spellings = sorted(find_spellings(labels.counts()), key=lambda one: -one.rows)
     alone, more = spellings[:SHOWN_ALONE], spellings[SHOWN_ALONE:]
     findings = [_finding(labels, [one], _sentence(one), _merge_title(one)) for one in alone]
     if more:

@@ -4,7 +4,7 @@ import numpy as np
 
 from engine.data.checks.check import Finding, Fix
 from engine.data.checks.check_input import CheckInput
-from engine.data.columns.answers import Unfit, answers_of, respelled
+from engine.data.columns.answers import AnswerMismatch, parse_answers, respell_answers
 from engine.phrases import phrase
 
 
@@ -19,9 +19,9 @@ def find(data: CheckInput) -> list[Finding]:
         columns = (table.column(name).to_pylist() for name in (answers, passage))
         for cell, text in zip(*columns, strict=True):
             try:
-                answers_of(cell, text)
-            except Unfit:
-                better = respelled(cell, text)
+                parse_answers(cell, text)
+            except AnswerMismatch:
+                better = respell_answers(cell, text)
                 if better is None:
                     missing.append(row)
                 else:

@@ -26,11 +26,11 @@ class Answer(NamedTuple):
     start: int
 
 
-class Unfit(ValueError):
+class AnswerMismatch(ValueError):
     """A cell that holds no answers to its passage; the message is a part of a sentence."""
 
 
-def answers_of(cell: str, passage: str) -> tuple[Answer, ...]:
+def parse_answers(cell: str, passage: str) -> tuple[Answer, ...]:
     """All answers in a cell; one that does not stand where it says is moved to the nearest place.
 
     Raises Unfit.
@@ -39,30 +39,32 @@ def answers_of(cell: str, passage: str) -> tuple[Answer, ...]:
         return ()
     found = []
     for text, start in _stated(cell):
-        place = nearest(passage, text, start) if text else None
+        place = find_nearest(passage, text, start) if text else None
         if place is None:
-            raise Unfit(phrase("the passage does not contain its answer “{text}”", text=text[:60]))
+            raise AnswerMismatch(
+                phrase("the passage does not contain its answer “{text}”", text=text[:60])
+            )
         found.append(Answer(text, place))
     return tuple(found)
 
 
-def respelled(cell: str, passage: str) -> str | None:
-    """A cell with the answers as the passage spells them, which `answers_of` reads.
+def respell_answers(cell: str, passage: str) -> str | None:
+    """A cell with the answers as the passage spells them, which `parse_answers` reads.
 
     Case, white space, punctuation around an answer, and the form of quotes and dashes make no
     difference. None where the passage does not have an answer in any such spelling.
     """
     found = []
     for text, start in _stated(cell):
-        place = nearest(passage, text, start) if text else None
+        place = find_nearest(passage, text, start) if text else None
         answer = _spelled(text, start, passage) if place is None else Answer(text, place)
         if answer is None:
             return None
         found.append(answer)
     plain = found[0].text if len(found) == 1 else ""
-    if _stated(plain) == [(plain, 0)] and answers_of(plain, passage) == tuple(found):
+    if _stated(plain) == [(plain, 0)] and parse_answers(plain, passage) == tuple(found):
         return plain
-    return cell_of(found)
+    return format_answers(found)
 
 
 def _spelled(text: str, start: int, passage: str) -> Answer | None:
@@ -85,7 +87,7 @@ def _any_form(character: str) -> str:
     return re.escape(character) if same is None else f"[{re.escape(same)}]"
 
 
-def cell_of(answers: Sequence[Answer]) -> str:
+def format_answers(answers: Sequence[Answer]) -> str:
     """The cell that holds these answers; empty for none."""
     if not answers:
         return ""
@@ -93,7 +95,7 @@ def cell_of(answers: Sequence[Answer]) -> str:
     return json.dumps(items, ensure_ascii=False)
 
 
-def nearest(passage: str, text: str, start: int) -> int | None:
+def find_nearest(passage: str, text: str, start: int) -> int | None:
     """The place of `text` that is nearest to `start`, the first of two; None: it has none."""
     start = min(max(start, 0), len(passage))
     before, after = passage.rfind(text, 0, start + len(text)), passage.find(text, start)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from engine.config.dataset import Mapping
 from engine.data.columns.names import plain_name
-from engine.data.columns.numbers import where
+from engine.data.columns.numbers import row_name
 from engine.errors import StudioError
 from engine.phrases import phrase
 
@@ -32,7 +32,7 @@ NUMBER = re.compile(r"[0-9]{1,2}", re.ASCII)
 CORRECT_ROW = phrase("Correct this row, or remove it.")
 
 
-def endings_in(
+def parse_endings(
     cells: Sequence[tuple[str, ...]], lines: Sequence[int] | None = None
 ) -> list[tuple[str, ...]]:
     """The endings of each row, the same number of them in all.
@@ -43,11 +43,11 @@ def endings_in(
     """
     found: list[tuple[str, ...]] = []
     for place, row in enumerate(cells):
-        endings = row if len(row) > 1 else list_in(row[0])
+        endings = row if len(row) > 1 else parse_list(row[0])
         if endings is None:
             raise StudioError(
                 phrase(
-                    "The choices in {place} are not a list of texts.", place=where(place, lines)
+                    "The choices in {place} are not a list of texts.", place=row_name(place, lines)
                 ),
                 phrase("Write [“…”, “…”], in straight quotes, or use one column per choice."),
             )
@@ -56,7 +56,7 @@ def endings_in(
                 phrase(
                     "Only {n} choice(s) in {place}, but at least two are needed.",
                     n=len(endings),
-                    place=where(place, lines),
+                    place=row_name(place, lines),
                 ),
                 CORRECT_ROW,
             )
@@ -65,9 +65,9 @@ def endings_in(
                 phrase(
                     "There are {count} choices in {place}, but {count2} in {where}.",
                     count=len(endings),
-                    place=where(place, lines),
+                    place=row_name(place, lines),
                     count2=len(found[0]),
-                    where=where(0, lines),
+                    where=row_name(0, lines),
                 ),
                 phrase(
                     "All rows need the same number of choices: correct or remove those that differ."
@@ -80,7 +80,7 @@ def endings_in(
                     "Choice {empty} of {count} is empty in {place}.",
                     empty=empty,
                     count=len(endings),
-                    place=where(place, lines),
+                    place=row_name(place, lines),
                 ),
                 CORRECT_ROW,
             )
@@ -88,7 +88,7 @@ def endings_in(
     return found
 
 
-def list_in(cell: str) -> tuple[str, ...] | None:
+def parse_list(cell: str) -> tuple[str, ...] | None:
     """The texts of a JSON list; None where the cell is none."""
     try:
         found = json.loads(cell)
@@ -99,7 +99,7 @@ def list_in(cell: str) -> tuple[str, ...] | None:
     return tuple(found)
 
 
-def right_ones(
+def parse_choice_labels(
     labels: Sequence[str],
     endings: Sequence[tuple[str, ...]],
     first: int | None = None,
@@ -113,10 +113,10 @@ def right_ones(
         StudioError: with the line, where a label names no ending.
     """
     if first is None:
-        first = first_number(labels, max(map(len, endings), default=0))
+        first = first_choice_number(labels, max(map(len, endings), default=0))
     rows = enumerate(zip(labels, endings, strict=True))
     return [
-        _right_one(label.strip(), some, first, where(row, lines)) for row, (label, some) in rows
+        _right_one(label.strip(), some, first, row_name(row, lines)) for row, (label, some) in rows
     ]
 
 
@@ -142,7 +142,7 @@ def _right_one(label: str, endings: tuple[str, ...], first: int, line: str) -> i
     )
 
 
-def first_number(labels: Sequence[str], endings: int) -> int:
+def first_choice_number(labels: Sequence[str], endings: int) -> int:
     """Whether labels count the endings from 0 or from 1: from 1 where the last number occurs."""
     found = {label.strip() for label in labels}
     return 1 if str(endings) in found and "0" not in found else 0
@@ -184,7 +184,7 @@ def _named_endings(names: dict[str, str]) -> tuple[str, ...]:
 def _list_column(names: dict[str, str], cells: Columns[str, tuple[str, ...]]) -> tuple[str, ...]:
     """A column with a usual name that begins with a list of two texts or more."""
     found = (names[name] for name in LISTS if name in names)
-    return next(((c,) for c in found if c in cells and len(list_in(cells[c][0]) or ()) > 1), ())
+    return next(((c,) for c in found if c in cells and len(parse_list(cells[c][0]) or ()) > 1), ())
 
 
 def _by_numbers(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) -> Mapping | None:

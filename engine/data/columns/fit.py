@@ -19,7 +19,7 @@ from engine.phrases import join, phrase
 COMPARED_COLUMNS = 10  # that may hold the labels
 
 
-def problems_of(
+def task_problems(
     columns: tuple[str, ...],
     mapping: Mapping,
     task: TaskSpec,
@@ -40,7 +40,7 @@ def problems_of(
         MissingColumn(name, list(columns)) for name in mapping.columns if name not in columns
     ]
     counted = None if labels is None else CountedLabels(labels)
-    lacking = [problem for _, problem in incomplete(mapping, task, empty or {}, rows)]
+    lacking = [problem for _, problem in incomplete_columns(mapping, task, empty or {}, rows)]
     strange = (
         [_missing_answers(missing_answers, rows)]
         if missing_answers and "answers" in task.info.reads
@@ -49,14 +49,14 @@ def problems_of(
     return [*missing, *lacking, *strange, *task.problems(mapping, counted)]
 
 
-def problems_of_dataset(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
+def dataset_problems(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
     """Everything that keeps a data set that was imported from this task; empty where it fits."""
     rows = spec.rows.get("train", 0) + spec.rows.get("validation", 0)
     labels = spec.labels or spec.spans or None
-    found = problems_of(
+    found = task_problems(
         spec.columns, spec.mapping, task, labels, spec.empty, rows, spec.missing_answers
     )
-    found += unlearned(spec.unseen, task)
+    found += unseen_label_problems(spec.unseen, task)
     if not spec.rows.get("train"):
         found.append(
             StudioError(
@@ -66,7 +66,7 @@ def problems_of_dataset(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
     return found
 
 
-def unlearned(unseen: tuple[str, ...], task: TaskSpec) -> list[StudioError]:
+def unseen_label_problems(unseen: tuple[str, ...], task: TaskSpec) -> list[StudioError]:
     """What is wrong where labels of validation rows stand in no training row."""
     if not unseen or not isinstance(task, LabelledTask) or task.labels:
         return []
@@ -81,22 +81,22 @@ def unlearned(unseen: tuple[str, ...], task: TaskSpec) -> list[StudioError]:
 
 def empty_columns(spec: DatasetSpec, task: TaskSpec) -> tuple[str, ...]:
     """The columns in which a task needs something in every row, and a data set has empty cells."""
-    lacking = incomplete(spec.mapping, task, spec.empty, sum(spec.rows.values()))
+    lacking = incomplete_columns(spec.mapping, task, spec.empty, sum(spec.rows.values()))
     return tuple(name for names, _ in lacking for name in names)
 
 
-def incomplete(
+def incomplete_columns(
     mapping: Mapping, task: TaskSpec, empty: Counts[str, int], rows: int
 ) -> Iterator[tuple[tuple[str, ...], StudioError]]:
     """For each role that a task needs in every row: its columns with empty cells, and what is said
-    of these rows; nothing where there are none. `problems_of` has the same in this order."""
+    of these rows; nothing where there are none. `task_problems` has the same in this order."""
     for role, names in mapping.by_field():
         lacking = tuple(name for name in names if empty.get(name))
         if lacking and role in task.info.fills:
-            yield lacking, without(role, max(empty[name] for name in lacking), rows)
+            yield lacking, missing_cells_problem(role, max(empty[name] for name in lacking), rows)
 
 
-def without(role: str, missing: int, rows: int) -> StudioError:
+def missing_cells_problem(role: str, missing: int, rows: int) -> StudioError:
     """What is said where something is missing in so many of the rows."""
     match role:
         case "text":

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
-from engine.data.columns.numbers import where
+from engine.data.columns.numbers import row_name
 from engine.errors import StudioError
 from engine.phrases import phrase
 
@@ -16,7 +16,7 @@ SAMPLE = 5_000  # different cells, by which is decided whether they hold several
 MAX_LABEL_CHARACTERS = 60  # characters, of what is taken for one of several labels by its looks
 
 
-def sets_in(cells: Iterable[str], known: Sequence[str] = ()) -> list[tuple[str, ...]]:
+def parse_label_sets(cells: Iterable[str], known: Sequence[str] = ()) -> list[tuple[str, ...]]:
     """The labels in each cell, each once, in their order; an empty cell has none.
 
     They stand in a JSON list, or between “|”, “;” or “,”: the first of these signs that is found
@@ -53,22 +53,22 @@ def _each_once(labels: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(label.strip() for label in labels if label.strip()))
 
 
-def joined(labels: Sequence[str]) -> str:
-    """Labels as one cell, from which `sets_in` gives them back."""
+def join_labels(labels: Sequence[str]) -> str:
+    """Labels as one cell, from which `parse_label_sets` gives them back."""
     plain = not any("|" in label or label.startswith("[") for label in labels)
     return "|".join(labels) if plain else json.dumps(list(labels), ensure_ascii=False)
 
 
-def counted(cells: Mapping[str, int]) -> dict[str, int] | None:
+def count_label_sets(cells: Mapping[str, int]) -> dict[str, int] | None:
     """How many rows have each label, from how many have each cell; None where cells hold one each.
 
     They hold several where most of the labels that stand in company stand in other cells too; of
     many different cells, some are looked at.
     """
-    if not _hold_several(sets_in(islice(cells, 0, None, 1 + len(cells) // SAMPLE))):
+    if not _hold_several(parse_label_sets(islice(cells, 0, None, 1 + len(cells) // SAMPLE))):
         return None
     counts = Counter[str]()
-    for labels, rows in zip(sets_in(cells), cells.values(), strict=True):
+    for labels, rows in zip(parse_label_sets(cells), cells.values(), strict=True):
         counts.update(dict.fromkeys(labels, rows))
     return dict(sorted(counts.items()))
 
@@ -82,20 +82,20 @@ def _hold_several(sets: Sequence[Sequence[str]]) -> bool:
     return max(map(len, stands)) <= MAX_LABEL_CHARACTERS
 
 
-def is_yes(name: str, cells: Sequence[str], lines: Sequence[int] | None = None) -> list[bool]:
+def parse_flags(name: str, cells: Sequence[str], lines: Sequence[int] | None = None) -> list[bool]:
     """Whether each cell of a column says yes.
 
     Raises:
         StudioError: with the line, where one says neither yes nor no.
     """
-    said = [yes_or_no(cell) for cell in cells]
+    said = [parse_yes_no(cell) for cell in cells]
     for place, yes in enumerate(said):
         if yes is None:
             raise StudioError(
                 phrase(
                     "The column “{name}” is neither yes nor no in {place}: it contains “{cells}”.",
                     name=name[:60],
-                    place=where(place, lines),
+                    place=row_name(place, lines),
                     cells=cells[place][:60],
                 ),
                 phrase("Use 1 or 0, true or false, yes or no."),
@@ -103,7 +103,7 @@ def is_yes(name: str, cells: Sequence[str], lines: Sequence[int] | None = None) 
     return [bool(yes) for yes in said]
 
 
-def yes_or_no(cell: str) -> bool | None:
+def parse_yes_no(cell: str) -> bool | None:
     """What a cell says in one of the usual spellings; None where it says neither."""
     folded = cell.strip().casefold()
     return True if folded in YES else False if folded in NO else None

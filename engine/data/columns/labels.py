@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from engine.data.columns.label_sets import counted
-from engine.data.columns.numbers import is_scale, number_in
-from engine.data.columns.spellings import matched
+from engine.data.columns.label_sets import count_label_sets
+from engine.data.columns.numbers import is_scale, parse_number
+from engine.data.columns.spellings import match_labels
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class CountedLabels:
 
     @cached_property
     def sets(self) -> dict[str, int] | None:
-        return counted(self.cells)
+        return count_label_sets(self.cells)
 
     @cached_property
     def is_scale(self) -> bool:
@@ -26,13 +26,13 @@ class CountedLabels:
     @cached_property
     def not_numbers(self) -> dict[str, int]:
         cells = self.cells.items()
-        return {cell: rows for cell, rows in cells if cell.strip() and number_in(cell) is None}
+        return {cell: rows for cell, rows in cells if cell.strip() and parse_number(cell) is None}
 
     @cached_property
     def numbers(self) -> frozenset[float]:
-        found = (number_in(cell) for cell in self.cells)
+        found = (parse_number(cell) for cell in self.cells)
         return frozenset(number for number in found if number is not None)
 
     def strangers(self, known: tuple[str, ...]) -> list[str]:
-        _, found = matched((label for label in self.sets or self.cells if label), known)
+        _, found = match_labels((label for label in self.sets or self.cells if label), known)
         return sorted(found)

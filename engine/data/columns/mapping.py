@@ -5,12 +5,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from engine.config.dataset import Mapping
-from engine.data.columns.answers import Unfit, answers_of, respelled
+from engine.data.columns.answers import AnswerMismatch, parse_answers, respell_answers
 from engine.data.columns.choices import guess_choices
-from engine.data.columns.label_sets import yes_or_no
+from engine.data.columns.label_sets import parse_yes_no
 from engine.data.columns.names import plain_name
-from engine.data.columns.numbers import number_in
-from engine.data.columns.words import words_of
+from engine.data.columns.numbers import parse_number
+from engine.data.columns.words import split_words
 from engine.phrases import phrase
 
 PAIRS = (
@@ -163,7 +163,7 @@ def flag_columns(
         for place, column in enumerate(columns)
         if column not in mapping.texts
         and rows
-        and all(yes_or_no(row[place]) is not None for row in rows)
+        and all(parse_yes_no(row[place]) is not None for row in rows)
     )
 
 
@@ -212,9 +212,9 @@ def _answers(
     fits = 0
     for row in rows:
         try:
-            answers_of(row[cell], row[text])
-        except Unfit:
-            fits += respelled(row[cell], row[text]) is not None
+            parse_answers(row[cell], row[text])
+        except AnswerMismatch:
+            fits += respell_answers(row[cell], row[text]) is not None
         else:
             fits += 1
     return column if 2 * fits > len(rows) else None
@@ -242,7 +242,7 @@ def _statistics_of(name: str, cells: list[str]) -> _Statistics:
 
 def _decimals(cells: list[str]) -> int:
     """How many cells hold a number that is not whole; 0 where one of them holds none."""
-    found = [number_in(cell) for cell in cells]
+    found = [parse_number(cell) for cell in cells]
     if any(number is None for number in found):
         return 0
     return sum(number is not None and not number.is_integer() for number in found)
@@ -266,12 +266,12 @@ def _tags(
     if not candidates:
         return None
     place = columns.index(text)
-    words = [len(words_of(row[place])) for row in rows]
+    words = [len(split_words(row[place])) for row in rows]
     if max(words, default=0) < 2:
         return None
     for name in candidates:
         tags = columns.index(name)
-        if all(len(words_of(row[tags])) == n for row, n in zip(rows, words, strict=True)):
+        if all(len(split_words(row[tags])) == n for row, n in zip(rows, words, strict=True)):
             return name
     return None
 

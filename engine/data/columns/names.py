@@ -19,6 +19,6 @@ def plain_name(name: str) -> str:
     return re.sub(r"[\W_]+", "", name.lower())
 
 
-def split_named(name: str) -> SplitName | None:
+def split_from_name(name: str) -> SplitName | None:
     """The split that a file, a folder or a cell names, in one of its usual spellings."""
     return SPLIT_NAMES.get(name.strip().lower())

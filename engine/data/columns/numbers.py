@@ -18,7 +18,7 @@ BINS = 10
 SAMPLE = 5_000  # labels that are looked at to tell what they are
 
 
-def number_in(cell: str) -> float | None:
+def parse_number(cell: str) -> float | None:
     """The finite number that a cell holds; None where it holds none."""
     if not NUMBER.fullmatch(cell.strip()):
         return None
@@ -26,14 +26,14 @@ def number_in(cell: str) -> float | None:
     return number if abs(number) <= LARGEST else None
 
 
-def numbers_in(cells: Sequence[str], lines: Sequence[int] | None = None) -> NDArray[np.float32]:
+def parse_numbers(cells: Sequence[str], lines: Sequence[int] | None = None) -> NDArray[np.float32]:
     """The number in each cell, float32 [cells]; `lines` are those of the source, from 1.
 
     Raises:
         StudioError: with the line, where a cell holds no finite number, or where some cells have a
             decimal comma and others a point, which may mean thousands.
     """
-    found = [number_in(cell) for cell in cells]
+    found = [parse_number(cell) for cell in cells]
     wrong = [place for place, number in enumerate(found) if number is None]
     if wrong:
         cell = cells[wrong[0]].strip()
@@ -46,7 +46,7 @@ def numbers_in(cells: Sequence[str], lines: Sequence[int] | None = None) -> NDAr
         raise StudioError(
             phrase(
                 "The number in {wrong} is {what}{more}.",
-                wrong=where(wrong[0], lines),
+                wrong=row_name(wrong[0], lines),
                 what=what,
                 more=more,
             ),
@@ -60,16 +60,16 @@ def numbers_in(cells: Sequence[str], lines: Sequence[int] | None = None) -> NDAr
                 "The comma in numbers is ambiguous: “{strip}” in {comma}, but “{strip2}” in "
                 "{point}.",
                 strip=cells[comma].strip(),
-                comma=where(comma, lines),
+                comma=row_name(comma, lines),
                 strip2=cells[point].strip(),
-                point=where(point, lines),
+                point=row_name(point, lines),
             ),
             phrase("Write all numbers with a decimal point and without thousands separators."),
         )
     return np.array(found, dtype=np.float32)
 
 
-def where(place: int, lines: Sequence[int] | None) -> str:
+def row_name(place: int, lines: Sequence[int] | None) -> str:
     """How a row is named to the user: by its line, or by its place where the line is not known."""
     return (
         phrase("row {place}", place=place + 1)
@@ -86,15 +86,15 @@ def is_scale(labels: Mapping[str, int]) -> bool:
     if len(labels) <= MAX_NUMBER_CLASSES:
         return False
     some = list(islice(labels, 0, None, 1 + len(labels) // SAMPLE))
-    if any(number_in(label) is None for label in some):
+    if any(parse_number(label) is None for label in some):
         return False
     is_whole = all(label.strip().lstrip("+-").isdecimal() for label in some)
     return not is_whole or sum(labels.values()) < ROWS_PER_NUMBER * len(labels)
 
 
-def bins_of(labels: Mapping[str, int]) -> NDArray[np.int32]:
+def scale_bins(labels: Mapping[str, int]) -> NDArray[np.int32]:
     """For each label that is a number, in which tenth of the rows it lies; int32 [labels]."""
-    values = np.array([number_in(label) for label in labels], dtype=np.float64)
+    values = np.array([parse_number(label) for label in labels], dtype=np.float64)
     rows = np.array(list(labels.values()), dtype=np.int64)
     order = np.argsort(values, kind="stable")
     before = np.cumsum(rows[order]) - rows[order]

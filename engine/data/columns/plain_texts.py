@@ -8,7 +8,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.config.dataset import Mapping
-from engine.data.formats.batches import content_of
+from engine.data.formats.batches import string_buffers
 
 _Strings: Any = pa.StringArray  # its `from_buffers` is not known to be typed
 
@@ -24,7 +24,7 @@ def plain_cells(cells: "pa.Array[Any]") -> list[str]:
 
     Those of ASCII with single blanks between their words are made all at once.
     """
-    places, content = content_of(cells)
+    places, content = string_buffers(cells)
     if not len(cells):
         return []
     first, last = int(places[0]), int(places[-1])
@@ -56,14 +56,14 @@ def _odd_cells(places: NDArray[np.int32], content: NDArray[np.uint8]) -> list[in
     return [int(number) for number in np.union1d(inside, outside)]
 
 
-def texts_of(mapping: Mapping) -> tuple[str, ...]:
+def text_columns(mapping: Mapping) -> tuple[str, ...]:
     """The columns whose texts make a row; where all are equal, the row is the same."""
     others = (name for name in (mapping.beginning, mapping.negative) if name is not None)
     return (*mapping.texts, *others, *mapping.endings)
 
 
-def texts_that_group(mapping: Mapping) -> tuple[str, ...]:
+def grouping_columns(mapping: Mapping) -> tuple[str, ...]:
     """The columns whose equal texts keep rows in one split: the passage of a question, else all."""
     if mapping.pair is not None and mapping.answers is not None:
         return (mapping.pair,)
-    return texts_of(mapping)
+    return text_columns(mapping)

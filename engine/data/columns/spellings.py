@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from engine.data.columns.numbers import number_in
+from engine.data.columns.numbers import parse_number
 
 TYPO_LENGTH = 4  # letters of the shortest label that may be a misspelling of another
 TYPO_RARITY = 20  # times that the right spelling is as frequent at least
@@ -26,13 +26,13 @@ def plain_label(label: str) -> str:
 
     1.0 and 1 are one number; a comma may stand between thousands, and is left as it is.
     """
-    number = None if "," in label else number_in(label)
+    number = None if "," in label else parse_number(label)
     if number is not None:
         return f"{number:.17g}"
     return " ".join(unicodedata.normalize("NFKC", label).casefold().split())
 
 
-def spellings_in(labels: Mapping[str, int]) -> list[Spellings]:
+def find_spellings(labels: Mapping[str, int]) -> list[Spellings]:
     """The labels that are written in several ways, from how many rows have each."""
     alike: dict[str, list[str]] = {}
     for label in labels:
@@ -87,7 +87,7 @@ def _one_letter_apart(one: str, other: str) -> bool:
     )
 
 
-def matched(found: Iterable[str], known: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
+def match_labels(found: Iterable[str], known: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
     """The labels of a file among those of a model, and those that are none of them.
 
     A file writes all of its labels in one way: as the model does; in another case; as other
@@ -98,7 +98,7 @@ def matched(found: Iterable[str], known: tuple[str, ...]) -> tuple[dict[str, str
     ways = [
         {label: label for label in known},
         _unambiguous(known),
-        {} if any(number_in(label) is not None for label in known) else _ids(known),
+        {} if any(parse_number(label) is not None for label in known) else _ids(known),
     ]
     keys: tuple[Callable[[str], str], ...] = (str, plain_label, plain_label)
     best: dict[str, str] = {}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from engine.config.dataset import Reading
 from engine.data.columns.tags import Scheme, UnknownTag, recognise_scheme, to_bio
-from engine.data.columns.words import cell_of, words_of
-from engine.data.formats.reading import format_of, read
+from engine.data.columns.words import join_words, split_words
+from engine.data.formats.reading import get_format, read
 from engine.data.formats.rows import Remarks, Row
 from engine.errors import BadFile
 from engine.phrases import phrase
@@ -47,13 +47,13 @@ class TagColumn:
             Cancelled: soon after `cancelled()` is true.
         """
         self._path, self._text, self._tags = path, text, tags
-        self._word_lines = format_of(reading).has_line_per_word
+        self._word_lines = get_format(reading).has_line_per_word
         lines = array("q")
 
         def sentences() -> Iterator[list[str]]:
             for row in read(path, reading, None, cancelled):
                 lines.append(row.line)
-                yield words_of(row.cells[tags])
+                yield split_words(row.cells[tags])
 
         try:
             self.scheme: Scheme | None = recognise_scheme(sentences())
@@ -78,7 +78,7 @@ class TagColumn:
 
         Raises BadFile where there are not as many tags as words.
         """
-        words, tags = words_of(row.cells[self._text]), words_of(row.cells[self._tags])
+        words, tags = split_words(row.cells[self._text]), split_words(row.cells[self._tags])
         if len(words) != len(tags):
             problem = phrase(
                 "there are {count} and {count2}.",
@@ -95,14 +95,14 @@ class TagColumn:
                 tag=repair.tag[:1],
             )
             remarks.saw(what, self._line(row.line, repair.token))
-        return (row.cells[self._tags] if kept == tags else cell_of(kept)), kept
+        return (row.cells[self._tags] if kept == tags else join_words(kept)), kept
 
     def _line(self, first: int, token: int) -> int:
         """The line of a tag in the row that begins in line `first`; tokens count from 1."""
         return first + token - 1 if self._word_lines else first
 
 
-def counted(tags: Sequence[str], scheme: Scheme | None) -> list[str]:
+def countable_tags(tags: Sequence[str], scheme: Scheme | None) -> list[str]:
     """What is counted in the tags of a row: the type of each span, or each tag itself."""
     if scheme is None:
         return list(tags)

@@ -73,7 +73,7 @@ class UnknownTag(StudioError):
         self.tag, self.sentence, self.token = tag, sentence, token
 
 
-def spans(tags: Sequence[str]) -> list[Span]:
+def spans_from_tags(tags: Sequence[str]) -> list[Span]:
     """The spans of one sentence, whatever the scheme, also where the tags break its rules.
 
     They are those of conlleval and seqeval: a token goes on with the span before it where the marks
@@ -94,17 +94,17 @@ def spans(tags: Sequence[str]) -> list[Span]:
     return found
 
 
-def lawful_spans(tags: Sequence[str], scheme: Scheme) -> list[Span]:
+def strict_spans(tags: Sequence[str], scheme: Scheme) -> list[Span]:
     """Only the spans that are written as `scheme` wants them; the strict mode of seqeval.
 
     In IOB1, a B that parts nothing is not lawful; seqeval may begin a span behind it.
     """
-    found = spans(tags)
-    lawful = written(found, len(tags), scheme)
+    found = spans_from_tags(tags)
+    lawful = tags_from_spans(found, len(tags), scheme)
     return [s for s in found if lawful[s.start : s.end] == list(tags[s.start : s.end])]
 
 
-def written(found: Sequence[Span], tokens: int, scheme: Scheme) -> list[str]:
+def tags_from_spans(found: Sequence[Span], tokens: int, scheme: Scheme) -> list[str]:
     """The tags of a sentence with these spans, which are in order and do not overlap."""
     tags = ["O"] * tokens
     single, first, inner, last = MARKS[scheme]
@@ -134,14 +134,14 @@ def to_bio(
         for place, tag in enumerate(tags, start=1):
             if not _is_tag(tag):
                 raise UnknownTag(tag, number, place)
-        found = spans(tags)
-        lawful = written(found, len(tags), scheme)
+        found = spans_from_tags(tags)
+        lawful = tags_from_spans(found, len(tags), scheme)
         repairs += [
             Repair(number, place, tag, meant)
             for place, (tag, meant) in enumerate(zip(tags, lawful, strict=True), start=1)
             if tag != meant
         ]
-        converted.append(written(found, len(tags), "BIO"))
+        converted.append(tags_from_spans(found, len(tags), "BIO"))
     return converted, repairs
 
 
@@ -179,7 +179,7 @@ def are_spans(tags: Iterable[str]) -> bool:
     return all(map(_is_tag, found)) and any(tag[1:2] == "-" for tag in found)
 
 
-def type_of(tag: str) -> str:
+def tag_type(tag: str) -> str:
     """The type of the span that a token with this tag lies in; empty outside, or where it has none.
 
     Raises UnknownTag for a tag that belongs to no scheme.
@@ -209,7 +209,7 @@ def _scheme_of(marks: set[str], mostly_iob1: bool) -> Scheme:
 
 def _changed(tags: Sequence[str], scheme: Scheme, mark: str, lawful: str) -> int:
     """How many tags with `mark` would have the mark `lawful` in this scheme."""
-    meant = written(spans(tags), len(tags), scheme)
+    meant = tags_from_spans(spans_from_tags(tags), len(tags), scheme)
     return sum(a[0] == mark and b[0] == lawful for a, b in zip(tags, meant, strict=True))
 
 

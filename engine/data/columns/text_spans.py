@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from engine.data.columns.tags import Span, written
-from engine.data.columns.words import typed_words
+from engine.data.columns.tags import Span, tags_from_spans
+from engine.data.columns.words import word_spans
 from engine.phrases import phrase
 
 
@@ -16,7 +16,7 @@ class TextSpan(NamedTuple):
     label: str
 
 
-class Tagged(NamedTuple):
+class TaggedWords(NamedTuple):
     """Words, a BIO tag for each, and what could not be kept, as sentences without a full stop."""
 
     words: list[str]
@@ -24,9 +24,9 @@ class Tagged(NamedTuple):
     lost: list[str]
 
 
-def tagged(
+def tag_spans(
     text: str, spans: Sequence[TextSpan], words: Sequence[tuple[int, int]] | None = None
-) -> Tagged:
+) -> TaggedWords:
     """A text as words with the spans in it as BIO tags.
 
     `words` are the places of the words as a tool says them; None: as they are told in any text that
@@ -42,7 +42,7 @@ def tagged(
         else:
             kept.append(span)
     kept.sort()
-    places = _parted(typed_words(text) if words is None else words, kept)
+    places = _parted(word_spans(text) if words is None else words, kept)
     first = {start: number for number, (start, _) in enumerate(places)}
     last = {end: number for number, (_, end) in enumerate(places)}
     inside = [
@@ -50,8 +50,8 @@ def tagged(
         for start, end, label in kept
         if start in first and end in last
     ]
-    tags = written(inside, len(places), "BIO")
-    return Tagged([text[start:end] for start, end in places], tags, lost)
+    tags = tags_from_spans(inside, len(places), "BIO")
+    return TaggedWords([text[start:end] for start, end in places], tags, lost)
 
 
 def _trimmed(text: str, span: TextSpan, lost: list[str]) -> TextSpan | None:

@@ -14,7 +14,7 @@ IDEOGRAPH = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000
 CLOSING = ")]}>\"'”’»“‘.,;:!?…"  # what is no part of the typed word before it
 
 
-def words_of(cell: str) -> list[str]:
+def split_words(cell: str) -> list[str]:
     """The words of a cell, or the tags."""
     text = cell.strip(" \t\r\n")
     if text.startswith("[") and text.endswith("]"):
@@ -27,13 +27,15 @@ def words_of(cell: str) -> list[str]:
     return BETWEEN.split(text) if text else []
 
 
-def cell_of(words: Sequence[str]) -> str:
-    """A cell with these words: as plain as it can be so that `words_of` gives them again."""
+def join_words(words: Sequence[str]) -> str:
+    """A cell with these words: as plain as it can be so that `split_words` gives them again."""
     plain = " ".join(words)
-    return plain if words_of(plain) == list(words) else json.dumps(list(words), ensure_ascii=False)
+    return (
+        plain if split_words(plain) == list(words) else json.dumps(list(words), ensure_ascii=False)
+    )
 
 
-def typed_words(text: str) -> list[tuple[int, int]]:
+def word_spans(text: str) -> list[tuple[int, int]]:
     """First and last character, the last one excluded, of each word of a text that somebody wrote.
 
     Brackets and quotes before a word, and these and the signs of a sentence behind it, are words of

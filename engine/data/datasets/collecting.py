@@ -9,13 +9,13 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from engine.config.dataset import SPLITS, Cleaning, Mapping, Reading, Source, Split
-from engine.data.columns.tag_column import TagColumn, counted
+from engine.data.columns.tag_column import TagColumn, countable_tags
 from engine.data.datasets.row_writer import FREE, Collected, RowWriter
-from engine.data.formats.archives import file_of
+from engine.data.formats.archives import file_on_disk
 from engine.data.formats.batches import Batch
 from engine.data.formats.folder import sha256_of_folder, size_of_folder, state_of_folder
-from engine.data.formats.lines import size_of
-from engine.data.formats.reading import TableReader, format_of, read, recognise_reading
+from engine.data.formats.lines import file_size
+from engine.data.formats.reading import TableReader, get_format, read, recognise_reading
 from engine.data.formats.rows import Remarks, Row
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.files.atomic_write import sha256
@@ -31,7 +31,7 @@ Sources = Table[Source, Path | Sequence[Path]]
 OWN_FORMATS = frozenset({"json", "jsonl", "squad"})  # that nothing else is taken for
 
 
-def files_of(sources: Sources) -> list[tuple[Source, Path]]:
+def list_files(sources: Sources) -> list[tuple[Source, Path]]:
     """Each file with what it is, in the order in which they are read."""
     return [
         (source, path)
@@ -56,7 +56,7 @@ def collect(
     the two files has no names. Where a split has several files, a further column says which one a
     row is from. White space around labels is left out.
     """
-    files = files_of(sources)
+    files = list_files(sources)
     if not files:
         raise StudioError(phrase("No files to import."), phrase("Choose at least one file."))
     opened = _open(files, reading, progress, cancelled)
@@ -80,9 +80,9 @@ def collect(
             converted = (tags.note,) if tags is not None and tags.note else ()
             told = (*matched, *one.table.notes, *converted, *remarks.sentences())
             notes += [about + note for note in told]
-    digests = {str(one.path.absolute()): digest_of(one.path) for one in opened}
+    digests = {str(one.path.absolute()): source_digest(one.path) for one in opened}
     for one in opened:
-        if state_of(one.path) != one.state:
+        if file_state(one.path) != one.state:
             raise BadFile(
                 one.path,
                 phrase("the file changed while it was read."),
@@ -137,28 +137,28 @@ def _open(
     total, done = sum(_size(path) for _, path in files), 0
     opened: list[_Opened] = []
     for source, path in files:
-        state = state_of(path)
-        own = reading_alike(path, reading) if opened else reading
+        state = file_state(path)
+        own = similar_reading(path, reading) if opened else reading
         told = None if progress is None else _shifted(progress, done, total)
         opened.append(_Opened(source, path, state, own, read(path, own, told, cancelled)))
         done += state[0]
     return opened
 
 
-def digest_of(source: Path) -> str:
+def source_digest(source: Path) -> str:
     """SHA-256 of a file, or of all texts in a folder; of a part of a file, that of the whole."""
-    return sha256_of_folder(source) if source.is_dir() else sha256(file_of(source))
+    return sha256_of_folder(source) if source.is_dir() else sha256(file_on_disk(source))
 
 
 def _size(path: Path) -> int:
-    return size_of_folder(path) if path.is_dir() else size_of(path)
+    return size_of_folder(path) if path.is_dir() else file_size(path)
 
 
-def state_of(path: Path) -> tuple[int, int]:
+def file_state(path: Path) -> tuple[int, int]:
     """Bytes of a source, and when it was changed."""
     if path.is_dir():
         return state_of_folder(path)
-    status = file_of(path).stat()
+    status = file_on_disk(path).stat()
     return status.st_size, status.st_mtime_ns
 
 
@@ -172,13 +172,13 @@ def _shifted(progress: ProgressCallback, done: int, total: int) -> ProgressCallb
     return lambda here, _: progress(done + here, total)
 
 
-def reading_alike(path: Path, reading: Reading) -> Reading:
+def similar_reading(path: Path, reading: Reading) -> Reading:
     """The reading of a further source: its own encoding and header, all else as in the first.
 
     What is no text, or is the first that is, is read in its own way; so are a table and JSON.
     """
     own, _ = recognise_reading(path)
-    if not (format_of(own).is_text and format_of(reading).is_text):
+    if not (get_format(own).is_text and get_format(reading).is_text):
         return own
     if own.format != reading.format and not OWN_FORMATS.isdisjoint((own.format, reading.format)):
         return own
@@ -263,7 +263,7 @@ def _add(
             told = [tags.read(Row(*row), remarks) for row in found.rows()]
             batch.cells[tag_place] = pa.array([cell for cell, _ in told], type=pa.string())
             for _, named in told:
-                spans.update(counted(named, tags.scheme))
+                spans.update(countable_tags(named, tags.scheme))
         writer.append(batch, given)
     writer.count()
 

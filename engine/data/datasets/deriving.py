@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from engine.config.dataset import SPLITS, Cleaning, DatasetSpec, Mapping, Split, SplitName
 from engine.data.columns.tags import are_spans
-from engine.data.columns.words import words_of
+from engine.data.columns.words import split_words
 from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.importing import label_notes, write_version
 from engine.data.datasets.row_writer import ABOUT_CELLS, RowWriter
 from engine.data.datasets.store import READ_ROWS, Dataset, open_dataset
-from engine.data.formats.batches import Batch, batch_of, texts_in
+from engine.data.formats.batches import Batch, rows_to_batch, to_texts
 from engine.data.formats.rows import Remarks
 from engine.errors import StudioError
 from engine.files.atomic_write import atomic_folder
@@ -79,7 +79,7 @@ def derive(
                     batch, splits = batch.where(kept), splits[kept]
                 writer.append(batch, splits)
                 if mapping.tags is not None:
-                    tags.add(texts_in(batch.cells[columns.index(mapping.tags)]))
+                    tags.add(to_texts(batch.cells[columns.index(mapping.tags)]))
         collected = writer.collected(old.spec.source_sha256, [], tags.counted())
         if not (collected.given == SPLITS.index("train")).any():
             raise StudioError(
@@ -141,7 +141,7 @@ def _batches(dataset: Dataset, edits: Edits) -> Iterator[tuple[int, Batch, NDArr
             rows.append(tuple(cells[name] for name in columns))
             splits.append(SPLITS.index(edits.splits.get(number, row["_split"])))
         if rows:
-            yield first, batch_of(lines, rows), np.array(splits, dtype=np.int8)
+            yield first, rows_to_batch(lines, rows), np.array(splits, dtype=np.int8)
 
 
 def _both(before: Cleaning, then: Cleaning) -> Cleaning:
@@ -158,7 +158,7 @@ class _Tags:
         self._all, self._types = Counter[str](), Counter[str]()
 
     def add(self, cells: list[str]) -> None:
-        for tags in map(words_of, cells):
+        for tags in map(split_words, cells):
             self._all.update(tags)
             self._types.update(tag[2:] for tag in tags if tag.startswith("B"))
 

@@ -42,7 +42,7 @@ class Counts(NamedTuple):
     removed: int
 
 
-def counts_of(found: list[RowDifference]) -> Counts:
+def count_differences(found: list[RowDifference]) -> Counts:
     added = sum(one.before is None for one in found)
     removed = sum(one.after is None for one in found)
     return Counts(len(found) - added - removed, added, removed)

@@ -8,8 +8,8 @@ from pydantic import Field, ValidationError
 
 from engine.config import Spec
 from engine.config.dataset import DatasetSpec, SplitName
-from engine.data.columns.tags import Span, are_spans, spans, written
-from engine.data.columns.words import cell_of, words_of
+from engine.data.columns.tags import Span, are_spans, spans_from_tags, tags_from_spans
+from engine.data.columns.words import join_words, split_words
 from engine.data.datasets.deriving import Edits
 from engine.errors import StudioError
 from engine.files.atomic_write import disk_errors_for, write_file
@@ -115,12 +115,12 @@ def with_tag(cell: str, first: int, last: int, name: str) -> str:
     Where tags mark spans, `name` is the type of one span of these words, and spans that they touch
     are cut; "" or "O" leaves the words outside. Else it is the tag of each word.
     """
-    tags = words_of(cell)
+    tags = split_words(cell)
     if not (are_spans(tags) or set(tags) <= {"O"}):
-        return cell_of([name if first <= n <= last else tag for n, tag in enumerate(tags)])
+        return join_words([name if first <= n <= last else tag for n, tag in enumerate(tags)])
     kept = [
         part
-        for span in spans(tags)
+        for span in spans_from_tags(tags)
         for part in (
             Span(span.type, span.start, min(span.end, first)),
             Span(span.type, max(span.start, last + 1), span.end),
@@ -128,4 +128,6 @@ def with_tag(cell: str, first: int, last: int, name: str) -> str:
         if part.start < part.end
     ]
     new = [] if name in ("", "O") else [Span(name, first, last + 1)]
-    return cell_of(written(sorted([*kept, *new], key=lambda span: span.start), len(tags), "BIO"))
+    return join_words(
+        tags_from_spans(sorted([*kept, *new], key=lambda span: span.start), len(tags), "BIO")
+    )

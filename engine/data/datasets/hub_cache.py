@@ -6,7 +6,7 @@ from pathlib import Path
 
 from engine.checkpoints.elsewhere import DATA_PREFIX, SNAPSHOTS
 from engine.config.dataset import HubOrigin
-from engine.data.formats.archives import file_of
+from engine.data.formats.archives import file_on_disk
 from engine.files.regular_file import open_regular
 
 CARD, LARGEST_CARD = "README.md", 1_000_000  # bytes that are looked at
@@ -19,7 +19,7 @@ def cached_origin(paths: Iterable[Path]) -> HubOrigin | None:
 
     The cache keeps neither the host nor the subset, so these stay empty.
     """
-    commits = {_commit_of(file_of(path).absolute()) for path in paths}
+    commits = {_commit_of(file_on_disk(path).absolute()) for path in paths}
     commit = commits.pop() if len(commits) == 1 else None
     if commit is None:
         return None

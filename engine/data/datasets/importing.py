@@ -24,13 +24,13 @@ from engine.config.dataset import (
     SplitName,
 )
 from engine.data.columns.fit import labels_for_tasks
-from engine.data.columns.label_sets import counted, sets_in
-from engine.data.columns.numbers import bins_of, is_scale
-from engine.data.columns.spellings import Spellings, matched, spellings_in
-from engine.data.datasets.collecting import NO_CLEANING, Sources, collect, files_of
+from engine.data.columns.label_sets import count_label_sets, parse_label_sets
+from engine.data.columns.numbers import is_scale, scale_bins
+from engine.data.columns.spellings import Spellings, find_spellings, match_labels
+from engine.data.datasets.collecting import NO_CLEANING, Sources, collect, list_files
 from engine.data.datasets.hub_cache import cached_origin
 from engine.data.datasets.row_writer import Collected
-from engine.data.datasets.splitting import draw_splits, grouped_rows, groups_of
+from engine.data.datasets.splitting import count_grouped_rows, draw_splits, group_rows
 from engine.errors import StudioError
 from engine.files.atomic_write import atomic_folder
 from engine.files.regular_file import check_regular
@@ -67,7 +67,7 @@ def import_dataset(
         BadFile: with the line.
         Cancelled: soon after `cancelled()` is true.
     """
-    files = files_of(sources)
+    files = list_files(sources)
     for _, path in files:
         _refuse_unwritable(path)
     with atomic_folder(into) as folder:
@@ -134,12 +134,16 @@ def unseen_labels(collected: Collected, splits: NDArray[np.int8]) -> tuple[str, 
 
     def labels_of(rows: NDArray[np.bool_]) -> tuple[str, ...]:
         cells = names[np.unique(collected.label_numbers[rows])]
-        sets = sets_in(cells) if counted(collected.labels) else [(cell,) for cell in cells]
+        sets = (
+            parse_label_sets(cells)
+            if count_label_sets(collected.labels)
+            else [(cell,) for cell in cells]
+        )
         return tuple(dict.fromkeys(label for labels in sets for label in labels if label))
 
     validation, test = SPLITS.index("validation"), SPLITS.index("test")
     learned = labels_of((splits != validation) & (splits != test))
-    _, strangers = matched(labels_of(splits == validation), learned)
+    _, strangers = match_labels(labels_of(splits == validation), learned)
     return tuple(strangers[:SHOWN_UNSEEN])
 
 
@@ -207,12 +211,12 @@ def split_rows(
     free = np.flatnonzero(collected.given < 0)
     labels = _strata(collected)[free] if collected.labels and split.stratify else None
     keys = collected.text_keys
-    groups = groups_of(keys if len(free) == len(keys) else keys[free])
+    groups = group_rows(keys if len(free) == len(keys) else keys[free])
     validation = 0.0 if "validation" in sources else split.validation
     test = 0.0 if "test" in sources else split.test
     splits = collected.given.copy()
     splits[free], rare = draw_splits(len(free), validation, test, split.seed, labels, groups)
-    together = grouped_rows(groups) if len(free) and validation + test else 0
+    together = count_grouped_rows(groups) if len(free) and validation + test else 0
     return splits, [*_rare_notes(rare), *_group_notes(together, collected.passages_are_keys)]
 
 
@@ -227,8 +231,8 @@ def _strata(collected: Collected) -> NDArray[np.int32]:
     """The groups that are spread evenly over the splits, int32 [rows]: labels, tenths of a scale,
     or for rows with several labels all together."""
     if is_scale(collected.labels):
-        return bins_of(collected.labels)[collected.label_numbers]
-    if counted(collected.labels) is not None:
+        return scale_bins(collected.labels)[collected.label_numbers]
+    if count_label_sets(collected.labels) is not None:
         return np.zeros_like(collected.label_numbers)
     return collected.label_numbers
 
@@ -260,18 +264,18 @@ def _group_notes(rows: int, by_passage: bool) -> list[str]:
 
 def label_notes(labels: dict[str, int]) -> list[str]:
     """What is worth saying of labels."""
-    return [spelling_note(found) for found in spellings_of(labels)]
+    return [spelling_note(found) for found in label_spellings(labels)]
 
 
-def spellings_of(labels: dict[str, int]) -> list[Spellings]:
+def label_spellings(labels: dict[str, int]) -> list[Spellings]:
     """The labels, or the types of spans, that seem to be written in several ways.
 
     Of cells with several labels each, these labels; none among numbers on a scale.
     """
-    return [] if is_scale(labels) else spellings_in(counted(labels) or labels)[:SHOWN]
+    return [] if is_scale(labels) else find_spellings(count_label_sets(labels) or labels)[:SHOWN]
 
 
-def cells_to_fill(collected: Collected) -> tuple[dict[str, int], int]:
+def count_empty_cells(collected: Collected) -> tuple[dict[str, int], int]:
     """In how many rows each column is empty, and of how many; those for the test are left out."""
     kept = collected.given != SPLITS.index("test")
     empty = {name: int(kept[rows].sum()) for name, rows in collected.empty.items()}

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.dataset import SPLITS, SplitName
-from engine.data.columns.answers import Unfit, answers_of
-from engine.data.columns.answers import cell_of as cell_of_answers
-from engine.data.columns.label_sets import counted, sets_in
-from engine.data.columns.numbers import is_scale, number_in
-from engine.data.columns.tags import UnknownTag, spans, written
-from engine.data.columns.words import cell_of as cell_of_words
-from engine.data.columns.words import words_of
+from engine.data.columns.answers import AnswerMismatch, parse_answers
+from engine.data.columns.answers import format_answers as cell_of_answers
+from engine.data.columns.label_sets import count_label_sets, parse_label_sets
+from engine.data.columns.numbers import is_scale, parse_number
+from engine.data.columns.tags import UnknownTag, spans_from_tags, tags_from_spans
+from engine.data.columns.words import join_words as cell_of_words
+from engine.data.columns.words import split_words
 from engine.data.datasets.editing import PendingEdits, RowEdit
 from engine.data.datasets.store import Dataset
 from engine.data.formats.reading import read, recognise
@@ -146,18 +146,18 @@ class _Labels:
 
     def __init__(self, file: Path, dataset: Dataset) -> None:
         self._file, cells = file, dataset.spec.labels
-        sets = counted(cells)
+        sets = count_label_sets(cells)
         self._are_sets, self._are_numbers = sets is not None, is_scale(cells)
         self._names = [name for name in (cells if sets is None else sets) if name]
 
     def known(self, cell: str, row: int, line: int) -> str:
         """The cell as it is; raises BadFile where its label is unknown."""
         if self._are_numbers:
-            if number_in(cell) is not None:
+            if parse_number(cell) is not None:
                 return cell
             advice = phrase("Write a number.")
         else:
-            names = sets_in([cell], self._names)[0] if self._are_sets else (cell,)
+            names = parse_label_sets([cell], self._names)[0] if self._are_sets else (cell,)
             if set(names) <= set(self._names):
                 return cell
             some = ", ".join(name[:60] for name in self._names[:SHOWN])
@@ -180,13 +180,15 @@ class _Tags:
         column = self._dataset.spec.mapping.tags
         assert column is not None
         return {
-            tag for cell in self._dataset.column(column).to_pylist() for tag in words_of(cell or "")
+            tag
+            for cell in self._dataset.column(column).to_pylist()
+            for tag in split_words(cell or "")
         }
 
     def known(self, cell: str, row: int, line: int) -> str:
         """The cell as the version has it; raises BadFile where it does not fit the words."""
         text = self._dataset.page(row, 1)[0][self._dataset.spec.mapping.text]
-        tags, words = words_of(cell), words_of(text)
+        tags, words = split_words(cell), split_words(text)
         if len(tags) != len(words):
             raise BadFile(
                 self._file,
@@ -202,11 +204,11 @@ class _Tags:
             self._refuse(tags, self._tags, line)
             return cell_of_words(tags)
         try:
-            found = spans(tags)
+            found = spans_from_tags(tags)
         except UnknownTag as unknown:
             raise BadFile(self._file, unknown.problem, unknown.advice, line) from unknown
         self._refuse([span.type for span in found], self._types, line)
-        return cell_of_words(written(found, len(words), "BIO"))
+        return cell_of_words(tags_from_spans(found, len(words), "BIO"))
 
     def _refuse(self, given: list[str], known: set[str], line: int) -> None:
         for tag in given:
@@ -235,8 +237,8 @@ class _Answers:
         if cell == NO_ANSWERS:
             return ""
         try:
-            return cell_of_answers(answers_of(cell, self._dataset.page(row, 1)[0][passage]))
-        except Unfit as unfit:
+            return cell_of_answers(parse_answers(cell, self._dataset.page(row, 1)[0][passage]))
+        except AnswerMismatch as unfit:
             raise BadFile(
                 self._file,
                 phrase("{problem}.", problem=unfit.args[0]),

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from engine.config.dataset import SPLITS, Cleaning, Mapping, Split
-from engine.data.columns.answers import Unfit, answers_of
-from engine.data.columns.label_sets import yes_or_no
-from engine.data.columns.names import split_named
-from engine.data.columns.plain_texts import plain_cells, texts_that_group
-from engine.data.formats.batches import Batch, blanks, content_of
+from engine.data.columns.answers import AnswerMismatch, parse_answers
+from engine.data.columns.label_sets import parse_yes_no
+from engine.data.columns.names import split_from_name
+from engine.data.columns.plain_texts import grouping_columns, plain_cells
+from engine.data.formats.batches import Batch, blank_rows, string_buffers
 from engine.data.formats.rows import Remarks
 from engine.errors import BadFile
 from engine.phrases import phrase
@@ -103,7 +103,7 @@ class RowWriter:
         if mapping.pair is not None and mapping.answers is not None:
             self._asked = columns.index(mapping.pair), columns.index(mapping.answers)
         self._missing_answers: list[int] = []
-        self._texts = [columns.index(name) for name in texts_that_group(mapping)]
+        self._texts = [columns.index(name) for name in grouping_columns(mapping)]
         self._text_keys: list[NDArray[np.int64]] = []
         self._given: list[NDArray[np.int8]] = []
         self._label_numbers: list[NDArray[np.int32]] = []
@@ -201,7 +201,7 @@ class RowWriter:
         for all of them."""
         kept = np.ones(len(batch), dtype=bool)
         for name, place in self._filled.items():
-            empty = blanks(batch.cells[place])
+            empty = blank_rows(batch.cells[place])
             empty = empty[kept[empty]]
             if len(empty):
                 what = phrase("Row without “{name}” skipped", name=name[:60])
@@ -261,7 +261,7 @@ class RowWriter:
     def _note_empty(self, batch: Batch, remarks: Remarks) -> None:
         """Keep in mind which columns in use are empty."""
         for name, place in self._used.items():
-            empty = blanks(batch.cells[place])
+            empty = blank_rows(batch.cells[place])
             if not len(empty):
                 continue
             self._empty.setdefault(name, []).append((self._before + empty).astype(np.int32))
@@ -276,8 +276,8 @@ class RowWriter:
         passages, answers = (batch.cells[place].to_pylist() for place in self._asked)
         for row, (passage, cell) in enumerate(zip(passages, answers, strict=True)):
             try:
-                answers_of(cell or "", passage or "")
-            except Unfit:
+                parse_answers(cell or "", passage or "")
+            except AnswerMismatch:
                 self._missing_answers.append(self._before + row)
                 remarks.saw(NO_ANSWER, int(batch.lines[row]))
 
@@ -285,7 +285,7 @@ class RowWriter:
         self, column: "pa.Array[Any]", lines: NDArray[np.int64], path: Path
     ) -> NDArray[np.int8]:
         cells = _Cells.of(column)
-        splits = [split_named(cell) for cell in cells.names]
+        splits = [split_from_name(cell) for cell in cells.names]
         if None in splits:
             wrong = splits.index(None)
             raise BadFile(
@@ -305,7 +305,7 @@ class RowWriter:
         """How many rows say yes in a column."""
         cells = _Cells.of(column)
         for number, (cell, rows) in enumerate(zip(cells.names, cells.counts(), strict=True)):
-            said = yes_or_no(cell)
+            said = parse_yes_no(cell)
             if said is None:
                 raise BadFile(
                     path,
@@ -372,7 +372,7 @@ def _ends(batch: Batch) -> NDArray[np.int64]:
     """The bytes of each row with all before it, int64 [rows]."""
     found = np.zeros(len(batch), dtype=np.int64)
     for column in batch.cells:
-        places, _ = content_of(column)
+        places, _ = string_buffers(column)
         found += places[1:] - places[0]
     return found
 

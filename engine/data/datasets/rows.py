@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.dataset import Mapping
-from engine.data.columns.words import words_of
+from engine.data.columns.words import split_words
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Rows:
         """Every text, every second one, and every ending with what it begins with."""
         texts = self.texts
         if self.tags is not None:  # no lists of words
-            texts = [" ".join(words_of(cell)) for cell in texts]
+            texts = [" ".join(split_words(cell)) for cell in texts]
         if self.pairs is None and self.endings is None and self.negatives is None:
             return texts
         endings = [ending for row in self.endings or () for ending in row]

@@ -20,7 +20,7 @@ NUMERIC = f"(?i)^(?:{NUMBER.pattern})$"
 Ranks = NDArray[np.int32]
 
 
-def ranks_of(
+def column_ranks(
     dataset: Dataset,
     column: str,
     progress: ProgressCallback = no_progress,
@@ -54,7 +54,7 @@ def ranks_of(
     return _spelled(pc.utf8_lower(cells))
 
 
-def in_order(rows: NDArray[np.int64], ranks: Ranks, falls: bool = False) -> NDArray[np.int64]:
+def sort_rows(rows: NDArray[np.int64], ranks: Ranks, falls: bool = False) -> NDArray[np.int64]:
     """Rows sorted by their ranks, int64 [some rows]; those of equal rank as they were.
 
     Empty cells come last either way.

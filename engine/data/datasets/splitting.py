@@ -114,7 +114,7 @@ class _Units:
             yield group, self._counts.get(group) or {label: 1}
 
 
-def groups_of(keys: NDArray[np.int64]) -> NDArray[np.int32] | None:
+def group_rows(keys: NDArray[np.int64]) -> NDArray[np.int32] | None:
     """The group of each row, int32 [rows], numbers from 0 on: the same where keys are equal.
 
     None where no two are.
@@ -130,7 +130,7 @@ def groups_of(keys: NDArray[np.int64]) -> NDArray[np.int32] | None:
     return groups
 
 
-def grouped_rows(groups: NDArray[np.int32] | None) -> int:
+def count_grouped_rows(groups: NDArray[np.int32] | None) -> int:
     """How many rows share their group with another row."""
     if groups is None:
         return 0

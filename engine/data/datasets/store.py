@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from engine.config.dataset import SPLITS, DatasetSpec, DataSource, SplitName, StoredData
 from engine.config.task import TaskSpec
 from engine.config.validation import describe_validation
-from engine.data.columns.label_sets import YES, counted, sets_in
+from engine.data.columns.label_sets import YES, count_label_sets, parse_label_sets
 from engine.data.datasets.importing import DATA, SPEC, Fingerprint, import_dataset
 from engine.data.datasets.row_writer import GROUP_ROWS
 from engine.data.datasets.rows import Rows, StoredColumn
@@ -283,9 +283,9 @@ class Dataset:
         mapping, cells = self.spec.mapping, self.spec.labels
         if label in mapping.flags:
             return label, YES
-        if counted(cells) is None:
+        if count_label_sets(cells) is None:
             return mapping.label, (label,)
-        sets = zip(cells, sets_in(cells), strict=True)
+        sets = zip(cells, parse_label_sets(cells), strict=True)
         return mapping.label, tuple(cell for cell, labels in sets if label in labels)
 
     def verify(self) -> None:

@@ -6,9 +6,9 @@ from tempfile import TemporaryDirectory, gettempdir
 
 from engine.config.dataset import SPLITS, Cleaning, Mapping, Reading, Split
 from engine.config.task import TaskSpec
-from engine.data.columns.fit import problems_of, unlearned
+from engine.data.columns.fit import task_problems, unseen_label_problems
 from engine.data.datasets.collecting import NO_CLEANING, Sources, collect
-from engine.data.datasets.importing import cells_to_fill, unseen_labels
+from engine.data.datasets.importing import count_empty_cells, unseen_labels
 from engine.data.datasets.row_writer import Collected
 from engine.errors import StudioError
 from engine.files.atomic_write import disk_errors_for
@@ -41,10 +41,10 @@ def survey(
         )
 
 
-def problems_of_survey(found: Collected, mapping: Mapping, task: TaskSpec) -> list[StudioError]:
+def survey_problems(found: Collected, mapping: Mapping, task: TaskSpec) -> list[StudioError]:
     """Everything that keeps these rows from a task."""
-    empty, rows = cells_to_fill(found)
+    empty, rows = count_empty_cells(found)
     labels = found.flags or found.labels or found.spans or None
     missing_answers = int((found.given[found.missing_answers] != SPLITS.index("test")).sum())
-    wrong = problems_of(found.columns, mapping, task, labels, empty, rows, missing_answers)
-    return wrong + unlearned(unseen_labels(found, found.given), task)
+    wrong = task_problems(found.columns, mapping, task, labels, empty, rows, missing_answers)
+    return wrong + unseen_label_problems(unseen_labels(found, found.given), task)

@@ -1,6 +1,6 @@
 """The rows of a set of texts, typed or stored."""
 
-from engine.data.columns.words import words_of
+from engine.data.columns.words import split_words
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
@@ -41,7 +41,7 @@ def typed_pairs(rows: Rows) -> list[tuple[str, str | None]]:
     if rows.tags is None:
         texts = list(rows.texts)
     else:
-        texts = [" ".join(words_of(cell)) for cell in rows.texts]
+        texts = [" ".join(split_words(cell)) for cell in rows.texts]
     seconds = rows.pairs if rows.pairs is not None else rows.beginnings
     pairs = [None] * len(texts) if seconds is None else [cell or None for cell in seconds]
     return list(zip(texts, pairs, strict=True))

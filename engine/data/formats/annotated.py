@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from engine.config.dataset import Reading
-from engine.data.columns.label_sets import joined
-from engine.data.columns.text_spans import TextSpan, tagged
-from engine.data.columns.words import cell_of
-from engine.data.formats.json_rows import decoded_lines
+from engine.data.columns.label_sets import join_labels
+from engine.data.columns.text_spans import TextSpan, tag_spans
+from engine.data.columns.words import join_words
+from engine.data.formats.json_rows import parse_lines
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import MAX_COLUMNS, Content, Format, Remarks, Row, unique_names
 from engine.data.formats.strict_json import read_document, without_surrogates
@@ -102,11 +102,11 @@ class _Layout:
         lost: list[str] = []
         words = tags = ""
         if one.tags is not None:
-            words, tags = one.text, cell_of(one.tags)
+            words, tags = one.text, join_words(one.tags)
         elif self.has_tags:
-            found = tagged(one.text, one.spans or (), one.words)
-            words, tags, lost = cell_of(found.words), cell_of(found.tags), found.lost
-        label = joined(one.labels or ())
+            found = tag_spans(one.text, one.spans or (), one.words)
+            words, tags, lost = join_words(found.words), join_words(found.tags), found.lost
+        label = join_labels(one.labels or ())
         both = self.has_tags and self.has_labels
         text = one.text if both or not self.has_tags else words
         cells = (text, *((label,) if self.has_labels else ()), *((words,) if both else ()))
@@ -153,7 +153,7 @@ def _read(
 def _values(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, Any]]:
     """The values in the lines, with their lines; or those of the one document, counted from 1."""
     if _is_lines(lines):
-        yield from decoded_lines(lines.path, lines, remarks)
+        yield from parse_lines(lines.path, lines, remarks)
     else:
         yield from enumerate(values_in(read_document(lines, ADVICE)), start=1)
 

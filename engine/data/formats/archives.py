@@ -57,7 +57,7 @@ class Place(NamedTuple):
     sheet: str
 
 
-def file_of(path: Path) -> Path:
+def file_on_disk(path: Path) -> Path:
     """The file on the disk that holds `path`, or `path` itself where there is none."""
     try:
         if path.exists():
@@ -67,12 +67,12 @@ def file_of(path: Path) -> Path:
         return path  # whoever opens it says why it cannot be reached
 
 
-def place_of(path: Path) -> Place:
+def parse_place(path: Path) -> Place:
     """Where a source lies.
 
     Raises BadFile where the archive has no such member, or several and none is named.
     """
-    file = file_of(path)
+    file = file_on_disk(path)
     rest = path.relative_to(file).as_posix() if file != path else ""
     if not is_archive(file):
         return Place(file, "", rest)
@@ -172,7 +172,7 @@ def broken_named(file: Path) -> Iterator[None]:
         ) from error
 
 
-def name_of(path: Path) -> str:
+def logical_name(path: Path) -> str:
     """The name of what is read in the end, without what says how it is compressed."""
     name = path.name
     while name.lower().endswith(PACKED_SUFFIXES) and "." in name[1:]:
@@ -199,7 +199,7 @@ class Source(io.RawIOBase):
             raise
 
     def _open(self) -> None:
-        self.place = place_of(self.path)
+        self.place = parse_place(self.path)
         raw = open_regular(self.place.file)
         self._opened.append(raw)
         self._raw, self._packed = raw, raw.seek(0, io.SEEK_END)

@@ -37,18 +37,18 @@ class Batch(NamedTuple):
 
     def rows(self) -> Iterator[tuple[int, tuple[str, ...]]]:
         """Line and cells of each row."""
-        cells = zip(*map(texts_in, self.cells), strict=True)
+        cells = zip(*map(to_texts, self.cells), strict=True)
         return zip(self.lines.tolist(), cells, strict=True)
 
 
-def batch_of(lines: Sequence[int], rows: Sequence[tuple[str, ...]]) -> Batch:
+def rows_to_batch(lines: Sequence[int], rows: Sequence[tuple[str, ...]]) -> Batch:
     """The same rows by columns; there is one at least."""
     columns = zip(*rows, strict=True)
     cells: list[pa.Array[Any]] = [pa.array(column, type=pa.string()) for column in columns]
     return Batch(np.array(lines, dtype=np.int64), cells)
 
 
-def batched(rows: Iterable[tuple[int, tuple[str, ...]]]) -> Iterator[Batch]:
+def rows_to_batches(rows: Iterable[tuple[int, tuple[str, ...]]]) -> Iterator[Batch]:
     """Rows in batches of at most `ROWS`; those before one that cannot be read come before its
     error."""
     lines: list[int] = []
@@ -61,22 +61,22 @@ def batched(rows: Iterable[tuple[int, tuple[str, ...]]]) -> Iterator[Batch]:
             found.append(cells)
             characters += sum(map(len, cells))
             if len(found) >= ROWS or characters >= CHARACTERS:
-                yield batch_of(lines, found)
+                yield rows_to_batch(lines, found)
                 lines, found, characters = [], [], 0
     except BadFile as error:
         wrong = error
     if found:
-        yield batch_of(lines, found)
+        yield rows_to_batch(lines, found)
     if wrong is not None:
         raise wrong
 
 
-def texts_in(cells: "pa.Array[Any]") -> list[str]:
+def to_texts(cells: "pa.Array[Any]") -> list[str]:
     """The cells one by one."""
     return cast(list[str], cells.to_pylist())
 
 
-def content_of(cells: "pa.Array[Any]") -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
+def string_buffers(cells: "pa.Array[Any]") -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
     """Where each cell begins, int32 [rows + 1], and the bytes of all of them, uint8 [bytes]."""
     _, places, content = cells.buffers()
     if places is None or not len(cells):
@@ -88,9 +88,9 @@ def content_of(cells: "pa.Array[Any]") -> tuple[NDArray[np.int32], NDArray[np.ui
     return offsets, empty if content is None else np.frombuffer(memoryview(content), dtype=np.uint8)
 
 
-def blanks(cells: "pa.Array[Any]") -> NDArray[np.int64]:
+def blank_rows(cells: "pa.Array[Any]") -> NDArray[np.int64]:
     """The numbers of the rows whose cell is empty or only white space, int64 [found]."""
-    places, content = content_of(cells)
+    places, content = string_buffers(cells)
     if not len(cells):
         return np.zeros(0, dtype=np.int64)
     begins, filled = places[:-1], np.diff(places) > 0
@@ -99,7 +99,7 @@ def blanks(cells: "pa.Array[Any]") -> NDArray[np.int64]:
     perhaps = np.flatnonzero(BEGINS_WHITE[first])
     if not len(perhaps):
         return perhaps
-    texts = texts_in(cells.take(perhaps))
+    texts = to_texts(cells.take(perhaps))
     are = np.array([not text or text.isspace() for text in texts], dtype=bool)
     found: NDArray[np.int64] = perhaps[are]
     return found

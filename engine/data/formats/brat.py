@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from engine.data.columns.answers import nearest
-from engine.data.columns.text_spans import TextSpan, tagged
-from engine.data.columns.words import cell_of
+from engine.data.columns.answers import find_nearest
+from engine.data.columns.text_spans import TextSpan, tag_spans
+from engine.data.columns.words import join_words
 from engine.data.formats.folder import (
     ANNOTATIONS,
     PREVIEW_FILES,
@@ -72,12 +72,12 @@ def _rows(
                 for span in spans
                 if start <= span.start and span.end <= end
             ]
-            found = tagged(text[start:end], inside)
+            found = tag_spans(text[start:end], inside)
             for what in found.lost:
                 remarks.saw(what, number)
             if found.words:
                 name = file.relative_to(folder).as_posix()
-                yield Row(number, (cell_of(found.words), cell_of(found.tags), name))
+                yield Row(number, (join_words(found.words), join_words(found.tags), name))
         done += file.stat().st_size + spans_file.stat().st_size
         if progress is not None:
             progress(min(done, whole), whole)
@@ -132,7 +132,7 @@ def _placed(
     """The span at the place where its text stands."""
     if text[span.start : span.end].split() == words.split():
         return span
-    place = nearest(text, words, span.start) if words else None
+    place = find_nearest(text, words, span.start) if words else None
     if place is None:
         raise BadFile(
             file,

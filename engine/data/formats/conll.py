@@ -6,7 +6,7 @@ from itertools import islice
 
 from engine.config.dataset import Reading
 from engine.data.columns.tags import are_spans
-from engine.data.columns.words import cell_of
+from engine.data.columns.words import join_words
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.errors import BadFile
@@ -132,7 +132,7 @@ def _cell(cell: str, line: int, remarks: Remarks) -> str:
 
 
 def _joined(rows: list[list[str]], start: int) -> Row:
-    return Row(start, tuple(cell_of(column) for column in zip(*rows, strict=True)))
+    return Row(start, tuple(join_words(column) for column in zip(*rows, strict=True)))
 
 
 def _bad(lines: Lines, line: int, problem: str) -> BadFile:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.data.formats.archives import open_source
-from engine.data.formats.lines import reason, size_of
+from engine.data.formats.lines import file_size, reason
 from engine.errors import BadFile
 from engine.phrases import phrase
 
@@ -53,7 +53,7 @@ def recognise_encoding(path: Path) -> Encoded:
     Raises:
         BadFile: when it is another kind of file, which is named where it is known.
     """
-    size_of(path)
+    file_size(path)
     try:
         file, _ = open_source(path)
         with file:
@@ -93,7 +93,7 @@ def first_bytes(path: Path) -> bytes:
 
     Raises BadFile where it cannot be read.
     """
-    size_of(path)
+    file_size(path)
     try:
         file, _ = open_source(path)
         with file:

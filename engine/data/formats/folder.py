@@ -9,7 +9,7 @@ from pathlib import Path
 
 from engine.config.dataset import Reading
 from engine.data.formats.encodings import recognise_encoding
-from engine.data.formats.lines import LARGEST_FILE, Lines, NotText, reason, size_of
+from engine.data.formats.lines import LARGEST_FILE, Lines, NotText, file_size, reason
 from engine.data.formats.plain import MAX_TEXT_CHARACTERS, PLAIN
 from engine.data.formats.rows import Content, Format, Remarks, Row, is_about_data
 from engine.errors import BadFile
@@ -91,7 +91,7 @@ def _read(
             raise Cancelled
         name = file.relative_to(folder).as_posix()
         status = file.stat()
-        size = status.st_size if stat.S_ISREG(status.st_mode) else size_of(file)
+        size = status.st_size if stat.S_ISREG(status.st_mode) else file_size(file)
         texts = _texts_of(file, encoding, number, remarks) if size else []
         if len(texts) > 1:
             remarks.saw(

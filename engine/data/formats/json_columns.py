@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.json
 from numpy.typing import NDArray
 
-from engine.data.formats.batches import Batch, batched
-from engine.data.formats.json_nested import Names, flattened
-from engine.data.formats.json_rows import missing, null, objects_of, rows_of
+from engine.data.formats.batches import Batch, rows_to_batches
+from engine.data.formats.json_nested import Names, flatten_items
+from engine.data.formats.json_rows import item_rows, missing_remark, null_remark, parse_objects
 from engine.data.formats.lines import MAX_LINE_CHARACTERS, Lines
 from engine.data.formats.rows import MAX_COLUMNS, Remarks
 from engine.data.formats.strict_json import SURROGATES
@@ -36,7 +36,7 @@ PLAIN = re.compile(  # a value that is no text: null, or what is kept as it stan
 )
 
 
-def keys_of(lines: Lines, names: Names) -> tuple[str, ...]:
+def read_keys(lines: Lines, names: Names) -> tuple[str, ...]:
     """The keys of all objects, and `names` for nested ones, in the order in which they first
     appear; a few more than `MAX_COLUMNS` at most. Raises BadFile as `json_rows` does."""
     text = TextBlocks(lines.silent())
@@ -49,7 +49,7 @@ def keys_of(lines: Lines, names: Names) -> tuple[str, ...]:
             text.take(found.end, found.newlines)
             step = STEP
             continue
-        items = flattened(objects_of(lines.path, text, Remarks(), text.before), names)
+        items = flatten_items(parse_objects(lines.path, text, Remarks(), text.before), names)
         for _, item in text.some(items, min(step, len(content))):
             keys.update(dict.fromkeys(item))
             if len(keys) > MAX_COLUMNS:
@@ -70,9 +70,9 @@ def batches_of(
     while content := text.block():
         found = None if names else parse(content, text.is_over)
         if found is None:
-            items = flattened(objects_of(lines.path, text, remarks, text.before), names)
+            items = flatten_items(parse_objects(lines.path, text, remarks, text.before), names)
             some = text.some(items, min(step, len(content)))
-            yield from batched(rows_of(lines.path, some, keys, remarks))
+            yield from rows_to_batches(item_rows(lines.path, some, keys, remarks))
             step *= 2
             continue
         step = STEP
@@ -238,7 +238,7 @@ def _numbered(
     batch = Batch(numbers[full], [column.fill_null("") for column in columns])
     empty = sum(column.null_count for column in columns)
     if found.nulls in (0, empty):
-        say = null if found.nulls else missing
+        say = null_remark if found.nulls else missing_remark
         for key, column in zip(keys, columns, strict=True):
             if column.null_count:
                 first = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
@@ -248,7 +248,7 @@ def _numbered(
     begins, ends = found.begins[full], found.ends[full]
     for number in np.flatnonzero(np.any(are_empty, axis=0)).tolist():
         text = content[begins[number] : ends[number]].decode("utf-8")
-        item = objects_of(lines.path, [text], remarks, int(batch.lines[number]) - 1)
-        for _ in rows_of(lines.path, item, keys, remarks):
+        item = parse_objects(lines.path, [text], remarks, int(batch.lines[number]) - 1)
+        for _ in item_rows(lines.path, item, keys, remarks):
             pass  # only what is said of it is wanted
     return batch

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from engine.config.dataset import Reading
-from engine.data.columns.names import split_named
-from engine.data.formats.archives import file_of, name_of, place_of
+from engine.data.columns.names import split_from_name
+from engine.data.formats.archives import file_on_disk, logical_name, parse_place
 from engine.data.formats.encodings import first_bytes, recognise_encoding
-from engine.data.formats.json_nested import flat, nested_names
-from engine.data.formats.json_rows import rows_of
+from engine.data.formats.json_nested import flatten, nested_names
+from engine.data.formats.json_rows import item_rows
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, numbered_columns, unique_names
 from engine.data.formats.strict_json import read_document
@@ -40,8 +40,8 @@ def open_document(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
         Cancelled: as `Lines` does.
     """
     document = read_document(lines, ADVICE, keeps_digits=True)
-    if wanted := place_of(lines.path).sheet:
-        document = _named_list(document, wanted, file_of(lines.path))
+    if wanted := parse_place(lines.path).sheet:
+        document = _named_list(document, wanted, file_on_disk(lines.path))
     elif splits := _splits(document):
         raise BadFile(
             lines.path,
@@ -54,10 +54,10 @@ def open_document(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     if items is None:
         raise BadFile(lines.path, phrase("this JSON document is not a table."), ADVICE)
     names = nested_names(items, remarks)
-    items = [flat(item, names) for item in items]
+    items = [flatten(item, names) for item in items]
     keys = dict.fromkeys(key for item in items for key in item)
     columns = unique_names(keys, lines, remarks)
-    return Content(columns, rows_of(lines.path, enumerate(items, 1), tuple(keys), remarks))
+    return Content(columns, item_rows(lines.path, enumerate(items, 1), tuple(keys), remarks))
 
 
 def lists_of_splits(path: Path) -> list[str]:
@@ -65,12 +65,12 @@ def lists_of_splits(path: Path) -> list[str]:
 
     Nor of one that cannot be read: whoever reads it says why.
     """
-    if Path(name_of(path)).suffix.lower() not in DOCUMENT.suffixes:
+    if Path(logical_name(path)).suffix.lower() not in DOCUMENT.suffixes:
         return []
     try:
         encoding, _ = recognise_encoding(path)
         start = first_bytes(path).decode(encoding, "replace")
-        if not may_have_lists(start) or not any(map(split_named, LIST_KEY.findall(start))):
+        if not may_have_lists(start) or not any(map(split_from_name, LIST_KEY.findall(start))):
             return []
         return _splits(read_document(Lines(path, encoding), ADVICE))
     except BadFile:
@@ -101,7 +101,7 @@ def _splits(value: object) -> list[str]:
     if not isinstance(value, dict):
         return []
     lists = [key for key, one in value.items() if isinstance(one, list) and one]
-    return lists if len(lists) > 1 and all(map(split_named, lists)) else []
+    return lists if len(lists) > 1 and all(map(split_from_name, lists)) else []
 
 
 def _items(value: object) -> list[Object] | None:

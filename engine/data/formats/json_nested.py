@@ -43,15 +43,15 @@ def nested_names(items: Iterable[dict[str, Any]], remarks: Remarks) -> Names:
     return names
 
 
-def flattened(
+def flatten_items(
     items: Iterable[tuple[int, dict[str, Any]]], names: Names
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Numbered objects with the values of nested ones under the names of their columns."""
     for number, item in items:
-        yield number, flat(item, names) if names else item
+        yield number, flatten(item, names) if names else item
 
 
-def flat(item: dict[str, Any], names: Names) -> dict[str, Any]:
+def flatten(item: dict[str, Any], names: Names) -> dict[str, Any]:
     """One of them. Null has no values; what has no column stays under its key."""
     if not names.keys() & item.keys():
         return item

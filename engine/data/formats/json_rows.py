@@ -15,7 +15,7 @@ from engine.data.formats.strict_json import (
     too_deep,
     unique_keys,
     without_surrogates,
-    written,
+    write_json,
 )
 from engine.data.formats.table_rows import EMPTY_LINE
 from engine.errors import BadFile
@@ -26,7 +26,7 @@ ADVICE = phrase(
 )
 
 
-def rows_of(
+def item_rows(
     path: Path,
     items: Iterable[tuple[int, dict[str, Any]]],
     keys: tuple[str, ...],
@@ -40,7 +40,7 @@ def rows_of(
         cells = []
         for key in keys:
             if key not in item:
-                remarks.saw(missing(key), number)
+                remarks.saw(missing_remark(key), number)
                 cells.append("")
                 continue
             try:
@@ -50,25 +50,25 @@ def rows_of(
         yield Row(number, tuple(cells))
 
 
-def objects_of(
+def parse_objects(
     path: Path, lines: Iterable[str], remarks: Remarks, before: int = 0
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The object in each line that is not empty, with its number. So many lines came `before`.
 
     Raises BadFile where a line is none.
     """
-    for number, item in decoded_lines(path, lines, remarks, True, before):
+    for number, item in parse_lines(path, lines, remarks, True, before):
         if not isinstance(item, dict):
             raise BadFile(
                 path,
-                phrase("this is {item}, not an object.", item=kind_of(item)),
+                phrase("this is {item}, not an object.", item=describe_kind(item)),
                 ADVICE,
                 line=number,
             )
         yield number, item
 
 
-def decoded_lines(
+def parse_lines(
     path: Path,
     lines: Iterable[str],
     remarks: Remarks,
@@ -102,7 +102,7 @@ def decoded_lines(
             raise BadFile(path, too_deep(), ADVICE, line=number) from error
 
 
-def kind_of(item: object) -> str:
+def describe_kind(item: object) -> str:
     if isinstance(item, list):
         return phrase("a list")
     if isinstance(item, Number):
@@ -110,25 +110,25 @@ def kind_of(item: object) -> str:
     return phrase("a text") if isinstance(item, str) else phrase("a single value")
 
 
-def missing(key: str) -> str:
+def missing_remark(key: str) -> str:
     """What is remarked of a row without a key."""
     return phrase("Row without “{key}”, read as an empty cell", key=key)
 
 
-def null(key: str) -> str:
+def null_remark(key: str) -> str:
     """What is remarked of a row whose value is null."""
     return phrase("“{key}” is null, read as an empty cell", key=key)
 
 
 def _cell(value: object, key: str, line: int, remarks: Remarks) -> str:
     if value is None:
-        remarks.saw(null(key), line)
+        remarks.saw(null_remark(key), line)
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if not isinstance(value, str):
         remarks.saw(phrase("“{key}” has several values, kept as JSON", key=key), line)
-        value = written(value)
+        value = write_json(value)
     text = without_surrogates(value)
     if text != value:
         remarks.saw(phrase("“{key}” contains a lone surrogate, replaced by “�”", key=key), line)

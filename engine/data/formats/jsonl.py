@@ -3,9 +3,9 @@
 import json
 
 from engine.config.dataset import Reading
-from engine.data.formats.json_columns import batches_of, keys_of
-from engine.data.formats.json_nested import Names, flattened, nested_names
-from engine.data.formats.json_rows import objects_of, rows_of
+from engine.data.formats.json_columns import batches_of, read_keys
+from engine.data.formats.json_nested import Names, flatten_items, nested_names
+from engine.data.formats.json_rows import item_rows, parse_objects
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import MAX_COLUMNS, Content, Format, Remarks, unique_names
 from engine.data.formats.table import TABLE_SUFFIXES
@@ -14,19 +14,19 @@ from engine.phrases import phrase
 
 def open_jsonl(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     """The columns in the order in which the keys first appear, and the rows."""
-    first = objects_of(lines.path, lines.ahead(), Remarks())
+    first = parse_objects(lines.path, lines.ahead(), Remarks())
     names = nested_names((item for _, item in first), remarks)
-    keys = _first_keys(lines, names) if lines.glance else keys_of(lines, names)
+    keys = _first_keys(lines, names) if lines.glance else read_keys(lines, names)
     columns = unique_names(keys, lines, remarks)
-    items = flattened(objects_of(lines.path, lines, remarks), names)
-    rows = rows_of(lines.path, items, keys, remarks)
+    items = flatten_items(parse_objects(lines.path, lines, remarks), names)
+    rows = item_rows(lines.path, items, keys, remarks)
     return Content(columns, rows, None if lines.glance else batches_of(lines, keys, names, remarks))
 
 
 def _first_keys(lines: Lines, names: Names) -> tuple[str, ...]:
     """The keys of the first objects, in the order in which they first appear."""
     keys: dict[str, None] = {}
-    for _, item in flattened(objects_of(lines.path, lines.ahead(), Remarks()), names):
+    for _, item in flatten_items(parse_objects(lines.path, lines.ahead(), Remarks()), names):
         keys.update(dict.fromkeys(item))
         if len(keys) > MAX_COLUMNS:
             break

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.data.columns.answers import nearest
+from engine.data.columns.answers import find_nearest
 from engine.data.columns.text_spans import TextSpan
 from engine.data.formats.annotated import (
     Annotated,
@@ -94,7 +94,7 @@ def _spans(found: Annotated, value: Any) -> list[TextSpan]:
     start, end, label = span_in(value | {"label": labels[0]}, "start", "end", "label")
     said = value.get("text")
     if isinstance(said, str) and said and found.text[start:end].strip() != said.strip():
-        place = nearest(found.text, said, start)
+        place = find_nearest(found.text, said, start)
         if place is None:
             raise NotOfTool(phrase("the text does not contain its span “{text}”.", text=said[:60]))
         found.remarks.append(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 
-from engine.data.formats.archives import file_of, open_source
+from engine.data.formats.archives import file_on_disk, open_source
 from engine.errors import BadFile
 from engine.phrases import phrase
 from engine.progress import Cancelled, ProgressCallback
@@ -26,14 +26,14 @@ TICK_LINES = 2_000
 TICK_CHARACTERS = 1_000_000
 
 
-def size_of(path: Path) -> int:
+def file_size(path: Path) -> int:
     """The bytes of a plain file that can be read and is not empty.
 
     Raises:
         BadFile: in every other case, before anything is read.
     """
     try:
-        status = file_of(path).stat()
+        status = file_on_disk(path).stat()
     except FileNotFoundError as error:
         raise BadFile(
             path, phrase("the file does not exist."), phrase("It may have been moved or renamed.")
@@ -65,7 +65,7 @@ def size_of(path: Path) -> int:
             ),
             phrase("Split it, or use a part of it."),
         )
-    if not os.access(file_of(path), os.R_OK):
+    if not os.access(file_on_disk(path), os.R_OK):
         raise BadFile(
             path,
             phrase("you do not have permission to read this file."),
@@ -102,7 +102,7 @@ class Lines:
         self.path, self.encoding, self.glance = path, encoding, glance
         self._errors = "replace" if replaces else "strict"
         self._progress, self._cancelled = progress, cancelled
-        self.size = size_of(path)
+        self.size = file_size(path)
         try:
             io.TextIOWrapper(io.BytesIO(), encoding=encoding)
         except (LookupError, UnicodeError, ValueError) as error:

@@ -10,10 +10,10 @@ from engine.config.dataset import Mapping, Reading
 from engine.config.task import TaskSpec, target
 from engine.data.columns.fit import mapping_for
 from engine.data.columns.mapping import guess_mapping
-from engine.data.columns.names import split_named
+from engine.data.columns.names import split_from_name
 from engine.data.formats import FORMATS
-from engine.data.formats.archives import name_of, place_of
-from engine.data.formats.batches import Batch, batched
+from engine.data.formats.archives import logical_name, parse_place
+from engine.data.formats.batches import Batch, rows_to_batches
 from engine.data.formats.brat import BRAT
 from engine.data.formats.encodings import first_bytes, recognise_encoding
 from engine.data.formats.folder import FOLDER, check_texts, has_annotations
@@ -70,7 +70,7 @@ class TableReader:
 
     def batches(self) -> Iterator[Batch]:
         """The same rows by columns, some thousands at a time."""
-        return batched(self) if self._content.batches is None else self._content.batches
+        return rows_to_batches(self) if self._content.batches is None else self._content.batches
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -94,16 +94,16 @@ def read(
         Cancelled: soon after `cancelled()` is true.
     """
     remarks = Remarks()
-    open_folder = format_of(reading).open_folder
+    open_folder = get_format(reading).open_folder
     if open_folder is not None and path.is_dir():
         refuse_splits(path)
         content = open_folder(path, reading.encoding, remarks, progress, cancelled, glance)
         return TableReader(content, remarks)
     lines = Lines(path, reading.encoding, progress, cancelled, glance)
-    return TableReader(format_of(reading).open(lines, reading, remarks), remarks)
+    return TableReader(get_format(reading).open(lines, reading, remarks), remarks)
 
 
-def format_of(reading: Reading) -> Format:
+def get_format(reading: Reading) -> Format:
     """The format that a reading names.
 
     Raises StudioError where there is none of this name, as in a job that was made by hand.
@@ -163,8 +163,8 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
     binary = (one.recognise for one in FORMATS.values() if one.recognise is not None)
     if (found := next(filter(None, (tell(path, start) for tell in binary)), None)) is not None:
         return found, ()
-    file, _, part = place_of(path)
-    if part and split_named(part) is not None:
+    file, _, part = parse_place(path)
+    if part and split_from_name(part) is not None:
         chosen, note = (encoding, "") if encoding else recognise_encoding(path)
         if may_have_lists(start.decode(chosen, "replace")):
             return Reading(format=DOCUMENT.name, encoding=chosen), (note,) if note else ()
@@ -182,7 +182,7 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
             phrase("the file contains only white space."),
             phrase("Choose a file with text."),
         )
-    suffix = Path(name_of(path)).suffix.lower()
+    suffix = Path(logical_name(path)).suffix.lower()
     lines = [LONG_RUN.sub(_ends, line) if len(line) > LONG_LINE else line for line in lines]
     guesses = dict.fromkeys(one.guess for one in FORMATS.values())
     readings = (guess(lines, suffix, whole) for guess in guesses)

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from engine.data.columns.names import split_named
+from engine.data.columns.names import split_from_name
 from engine.data.formats import FORMATS
 from engine.data.formats.archives import (
     ARCHIVE_SUFFIX,
     PACKED_SUFFIXES,
-    file_of,
+    file_on_disk,
     is_archive,
+    logical_name,
     members,
-    name_of,
 )
 from engine.data.formats.folder import has_annotations, has_texts, labels_in
 from engine.data.formats.json_document import lists_of_splits
@@ -41,17 +41,17 @@ def format_titles() -> str:
 
 def is_data_file(file: Path) -> bool:
     """Whether a file is data by its name; a README is not, nor a tar archive."""
-    ending = Path(name_of(file)).suffix.lower()
+    ending = Path(logical_name(file)).suffix.lower()
     return ending in (*format_suffixes(), ARCHIVE_SUFFIX) and not is_about_data(file.name)
 
 
-def parts_of(file: Path) -> list[Path]:
+def list_parts(file: Path) -> list[Path]:
     """What can be read of a file: the data in an archive, the sheets of a workbook, the splits of a
     JSON document, or itself.
 
     Raises BadFile where it cannot be unpacked.
     """
-    if file.is_dir() or file_of(file) != file:
+    if file.is_dir() or file_on_disk(file) != file:
         return [file]
     if is_archive(file):
         names = members(file)
@@ -70,13 +70,13 @@ def is_text_folder(folder: Path) -> bool:
     Sub-folders that are splits of a data set are not counted, whatever is in them; nor is a folder
     one of documents where a text is called as a split is: train.txt.
     """
-    if len([name for name in labels_in(folder) if split_named(name) is None]) > 1:
+    if len([name for name in labels_in(folder) if split_from_name(name) is None]) > 1:
         return True
-    if has_annotations(folder) and not any(split_named(name) for name in labels_in(folder)):
+    if has_annotations(folder) and not any(split_from_name(name) for name in labels_in(folder)):
         return True
     others = set(data_suffixes()) - set(PLAIN.suffixes)
     return has_texts(folder, TEXT_FILES_OF_SPLITS + 1) and not any(
-        entry.suffix.lower() in others or (split_named(entry.stem) and is_data_file(entry))
+        entry.suffix.lower() in others or (split_from_name(entry.stem) and is_data_file(entry))
         for entry in folder.iterdir()
     )
 
@@ -91,7 +91,7 @@ def splits_in(folder: Path) -> list[Path]:
     return sorted(
         entry
         for entry in folder.iterdir()
-        if split_named(entry.name) and entry.is_dir() and is_text_folder(entry)
+        if split_from_name(entry.name) and entry.is_dir() and is_text_folder(entry)
     )
 
 

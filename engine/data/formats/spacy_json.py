@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.data.columns.words import cell_of
+from engine.data.columns.words import join_words
 from engine.data.formats.annotated import (
     Annotated,
     NotOfTool,
@@ -97,7 +97,7 @@ def _sentence(sentence: Any) -> Annotated:
                 words.append(word)
                 tag = token.get("ner", UNKNOWN)
                 tags.append("O" if tag in (UNKNOWN, "", None) else str(tag))
-    return Annotated(cell_of(words), tags=tags)
+    return Annotated(join_words(words), tags=tags)
 
 
 SPACY = annotated_format("spacy", "spaCy", Tool(knows, read))

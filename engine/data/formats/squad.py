@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from engine.config.dataset import Reading
-from engine.data.columns.answers import Answer, cell_of, nearest
+from engine.data.columns.answers import Answer, find_nearest, format_answers
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.data.formats.strict_json import read_document, without_surrogates
@@ -88,7 +88,7 @@ def open_squad(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     for note in whole.notes:
         remarks.say(note)
     rows = (
-        Row(number, (one.id, one.title, one.question, one.context, cell_of(one.answers)))
+        Row(number, (one.id, one.title, one.question, one.context, format_answers(one.answers)))
         for number, one in enumerate(whole.questions, start=1)
     )
     return Content(COLUMNS, rows)
@@ -184,7 +184,7 @@ class _Reader:
         stated = self.field(item, "answer_start", int, where)
         if not text:
             raise self._bad(phrase("{where} is empty.", where=where))
-        start = nearest(context, text, stated)
+        start = find_nearest(context, text, stated)
         if start is None:
             raise self._bad(
                 phrase(

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from typing import Any, NoReturn
 
-from engine.data.formats.lines import Lines, size_of
+from engine.data.formats.lines import Lines, file_size
 from engine.errors import BadFile
 from engine.phrases import phrase
 
@@ -57,7 +57,7 @@ def read_document(lines: Lines, advice: str, keeps_digits: bool = False) -> obje
         Cancelled: as `Lines` does.
     """
     path = lines.path
-    if size_of(path) > LARGEST_DOCUMENT:
+    if file_size(path) > LARGEST_DOCUMENT:
         problem = phrase(
             "the file is larger than the {largest_file} GiB that can be read at once.",
             largest_file=LARGEST_DOCUMENT // 1024**3,
@@ -96,7 +96,7 @@ def too_deep() -> str:
     return phrase("its brackets are nested more than {most} levels deep.", most=MAX_LEVELS)
 
 
-def written(value: object, level: int = 1) -> str:
+def write_json(value: object, level: int = 1) -> str:
     """Compact JSON in which numbers are written as they were.
 
     Raises NotStrict where brackets are nested too deeply.
@@ -104,8 +104,8 @@ def written(value: object, level: int = 1) -> str:
     if level > MAX_LEVELS:
         raise NotStrict(too_deep())
     if isinstance(value, dict):
-        pairs = (f"{written(str(k))}: {written(v, level + 1)}" for k, v in value.items())
+        pairs = (f"{write_json(str(k))}: {write_json(v, level + 1)}" for k, v in value.items())
         return "{" + ", ".join(pairs) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(written(one, level + 1) for one in value) + "]"
+        return "[" + ", ".join(write_json(one, level + 1) for one in value) + "]"
     return str(value) if isinstance(value, Number) else json.dumps(value, ensure_ascii=False)

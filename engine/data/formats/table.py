@@ -26,7 +26,7 @@ from engine.data.formats.table_rows import (
     SEPARATOR_LINE,
     csv_reader,
     even_rows,
-    rows_of,
+    parse_rows,
 )
 from engine.phrases import phrase
 
@@ -45,7 +45,7 @@ def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
     forgiven, and remarked: titles above the header, empty cells too many, and, in an unquoted
     tab-separated file without a header, cells that only some rows have.
     """
-    ahead = rows_of(lines.path, lines.ahead(), reading, Remarks())
+    ahead = parse_rows(lines.path, lines.ahead(), reading, Remarks())
     first = next(ahead, None)
     if first is None:
         return Content((), iter(()))
@@ -58,7 +58,7 @@ def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
         remarks.saw(ABOVE_HEADER, title.line)
     columns, pads = _columns(first, lines, reading, remarks)
     above = len(titles) + int(reading.header)
-    rows = islice(rows_of(lines.path, lines, reading, remarks), above, None)
+    rows = islice(parse_rows(lines.path, lines, reading, remarks), above, None)
     even = even_rows(rows, len(columns), lines.path, remarks, pads)
     if lines.glance or not can_be_cut(reading):
         return Content(columns, even)
@@ -96,7 +96,7 @@ def _columns(
     pads = reading.delimiter == "\t" and not reading.quoted
     width = len(first.cells)
     if pads:
-        rows = rows_of(lines.path, lines.ahead(), reading, Remarks())
+        rows = parse_rows(lines.path, lines.ahead(), reading, Remarks())
         width = max(len(row.cells) for row in rows)
     if reading.delimiter == AFTER_LABEL:
         return ("label", "detail", "text") if width == 3 else ("label", "text"), False
@@ -111,7 +111,7 @@ def _without_unused(names: tuple[str, ...], lines: Lines, reading: Reading) -> S
     width = len(_without_empty_end(names))
     if width in (0, len(names)):
         return names
-    rows = rows_of(lines.path, lines.ahead(), reading, Remarks())
+    rows = parse_rows(lines.path, lines.ahead(), reading, Remarks())
     return names[: max(len(_without_empty_end(row.cells[: len(names)])) for row in rows)]
 
 

@@ -18,15 +18,15 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from engine.config.dataset import Reading
-from engine.data.formats.batches import Batch, batched
+from engine.data.formats.batches import Batch, rows_to_batches
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Remarks
 from engine.data.formats.table_rows import (
     EMPTY_LINE,
     SEPARATOR_LINE,
     even_rows,
+    parse_rows,
     remark_breaks,
-    rows_of,
 )
 from engine.data.formats.text_blocks import MARK, STEP, TextBlocks
 
@@ -46,7 +46,7 @@ def batches_of(
     """The rows below the first `above` as `even_rows` gives them, of `width` cells; read anew."""
     text = TextBlocks(lines)
     if above:
-        deque(islice(rows_of(lines.path, text, reading, remarks), above), maxlen=0)
+        deque(islice(parse_rows(lines.path, text, reading, remarks), above), maxlen=0)
     parse = _Parser(reading, width)
     step = STEP
     while content := text.block():
@@ -56,9 +56,9 @@ def batches_of(
         block = None if has_separator_line else _block(content, reading, text.is_over)
         found = None if block is None else parse(content, block)
         if block is None or found is None:
-            rows = rows_of(lines.path, text, reading, remarks, text.before)
+            rows = parse_rows(lines.path, text, reading, remarks, text.before)
             rows = text.some(rows, min(step, len(content)))
-            yield from batched(even_rows(rows, width, lines.path, remarks, pads))
+            yield from rows_to_batches(even_rows(rows, width, lines.path, remarks, pads))
             step *= 2
             continue
         step = STEP

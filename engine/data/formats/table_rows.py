@@ -62,7 +62,7 @@ def even_rows(
             )
 
 
-def rows_of(
+def parse_rows(
     path: Path, lines: Iterable[str], reading: Reading, remarks: Remarks, before: int = 0
 ) -> Iterator[Row]:
     """Rows as they stand; empty lines and a line for Excel at the top (`sep=;`) are left out.

@@ -15,7 +15,7 @@ from typing import Any
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError
 
 from engine.config.dataset import Reading
-from engine.data.formats.archives import file_of, place_of, seekable
+from engine.data.formats.archives import file_on_disk, parse_place, seekable
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import (
     Content,
@@ -130,21 +130,21 @@ def _has_rows(book: CalamineWorkbook, name: str, sizes: dict[str, int]) -> bool:
 
 def _sheet_and_others(path: Path) -> tuple[str, list[str]]:
     """The sheet that is read, and the others with rows where none was named."""
-    wanted = place_of(path).sheet
+    wanted = parse_place(path).sheet
     if wanted:
         with _workbook(path) as (book, _):
             names = book.sheet_names
             is_empty = wanted in names and wanted not in sheets_with_rows(path)
         if is_empty:
             raise BadFile(
-                file_of(path),
+                file_on_disk(path),
                 phrase("the sheet “{name}” is empty.", name=wanted[:100]),
                 phrase("Choose another sheet."),
             )
         if wanted in names:
             return wanted, []
         raise BadFile(
-            file_of(path),
+            file_on_disk(path),
             phrase("there is no sheet “{name}” in it.", name=wanted[:100]),
             phrase("Its sheets are: {names}.", names=", ".join(names[:SHOWN_SHEETS])),
         )

@@ -9,7 +9,7 @@ import numpy as np
 from engine.config.dataset import SplitName
 from engine.config.job import JobSpec
 from engine.config.training import TrainingSpec
-from engine.data.columns.fit import problems_of_dataset
+from engine.data.columns.fit import dataset_problems
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset, resolve
 from engine.data.tokenized.dataset import cache_key
@@ -84,7 +84,7 @@ def read_rows(
     """
     reading = stage(phrase("Reading the data set"))
     dataset = resolve(job.data, folder, reading, stop_wanted, job.task)
-    for problem in problems_of_dataset(dataset.spec, job.task):
+    for problem in dataset_problems(dataset.spec, job.task):
         raise problem
     learner = learner_for(job.task)
     rows = learner.rows(dataset, "train")

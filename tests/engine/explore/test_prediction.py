@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 
-from engine.data.columns.words import typed_words
+from engine.data.columns.words import word_spans
 from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.explore.prediction import predict
@@ -84,7 +84,7 @@ def test_tags_are_spans_of_the_typed_text(tmp_path):
         said = predict(named, asked)
         assert said.task == "token_classification" and not said.cut
         learner = learner_of(named)
-        words = [text[a:b] for a, b in typed_words(text)]
+        words = [text[a:b] for a, b in word_spans(text)]
         assert words == ["(", "A", "b", ")", "c", ",", "q", "zzz"]
         rows = Rows([json.dumps(words)])
         (expected,) = collect_predictions(named, learner, rows, 24, 1).predictions()

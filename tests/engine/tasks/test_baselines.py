@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score, log_loss
 
 from engine.config.tasks import TASKS, task_of
-from engine.data.columns.answers import Answer, cell_of
+from engine.data.columns.answers import Answer, format_answers
 from engine.data.datasets.rows import Rows
 from engine.results.predictions import read_predictions
 from engine.results.store import baselines_in, baselines_of_run
@@ -148,7 +148,9 @@ BUILT = ("Who built the Walworth engine?", "Charles Babbage")
 
 
 def asked(*questions: tuple[str, str]) -> Rows:
-    cells = [cell_of([Answer(text, PASSAGE.index(text))] if text else []) for _, text in questions]
+    cells = [
+        format_answers([Answer(text, PASSAGE.index(text))] if text else []) for _, text in questions
+    ]
     return Rows([question for question, _ in questions], [PASSAGE] * len(questions), answers=cells)
 
 

@@ -9,7 +9,7 @@ from transformers import BertConfig, BertForQuestionAnswering
 
 from engine.config.dataset import SPLITS, Split
 from engine.config.tasks.question_answering import QuestionAnswering
-from engine.data.columns.answers import Answer, Unfit, answers_of, cell_of
+from engine.data.columns.answers import Answer, AnswerMismatch, format_answers, parse_answers
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import open_dataset
@@ -47,7 +47,7 @@ def learner() -> QuestionAnsweringLearner:
 ROWS = Rows(
     texts=["Where does Eve live?", "Where does Ann live?", "Where does Kim live?"],
     pairs=[PASSAGE, PASSAGE, PASSAGE[:60]],
-    answers=["Turin", cell_of([Answer("Rome", 13)]), ""],
+    answers=["Turin", format_answers([Answer("Rome", 13)]), ""],
 )
 
 
@@ -215,16 +215,16 @@ def test_where_all_questions_have_answers_one_is_always_given(tokenizer, tmp_pat
     ],
 )
 def test_cells_hold_answers_in_many_forms(cell, found):
-    assert answers_of(cell, SHORT) == found
-    assert answers_of(cell_of(found), SHORT) == found
+    assert parse_answers(cell, SHORT) == found
+    assert parse_answers(format_answers(found), SHORT) == found
 
 
 @pytest.mark.parametrize(
     "cell", ["Paris", "[1]", '{"text": 3}', '[{"text": "", "answer_start": 0}]']
 )
 def test_an_answer_that_is_not_in_the_passage_is_refused(cell, tokenizer, learner, tmp_path):
-    with pytest.raises(Unfit, match="does not contain"):
-        answers_of(cell, PASSAGE)
+    with pytest.raises(AnswerMismatch, match="does not contain"):
+        parse_answers(cell, PASSAGE)
     rows = Rows(["who?"], [PASSAGE], answers=[cell], lines=[7])
     with pytest.raises(StudioError, match=r"In row 1 \(line 7\), the passage does not contain"):
         learner.tokenize(rows, tokenizer, 32, tmp_path / "tokenized", nothing)

@@ -12,7 +12,7 @@ from seqeval.metrics import f1_score
 from engine.cli import main
 from engine.config.tasks.token_classification import TokenClassification
 from engine.data.columns.roles import MissingRole
-from engine.data.columns.words import words_of
+from engine.data.columns.words import split_words
 from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.messages.events import Measured, Noted
@@ -83,7 +83,7 @@ def test_loss_and_logits_are_those_of_transformers(learner, tokenizer, network, 
     model = BertForTokenClassification.from_pretrained(str(folder), local_files_only=True).eval()
     assert list(model.config.id2label.values()) == list(learner.labels)
     theirs = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-    words, tags = [list(map(words_of, cells)) for cells in (TEXTS, TAGS)]
+    words, tags = [list(map(split_words, cells)) for cells in (TEXTS, TAGS)]
     given = theirs(
         words,
         is_split_into_words=True,
@@ -162,12 +162,12 @@ def test_a_word_without_a_piece_is_o_and_said(learner, tokenizer, network, tmp_p
     (note,) = examples.notes
     metrics = evaluate(network, learner, tokenizer, examples, batch=2)
     predicted = metrics.predicted()
-    assert [len(tags) for tags in predicted] == [len(words_of(cell)) for cell in TAGS]
+    assert [len(tags) for tags in predicted] == [len(split_words(cell)) for cell in TAGS]
     assert predicted[0][3] == "O"  # the soft hyphen
     found = metrics.report()
     assert found.tokens == sum(map(len, predicted)) and found.unseen >= 1
     assert f"{found.unseen} of {found.tokens} words" in note and "count as O" in found.lines()[-1]
-    true = list(map(words_of, TAGS))
+    true = list(map(split_words, TAGS))
     assert found.f1 == pytest.approx(f1_score(true, predicted, zero_division=0))
     assert metrics.compute()["examples"] == len(TEXTS)
     batch = batch_of(learner, examples, tokenizer, len(TEXTS))

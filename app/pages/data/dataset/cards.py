@@ -22,7 +22,7 @@ from app.widgets.progress import ProgressLine
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text
 from engine.config.dataset import DatasetSpec
-from engine.data.columns.label_sets import counted
+from engine.data.columns.label_sets import count_label_sets
 from engine.data.columns.numbers import is_scale
 from engine.data.datasets.importing import label_notes
 from engine.phrases import join
@@ -85,7 +85,7 @@ class LabelsCard(Card):
             self.show_labels(None)
         elif is_scale(spec.labels):
             self.show_scale(spec.labels)
-        elif (several := counted(spec.labels)) is not None:
+        elif (several := count_label_sets(spec.labels)) is not None:
             self.show_several(several, rows)
         else:
             self.show_labels(spec.labels)

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app.theme import SPACE, Role, colour
 from app.widgets.forms.controls import written
 from app.widgets.text.labels import font
-from engine.data.columns.numbers import number_in
+from engine.data.columns.numbers import parse_number
 
 BARS = 24
 HEIGHT = 36 * SPACE
@@ -26,7 +26,7 @@ class Scale(QWidget):
 
     def show_numbers(self, labels: dict[str, int]) -> None:
         """Show numbers, each with how many rows have it; labels that are none are left out."""
-        pairs = [(number_in(label), rows) for label, rows in labels.items()]
+        pairs = [(parse_number(label), rows) for label, rows in labels.items()]
         known = sorted((number, rows) for number, rows in pairs if number is not None)
         values = np.array([number for number, _ in known])
         rows = np.array([rows for _, rows in known])

@@ -15,7 +15,7 @@ from app.pages.data.dataset.lengths import Lengths, count_lengths
 from app.studio import Studio
 from engine.config.dataset import DatasetSpec, SplitName
 from engine.data.checks.check import Finding
-from engine.data.datasets.sorting import Ranks, in_order, ranks_of
+from engine.data.datasets.sorting import Ranks, column_ranks, sort_rows
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
 from engine.progress import Cancelled
@@ -325,12 +325,12 @@ def _found(
     ranks = {
         one.column: kept[one.column]
         if one.column in kept
-        else ranks_of(dataset, one.column, progress, progress.cancelled)
+        else column_ranks(dataset, one.column, progress, progress.cancelled)
         for one in orders
     }
     rows = known
     for one in reversed(orders):
-        rows = in_order(rows, ranks[one.column], one.falls)
+        rows = sort_rows(rows, ranks[one.column], one.falls)
     return Found(rows, known, ranks)
 
 

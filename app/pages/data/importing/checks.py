@@ -10,13 +10,13 @@ from app.pages.data.importing.roles import Roles
 from engine.config.dataset import Cleaning, Mapping, SplitName
 from engine.data.checks.check import Fix
 from engine.data.checks.fixing import FixName
-from engine.data.columns.fit import incomplete, likely_task
-from engine.data.columns.label_sets import counted
+from engine.data.columns.fit import incomplete_columns, likely_task
+from engine.data.columns.label_sets import count_label_sets
 from engine.data.columns.spellings import Spellings
 from engine.data.datasets.collecting import NO_CLEANING
-from engine.data.datasets.importing import cells_to_fill, spelling_note, spellings_of
+from engine.data.datasets.importing import count_empty_cells, label_spellings, spelling_note
 from engine.data.datasets.row_writer import Collected
-from engine.data.datasets.surveying import problems_of_survey
+from engine.data.datasets.surveying import survey_problems
 from engine.errors import StudioError
 
 translate = QCoreApplication.translate
@@ -96,9 +96,11 @@ def problems_of_rows(mapping: Mapping, counted: Collected, cleaning: Cleaning) -
     told = counted._replace(
         missing_answers=counted.missing_answers[:0]
     )  # the checks tell of answers, with buttons
-    wrong = problems_of_survey(told, mapping, task)
+    wrong = survey_problems(told, mapping, task)
     found = [Problem.of(error, blocks=False) for error in wrong]
-    for place, (columns, _) in enumerate(incomplete(mapping, task, *cells_to_fill(counted))):
+    for place, (columns, _) in enumerate(
+        incomplete_columns(mapping, task, *count_empty_cells(counted))
+    ):
         skip = cleaning.model_copy(update={"skip_empty": (*cleaning.skip_empty, *columns)})
         title = translate("Import", "Skip these rows")
         found[place] = replace(found[place], cleaning_title=title, cleaning=skip)
@@ -110,10 +112,10 @@ def _spellings(mapping: Mapping, found: Collected, cleaning: Cleaning) -> list[P
     them one."""
     if mapping.endings:
         return []
-    is_single = mapping.label is not None and counted(found.labels) is None
+    is_single = mapping.label is not None and count_label_sets(found.labels) is None
     return [
         _spelling(one, cleaning if is_single else None)
-        for one in spellings_of(found.labels or found.spans)
+        for one in label_spellings(found.labels or found.spans)
     ]
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from engine.checkpoints.elsewhere import SNAPSHOTS
 from engine.config.dataset import SplitName
-from engine.data.columns.names import split_named
-from engine.data.formats.archives import file_of, name_of
-from engine.data.formats.sources import is_data_file, is_text_folder, parts_of, splits_in
+from engine.data.columns.names import split_from_name
+from engine.data.formats.archives import file_on_disk, logical_name
+from engine.data.formats.sources import is_data_file, is_text_folder, list_parts, splits_in
 from engine.data.formats.workbook import WORKBOOK
 
 FOLDER_ENTRIES = 200  # entries of a folder that are looked at
@@ -55,7 +55,9 @@ def _inside(folder: Path, left: Iterator[int]) -> list[Path]:
         return found
     folders = [entry for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
     below = {entry: _inside(entry, left) for entry in folders}
-    if splits := [file for entry in folders if split_named(entry.name) for file in below[entry]]:
+    if splits := [
+        file for entry in folders if split_from_name(entry.name) for file in below[entry]
+    ]:
         return splits
     return next((files for files in below.values() if files), [])
 
@@ -65,12 +67,12 @@ def parts(files: Sequence[Path]) -> list[Path]:
 
     Raises BadFile where one cannot be unpacked.
     """
-    return [part for file in files for part in parts_of(file)]
+    return [part for file in files for part in list_parts(file)]
 
 
 def shown_names(files: Sequence[Path]) -> list[str]:
     """The names of files; of parts of one, those of the parts, and of several, both."""
-    wholes = [file_of(file) for file in files]
+    wholes = [file_on_disk(file) for file in files]
     is_one = len(set(wholes)) == 1 and wholes[0] not in files
     return [
         file.name
@@ -98,10 +100,10 @@ def guess_splits(files: Sequence[Path]) -> list[SplitName | None]:
 
 def suggested_name(files: Sequence[Path]) -> str:
     """A name for the data set: that of the file, or of the folder where the file is a split."""
-    whole = file_of(files[0])
+    whole = file_on_disk(files[0])
     if whole != files[0]:
         return whole.stem
-    first = Path(files[0].parent / name_of(files[0]))
+    first = Path(files[0].parent / logical_name(files[0]))
     if (len(files) > 1 or _named(first) is not None) and first.parent.name:
         return first.parent.name
     return first.stem or first.name
@@ -112,6 +114,6 @@ def _text_folders(folder: Path) -> list[Path]:
 
 
 def _named(file: Path) -> SplitName | None:
-    words = re.split(r"[\W_\d]+", Path(name_of(file)).stem)
-    own = next((split for split in map(split_named, words) if split is not None), None)
-    return own or (split_named(file.parent.name) if SHARD.search(file.stem) else None)
+    words = re.split(r"[\W_\d]+", Path(logical_name(file)).stem)
+    own = next((split for split in map(split_from_name, words) if split is not None), None)
+    return own or (split_from_name(file.parent.name) if SHARD.search(file.stem) else None)

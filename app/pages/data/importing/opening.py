@@ -8,7 +8,7 @@ from PySide6.QtCore import QCoreApplication
 
 from app.pages.data.importing.files import data_files, guess_splits, parts, suggested_name
 from engine.config.dataset import Reading, SplitName
-from engine.data.formats.archives import file_of
+from engine.data.formats.archives import file_on_disk
 from engine.data.formats.reading import recognise_reading
 from engine.errors import StudioError
 
@@ -54,7 +54,7 @@ def open_files(
         return Opened(files, [None] * len(files), suggested_name(files), None, (), error)
     splits: list[SplitName | None] = guess_splits(files) if len(files) > 1 else [None]
     if given is not None:
-        splits = [given[file_of(file)] for file in files]
+        splits = [given[file_on_disk(file)] for file in files]
     if "train" in splits:  # it is the one by which the others are read
         first = splits.index("train")
         files.insert(0, files.pop(first))

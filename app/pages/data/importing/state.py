@@ -25,7 +25,7 @@ from app.studio import Studio
 from engine.config.dataset import Cleaning, Reading, Source, Split, SplitName
 from engine.data.checks.fixing import FixName, apply_fixes_by_name
 from engine.data.columns.mapping import guess_mapping, guess_note
-from engine.data.datasets.collecting import NO_CLEANING, reading_alike
+from engine.data.datasets.collecting import NO_CLEANING, similar_reading
 from engine.data.datasets.importing import import_dataset
 from engine.errors import StudioError
 from engine.files.home import free_folder
@@ -263,7 +263,7 @@ class ImportState(QObject):
         file, reading, is_first = self.files[self.shown], self.reading, self.shown == 0
 
         def work() -> FilePreview:
-            return preview_file(file, reading if is_first else reading_alike(file, reading))
+            return preview_file(file, reading if is_first else similar_reading(file, reading))
 
         self._previewing = background.run(self, work, self._on_preview, self._on_no_preview)
 

@@ -5,30 +5,30 @@ import pytest
 from app.pages.train.choices import Goal, goals
 from app.pages.train.summary import summary
 from engine.config.dataset import Mapping
-from engine.data.columns.fit import likely_task, problems_of_dataset
+from engine.data.columns.fit import dataset_problems, likely_task
 from tests.app.pages.train.cards import CHOICES, LABELS, NUMBER, ONWARD, PAIR, SENTENCE
 from tests.app.pages.train.chosen import chosen, dataset
 
 
 def test_a_sentence_needs_one_text_and_a_pair_two() -> None:
-    assert problems_of_dataset(dataset(), SENTENCE.task) == []
-    assert problems_of_dataset(dataset(PAIR), PAIR.task) == []
-    assert "two texts" in str(problems_of_dataset(dataset(PAIR), SENTENCE.task)[0])
-    assert "needs two" in str(problems_of_dataset(dataset(), PAIR.task)[0])
+    assert dataset_problems(dataset(), SENTENCE.task) == []
+    assert dataset_problems(dataset(PAIR), PAIR.task) == []
+    assert "two texts" in str(dataset_problems(dataset(PAIR), SENTENCE.task)[0])
+    assert "needs two" in str(dataset_problems(dataset(), PAIR.task)[0])
 
 
 def test_classes_need_labels_and_masked_words_do_not() -> None:
     bare = dataset().model_copy(update={"mapping": Mapping(text="text"), "labels": {}})
-    assert problems_of_dataset(bare, SENTENCE.task)
-    assert problems_of_dataset(bare, ONWARD.task) == []
+    assert dataset_problems(bare, SENTENCE.task)
+    assert dataset_problems(bare, ONWARD.task) == []
     single = dataset().model_copy(update={"labels": {"good": 1000}})
-    assert problems_of_dataset(single, SENTENCE.task)
+    assert dataset_problems(single, SENTENCE.task)
 
 
 def test_a_data_set_without_training_rows_fits_nothing() -> None:
     empty = dataset().model_copy(update={"rows": {"validation": 5}})
     assert all(
-        "no training rows" in str(problems_of_dataset(empty, kind.task)[-1]) for kind in goals()
+        "no training rows" in str(dataset_problems(empty, kind.task)[-1]) for kind in goals()
     )
 
 
@@ -43,7 +43,7 @@ def test_a_data_set_without_training_rows_fits_nothing() -> None:
 def test_each_kind_of_label_fits_its_task(kind: Goal, others: set[Goal]) -> None:
     spec = dataset(kind)
     fits = {
-        one for one in goals() if not one.is_pretraining and not problems_of_dataset(spec, one.task)
+        one for one in goals() if not one.is_pretraining and not dataset_problems(spec, one.task)
     }
     assert kind in fits and fits <= {kind, *others}
     assert kind.task == likely_task(spec.mapping, spec.labels)
@@ -74,4 +74,4 @@ def test_what_a_task_misses_is_said(kind: Goal, mapping: dict, labels: dict, say
             "columns": ("text", "other", "label", "a", "b"),
         }
     )
-    assert any(says in str(problem) for problem in problems_of_dataset(spec, kind.task))
+    assert any(says in str(problem) for problem in dataset_problems(spec, kind.task))

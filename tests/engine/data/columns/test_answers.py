@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from engine.data.columns.answers import answers_of, respelled
+from engine.data.columns.answers import parse_answers, respell_answers
 
 PASSAGE = "Romeo left rome.  He lived in New  York’s “Little Italy” (since 1912) with O’Neil."
 
@@ -23,14 +23,14 @@ PASSAGE = "Romeo left rome.  He lived in New  York’s “Little Italy” (since
     ],
 )
 def test_an_answer_in_another_spelling_is_found_as_the_passage_has_it(cell, found):
-    better = respelled(cell, PASSAGE)
-    assert answers_of(better, PASSAGE) == (found,)
+    better = respell_answers(cell, PASSAGE)
+    assert parse_answers(better, PASSAGE) == (found,)
     assert PASSAGE[found[1] :].startswith(found[0])
 
 
 def test_a_cell_stays_plain_where_its_place_is_clear():
-    assert respelled("little italy", PASSAGE) == "Little Italy"
-    twice = json.loads(respelled("ROME", "Aromey thing of rome"))
+    assert respell_answers("little italy", PASSAGE) == "Little Italy"
+    twice = json.loads(respell_answers("ROME", "Aromey thing of rome"))
     assert twice == [{"text": "rome", "answer_start": 16}]
 
 
@@ -38,12 +38,12 @@ def test_a_cell_stays_plain_where_its_place_is_clear():
     "cell", ["Paris", "neil york", "OME", "?!", '[{"text": "", "answer_start": 0}]']
 )
 def test_what_the_passage_does_not_have_is_not_found(cell):
-    assert respelled(cell, PASSAGE) is None
+    assert respell_answers(cell, PASSAGE) is None
 
 
 def test_of_several_answers_each_is_found_or_none():
     cell = json.dumps({"text": ["rome", "LITTLE italy"], "answer_start": [11, 0]})
-    found = answers_of(respelled(cell, PASSAGE), PASSAGE)
+    found = parse_answers(respell_answers(cell, PASSAGE), PASSAGE)
     assert found == (("rome", 11), ("Little Italy", 43))
     cell = json.dumps({"text": ["rome", "Paris"], "answer_start": [11, 0]})
-    assert respelled(cell, PASSAGE) is None
+    assert respell_answers(cell, PASSAGE) is None

@@ -6,7 +6,7 @@ import pytest
 
 from engine.cli.rows import read_table
 from engine.config.dataset import Mapping
-from engine.data.columns.choices import endings_in, guess_choices, right_ones
+from engine.data.columns.choices import guess_choices, parse_choice_labels, parse_endings
 from engine.data.columns.mapping import guess_mapping
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
@@ -31,8 +31,8 @@ def test_published_choices_are_read_as_counted(assets, name, labels):
     path = assets / "datasets" / "codah" / name
     rows = read_table(path, {}).rows
     assert rows.labels is not None and rows.endings is not None and rows.lines is not None
-    endings = endings_in(rows.endings, rows.lines)
-    right = right_ones(rows.labels, endings, lines=rows.lines)
+    endings = parse_endings(rows.endings, rows.lines)
+    right = parse_choice_labels(rows.labels, endings, lines=rows.lines)
     assert tuple(right.count(number) for number in range(4)) == labels
     lines = path.read_text(encoding="utf-8").split("\n")
     for line, text, some in zip(rows.lines, rows.texts, endings, strict=True):
@@ -58,7 +58,7 @@ def test_lists_of_endings_are_recognised(tmp_path):
     path.write_text("".join(json.dumps(one) + "\n" for one in objects))
     rows = read_table(path, {}).rows
     assert rows.endings is not None and rows.labels == ["2", "0"]
-    assert endings_in(rows.endings) == [("a", "b", "ü")] * 2
+    assert parse_endings(rows.endings) == [("a", "b", "ü")] * 2
     assert (rows.texts[0], rows.beginnings) == ("Snow falls.", ["the man"] * 2)
 
 
@@ -72,12 +72,12 @@ def test_lists_of_endings_are_recognised(tmp_path):
     ],
 )
 def test_the_right_ending_is_named_in_many_ways(labels, right):
-    assert right_ones(labels, [("yes", "no")] * 3) == right
+    assert parse_choice_labels(labels, [("yes", "no")] * 3) == right
 
 
 def test_how_labels_count_can_be_told_from_other_rows():
-    assert right_ones(["1"], [("a", "b", "c")], first=1) == [0]
-    assert right_ones(["1"], [("a", "b", "c")], first=0) == [1]
+    assert parse_choice_labels(["1"], [("a", "b", "c")], first=1) == [0]
+    assert parse_choice_labels(["1"], [("a", "b", "c")], first=0) == [1]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_table_without_names_is_known_by_the_numbers_at_its_end():
 @pytest.mark.parametrize("label", ["2", "-1", "", "1.0", "²", "99999999999999999999", "C"])
 def test_a_label_that_names_no_ending_is_refused_with_its_line(label):
     with pytest.raises(StudioError, match="in line 4 is not one of the choices") as caught:
-        right_ones(["0", label], [("a b", "c d")] * 2, lines=[2, 4])
+        parse_choice_labels(["0", label], [("a b", "c d")] * 2, lines=[2, 4])
     assert f"“{label[:60]}”" in caught.value.problem and "from 0 to 1" in caught.value.advice
 
 
@@ -140,4 +140,4 @@ def test_a_label_that_names_no_ending_is_refused_with_its_line(label):
 )
 def test_wrong_endings_are_named_with_their_line(endings, says):
     with pytest.raises(StudioError, match=says):
-        endings_in([("x", "y"), endings], [8, 9])
+        parse_endings([("x", "y"), endings], [8, 9])

@@ -6,7 +6,7 @@ import pytest
 
 from engine.config.dataset import DatasetSpec, Mapping, Split
 from engine.config.tasks import TASKS
-from engine.data.columns.fit import likely_task, mapping_for, problems_of_dataset
+from engine.data.columns.fit import dataset_problems, likely_task, mapping_for
 from engine.data.datasets.importing import import_dataset
 from engine.data.formats.reading import read, recognise
 from engine.files.shipped import sample_data
@@ -97,13 +97,13 @@ def test_published_data_is_recognised_for_its_task(assets, tmp_path, name, kind,
     task = likely_task(spec.mapping, spec.labels)
     assert task.kind == kind
     assert mapping in (None, spec.mapping)
-    assert problems_of_dataset(spec, task) == []
+    assert dataset_problems(spec, task) == []
 
 
 def test_the_sample_is_recognised_for_its_task(tmp_path):
     spec = imported(sample_data(), tmp_path)
     task = likely_task(spec.mapping, spec.labels)
-    assert task.kind == "text_classification" and problems_of_dataset(spec, task) == []
+    assert task.kind == "text_classification" and dataset_problems(spec, task) == []
 
 
 def test_a_thousand_tags_are_no_tags(tmp_path):
@@ -111,7 +111,5 @@ def test_a_thousand_tags_are_no_tags(tmp_path):
     rows = ["text,tags", *(f"a word,O B-type{n}" for n in range(1_100))]
     file.write_text("\n".join(rows), encoding="utf-8")
     spec = imported(file, tmp_path)
-    (problem,) = problems_of_dataset(
-        spec, TASKS["token_classification"](kind="token_classification")
-    )
+    (problem,) = dataset_problems(spec, TASKS["token_classification"](kind="token_classification"))
     assert "1,000 different tags or more" in problem.problem

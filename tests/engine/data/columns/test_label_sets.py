@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.columns.label_sets import counted, is_yes, joined, sets_in
+from engine.data.columns.label_sets import (
+    count_label_sets,
+    join_labels,
+    parse_flags,
+    parse_label_sets,
+)
 from engine.errors import StudioError
 from tests.often import tries
 
@@ -25,11 +30,14 @@ from tests.often import tries
     ],
 )
 def test_labels_in_a_cell_are_found(cells, labels):
-    assert sets_in(cells) == labels
+    assert parse_label_sets(cells) == labels
 
 
 def test_a_known_label_stays_whole():
-    assert sets_in(["rock, hard", "pop"], ("rock, hard", "pop")) == [("rock, hard",), ("pop",)]
+    assert parse_label_sets(["rock, hard", "pop"], ("rock, hard", "pop")) == [
+        ("rock, hard",),
+        ("pop",),
+    ]
 
 
 names = st.text(min_size=1, max_size=5).map(str.strip).filter(bool)
@@ -39,7 +47,7 @@ names = st.text(min_size=1, max_size=5).map(str.strip).filter(bool)
 @tries(100)
 def test_what_is_joined_is_found_again(sets):
     for labels in sets:
-        assert sets_in([joined(labels)], labels) == [tuple(labels)]
+        assert parse_label_sets([join_labels(labels)], labels) == [tuple(labels)]
 
 
 @pytest.mark.parametrize(
@@ -55,11 +63,11 @@ def test_what_is_joined_is_found_again(sets):
     ],
 )
 def test_several_labels_are_told_from_one(cells, counts):
-    assert counted(cells) == counts
+    assert count_label_sets(cells) == counts
 
 
 def test_yes_and_no_are_read_in_their_spellings():
     cells = ["1", "0", "True", "FALSE", " yes", "no", "1.0", "0.0"]
-    assert is_yes("x", cells) == [True, False] * 4
+    assert parse_flags("x", cells) == [True, False] * 4
     with pytest.raises(StudioError, match="column “x” is neither yes nor no in line 9"):
-        is_yes("x", ["1", "2"], [8, 9])
+        parse_flags("x", ["1", "2"], [8, 9])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.columns.numbers import bins_of, is_scale, number_in, numbers_in
+from engine.data.columns.numbers import is_scale, parse_number, parse_numbers, scale_bins
 from engine.errors import StudioError
 from tests.often import tries
 
@@ -19,22 +19,22 @@ from tests.often import tries
     ],
 )  # fmt: skip
 def test_a_cell_is_a_finite_number_or_none(cell, number):
-    assert number_in(cell) == number
+    assert parse_number(cell) == number
 
 
 @given(st.lists(st.floats(-(2.0**90), 2.0**90, width=32)))
 @tries(100)
 def test_numbers_are_read_as_they_were_written(numbers):
-    assert numbers_in([repr(number) for number in numbers]).tolist() == numbers
+    assert parse_numbers([repr(number) for number in numbers]).tolist() == numbers
 
 
 def test_what_is_wrong_is_named_with_its_line():
     with pytest.raises(StudioError, match=r"line 5 is “abc”, .*; 1 other rows"):
-        numbers_in(["1", "abc", "x"], [4, 5, 6])
+        parse_numbers(["1", "abc", "x"], [4, 5, 6])
     with pytest.raises(StudioError, match="row 2 is empty"):
-        numbers_in(["1", " "])
+        parse_numbers(["1", " "])
     with pytest.raises(StudioError, match=r"“1,234” in row 1, but “0\.5” in row 2"):
-        numbers_in(["1,234", "0.5"])
+        parse_numbers(["1,234", "0.5"])
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_scales_are_told_from_classes(labels, scale):
 @tries(100)
 def test_bins_hold_about_a_tenth_of_the_rows_in_the_order_of_the_numbers(counts, step):
     labels = {str(n * step % 97 - 40): count for n, count in enumerate(counts)}
-    bins = bins_of(labels)
+    bins = scale_bins(labels)
     order = np.argsort([float(label) for label in labels])
     assert (np.diff(bins[order]) >= 0).all()
     rows = np.bincount(bins, weights=list(labels.values()), minlength=10)

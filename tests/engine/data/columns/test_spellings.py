@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.data.columns.spellings import Spellings, matched, spellings_in
+from engine.data.columns.spellings import Spellings, find_spellings, match_labels
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from engine.data.columns.spellings import Spellings, matched, spellings_in
     ],
 )  # fmt: skip
 def test_labels_in_several_spellings_are_told(labels, found):
-    assert spellings_in(labels) == [found]
+    assert find_spellings(labels) == [found]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_labels_in_several_spellings_are_told(labels, found):
     ],
 )
 def test_other_labels_are_others(labels):
-    assert spellings_in(labels) == []
+    assert find_spellings(labels) == []
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_other_labels_are_others(labels):
     ],
 )
 def test_labels_of_a_file_are_found_among_those_of_a_model(found, known, same, strangers):
-    assert matched(found, known) == (
+    assert match_labels(found, known) == (
         dict(zip([one for one in found if one not in strangers], same, strict=True)),
         strangers,
     )
@@ -63,5 +63,5 @@ def test_labels_of_a_file_are_found_among_those_of_a_model(found, known, same, s
 def test_a_hundred_thousand_labels_are_compared_in_no_time():
     """Each with each would take the test beyond its limit."""
     labels = tuple(f"Label {number}" for number in range(100_000))
-    same, strangers = matched((label.lower() for label in labels), (*labels, "label 0"))
+    same, strangers = match_labels((label.lower() for label in labels), (*labels, "label 0"))
     assert len(same) == len(labels) - 1 and strangers == ["label 0"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.config.dataset import Mapping, Split
-from engine.data.columns.words import words_of
+from engine.data.columns.words import split_words
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import recognise
@@ -73,7 +73,7 @@ def test_lists_of_words_and_tags_are_read(tmp_path):
     found = recognise(path)
     assert found.mapping == Mapping(text="tokens", tags="ner_tags")
     kept = imported(path, tmp_path).rows("train")
-    assert list(map(words_of, kept.texts)) == [row["tokens"] for row in rows]
+    assert list(map(split_words, kept.texts)) == [row["tokens"] for row in rows]
     assert kept.tags == ["B-x O O O", "B-x I-x"]
 
 

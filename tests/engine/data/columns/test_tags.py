@@ -13,11 +13,11 @@ from engine.data.columns.tags import (
     Repair,
     Span,
     UnknownTag,
-    lawful_spans,
     recognise_scheme,
-    spans,
+    spans_from_tags,
+    strict_spans,
+    tags_from_spans,
     to_bio,
-    written,
 )
 from engine.errors import StudioError
 from tests.often import tries
@@ -48,14 +48,16 @@ def spanned(draw: st.DrawFn) -> tuple[list[Span], int]:
 @tries(200)
 def test_any_tags_give_the_spans_of_seqeval(tags):
     theirs = [(kind, start, end + 1) for kind, start, end in get_entities(tags)]
-    assert [(span.type or "_", span.start, span.end) for span in spans(tags)] == theirs
+    assert [(span.type or "_", span.start, span.end) for span in spans_from_tags(tags)] == theirs
 
 
 @given(sentences("BILU"))
 @tries(100)
 def test_last_and_unit_are_read_as_end_and_single(tags):
     same = {"L": "E", "U": "S"}
-    assert spans(tags) == spans([same.get(tag[0], tag[0]) + tag[1:] for tag in tags])
+    assert spans_from_tags(tags) == spans_from_tags(
+        [same.get(tag[0], tag[0]) + tag[1:] for tag in tags]
+    )
 
 
 @pytest.mark.parametrize("scheme", ["BIO", "IOBES", "BILOU"])
@@ -64,7 +66,7 @@ def test_last_and_unit_are_read_as_end_and_single(tags):
 def test_lawful_spans_are_those_of_seqeval_when_it_is_strict(scheme, data):
     tags = data.draw(sentences(ALPHABETS[scheme]))
     theirs = [(s.tag, s.start, s.end) for s in Tokens(tags, THEIRS[scheme]).entities]
-    assert lawful_spans(tags, scheme) == theirs
+    assert strict_spans(tags, scheme) == theirs
 
 
 @pytest.mark.parametrize("scheme", list(MARKS))
@@ -72,22 +74,22 @@ def test_lawful_spans_are_those_of_seqeval_when_it_is_strict(scheme, data):
 @tries(60)
 def test_spans_survive_every_scheme(scheme, case):
     found, tokens = case
-    tags = written(found, tokens, scheme)
-    assert spans(tags) == found == lawful_spans(tags, scheme)
+    tags = tags_from_spans(found, tokens, scheme)
+    assert spans_from_tags(tags) == found == strict_spans(tags, scheme)
     theirs = [(s.tag, s.start, s.end) for s in Tokens(tags, THEIRS[scheme]).entities]
     touching = any(a.end == b.start and a.type != b.type for a, b in pairwise(found))
     if scheme != "IOB1" or not touching:  # there, seqeval loses what stands before a B
         assert theirs == [(span.type or "_", span.start, span.end) for span in found]
-    assert to_bio([tags], scheme) == ([written(found, tokens, "BIO")], [])
+    assert to_bio([tags], scheme) == ([tags_from_spans(found, tokens, "BIO")], [])
 
 
 @pytest.mark.parametrize("scheme", list(MARKS))
 @given(case=st.lists(spanned(), min_size=1, max_size=8))
 @tries(100)
 def test_a_scheme_is_recognised_where_it_shows(scheme, case):
-    tagged = [written(found, tokens, scheme) for found, tokens in case]
+    tagged = [tags_from_spans(found, tokens, scheme) for found, tokens in case]
     seen = recognise_scheme(tagged)
-    bio = [written(found, tokens, "BIO") for found, tokens in case]
+    bio = [tags_from_spans(found, tokens, "BIO") for found, tokens in case]
     assert seen is not None
     assert to_bio(tagged, seen) == (bio, []) or seen == scheme
     if scheme in ("IOBES", "BILOU") and any(tag[0] in "ESLU" for tags in tagged for tag in tags):
@@ -123,7 +125,9 @@ def test_impossible_tags_are_repaired_and_named(scheme, tags, mended, bio):
 def test_repaired_tags_are_lawful_and_hold_the_same_spans(scheme, data):
     tagged = data.draw(st.lists(sentences("BIESLU", TYPES), max_size=4))
     converted, repairs = to_bio(tagged, scheme)
-    assert [spans(tags) for tags in converted] == [spans(tags) for tags in tagged]
+    assert [spans_from_tags(tags) for tags in converted] == [
+        spans_from_tags(tags) for tags in tagged
+    ]
     assert to_bio(converted, "BIO") == (converted, [])
     for repair in repairs:
         assert tagged[repair.sentence - 1][repair.token - 1] == repair.tag
@@ -177,7 +181,7 @@ def test_an_unknown_tag_is_named_with_its_place(tag):
         assert caught.value.problem.startswith("Sentence 2, token 3: “")
         assert len(str(caught.value)) < 250
     with pytest.raises(UnknownTag, match="not a valid span tag"):
-        spans([tag])
+        spans_from_tags([tag])
 
 
 def test_published_tags_are_recognised(assets):
@@ -194,6 +198,6 @@ def test_published_tags_are_recognised(assets):
     converted, repairs = to_bio(tagged, "BIO")
     assert converted == [list(tags) for tags in tagged] and not repairs
     for scheme in MARKS:
-        again = [written(spans(tags), len(tags), scheme) for tags in tagged]
+        again = [tags_from_spans(spans_from_tags(tags), len(tags), scheme) for tags in tagged]
         assert recognise_scheme(again) == scheme
         assert to_bio(again, scheme) == (converted, [])

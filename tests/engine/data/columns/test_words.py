@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.columns.words import cell_of, typed_words, words_of
+from engine.data.columns.words import join_words, split_words, word_spans
 from engine.data.tokenized.words import NOWHERE, tokenize_words
 from engine.files.shipped import starter_model
 from engine.tokenizers.tokenizer import Tokenizer
@@ -29,7 +29,7 @@ sentence = st.lists(odd_word, max_size=9)
 @given(st.lists(any_word, max_size=8))
 @tries(300)
 def test_a_cell_gives_its_words_again(words):
-    assert words_of(cell_of(words)) == words
+    assert split_words(join_words(words)) == words
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,13 @@ def test_a_cell_gives_its_words_again(words):
     ],
 )
 def test_lists_and_spaces_part_words(cell, words):
-    assert words_of(cell) == words
+    assert split_words(cell) == words
 
 
 def test_words_that_look_like_a_list_stay_words():
-    assert cell_of(["[", "1", "]"]) == '["[", "1", "]"]'
-    assert cell_of(["a", "b"]) == "a b"
-    assert cell_of(["New York"]) == '["New York"]'
+    assert join_words(["[", "1", "]"]) == '["[", "1", "]"]'
+    assert join_words(["a", "b"]) == "a b"
+    assert join_words(["New York"]) == '["New York"]'
 
 
 @pytest.mark.parametrize(
@@ -69,13 +69,13 @@ def test_words_that_look_like_a_list_stay_words():
     ],
 )
 def test_a_typed_text_is_cut_into_words(text, words):
-    assert "|".join(text[a:b] for a, b in typed_words(text)) == words
+    assert "|".join(text[a:b] for a, b in word_spans(text)) == words
 
 
 @given(st.text(max_size=60))
 @tries(200)
 def test_typed_words_hold_every_character_once(text):
-    found = typed_words(text)
+    found = word_spans(text)
     assert "".join(text[a:b] for a, b in found) == "".join(text.split())
     assert all(a < b for a, b in found)
     assert all(b <= c for (_, b), (c, _) in pairwise(found))

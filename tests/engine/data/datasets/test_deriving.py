@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.config.dataset import Cleaning, DatasetSpec, Mapping, Split
-from engine.data.columns.fit import likely_task, problems_of_dataset
+from engine.data.columns.fit import dataset_problems, likely_task
 from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.deriving import Edits, derive
 from engine.data.datasets.importing import import_dataset
@@ -31,13 +31,13 @@ def test_rows_are_left_out_and_the_others_keep_split_and_line(tmp_path):
     rows = [f"a film {n},{'' if n % 10 == 3 else n % 2}" for n in range(40)]
     old = imported(tmp_path, "films.csv", ["text,label", *rows])
     assert old.empty == {"label": 4}
-    assert problems_of_dataset(old, likely_task(old.mapping, {"0": 1, "1": 1}))
+    assert dataset_problems(old, likely_task(old.mapping, {"0": 1, "1": 1}))
     (tmp_path / "films.csv").unlink()  # it is not needed
     cleaning = Cleaning(skip_empty=("label",))
     new = derive(tmp_path / "x" / "1", tmp_path / "x" / "2", 2, old.mapping, cleaning)
     assert (new.version, new.cleaning, new.empty) == (2, cleaning, {})
     assert new.labels == {"0": 20, "1": 16} and new.fingerprint != old.fingerprint
-    assert problems_of_dataset(new, likely_task(new.mapping, new.labels)) == []
+    assert dataset_problems(new, likely_task(new.mapping, new.labels)) == []
     assert (new.made_from, old.made_from, old.changes) == (1, None, ())
     assert [change for change in new.changes if "skipped: 4 times" in change]
     assert not [note for note in new.notes if "Row without label" in note]  # as the older one says

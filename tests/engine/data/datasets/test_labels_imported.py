@@ -11,7 +11,7 @@ from engine.config.tasks.multiple_choice import MultipleChoice
 from engine.config.tasks.regression import Regression
 from engine.config.tasks.text_classification import TextClassification
 from engine.data.columns.fit import likely_task
-from engine.data.columns.numbers import numbers_in
+from engine.data.columns.numbers import parse_numbers
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import recognise
@@ -39,7 +39,7 @@ def test_distinct_numbers_are_dealt_out_evenly_over_their_scale(tmp_path):
     dataset = stored(tmp_path, table(tmp_path, "text,score", rows))
     assert dataset.spec.rows == {"train": 400, "validation": 100, "test": 0}
     assert not any("single row" in note for note in dataset.spec.notes)
-    dev = numbers_in(dataset.rows("validation").labels or [])
+    dev = parse_numbers(dataset.rows("validation").labels or [])
     assert np.histogram(dev, bins=10, range=(0, 50))[0].tolist() == [10] * 10
     assert isinstance(likely_task(dataset.spec.mapping, dataset.spec.labels), Regression)
 
@@ -94,7 +94,7 @@ def test_the_published_scores_are_imported(tmp_path, assets):
     spec = import_dataset("stsb", files, found.reading, mapping, Split(), tmp_path / "data")
     assert spec.rows == {"train": 5749, "validation": 1500, "test": 1379}
     assert isinstance(likely_task(mapping, spec.labels), Regression)
-    numbers = numbers_in(open_dataset(tmp_path / "data").rows("train").labels or [])
+    numbers = parse_numbers(open_dataset(tmp_path / "data").rows("train").labels or [])
     assert (numbers.min(), numbers.max()) == (0, 5)
     assert float(numbers.mean()) == pytest.approx(2.701, abs=1e-3)
 

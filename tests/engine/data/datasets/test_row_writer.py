@@ -13,7 +13,7 @@ from engine.data.columns.plain_texts import plain_text
 from engine.data.datasets import row_writer
 from engine.data.datasets.row_writer import FREE, RowWriter
 from engine.data.formats import batches
-from engine.data.formats.batches import batched, blanks
+from engine.data.formats.batches import blank_rows, rows_to_batches
 from engine.data.formats.rows import Remarks
 from engine.errors import BadFile
 from tests.often import tries
@@ -50,7 +50,7 @@ def write(path, rows, mapping, split, cleaning):
     remarks = Remarks()
     with RowWriter(path, COLUMNS, mapping, split, cleaning) as writer:
         writer.begin(path, remarks)
-        for batch in batched(enumerate(rows, start=2)):
+        for batch in rows_to_batches(enumerate(rows, start=2)):
             kept = writer.filled(batch, remarks)
             writer.append(batch if kept is None else batch.where(kept), FREE)
     return writer.collected({}, [], Counter()), remarks.sentences()
@@ -148,6 +148,6 @@ def test_a_wrong_cell_is_refused_with_its_line(tmp_path, flag, split, wrong):
 )
 @tries(400)
 def test_blank_cells_are_those_without_a_character(cells):
-    (batch,) = batched([(n, (cell,)) for n, cell in enumerate(["x", *cells])])
+    (batch,) = rows_to_batches([(n, (cell,)) for n, cell in enumerate(["x", *cells])])
     column = batch.cells[0].slice(1)
-    assert blanks(column).tolist() == [n for n, cell in enumerate(cells) if not cell.strip()]
+    assert blank_rows(column).tolist() == [n for n, cell in enumerate(cells) if not cell.strip()]

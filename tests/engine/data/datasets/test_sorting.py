@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from engine.config.dataset import SPLITS, Mapping, Split
-from engine.data.columns.numbers import number_in
+from engine.data.columns.numbers import parse_number
 from engine.data.datasets.importing import import_dataset
-from engine.data.datasets.sorting import EMPTY, SORTED_CHARACTERS, in_order, ranks_of
+from engine.data.datasets.sorting import EMPTY, SORTED_CHARACTERS, column_ranks, sort_rows
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import recognise
 from engine.progress import Cancelled
@@ -40,7 +40,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
 
 def listed(dataset: Dataset, falls: bool = False) -> list[str]:
     """The cells of “other” in its order."""
-    order = in_order(np.arange(len(dataset)), ranks_of(dataset, "other"), falls)
+    order = sort_rows(np.arange(len(dataset)), column_ranks(dataset, "other"), falls)
     return [row["other"] or "" for row in dataset.take(order)]
 
 
@@ -72,20 +72,20 @@ def test_any_cells_are_sorted_as_python_sorts_them(store: Store) -> None:
     cells = ["".join(chance.choices(ALPHABET, k=chance.randint(0, 3))) for _ in range(400)]
     dataset = store(cells)
     assert dataset.group_count > 50
-    rows, ranks = np.array(chance.sample(range(400), 300)), ranks_of(dataset, "other")
-    assert any(number_in(cell) for cell in cells) and not all(map(number_in, cells))
+    rows, ranks = np.array(chance.sample(range(400), 300)), column_ranks(dataset, "other")
+    assert any(parse_number(cell) for cell in cells) and not all(map(parse_number, cells))
     for falls in (False, True):
         written = [row for row in rows if cells[row].strip()]
         right = sorted(written, key=lambda row: cells[row].lstrip().lower(), reverse=falls)
-        found = in_order(rows, ranks, falls)
+        found = sort_rows(rows, ranks, falls)
         assert found.tolist() == [*right, *(row for row in rows if not cells[row].strip())]
 
 
 def test_lines_and_splits_have_an_order(store: Store) -> None:
     dataset = store([str(n % 3) for n in range(30)])
     rows = np.arange(30)[::-1].copy()
-    assert in_order(rows, ranks_of(dataset, "_line")).tolist() == list(range(30))
-    by_split = in_order(rows, ranks_of(dataset, "_split"))
+    assert sort_rows(rows, column_ranks(dataset, "_line")).tolist() == list(range(30))
+    by_split = sort_rows(rows, column_ranks(dataset, "_split"))
     splits = [row["_split"] for row in dataset.take(by_split)]
     assert splits == sorted(splits, key=SPLITS.index) and len(set(splits)) == 3
     first = by_split[np.equal(dataset.splits[by_split], 0)]
@@ -96,20 +96,20 @@ def test_texts_that_begin_alike_keep_their_order(store: Store) -> None:
     same = "w" * SORTED_CHARACTERS
     dataset = store([f"{same} z", f"{same} a", "w"])
     assert listed(dataset) == ["w", f"{same} z", f"{same} a"]
-    assert ranks_of(dataset, "other").tolist() == [1, 1, 0]
+    assert column_ranks(dataset, "other").tolist() == [1, 1, 0]
 
 
 def test_an_empty_column_has_no_order(store: Store) -> None:
-    assert ranks_of(store(["", " ", ""]), "other").tolist() == [EMPTY] * 3
+    assert column_ranks(store(["", " ", ""]), "other").tolist() == [EMPTY] * 3
 
 
 def test_how_far_it_is_is_told_and_it_can_be_stopped(store: Store) -> None:
     dataset = store(list("abcdefghijklmnop"))
     told: list[tuple[int, int]] = []
-    ranks_of(dataset, "other", lambda *now: told.append(now))
+    column_ranks(dataset, "other", lambda *now: told.append(now))
     assert told == [(n + 1, dataset.group_count) for n in range(dataset.group_count)]
     with pytest.raises(Cancelled):
-        ranks_of(dataset, "other", cancelled=lambda: True)
+        column_ranks(dataset, "other", cancelled=lambda: True)
 
 
 def test_rows_of_many_groups_are_read_with_few_of_them_in_memory(

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.data.columns.names import split_named
+from engine.data.columns.names import split_from_name
 from engine.data.datasets.splitting import (
     TEST,
     TRAIN,
     VALIDATION,
+    count_grouped_rows,
     draw_splits,
-    grouped_rows,
-    groups_of,
+    group_rows,
 )
 from tests.often import tries
 
@@ -94,15 +94,15 @@ def test_a_split_is_the_same_for_ever():
     "cell, part", [("train", "train"), (" Validation", "validation"), ("TEST", "test"), ("x", None)]
 )
 def test_parts_have_usual_spellings(cell, part):
-    assert split_named(cell) == part
+    assert split_from_name(cell) == part
 
 
 @given(st.lists(st.integers(-3, 3), max_size=20))
 @tries(100)
 def test_rows_with_equal_keys_are_a_group(keys):
-    groups = groups_of(np.array(keys, dtype=np.int64))
+    groups = group_rows(np.array(keys, dtype=np.int64))
     if len(set(keys)) == len(keys):
-        assert groups is None and grouped_rows(groups) == 0
+        assert groups is None and count_grouped_rows(groups) == 0
     else:
         assert set(groups.tolist()) == set(range(len(set(keys))))
         assert len(set(zip(groups.tolist(), keys, strict=True))) == len(set(keys))

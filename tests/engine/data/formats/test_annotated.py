@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from engine.cli import main
 from engine.config.dataset import Mapping, Split
-from engine.data.columns.tags import spans
-from engine.data.columns.text_spans import TextSpan, tagged
-from engine.data.columns.words import words_of
+from engine.data.columns.tags import spans_from_tags
+from engine.data.columns.text_spans import TextSpan, tag_spans
+from engine.data.columns.words import split_words
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import preview, read, recognise
@@ -315,7 +315,7 @@ def test_overlapping_spans_keep_the_longer_and_say_so(tmp_path: Path) -> None:
 def test_odd_spans(spans_given: list[tuple[int, int, str]], tags: str, lost: str) -> None:
     text = "abcd" if spans_given[0][:2] == (0, 2) and len(spans_given) == 2 else "ab cd"
     text = " b cd" if spans_given == [(1, 3, "A")] else text
-    found = tagged(text, [TextSpan(*span) for span in spans_given])
+    found = tag_spans(text, [TextSpan(*span) for span in spans_given])
     assert " ".join(found.tags) == tags and "".join(found.words) == "".join(text.split())
     assert lost in " ".join(found.lost) and bool(found.lost) == bool(lost)
 
@@ -335,14 +335,17 @@ def marked(draw: st.DrawFn) -> tuple[str, list[TextSpan]]:
 @tries(300)
 def test_spans_come_back_from_words_and_tags(case: tuple[str, list[TextSpan]]) -> None:
     text, given_spans = case
-    found = tagged(text, given_spans)
+    found = tag_spans(text, given_spans)
     assert "".join(found.words) == "".join(text.split()) and not found.lost
     places, place = [], 0
     for word in found.words:
         place = text.index(word, place)
         places.append((place, place + len(word)))
         place += len(word)
-    back = [TextSpan(places[s.start][0], places[s.end - 1][1], s.type) for s in spans(found.tags)]
+    back = [
+        TextSpan(places[s.start][0], places[s.end - 1][1], s.type)
+        for s in spans_from_tags(found.tags)
+    ]
     assert back == given_spans
 
 
@@ -385,12 +388,12 @@ def test_a_folder_of_brat_gives_a_row_for_each_line(tmp_path: Path) -> None:
 
 
 def test_a_changed_annotation_is_a_changed_source(tmp_path: Path) -> None:
-    from engine.data.datasets.collecting import digest_of
+    from engine.data.datasets.collecting import source_digest
 
     folder = brat(tmp_path / "b", {"1.txt": TEXT, "1.ann": ANN})
-    before = digest_of(folder)
+    before = source_digest(folder)
     (folder / "1.ann").write_text(ANN[:26])
-    assert digest_of(folder) != before
+    assert source_digest(folder) != before
 
 
 @pytest.mark.parametrize(
@@ -418,4 +421,4 @@ def test_the_commands_take_annotations(tmp_path: Path, capsys: pytest.CaptureFix
         (folder / f"{n}.ann").write_text(ANN)
     assert main(["check", str(folder)]) == 0
     assert "format: brat" in capsys.readouterr().out
-    assert words_of(TAGGED[1]) == TAGS
+    assert split_words(TAGGED[1]) == TAGS

@@ -20,7 +20,7 @@ from engine.config.dataset import Mapping, Reading, Split
 from engine.data.datasets.importing import import_dataset
 from engine.data.formats import archives
 from engine.data.formats.reading import preview, read, recognise
-from engine.data.formats.sources import is_data_file, parts_of
+from engine.data.formats.sources import is_data_file, list_parts
 from engine.errors import BadFile, DiskFull
 from engine.progress import Cancelled
 from tests.engine.faults import small_disk
@@ -76,10 +76,10 @@ def archive(path: Path, files: dict[str, bytes]) -> Path:
 def test_an_archive_gives_its_only_file_or_the_one_that_is_named(tmp_path: Path) -> None:
     other = {"__MACOSX/._a.csv": b"x", "README.md": b"about", "data/.DS_Store": b"x"}
     one = archive(tmp_path / "one.zip", {"data/a.csv": TABLE.encode()} | other)
-    assert parts_of(one) == [one] and len(list(read(one, recognise(one).reading))) == 5_000
+    assert list_parts(one) == [one] and len(list(read(one, recognise(one).reading))) == 5_000
     both = {"train.csv": TABLE.encode(), "test.csv.gz": gzip.compress(b"text,label\na,1\n")}
     two = archive(tmp_path / "two.zip", both | other | {"build.sh": b"rm"})
-    assert parts_of(two) == [two / "test.csv.gz", two / "train.csv"]
+    assert list_parts(two) == [two / "test.csv.gz", two / "train.csv"]
     with pytest.raises(BadFile, match=r"3 files: build.sh, test.csv.gz, train.csv"):
         recognise(two)
     with pytest.raises(BadFile, match=r"no “dev\.csv” in it"):

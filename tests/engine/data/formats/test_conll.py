@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config.dataset import Reading
-from engine.data.columns.tags import spans
-from engine.data.columns.words import words_of
+from engine.data.columns.tags import spans_from_tags
+from engine.data.columns.words import split_words
 from engine.data.formats.conll import guess_conll, open_conll
 from engine.data.formats.lines import Lines
 from engine.data.formats.reading import recognise
@@ -35,7 +35,7 @@ def read(
     remarks = Remarks()
     columns, rows, _ = open_conll(Lines(path, "utf-8"), CONLL, remarks)
     places = [columns.index(name) for name in (words, tags)]
-    found = [tuple(tuple(words_of(row.cells[n])) for n in places) for row in rows]
+    found = [tuple(tuple(split_words(row.cells[n])) for n in places) for row in rows]
     return found, " ".join(remarks.sentences())
 
 
@@ -52,10 +52,10 @@ def test_published_sentences_are_read_as_counted(assets, name, sentences, words,
     lines = Lines(assets / "datasets" / "wnut17" / name, "utf-8")
     columns, content, _ = open_conll(lines, CONLL, remarks)
     assert columns == ("text", "tags")
-    found = [(row.line, *map(words_of, row.cells)) for row in content]
+    found = [(row.line, *map(split_words, row.cells)) for row in content]
     assert len(found) == sentences
     assert sum(len(tokens) for _, tokens, _ in found) == words
-    types = [span.type for _, _, tags in found for span in spans(tags)]
+    types = [span.type for _, _, tags in found for span in spans_from_tags(tags)]
     order = ("location", "group", "corporation", "person", "creative-work", "product")
     assert tuple(map(types.count, order)) == counts
     assert remarks.sentences() == ()
@@ -220,7 +220,7 @@ def test_mutated_files_give_sentences_or_a_sentence(tmp_path):
         try:
             (tmp_path / "x.conll").write_bytes(content)
             for row in open_conll(Lines(tmp_path / "x.conll", "utf-8"), CONLL, Remarks()).rows:
-                words = [words_of(cell) for cell in row.cells]
+                words = [split_words(cell) for cell in row.cells]
                 assert len(set(map(len, words))) == 1 and all(map(all, words)) and words[0]
             outcomes["read"] += 1
         except BadFile:

@@ -7,7 +7,7 @@ import pytest
 
 from engine.cli import main
 from engine.config.dataset import FileData, Mapping, Split
-from engine.data.datasets.collecting import digest_of
+from engine.data.datasets.collecting import source_digest
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset, resolve
 from engine.data.formats.reading import TableReader, preview, read, recognise
@@ -63,7 +63,7 @@ def test_parts_of_a_set_are_chosen_one_by_one(films, tmp_path):
     )
     assert spec.rows == {"train": 6, "validation": 2, "test": 8}
     assert spec.labels == {"neg": 8, "pos": 8}
-    assert spec.source_sha256[str(films / "train")] == digest_of(films / "train")
+    assert spec.source_sha256[str(films / "train")] == source_digest(films / "train")
     assert set(open_dataset(tmp_path / "data").rows("validation").labels) == {"neg", "pos"}
 
 
@@ -126,12 +126,12 @@ def test_documents_are_told_from_parts(tmp_path, names, is_one):
 
 def test_a_change_anywhere_in_it_changes_its_digest(tmp_path):
     folder = made(tmp_path / "x", a="one", b__c="two")
-    before = digest_of(folder)
-    assert before == digest_of(folder)
+    before = source_digest(folder)
+    assert before == source_digest(folder)
     made(folder, b__c="twO")
-    assert digest_of(folder) != before
+    assert source_digest(folder) != before
     made(folder, b__c="two", d="")
-    assert digest_of(folder) != before
+    assert source_digest(folder) != before
 
 
 def test_each_file_is_read_in_its_own_encoding_and_it_is_told(tmp_path: Path) -> None:

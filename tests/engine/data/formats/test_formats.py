@@ -11,7 +11,7 @@ from engine.config.dataset import Reading, Split
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
 from engine.data.formats import FORMATS
-from engine.data.formats.reading import format_of, preview, read, recognise
+from engine.data.formats.reading import get_format, preview, read, recognise
 from engine.data.formats.rows import Format
 from engine.data.formats.sources import (
     data_suffixes,
@@ -45,7 +45,7 @@ def test_a_format_says_its_name_and_title(name: str) -> None:
     one = FORMATS[name]
     assert one.name == name and one.title
     assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in one.suffixes)
-    assert format_of(Reading(format=name)) is one
+    assert get_format(Reading(format=name)) is one
 
 
 @pytest.mark.parametrize("name", FILES)

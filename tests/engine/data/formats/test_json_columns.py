@@ -54,7 +54,7 @@ def found_keys(way, file: Path) -> tuple[object, str]:
 def assert_alike(file: Path, content: bytes) -> None:
     file.write_bytes(content)
     keys = found_keys(jsonl._first_keys, file)
-    assert found_keys(json_columns.keys_of, file) == keys
+    assert found_keys(json_columns.read_keys, file) == keys
     if keys[0]:
         assert outcome(read(file, READING), True) == outcome(read(file, READING), False)
 

@@ -12,7 +12,7 @@ from engine.data.datasets.collecting import Sources
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import read, recognise
-from engine.data.formats.sources import parts_of
+from engine.data.formats.sources import list_parts
 from engine.errors import BadFile
 
 ROWS = [{"text": "a b", "label": "x"}, {"text": "c d", "label": "y"}]
@@ -27,7 +27,7 @@ def written(path: Path, value: object = SPLITS, indent: int | None = None) -> Pa
 @pytest.mark.parametrize("indent", [None, 2])
 def test_lists_are_imported_as_the_splits_they_are(tmp_path: Path, indent: int | None) -> None:
     file = written(tmp_path / "intents.json", indent=indent)
-    train, validation = parts_of(file)
+    train, validation = list_parts(file)
     assert (train, validation) == (file / "train", file / "validation"), "an empty list is none"
     reading = recognise(train).reading
     sources: Sources = {"train": train, "validation": validation}
@@ -45,7 +45,7 @@ def test_splits_are_read_packed_and_in_archives(tmp_path: Path) -> None:
     with zipfile.ZipFile(archive, "w") as made:
         made.write(file, "in/intents.json")
         made.writestr("in/other.txt", "a text")
-    assert parts_of(packed) == [packed / "train", packed / "validation"]
+    assert list_parts(packed) == [packed / "train", packed / "validation"]
     for part in (packed / "train", archive / "in" / "intents.json" / "train"):
         found = recognise(part)
         assert found.columns == ("text", "label")
@@ -80,4 +80,4 @@ def test_other_documents_and_broken_ones_stay_whole(tmp_path: Path) -> None:
     empty = tmp_path / "empty.json"
     empty.touch()
     for file in (one, mixed, cut, empty, tmp_path / "missing.json"):
-        assert parts_of(file) == [file]
+        assert list_parts(file) == [file]

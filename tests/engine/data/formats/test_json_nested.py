@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from engine.config.dataset import Reading
 from engine.data.formats import json_columns, json_nested, lines, text_blocks
-from engine.data.formats.json_nested import MOST_NAMES, flat, nested_names
+from engine.data.formats.json_nested import MOST_NAMES, flatten, nested_names
 from engine.data.formats.reading import read, recognise
 from engine.data.formats.rows import Remarks
 from tests.engine.data.formats.by_columns import outcome
@@ -63,7 +63,7 @@ def test_what_has_no_column_stays_together(tmp_path: Path, monkeypatch) -> None:
     assert list(table)[20].cells == ("20", "new", "", "", '{"new": 1}', "nobody")
     taken = [{"a": {"b": 1}, "a.b": 2}]
     assert nested_names(taken, Remarks()) == {}
-    assert flat({"a": {"b": 1}, "a.b": 2}, {"a": {"b": "a.b"}}) == {"a": {"b": 1}, "a.b": 2}
+    assert flatten({"a": {"b": 1}, "a.b": 2}, {"a": {"b": "a.b"}}) == {"a": {"b": 1}, "a.b": 2}
 
 
 def test_null_in_the_place_of_an_object_is_said_alike(tmp_path: Path, monkeypatch) -> None:
@@ -104,7 +104,7 @@ def test_any_objects_are_read_alike_and_whole(tmp_path_factory, items) -> None:
         assert outcome(read(file, how), True) == outcome(read(file, how), False)
         names = nested_names(items, Remarks())
     for item in items:
-        assert leaves(flat(item, names)) == leaves(item)
+        assert leaves(flatten(item, names)) == leaves(item)
 
 
 def leaves(item: dict[str, object]) -> list[str]:

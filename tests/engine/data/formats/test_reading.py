@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from engine.config.dataset import Mapping, Reading, Split
 from engine.config.tasks.pretraining import Pretraining
 from engine.config.tasks.text_classification import TextClassification
-from engine.data.columns.fit import problems_of
+from engine.data.columns.fit import task_problems
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
 from engine.data.formats import FORMATS
@@ -240,18 +240,20 @@ def test_what_keeps_data_from_classification_is_named(mapping, labels, says):
     counts = labels or {}
     empty = {"label": counts[""]} if "" in counts else {}
     rows = sum(counts.values())
-    problems = problems_of(COLUMNS, mapping, TextClassification(), labels, empty, rows)
+    problems = task_problems(COLUMNS, mapping, TextClassification(), labels, empty, rows)
     assert [says in problem.problem for problem in problems] == ([True] if says else [])
 
 
 def test_labels_must_be_those_of_the_task():
-    problems = problems_of(COLUMNS, MAPPED, TextClassification(labels=("a", "b")), {"a": 1, "c": 1})
+    problems = task_problems(
+        COLUMNS, MAPPED, TextClassification(labels=("a", "b")), {"a": 1, "c": 1}
+    )
     assert "“c”" in problems[0].problem
 
 
 def test_pretraining_needs_only_text():
-    assert problems_of(COLUMNS, Mapping(text="text"), Pretraining(), {}) == []
-    assert isinstance(problems_of(COLUMNS, Mapping(text="x"), Pretraining())[0], MissingColumn)
+    assert task_problems(COLUMNS, Mapping(text="text"), Pretraining(), {}) == []
+    assert isinstance(task_problems(COLUMNS, Mapping(text="x"), Pretraining())[0], MissingColumn)
 
 
 def test_a_preview_does_not_read_a_whole_file(tmp_path, monkeypatch):

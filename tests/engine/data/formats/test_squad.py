@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data.formats.lines import Lines
-from engine.data.formats.squad import Answer, Question, Repair, Squad, nearest, read_squad
+from engine.data.formats.squad import Answer, Question, Repair, Squad, find_nearest, read_squad
 from engine.errors import BadFile
 from tests.engine.data.formats.test_mutants import changed, mutated
 from tests.often import tries
@@ -82,7 +82,7 @@ def test_an_answer_in_a_wrong_place_is_moved_to_the_nearest(tmp_path):
     assert found.questions[0].answers == (Answer("cat", 30), Answer("The", 0))
     assert found.repairs == (Repair("q1", "cat", 26, 30),)
     (note,) = found.notes
-    assert note.endswith("its nearest occurrence was used: once, question q1.")
+    assert note.endswith("its find_nearest occurrence was used: once, question q1.")
     found = read(tmp_path / "x.json", whole(moved, moved | {"id": "q2"}))
     assert found.notes[0].endswith("2 times, first question q1.")
 
@@ -93,7 +93,7 @@ def test_the_nearest_place_is_the_nearest_of_all(context, text, start):
     places = [n for n in range(len(context)) if context.startswith(text, n)]
     near = min(max(start, 0), len(context))
     expected = min(places, key=lambda n: (abs(n - near), n), default=None)
-    assert nearest(context, text, start) == expected
+    assert find_nearest(context, text, start) == expected
 
 
 @given(st.text(max_size=40), st.data())

@@ -14,7 +14,7 @@ from engine.config.dataset import Mapping, Reading, Split
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import preview, read, recognise
-from engine.data.formats.sources import parts_of
+from engine.data.formats.sources import list_parts
 from engine.errors import BadFile
 
 ROWS = [["a fine day", "pos", 1, 2.5], ["a bad day", "neg", 0, -1], ["so so", "neg", 3, 0.1]]
@@ -98,7 +98,7 @@ def test_the_three_kinds_of_workbooks_give_the_same_rows(tmp_path: Path) -> None
 def test_a_sheet_is_chosen_by_its_name_below_the_file(tmp_path: Path) -> None:
     sheets = {"Read me": filled(), "One": filled(["text"], ["a b"]), "Two": filled(["text"], ["c"])}
     book = xlsx(tmp_path / "book.xlsx", sheets)
-    assert parts_of(book) == [book / "One", book / "Two"]
+    assert list_parts(book) == [book / "One", book / "Two"]
     table = read(book, recognise(book).reading)
     assert [row.cells for row in table] == [("a b",)]
     assert table.notes == ("The sheet “One” was read; there is also “Two”.",)
@@ -115,13 +115,13 @@ def test_a_sheet_is_chosen_by_its_name_below_the_file(tmp_path: Path) -> None:
 def test_a_sheet_of_remarks_before_the_table_is_not_the_one_that_is_read(tmp_path: Path) -> None:
     table = filled(["text", "label"], ["a b", "x"], ["c d", "y"])
     about = xlsx(tmp_path / "about.xlsx", {"About": filled(["Made in March"]), "Data": table})
-    assert parts_of(about) == [about / "Data", about / "About"]
+    assert list_parts(about) == [about / "Data", about / "About"]
     found = read(about, recognise(about).reading)
     assert found.columns == ("text", "label")
     assert found.notes == ("The sheet “Data” was read; there is also “About”.",)
     texts = filled(*([f"text {n}"] for n in range(9)))
     book = xlsx(tmp_path / "texts.xlsx", {"Texts": texts, "Sources": table})
-    assert parts_of(book) == [book / "Texts", book / "Sources"]
+    assert list_parts(book) == [book / "Texts", book / "Sources"]
     assert cells(book)[0] == ("text 0",), "what has more rows is no remark"
 
 

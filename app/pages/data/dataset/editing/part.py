@@ -19,7 +19,7 @@ from app.pages.data.dataset.state import DatasetState
 from app.pages.data.dataset.table import OWN_COLUMNS, SPLIT_COLUMN, RowsModel
 from app.studio import Studio
 from app.widgets.page import scrolling
-from engine.data.columns.words import words_of
+from engine.data.columns.words import split_words
 from engine.data.datasets.editing import with_tag
 
 WORDS_HEIGHT = 104  # px
@@ -194,7 +194,8 @@ class EditingPart(QObject):
             self.words.show_row([], [], self.state.labels)
             return
         words, tags = (
-            words_of(self.state.whole_cell(number, name)) for name in (mapping.text, mapping.tags)
+            split_words(self.state.whole_cell(number, name))
+            for name in (mapping.text, mapping.tags)
         )
         self.words.show_row(words, tags, self.state.labels)
 

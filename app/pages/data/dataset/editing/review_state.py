@@ -13,7 +13,7 @@ from app.explorer import OneTimeWorker
 from app.pages.data.dataset.editing.state import EditsState
 from app.pages.data.dataset.state import DatasetState
 from app.studio import Studio
-from engine.data.datasets.differences import Counts, RowDifference, counts_of, differences
+from engine.data.datasets.differences import Counts, RowDifference, count_differences, differences
 from engine.data.datasets.store import open_dataset
 from engine.messages.labelling import (
     FindLabelErrors,
@@ -108,7 +108,7 @@ class ReviewState(QObject):
         self._comparing = None
         if found is not None:
             self.changes = {one.after: one for one in found if one.after is not None}
-            self.counts = counts_of(found)
+            self.counts = count_differences(found)
             gone = [one.before for one in found if one.after is None]
             self.deleted = np.array(gone, dtype=np.int64)
             self.kind = "changes"

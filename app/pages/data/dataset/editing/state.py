@@ -12,7 +12,12 @@ from app.pages.data.dataset.state import DatasetState
 from app.studio import Studio
 from app.timers import debounced
 from engine.config.dataset import SPLITS, DatasetSpec, SplitName
-from engine.data.columns.label_sets import counted, is_yes, joined, sets_in
+from engine.data.columns.label_sets import (
+    count_label_sets,
+    join_labels,
+    parse_flags,
+    parse_label_sets,
+)
 from engine.data.columns.numbers import is_scale
 from engine.data.datasets.deriving import derive
 from engine.data.datasets.editing import PendingEdits, RowEdit, read_edits
@@ -128,15 +133,17 @@ class EditsState(QObject):
         mapping = self.spec.mapping
         if label in mapping.flags:
             before = [self.cell(n, label, c) for n, c in self._pairs(numbers, label)]
-            cell = "0" if all(is_yes(label, before)) else "1"
+            cell = "0" if all(parse_flags(label, before)) else "1"
             self.set_cells(numbers, label, [cell] * len(numbers))
         elif mapping.label is not None and self.has_sets and label:
             column = mapping.label
-            sets = sets_in(self.cell(n, column, c) for n, c in self._pairs(numbers, column))
+            sets = parse_label_sets(
+                self.cell(n, column, c) for n, c in self._pairs(numbers, column)
+            )
             has_all = all(label in one for one in sets)
             without = [[name for name in one if name != label] for one in sets]
             new = [one if has_all else [*one, label] for one in without]
-            self.set_cells(numbers, column, [joined(one) for one in new])
+            self.set_cells(numbers, column, [join_labels(one) for one in new])
         elif mapping.label is not None:
             self.set_cells(numbers, mapping.label, [label] * len(numbers))
 
@@ -177,14 +184,14 @@ class EditsState(QObject):
             return spec.mapping.flags
         if spec.mapping.label is None or is_scale(spec.labels):
             return ()
-        counts = counted(spec.labels) or spec.labels
+        counts = count_label_sets(spec.labels) or spec.labels
         named = sorted(filter(None, counts), key=counts.__getitem__, reverse=True)
         return (*sorted(named[:KEYS]), *named[KEYS:])
 
     @property
     def has_sets(self) -> bool:
         """Whether one cell holds any number of labels."""
-        return counted(self.spec.labels) is not None
+        return count_label_sets(self.spec.labels) is not None
 
     # ── the next version ─────────────────────────────────────────────────────────────────────
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication, QPlainTextEdit
 from app.pages.data.dataset.table import OWN_COLUMNS
 from app.pages.data.dataset.view import DatasetView
 from app.pages.data.view import DataPage
-from engine.data.columns.words import words_of
+from engine.data.columns.words import split_words
 from engine.data.datasets.differences import differences
 from engine.data.datasets.store import open_dataset
 from tests.app.accessible import assert_accessible
@@ -171,7 +171,7 @@ def test_the_words_are_those_of_the_row_that_is_highlighted(qtbot, page, sentenc
         qtbot.waitUntil(lambda: view.model.index(row.row(), text).data() != "…", timeout=PATIENCE)
         cell = view.model.whole_row(row.row())
         said = dict(cell)[view.state.spec.mapping.text]
-        return words.words == words_of(said) and len(words.tags) == len(words.words)
+        return words.words == split_words(said) and len(words.tags) == len(words.words)
 
     for row in (0, 3, 17, 9):
         index = view.model.index(row, text)
