@@ -17,14 +17,12 @@ from app.exporting import view as exporting
 from app.exporting.state import ExportState
 from app.pages.data.view import DataPage
 from app.pages.models.view import ModelsPage
-from app.pages.runs import questions, queue_questions
+from app.pages.runs import questions
 from app.pages.runs.columns_dialog import ask_for_columns
-from app.pages.runs.layouts import Layout, Views
-from app.pages.runs.list_menus import ViewMenu
+from app.pages.runs.list_menus import Layout, ViewMenu, Views
 from app.pages.runs.rows import RunRow, read_row
-from app.pages.runs.run.branch_question import ask_to_branch
 from app.pages.runs.run.checkpoints_state import CheckpointsState, read_checkpoints
-from app.pages.runs.run.checkpoints_tab import CheckpointsTab
+from app.pages.runs.run.checkpoints_tab import CheckpointsTab, ask_to_branch
 from app.pages.runs.run.state import RunState
 from app.pages.runs.state import RunsState
 from app.running import RunningRun
@@ -106,11 +104,11 @@ def order_queue(stage: Stage) -> None:
         replace(stage.row, id=name, name=name, state="queued", priority=0) for name in ("a", "b")
     ]
     stage.runs.rows = {row.id: row for row in waiting}
-    queue_questions.ask_order(stage.window, stage.runs)
+    questions.ask_order(stage.window, stage.runs)
 
 
 def start_after(stage: Stage) -> None:
-    queue_questions.ask_after(stage.window, stage.runs, [stage.row])
+    questions.ask_after(stage.window, stage.runs, [stage.row])
 
 
 def branch(stage: Stage) -> None:
@@ -165,8 +163,8 @@ DIALOGS: dict[str, Callable[[Stage], None]] = {
     "app/pages/runs/columns_dialog.py ask_for_columns": columns_of_runs,
     "app/pages/runs/list_menus.py _ask_name": name_of_view,
     "app/pages/runs/questions.py ask_to_delete": delete_run,
-    "app/pages/runs/queue_questions.py ask_order": order_queue,
-    "app/pages/runs/queue_questions.py ask_after": start_after,
+    "app/pages/runs/questions.py ask_order": order_queue,
+    "app/pages/runs/questions.py ask_after": start_after,
     "app/pages/runs/run/branch_question.py ask_to_branch": branch,
     "app/pages/runs/run/checkpoints_tab.py _on_deletion_asked": delete_checkpoint,
     "app/pages/data/view.py _ask_to_delete": delete_data,

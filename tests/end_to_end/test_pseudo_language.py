@@ -22,7 +22,7 @@ from app.pages.explore.panels.difference.view import MAX_CELL, MAX_LABEL
 from app.pages.explore.panels.templates.state import FILLERS, TARGETS, TEMPLATES
 from app.pages.explore.view import EXAMPLE
 from app.pages.runs import questions
-from app.pages.runs.run.branch_question import ask_to_branch
+from app.pages.runs.run.checkpoints_tab import ask_to_branch
 from app.results.rows_model import Column
 from app.results.rows_model import shown as shown_cell
 from app.running import RunningRun

@@ -7,8 +7,15 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
-from app.pages.runs.questions import ask_name, ask_notes, ask_tags, ask_to_delete, ask_to_export
-from app.pages.runs.queue_questions import ask_after, ask_order
+from app.pages.runs.questions import (
+    ask_after,
+    ask_name,
+    ask_notes,
+    ask_order,
+    ask_tags,
+    ask_to_delete,
+    ask_to_export,
+)
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.translation import tr

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QApplication,
     QStyle,
@@ -18,9 +18,11 @@ from app.pages.runs.columns import Column
 from app.pages.runs.rows import RunRow
 from app.pages.runs.table import ROW_ROLE, RunsTable
 from app.theme import SPACE, Role
+from app.translation import tr
 from app.widgets.charts.sparkline import paint_sparkline
 from app.widgets.tables import Index
 from app.widgets.text import run_texts
+from app.widgets.text.labels import font
 
 ROW_HEIGHT = 40  # px of a row
 ICON_SIDE = 16  # px of an icon
@@ -159,3 +161,34 @@ def _paint_progress(painter: QPainter, place: QRectF, row: RunRow, word: str) ->
     number = QRectF(place.right() - width, place.top(), width, place.height())
     right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
     painter.drawText(number, right, word)
+
+
+class StateBadge(QWidget):
+    """As wide as its word."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._state = ""
+        self.setFont(font("strong"))
+
+    def show_state(self, state: str) -> None:
+        self._state = state
+        self.setAccessibleName(tr("State: {0}").format(run_texts.state_text(state)))
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        width = self.fontMetrics().horizontalAdvance(run_texts.state_text(self._state))
+        return QSize(
+            ICON_SIDE + 2 * SPACE + width + 2, max(ICON_SIDE, self.fontMetrics().height()) + 4
+        )
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(self.font())
+        paint_state(painter, QRectF(self.rect()), self._state, run_texts.state_text(self._state))
+        painter.end()

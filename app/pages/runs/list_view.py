@@ -17,10 +17,9 @@ from app.pages.runs.columns import Column, column_of
 from app.pages.runs.columns_dialog import ask_for_columns
 from app.pages.runs.delegate import ROW_HEIGHT, RunDelegate
 from app.pages.runs.filter_line import FilterLine
-from app.pages.runs.layouts import Layout, Views
 from app.pages.runs.list_actions import ListActions
 from app.pages.runs.list_columns import ListColumns
-from app.pages.runs.list_menus import GroupMenu, ViewMenu
+from app.pages.runs.list_menus import GroupMenu, Layout, ViewMenu, Views
 from app.pages.runs.questions import ask_name
 from app.pages.runs.rows import Measure, RunRow
 from app.pages.runs.state import RunsState

@@ -12,18 +12,21 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 
-from app.pages.runs import texts
 from app.pages.runs.job_fields import JobFields
 from app.running import RunNow
+from app.translation import tr
+from app.widgets.text import numbers
 from engine.config.dataset import DataSource, StoredData
-from engine.config.job import BaseModelSource, JobSpec
+from engine.config.job import BaseModelSource, FromScratch, JobSpec
 from engine.files.home import newest_version
+from engine.files.shipped import included_name
 from engine.messages.events import Branched
 from engine.record.checkpoints import best_and_last, checkpoints_of
 from engine.record.metrics import When, sparkline, values_of_runs
 from engine.record.opening import Record
 from engine.record.runs import RESUMABLE, WAITING, Run, all_runs
 from engine.record.runs import run as find
+from engine.runs.folder import step_of
 
 SPARKS = 60  # points of a sparkline
 DATA: TypeAdapter[DataSource] = TypeAdapter(DataSource)
@@ -212,6 +215,22 @@ def _data_name(source: bytes) -> str:
 def _base_model_name(source: bytes) -> str:
     """The same of a base model."""
     try:
-        return texts.base_model_name(BASE_MODEL.validate_json(source))
+        return base_model_name(BASE_MODEL.validate_json(source))
     except ValidationError:
         return ""
+
+
+def base_model_name(base_model: BaseModelSource) -> str:
+    """What a run begins with."""
+    if isinstance(base_model, FromScratch):
+        template = tr("From scratch ({0} layers × {1})")
+        return template.format(base_model.model.layers, base_model.model.hidden_size)
+    return included_name(base_model.path) or checkpoint_name(base_model.path)
+
+
+def checkpoint_name(path: Path) -> str:
+    """A checkpoint of a run as run and step; any other by its folder."""
+    if path.parent.name == "checkpoints" and path.name.startswith("step-"):
+        step = numbers.count(step_of(path))
+        return tr("{0}, step {1}").format(path.parent.parent.name, step)
+    return path.name

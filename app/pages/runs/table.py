@@ -16,13 +16,14 @@ from app.pages.runs.arranging import (
     Test,
     arranged,
     best_group,
+    dropped,
     group_text,
     grouped,
+    in_order,
     is_shown,
 )
 from app.pages.runs.columns import DEFAULT, Column, ColumnFacts, column_of
 from app.pages.runs.groups import best_setting, group_of, seeds_key, setting_of
-from app.pages.runs.queue_order import dropped, in_order
 from app.pages.runs.rows import RunRow
 from app.theme import Role
 from app.translation import tr

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 import app
 from app.library import ModelEntry
-from app.pages.runs.texts import base_model_name
+from app.pages.runs.rows import base_model_name
 from app.widgets import buttons, dialogs
 from app.widgets.buttons import Segments
 from app.widgets.charts.bars import Bar, Bars

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QWidget
 from app import background, theme
 from app.notices import Notices
 from app.pages.runs.run.chart_options import ChartOptions
-from app.pages.runs.run.machine_line import MachineLine
+from app.pages.runs.run.machine_tab import MachineLine
 from app.pages.runs.run.state import RunState
 from app.settings import Settings
 from app.theme import SPACE, Role

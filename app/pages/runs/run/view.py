@@ -12,20 +12,15 @@ from PySide6.QtWidgets import QTabWidget, QWidget
 from app.exporting import view as exporting
 from app.pages.runs.groups import group_of, search_of, sweep_row_of
 from app.pages.runs.rows import RunRow
-from app.pages.runs.run.advice_line import AdviceLine
-from app.pages.runs.run.advice_state import AdviceState
-from app.pages.runs.run.batch_state import BatchState
-from app.pages.runs.run.batch_tab import BatchTab
+from app.pages.runs.run.advice import AdviceLine, AdviceState
+from app.pages.runs.run.batch_tab import BatchState, BatchTab
 from app.pages.runs.run.charts import Charts
 from app.pages.runs.run.checkpoints_state import CheckpointsState
 from app.pages.runs.run.checkpoints_tab import CheckpointsTab
-from app.pages.runs.run.details_tab import DetailsTab
-from app.pages.runs.run.header import RunHeader
-from app.pages.runs.run.log_tab import LogTab
+from app.pages.runs.run.details_tab import DetailsTab, LogTab
+from app.pages.runs.run.header import ProblemBanner, RunHeader
 from app.pages.runs.run.machine_tab import MachineTab
-from app.pages.runs.run.problem_banner import ProblemBanner
-from app.pages.runs.run.reproducibility_state import ReproducibilityState
-from app.pages.runs.run.reproducibility_tab import ReproducibilityTab
+from app.pages.runs.run.reproducibility_tab import ReproducibilityState, ReproducibilityTab
 from app.pages.runs.run.rows_tab import RowsTab
 from app.pages.runs.run.seeds_tab import SeedsTab
 from app.pages.runs.run.state import RunState

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.pages.runs.columns import DEFAULT, Column
 from app.pages.runs.delegate import ICON_SIDE
-from app.pages.runs.layouts import Layout, layout_from
+from app.pages.runs.list_menus import Layout, layout_from
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from app.theme import SPACE

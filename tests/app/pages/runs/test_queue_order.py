@@ -11,8 +11,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.pages.runs.arranging import dropped
 from app.pages.runs.columns import Column
-from app.pages.runs.queue_order import dropped
 from app.pages.runs.rows import RunRow, read_rows
 from app.pages.runs.view import RunsPage
 from app.studio import Studio

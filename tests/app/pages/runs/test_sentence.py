@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from app.pages.runs.columns import all_columns, column_of
-from app.pages.runs.field_names import name_of
 from app.pages.runs.rows import RunRow, read_rows
 from app.pages.runs.sentence import (
     as_number,
     comparison,
     is_sentence,
+    name_of,
     offered,
     parse,
     quoted,

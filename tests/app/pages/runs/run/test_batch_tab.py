@@ -7,8 +7,7 @@ import pytest
 from PySide6.QtCore import QObject, Signal
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.run.batch_state import BatchState
-from app.pages.runs.run.batch_tab import ON_A_PAGE, BatchTab
+from app.pages.runs.run.batch_tab import ON_A_PAGE, BatchState, BatchTab
 from app.pages.runs.run.batch_tokens import BatchTokens
 from app.pages.runs.run.state import RunState
 from app.pages.runs.run.view import RunView

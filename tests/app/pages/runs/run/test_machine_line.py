@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.run.machine_line import load_text, worker_here
+from app.pages.runs.run.machine_tab import load_text, worker_here
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from engine.desktop.load import GpuLoad, MachineLoad

@@ -5,8 +5,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.pages.runs.run.checkpoints_state import CheckpointsState, Saved
-from app.pages.runs.run.reading import LONGEST_LINE, points_of
-from app.pages.runs.run.state import RunState
+from app.pages.runs.run.state import LONGEST_LINE, RunState, points_of
 from app.pages.runs.state import RunsState
 from app.studio import Studio
 from engine.messages.events import measured

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.queue_questions import QueueList, ask_after
+from app.pages.runs.questions import QueueList, ask_after
 from app.pages.runs.rows import RunRow, read_rows
 from app.pages.runs.state import RunsState
 from app.studio import Studio
@@ -45,7 +45,7 @@ def test_only_runs_that_are_not_over_can_be_waited_for(
     state = RunsState(studio)
     state.rows = {one.id: one for one in [*waiting(row), row]}
     asked: list[object] = []
-    monkeypatch.setattr("app.pages.runs.queue_questions.ask", lambda *said: asked.append(said))
+    monkeypatch.setattr("app.pages.runs.questions.ask", lambda *said: asked.append(said))
     told: list[object] = []
     monkeypatch.setattr(state, "start_after", lambda ids, before: told.append((ids, before)))
     ask_after(None, state, [state.rows["b"]])  # type: ignore[arg-type]
