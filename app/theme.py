@@ -6,6 +6,7 @@ differ by a CIEDE2000 of 10 or more for normal vision, protanopia, deuteranopia 
 (Machado et al. 2009; `tests/app/colour_vision.py` computes it); the closest have different dashes.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from functools import cache
 from typing import Literal
@@ -144,17 +145,30 @@ def colour(role: Role, opacity: float = 1.0) -> QColor:
     return found
 
 
-def chart_pen(number: int, width: float = 2.0) -> QPen:
-    """Pen of a series by its index from 0: a colour and dashes.
+Palette = Callable[[Role, float], QColor]  # role and opacity to a colour, of screen or paper
 
-    Series of equal colour have different dashes, and so do those with the closest colours.
+
+def print_color(role: Role, opacity: float = 1.0) -> QColor:
+    """The colour of `role` on paper: that of the light theme, whatever the window shows."""
+    found = QColor(LIGHT[role])
+    found.setAlphaF(opacity)
+    return found
+
+
+def chart_pen(
+    index: int, width: float = 2.0, dash: int = 0, palette: Palette = colour, dashed: bool = True
+) -> QPen:
+    """The line of a series by its index from 0: a colour, and dashes of its own.
+
+    Two series of one colour differ in their dashes, and so do those whose colours come closest
+    for colour-blind eyes. `dash` shifts the dashes; without `dashed` the line is solid.
     """
-    pen = QPen(colour(CHART[number % len(CHART)]))
+    round_, place = divmod(index, len(CHART))
+    pen = QPen(palette(CHART[place], 1.0))
     pen.setWidthF(width)
     pen.setCosmetic(True)
-    round_, place = divmod(number, len(CHART))
-    dashes = DASHES[(DASHES_OF[place] + round_) % len(DASHES)]
-    if dashes:
+    dashes = DASHES[(DASHES_OF[place] + round_ + dash) % len(DASHES)]
+    if dashes and dashed:
         pen.setDashPattern(list(dashes))
     return pen
 

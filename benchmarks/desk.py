@@ -282,16 +282,17 @@ def compared(application: Any, curves: int = 50, points: int = 100_000) -> list[
     """Zoom in on so many curves step by step, and move the crosshair over them."""
     import numpy as np
 
-    from app.widgets.lines import Line, LineChart, LinesView
+    from app.widgets.charts.chart import Axis, Chart, Line
+    from app.widgets.charts.view import ZoomChart
 
     x = np.arange(points, dtype=np.float64)
     noise = np.random.default_rng(16).normal(0, 0.2, (curves, points))
     np.cumsum(noise, axis=1, out=noise)  # in place: the memory that counts is the program's
     noise /= 50
     lines = tuple(Line(f"run {n}", x, noise[n], n) for n in range(curves))
-    view = LinesView("curves")
+    view = ZoomChart("curves")
     view.resize(1000, 560)
-    view.show_chart(LineChart("Loss", "Step", "Loss", lines))
+    view.show_chart(Chart(Axis("Step", whole=True), Axis("Loss"), lines))
     view.show()
     application.processEvents()
     frames = 40

@@ -6,7 +6,6 @@ thread; `drawn` makes one figure at a time in the GUI thread.
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,16 +14,13 @@ from PySide6.QtCore import QBuffer, QByteArray, QCoreApplication, QIODevice, QUr
 from PySide6.QtGui import QPdfWriter, QTextDocument
 
 from app.tasks import part_of
-from app.theme import CHART
 from app.translation import Translator, in_language, tr, translated
-from app.widgets import lines as lines_widget
 from app.widgets.charts import figure
+from app.widgets.charts.chart import Axis, Chart, Line
 from app.widgets.charts.figure import Figure
-from app.widgets.results.chart import Chart
-from app.widgets.results.chart import Series as Line
-from app.widgets.results.chart_picture import figure_of
+from app.widgets.charts.painting import figure_of
+from app.widgets.charts.series import StepSeries
 from app.widgets.results.picture import ResultPicture
-from app.widgets.series import Series
 from app.widgets.text.run_texts import VALIDATION, metric_heading
 from engine.config.dataset import SplitName
 from engine.documents.comparison import CURVES, comparison_report
@@ -36,9 +32,7 @@ from engine.progress import ProgressCallback, no_progress
 from engine.results.several import Candidate
 from engine.runs.folder import RunFolder
 
-POINTS = 1_000  # points drawn of a curve
 SMOOTHED = 25  # window of the moving average of the training loss, in points
-WHOLE = 100  # values on an axis from which decimals are dropped
 PDF_SCALE = 3  # pixels of a picture for one of the page
 PDF_SHRINK = 0.75  # relative to the size on a screen
 PDF_SIZE = (600, 860)  # px of a page available for a figure
@@ -191,14 +185,14 @@ def _curves(run: RunFolder) -> Iterator[Placed]:
     series = _series(run)
     lines = [
         _line(series, "loss", tr("training"), SMOOTHED),
-        _line(series, f"{VALIDATION}loss", tr("validation")),
+        _line(series, f"{VALIDATION}loss", tr("validation"), color=1),
     ]
     if (chart := _chart(lines, tr("Loss"))) is not None:
         caption = tr("The loss of the training, smoothed, and of the validation rows.")
         yield Placed(TRAINED, figure_of("loss", tr("Loss"), caption, chart))
     lines = [
-        _line(series, f"{VALIDATION}{metric.name}", in_language(metric.title))
-        for metric in run.job().task.info.metrics
+        _line(series, f"{VALIDATION}{metric.name}", in_language(metric.title), color=index)
+        for index, metric in enumerate(run.job().task.info.metrics)
         if metric.unit == "share"
     ]
     if (chart := _chart(lines, tr("Score"), (0.0, 1.0))) is not None:
@@ -212,69 +206,49 @@ def _curves_of(runs: Sequence[Candidate]) -> Iterator[Placed]:
     names = dict.fromkeys(name for one in found for name in one if name.startswith(VALIDATION))
     for name in ("loss", *names):
         smoothed = SMOOTHED if name == "loss" else 1
-        lines = []
-        for number, (run, series) in enumerate(zip(runs, found, strict=True)):
-            one = _line(series, name, run.name, smoothed)
-            if one is not None:
-                x, y = one.x.astype(np.float64), one.y.astype(np.float64)
-                lines.append(lines_widget.Line(run.name, x, y, number, number))
-        if not lines:
-            continue
+        lines = [
+            _line(series, name, run.name, smoothed, index)
+            for index, (run, series) in enumerate(zip(runs, found, strict=True))
+        ]
         title = metric_heading(name)
-        chart = lines_widget.LineChart(title, tr("Step"), title, tuple(lines))
-        caption = tr("Smoothed over {0} points.").format(SMOOTHED) if smoothed > 1 else ""
-        picture = lines_widget.figure_of_lines(
-            f"compare-{name}".replace("_", "-"), caption, chart, lines_widget.whole_span(chart)
-        )
-        yield Placed(CURVES, picture)
+        if (chart := _chart(lines, title)) is not None:
+            caption = tr("Smoothed over {0} points.").format(SMOOTHED) if smoothed > 1 else ""
+            file_name = f"compare-{name}".replace("_", "-")
+            yield Placed(CURVES, figure_of(file_name, title, caption, chart))
 
 
-def _series(run: RunFolder) -> dict[str, Series]:
+def _series(run: RunFolder) -> dict[str, StepSeries]:
     """Curves by name; values measured again after a resume replace the old ones."""
     points: dict[str, tuple[list[float], list[float | None]]] = {}
-    found: dict[str, Series] = {}
+    found: dict[str, StepSeries] = {}
     for event in run.every_event():
         if isinstance(event, Measured):
             steps, values = points.setdefault(event.name, ([], []))
             if steps and event.step <= steps[-1]:
-                found.setdefault(event.name, Series()).extend(steps, values)
+                found.setdefault(event.name, StepSeries()).extend(steps, values)
                 steps.clear()
                 values.clear()
             steps.append(event.step)
             values.append(event.value)
     for name, (steps, values) in points.items():
-        found.setdefault(name, Series()).extend(steps, values)
+        found.setdefault(name, StepSeries()).extend(steps, values)
     return found
 
 
-def _line(all_series: Mapping[str, Series], key: str, name: str, smoothed: int = 1) -> Line | None:
-    """Curve to draw; None if it has fewer than two points."""
-    series = all_series.get(key, Series())
+def _line(
+    all_series: Mapping[str, StepSeries], key: str, name: str, smoothed: int = 1, color: int = 0
+) -> Line | None:
+    """A curve to draw; None if it has fewer than two points."""
+    series = all_series.get(key, StepSeries())
     values = series.smoothed(smoothed)
     if np.isfinite(values).sum() < 2:
         return None
-    places = np.unique(np.linspace(0, len(series) - 1, POINTS).astype(np.int64))
-    return Line("line", series.steps[places], values[places], name=name)
+    return Line(name, series.steps, values, color)
 
 
 def _chart(
-    found: Sequence[Line | None], title: str, ends: tuple[float, float] | None = None
+    lines: Sequence[Line | None], title: str, ends: tuple[float, float] | None = None
 ) -> Chart | None:
-    """Curves over steps, each in its colour; None without curves."""
-    lines = tuple(
-        replace(one, role=CHART[place % len(CHART)])
-        for place, one in enumerate(one for one in found if one is not None)
-    )
-    if not lines:
-        return None
-    steps = np.concatenate([one.x for one in lines])
-    values = np.concatenate([one.y[np.isfinite(one.y)] for one in lines])
-    low, high = ends or (min(0.0, float(values.min())), float(values.max()))
-    return Chart(
-        tr("Step"),
-        title,
-        (float(steps.min()), float(steps.max())),
-        (low, high if high > low else low + 1),
-        lines,
-        tick=lambda value: f"{value:,.0f}" if abs(value) >= WHOLE else f"{value:.3g}",
-    )
+    """Curves over steps; None if there are none."""
+    known = tuple(line for line in lines if line is not None)
+    return Chart(Axis(tr("Step"), whole=True), Axis(title, ends), known) if known else None

@@ -6,8 +6,8 @@ from typing import Any
 from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPen
 
-from app.theme import Role
-from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.theme import Role, print_color
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.tables import ColumnsModel
 
 ROW, GAP, LETTERS = 22, 16, 12  # px: height of a row, between columns, of the letters

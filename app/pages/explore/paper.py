@@ -6,8 +6,8 @@ import numpy as np
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter
 
-from app.theme import Role
-from app.widgets.charts.figure import paper_font, print_color
+from app.theme import Role, print_color
+from app.widgets.charts.figure import paper_font
 from app.widgets.text.chips import AS_STORED
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | AS_STORED

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from PySide6.QtCore import QBuffer, QByteArray, QIODevice, QMarginsF, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import (
-    QColor,
     QFont,
     QFontMetricsF,
     QImage,
@@ -25,7 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtSvg import QSvgGenerator
 
 from app.resources import FAMILY
-from app.theme import LIGHT, Role
+from app.theme import Role, print_color
 from app.widgets.text.labels import visible
 from engine.errors import StudioError
 from engine.files.spreadsheet import format_table
@@ -63,13 +62,6 @@ class Figure:
     paint: Callable[[QPainter, QSizeF], None] = field(compare=False)
     array: np.ndarray | None = field(default=None, compare=False)  # exactly what was computed
     table: Callable[[], Table] | None = field(default=None, compare=False)  # called when wanted
-
-
-def print_color(role: Role, opacity: float = 1.0) -> QColor:
-    """The colour of `role` on paper."""
-    found = QColor(LIGHT[role])
-    found.setAlphaF(opacity)
-    return found
 
 
 def paper_font(pixels_high: float, bold: bool = False) -> QFont:

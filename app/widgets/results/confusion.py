@@ -22,11 +22,11 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from app.theme import OUTCOMES, PICKED, SPACE, Role, colour
+from app.theme import OUTCOMES, PICKED, SPACE, Role, colour, print_color
 from app.translation import marked, tr
 from app.widgets import layouts
 from app.widgets.buttons import Segments
-from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.keys import presses, step_of, within
 from app.widgets.results.picture import ResultPicture
 from app.widgets.text import numbers

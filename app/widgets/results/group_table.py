@@ -14,10 +14,10 @@ from PySide6.QtWidgets import (
     QStyleOptionViewItem,
 )
 
-from app.theme import SPACE, Role, colour
+from app.theme import SPACE, Role, colour, print_color
 from app.translation import in_language, marked, translated
 from app.widgets import layouts
-from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.results.intervals import per_cent, with_ends
 from app.widgets.results.picture import ChoosingTable, ResultPicture
 from app.widgets.tables import AT_RIGHT, NOWHERE, Index, apply_style

@@ -8,10 +8,10 @@ from PySide6.QtCore import QAbstractTableModel, QObject, QRectF, QSize, QSizeF, 
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QHeaderView, QTableView
 
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, print_color
 from app.translation import marked, tr
 from app.widgets import layouts
-from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.results.intervals import ENDS, VALUE, IntervalCells, ends_text, per_cent, with_ends
 from app.widgets.results.picture import ChoosingTable, ResultPicture
 from app.widgets.tables import AT_RIGHT, NOWHERE, Index, apply_style

@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from app.theme import CHART, SPACE
+from app.theme import SPACE
 from app.translation import marked
 from app.widgets import buttons, layouts
-from app.widgets.results.chart import Chart, Series
+from app.widgets.charts.chart import Axis, Chart, Line
 from app.widgets.results.chart_picture import ChartPicture
 from app.widgets.text import numbers
 from engine.config.prediction import PredictionSettings
@@ -59,7 +59,7 @@ class NoAnswerPicture(ChartPicture):
         for button in (self.withheld, self.best, self.use):
             button.setVisible(curve is not None)
         if curve is None:
-            self.view.line = None
+            self.view.threshold = None
             self.show_chart(self._chart((0.0, 1.0), ()), self._note())
             return
         place = np.unique(np.linspace(0, len(curve.thresholds) - 1, MAX_POINTS).astype(np.int64))
@@ -68,16 +68,16 @@ class NoAnswerPicture(ChartPicture):
         low, high = min(low, measured.used), max(high, measured.used)
         ends = (low, high) if low < high else (low - 1, high + 1)
         series = (
-            Series("line", x, curve.f1[place], CHART[0], name=self.tr("F1")),
-            Series("line", x, curve.exact_match[place], CHART[1], name=self.tr("Exact match")),
+            Line(self.tr("F1"), x, curve.f1[place], 0),
+            Line(self.tr("Exact match"), x, curve.exact_match[place], 1),
         )
-        self.view.line = self.threshold = measured.used
+        self.view.threshold = self.threshold = measured.used
         self.show_chart(self._chart(ends, series), self._note(), self._hint())
         self._show_use()
 
-    def _chart(self, ends: tuple[float, float], series: tuple[Series, ...]) -> Chart:
-        x_title = self.tr("No-answer threshold")
-        return Chart(x_title, self.tr("Mean over the questions"), ends, (0, 1), series)
+    def _chart(self, ends: tuple[float, float], series: tuple[Line, ...]) -> Chart:
+        y = Axis(self.tr("Mean over the questions"), (0, 1))
+        return Chart(Axis(self.tr("No-answer threshold"), ends), y, series)
 
     def _note(self) -> str:
         assert self.measured is not None
@@ -105,7 +105,7 @@ class NoAnswerPicture(ChartPicture):
     def _on_moved(self, threshold: float) -> None:
         if self.measured is not None and self.measured.curve is not None:
             self.threshold = threshold
-            self.view.set_line(threshold)
+            self.view.set_threshold(threshold)
             self.say(self._note(), self._hint())
             self.view.setAccessibleDescription(self.note.text())
             self._show_use()

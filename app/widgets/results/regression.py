@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from app.theme import Role
 from app.translation import marked
-from app.widgets.results.chart import Chart, Series, Zone
+from app.widgets.charts.chart import Axis, Bars, Chart, Line, Points, Zone
 from app.widgets.results.chart_picture import ChartPicture
 from app.widgets.text import numbers
 from engine.results.conditions import Between
@@ -86,15 +86,13 @@ class ScatterPicture(ChartPicture):
         low, high = float(both.min()), float(both.max())
         ends = np.array([low, high])
         chart = Chart(
-            self.tr("Gold"),
-            self.tr("Predicted"),
-            (low, high),
-            (low, high),
+            Axis(self.tr("Gold"), (low, high)),
+            Axis(self.tr("Predicted"), (low, high)),
             (
-                Series("points", measured.x, measured.y),
-                Series("line", ends, ends, Role.MUTED, dashed=True),
+                Points("", measured.x, measured.y, size=2.0),
+                Line("", ends, ends, role=Role.MUTED),
             ),
-            tuple(
+            zones=tuple(
                 Zone(a, b, some, _sentence(self.tr("Gold {0} to {1}: %Ln row(s)", "", count), a, b))
                 for (a, b, some), count in zip(measured.zones, measured.counts, strict=True)
             ),
@@ -119,12 +117,10 @@ class ResidualPicture(ChartPicture):
         edges = np.array([zone[:2] for zone in measured.zones])
         counts = np.array(measured.counts, dtype=np.float64)
         chart = Chart(
-            self.tr("Predicted minus gold"),
-            self.tr("Rows"),
-            (float(edges.min()), float(edges.max())),
-            (0, float(counts.max())),
-            (Series("bars", edges.mean(axis=1), counts, widths=edges[:, 1] - edges[:, 0]),),
-            tuple(
+            Axis(self.tr("Predicted minus gold"), (float(edges.min()), float(edges.max()))),
+            Axis(self.tr("Rows"), (0, float(counts.max()))),
+            (Bars("", edges.mean(axis=1), counts, widths=edges[:, 1] - edges[:, 0]),),
+            zones=tuple(
                 Zone(
                     a,
                     b,

@@ -1,6 +1,7 @@
 """Whether probabilities are to be believed: how often predictions of each probability are right."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from app.theme import SPACE, Role
 from app.translation import marked
 from app.widgets import buttons, layouts
-from app.widgets.results.chart import Chart, Series, Zone
+from app.widgets.charts.chart import Axis, Bars, Chart, Line, Zone
 from app.widgets.results.chart_picture import ChartPicture
 from app.widgets.text import numbers
 from engine.config.prediction import PredictionSettings
@@ -88,22 +89,22 @@ class ReliabilityPicture(ChartPicture):
         x = np.array([(one.low + one.high) / 2 for one in measured])
         accuracy = np.array([one.accuracy for one in measured]).reshape(-1, 3)
         ends = np.array([0.0, 1.0])
-        bars = Series(
-            "bars",
+        bars = Bars(
+            "",
             x,
             accuracy[:, 0],
             low=accuracy[:, 1],
             high=accuracy[:, 2],
             widths=np.array([one.high - one.low for one in measured]),
         )
+        percent = partial(numbers.percent, places=0)
         chart = Chart(
-            self.tr("Probability of the prediction"),
-            self.tr("Fraction that is right"),
-            (0, 1),
-            (0, 1),
-            (bars, Series("line", ends, ends, Role.MUTED, dashed=True)),
-            tuple(Zone(one.low, one.high, one.conditions, self._sentence(one)) for one in measured),
-            tick=lambda value: numbers.percent(value, 0),
+            Axis(self.tr("Probability of the prediction"), (0, 1), text=percent),
+            Axis(self.tr("Fraction that is right"), (0, 1), text=percent),
+            (bars, Line("", ends, ends, role=Role.MUTED)),
+            zones=tuple(
+                Zone(one.low, one.high, one.conditions, self._sentence(one)) for one in measured
+            ),
         )
         hint = self.tr("Click a bar to list its rows.") if measured else ""
         self.show_chart(chart, self._note(measured), hint)

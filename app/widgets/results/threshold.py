@@ -2,17 +2,18 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from app.theme import CHART, SPACE, Role
+from app.theme import SPACE, Role
 from app.translation import marked
 from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
+from app.widgets.charts.chart import Axis, Chart, Line
 from app.widgets.forms.controls import ComboBox
-from app.widgets.results.chart import Chart, Series
 from app.widgets.results.chart_picture import ChartPicture
 from app.widgets.text import numbers
 from app.widgets.text.labels import plain_menu_text
@@ -123,32 +124,26 @@ class ThresholdPicture(ChartPicture):
             return
         drawn, form = curve.drawn(), self.form.choice()
         if form == PR:
-            series: tuple[Series, ...] = (Series("line", drawn.recall, drawn.precision),)
+            series: tuple[Line, ...] = (Line("", drawn.recall, drawn.precision),)
             titles = self.tr("Recall"), self.tr("Precision")
         elif form == ROC:
             ends = np.array([0.0, 1.0])
             series = (
-                Series("line", drawn.false_positive_rate, drawn.recall),
-                Series("line", ends, ends, Role.MUTED, dashed=True),
+                Line("", drawn.false_positive_rate, drawn.recall),
+                Line("", ends, ends, role=Role.MUTED),
             )
             titles = self.tr("False positive rate"), self.tr("Recall (true positive rate)")
         else:
             series = (
-                Series(
-                    "line",
-                    drawn.thresholds,
-                    drawn.precision,
-                    CHART[0],
-                    name=self.tr("Precision"),
-                ),
-                Series("line", drawn.thresholds, drawn.recall, CHART[1], name=self.tr("Recall")),
-                Series("line", drawn.thresholds, drawn.f1, CHART[2], name=self.tr("F1")),
+                Line(self.tr("Precision"), drawn.thresholds, drawn.precision, 0),
+                Line(self.tr("Recall"), drawn.thresholds, drawn.recall, 1),
+                Line(self.tr("F1"), drawn.thresholds, drawn.f1, 2),
             )
             titles = self.tr("Threshold of the probability"), self.tr("Fraction")
-        percent = lambda value: numbers.percent(value, 0)  # noqa: E731
-        chart = Chart(*titles, (0, 1), (0, 1), series, tick=percent)
-        self.show_chart(chart, self._note(curve), self._hint())
-        self.view.set_line(self._place_of(curve))
+        percent = partial(numbers.percent, places=0)
+        x, y = (Axis(title, (0, 1), text=percent) for title in titles)
+        self.show_chart(Chart(x, y, series), self._note(curve), self._hint())
+        self.view.set_threshold(self._place_of(curve))
         self._show_use()
 
     def _rates(self, curve: Curve) -> NDArray[np.float64]:
@@ -203,7 +198,7 @@ class ThresholdPicture(ChartPicture):
         curve = self._curve()
         if curve is not None and self._place_of(curve) is not None:
             self.threshold = self._threshold_at(curve, place)
-            self.view.set_line(place)
+            self.view.set_threshold(place)
             self.say(self._note(curve), self._hint())
             self.view.setAccessibleDescription(self.note.text())
             self._show_use()

@@ -7,9 +7,8 @@ from PySide6.QtWidgets import QWidget
 
 from app import background
 from app.library import ModelEntry
-from app.pages.data.dataset.histogram import Histogram
+from app.pages.data.dataset.histogram import Histogram, Scale
 from app.pages.data.dataset.labels import Balance, LabelBars
-from app.pages.data.dataset.scale import Scale
 from app.pages.data.dataset.state import DatasetState
 from app.pages.data.texts import facts_of
 from app.theme import SPACE
@@ -96,7 +95,7 @@ class LabelsCard(Card):
         self.scale.show()
         self.scale.show_numbers(labels)
         self.title.setText(self.tr("Numbers"))
-        self.balance.setText(self.scale.sentence())
+        self.balance.setText(self.scale.accessibleDescription())
 
     def show_several(self, labels: dict[str, int], rows: int) -> None:
         """Show labels of which each of so many rows may have any number."""
@@ -215,7 +214,7 @@ class LengthsCard(Card):
         self.problem.setVisible(bool(problem) and not is_known)
         if lengths is None or not is_known:
             return
-        self.summary.setText(self.histogram.sentence())
+        self.summary.setText(self.histogram.accessibleDescription())
         rows = lengths.cut_at(cut)
         self.cut.setText(
             self.tr(

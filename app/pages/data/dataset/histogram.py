@@ -1,122 +1,110 @@
-"""How long the rows are, and which would be truncated."""
+"""Distributions of a data set: lengths of its rows in tokens, and labels that are numbers."""
+
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QEvent, QLineF, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from numpy.typing import NDArray
+from PySide6.QtCore import QSize
+from PySide6.QtWidgets import QSizePolicy
 
 from app.pages.data.dataset.lengths import Lengths
-from app.theme import SPACE, Role, colour
+from app.theme import SPACE, Role
+from app.widgets.charts.chart import Axis, Bars, Chart, Marker
+from app.widgets.charts.view import ChartView
+from app.widgets.forms.controls import written
 from app.widgets.text import numbers
-from app.widgets.text.labels import font
+from engine.data.columns.numbers import number_in
 
-BARS = 48
-HEIGHT = 36 * SPACE
-AXIS_SHARE = 0.995  # of the rows that the axis reaches; the rest is in the last bar
+LENGTH_BARS, LABEL_BARS = 48, 24
+AXIS_FRACTION = 0.995  # of the rows that the axis reaches; the rest is in the last bar
 
 
-class Histogram(QWidget):
-    """Bars of lengths; what is longer than the chosen length is hatched, beyond a line."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._lengths: Lengths | None = None
-        self._cut = 128
+class _Histogram(ChartView):
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(self.tr("Lengths of the rows in tokens"))
-
-    def show_lengths(self, lengths: Lengths | None, cut: int) -> None:
-        self._lengths, self._cut = lengths, cut
-        self.setAccessibleDescription(self.sentence())
-        self.update()
-
-    def sentence(self) -> str:
-        """The picture in a sentence."""
-        if self._lengths is None or not self._lengths.rows:
-            return ""
-        return self.tr("Half of the rows have at most {0} tokens; the longest has {1}.").format(
-            numbers.count(self._lengths.median()), numbers.count(self._lengths.longest)
-        )
 
     def sizeHint(self) -> QSize:
-        return QSize(60 * SPACE, HEIGHT)
+        return QSize(60 * SPACE, 36 * SPACE)
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        self.update()
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        if self._lengths is None or not self._lengths.rows:
+class Histogram(_Histogram):
+    """Rows by their length in tokens; those above the chosen length are truncated, and marked."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self.setAccessibleName(self.tr("Lengths of the rows in tokens"))
+
+    def show_lengths(self, lengths: Lengths | None, max_length: int) -> None:
+        if lengths is None or not lengths.rows:
+            self.chart = None
+            self.setAccessibleDescription("")
+            self.update()
             return
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        small = font("small")
-        metrics = QFontMetricsF(small)
-        room = QRectF(self.rect()).adjusted(
-            0, metrics.height() + SPACE, 0, -metrics.height() - SPACE
+        bars, width = length_bars(lengths, max_length)
+        starts = np.arange(len(bars)) * width
+        end = len(bars) * width
+        label = self.tr("max. length {0}").format(numbers.count(max_length))
+        marker = Marker(max_length, Role.TEXT, label)
+        fits = starts < max_length
+        self.show_chart(
+            Chart(
+                Axis(ends=(0, end), whole=True),
+                Axis(ends=(0, float(bars.max())), hidden=True),
+                (
+                    _bars(starts[fits], bars[fits], width, Role.CHART_1),
+                    _bars(starts[~fits], bars[~fits], width, Role.WARN),
+                ),
+                (marker,) if max_length < end else (),
+            )
         )
-        bars, width = self._bars()
-        step = room.width() / len(bars)
-        tallest = max(int(bars.max()), 1)
-        for number, count in enumerate(bars):
-            if not count:
-                continue
-            tall = max(room.height() * float(count) / tallest, 1.0)
-            bar = QRectF(room.left() + number * step, room.bottom() - tall, step - 1, tall)
-            is_cut = number * width >= self._cut
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(colour(Role.WARN if is_cut else Role.CHART_1))
-            painter.drawRect(bar)
-        painter.setFont(small)
-        self._paint_axis(painter, room, len(bars) * width, metrics)
-        self._paint_cut(painter, room, len(bars) * width, metrics)
-
-    def _bars(self) -> tuple["np.ndarray[tuple[int], np.dtype[np.int64]]", int]:
-        """Counts, and how many lengths stand in each bar; the last one has all that is longer."""
-        assert self._lengths is not None
-        counts = self._lengths.counts
-        reach = max(
-            self._lengths.below(AXIS_SHARE), self._cut if self._lengths.cut_at(self._cut) else 8
+        sentence = self.tr("Half of the rows have at most {0} tokens; the longest has {1}.")
+        self.setAccessibleDescription(
+            sentence.format(numbers.count(lengths.median()), numbers.count(lengths.longest))
         )
-        width = max(-(-(reach + 1) // BARS), 1)
-        number = -(-(reach + 1) // width)
-        padded = np.zeros(number * width, dtype=np.int64)
-        inside = counts[: len(padded)]
-        padded[: len(inside)] = inside
-        bars = padded.reshape(number, width).sum(axis=1)
-        bars[-1] += counts[len(padded) :].sum()
-        return bars, width
-
-    def _paint_axis(
-        self, painter: QPainter, room: QRectF, reach: int, metrics: QFontMetricsF
-    ) -> None:
-        painter.setPen(QPen(colour(Role.EDGE), 1))
-        painter.drawLine(QLineF(room.bottomLeft(), room.bottomRight()))
-        painter.setPen(colour(Role.MUTED))
-        base = room.bottom() + metrics.ascent() + SPACE
-        step = _round_step(reach, room.width() / (metrics.horizontalAdvance("0000") * 2))
-        for at in range(0, reach, step):
-            x = room.left() + room.width() * at / reach
-            text = numbers.count(at)
-            x = min(x, room.right() - metrics.horizontalAdvance(text))
-            painter.drawText(QPointF(x, base), text)
-
-    def _paint_cut(
-        self, painter: QPainter, room: QRectF, reach: int, metrics: QFontMetricsF
-    ) -> None:
-        if self._cut >= reach:
-            return
-        x = room.left() + room.width() * self._cut / reach
-        painter.setPen(QPen(colour(Role.TEXT), 1, Qt.PenStyle.DashLine))
-        painter.drawLine(QLineF(x, room.top() - SPACE, x, room.bottom()))
-        text = self.tr("max. length {0}").format(numbers.count(self._cut))
-        left = min(x + SPACE, room.right() - metrics.horizontalAdvance(text))
-        painter.drawText(QPointF(left, room.top() - SPACE), text)
 
 
-def _round_step(reach: int, most: float) -> int:
-    """The smallest of 1, 2, 5, 10, … with which at most `most` numbers stand along `reach`."""
-    step = 1
-    while reach / step > max(most, 1):
-        step = step * 2 if str(step)[0] in "15" else step * 5 // 2
-    return step
+def length_bars(lengths: Lengths, max_length: int) -> tuple[NDArray[np.int64], int]:
+    """Counts, and the width of a bar in tokens; the last bar has all that is longer."""
+    counts = lengths.counts
+    end = max(lengths.below(AXIS_FRACTION), max_length if lengths.cut_at(max_length) else 8) + 1
+    width = max(-(-end // LENGTH_BARS), 1)
+    number = -(-end // width)
+    inside = counts[: number * width]
+    padded = np.pad(inside, (0, number * width - len(inside)))
+    bars = padded.reshape(number, width).sum(axis=1)
+    bars[-1] += counts[len(padded) :].sum()
+    return bars, width
+
+
+class Scale(_Histogram):
+    """Labels that are numbers, in bars of equal width from the lowest to the highest."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+        self.setAccessibleName(self.tr("Distribution of the numbers"))
+
+    def show_numbers(self, labels: Mapping[str, int]) -> None:
+        """Show the rows of each number; labels that are not numbers are left out."""
+        pairs = [(number_in(label), rows) for label, rows in labels.items()]
+        known = sorted((number, rows) for number, rows in pairs if number is not None)
+        values = np.array([number for number, _ in known])
+        rows = np.array([rows for _, rows in known])
+        bars, edges = np.histogram(values, bins=LABEL_BARS, weights=rows)
+        low, high = float(edges[0]), float(edges[-1])
+        self.show_chart(
+            Chart(
+                Axis(ends=(low, high)),
+                Axis(ends=(0, max(float(bars.max()), 1.0)), hidden=True),
+                (_bars(edges[:-1], bars, (high - low) / LABEL_BARS, Role.CHART_1),),
+            )
+        )
+        median = float(values[np.searchsorted(np.cumsum(rows), rows.sum() / 2)])
+        sentence = self.tr("Numbers from {0} to {1}; the median is {2}.")
+        self.setAccessibleDescription(sentence.format(written(low), written(high), written(median)))
+
+
+def _bars(starts: NDArray[Any], counts: NDArray[Any], width: float, role: Role) -> Bars:
+    widths = np.full(len(starts), float(width))
+    return Bars("", starts + width / 2, counts.astype(float), role=role, widths=widths)

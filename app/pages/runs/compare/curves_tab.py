@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
 
 from app.pages.runs.columns import column_of
@@ -20,19 +19,20 @@ from app.pages.runs.rows import RunRow
 from app.theme import SPACE, colour
 from app.translation import tr
 from app.widgets import buttons, layouts
+from app.widgets.charts.chart import Axis, Chart, Floats, Line
 from app.widgets.charts.figure import Figure
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.charts.legend import Legend
+from app.widgets.charts.painting import figure_of, line_pen
+from app.widgets.charts.series import StepSeries
+from app.widgets.charts.view import ZoomChart
 from app.widgets.forms.controls import ComboBox, Switch
-from app.widgets.lines import Line, LineChart, LinesView, figure_of_lines, pen_of
 from app.widgets.page import Card
-from app.widgets.series import Series
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import OneLine, Text
 from engine.results.significance import t_limit
 from engine.runs.pace import Pace
 
-Floats = NDArray[np.float64]
 SMOOTHINGS = (1, 9, 49, 249)  # points; 1 is off
 GRID = 400  # places at which the curves of a group are averaged
 FIRST_SHOWN = ("validation_f1", "validation_accuracy", "validation_loss", "loss")
@@ -62,7 +62,7 @@ class CurvesTab(QWidget):
         self.smoothing.choose(0)
         self.log = Switch(tr("Log scale"))
         self.together = Switch(tr("Mean and 95 % band"))
-        self.view = LinesView(tr("Curves of the compared runs"))
+        self.view = ZoomChart(tr("Curves of the compared runs"))
         self.legend = Legend()
         self.readout = OneLine("", "muted")
         self.note = Text("", "muted")
@@ -164,12 +164,12 @@ class CurvesTab(QWidget):
             return
         chart, missing = self.chart()
         self.view.show_chart(chart)
-        pens = {line.name: pen_of(line, colour, len(chart.lines)) for line in chart.lines[:12]}
+        pens = {line.name: line_pen(line, colour, len(chart.lines)) for line in chart.lines[:12]}
         rest = len(chart.lines) - len(pens)
         self.legend.show_series(pens, tr("and %Ln more", rest) if rest > 0 else "")
         self.note.setText(_missing_text(missing))
 
-    def chart(self) -> tuple[LineChart, int]:
+    def chart(self) -> tuple[Chart, int]:
         """What is drawn, and how many runs say nothing of it."""
         assert self._curves is not None
         look = Look(
@@ -184,14 +184,12 @@ class CurvesTab(QWidget):
         drawn = len(lines_of(rows, curves, axis, 1, Look(""), paces))
         name = curves.name
         heading = run_texts.metric_heading(name)
-        chart = LineChart(
-            heading,
-            self.axis_box.currentText() if self.axis_box.currentData() != "time" else tr("Minutes"),
-            heading,
+        x_title = tr("Minutes") if axis == "time" else self.axis_box.currentText()
+        chart = Chart(
+            Axis(x_title, whole=axis == "step"),
+            Axis(heading, log=self.log.isChecked()),
             tuple(lines),
-            self.log.isChecked(),
-            self.axis_box.currentData() == "step",
-            say=lambda value: run_texts.metric_value(name, value),
+            value_text=lambda value: run_texts.metric_value(name, value),
         )
         return chart, len(rows) - drawn
 
@@ -207,7 +205,8 @@ class CurvesTab(QWidget):
             said.append(tr("mean of each group with the 95 % interval of the mean (t)"))
         caption = f"{', '.join(said)}."
         name = f"compare-{self._curves.name}".replace("_", "-")
-        return figure_of_lines(name, caption, self.view.chart, self.view.span)
+        title = run_texts.metric_heading(self._curves.name)
+        return figure_of(name, title, caption, self.view.chart, self.view.span)
 
 
 def lines_of(
@@ -227,14 +226,14 @@ def lines_of(
         x = along(axis, row, steps, (paces or {}).get(row.id))
         if x is None:
             continue
-        y = Series(x.tolist(), values.tolist()).smoothed(smoothing) if smoothing > 1 else values
+        y = StepSeries(x, values).smoothed(smoothing) if smoothing > 1 else values
         found.append((row, x / 60 if axis == "time" else x, y))
     names = dict(zip((row.id for row in rows), telling_names(rows), strict=True))
     colours = _numbers(rows, look.colour)
     dashes = _numbers(rows, look.dash) if look.dash else {row.id: 0 for row in rows}
     if not look.together:
         return [
-            Line(names[row.id], x, y, colours[row.id], dashes[row.id], key=row.id)
+            Line(names[row.id], x, y, colours[row.id], dash=dashes[row.id], key=row.id)
             for row, x, y in found
         ]
     groups: dict[tuple[int, int], list[tuple[RunRow, Floats, Floats]]] = {}
@@ -266,9 +265,9 @@ def _mean(
     mean = values.mean(axis=0)
     name = _group_name(members[0][0], look, n)
     if n < 2:
-        return Line(name, grid, mean, colour_, dash)
+        return Line(name, grid, mean, colour_, dash=dash)
     half = t_limit(n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
-    return Line(name, grid, mean, colour_, dash, mean - half, mean + half)
+    return Line(name, grid, mean, colour_, dash=dash, low=mean - half, high=mean + half)
 
 
 def _group_name(row: RunRow, look: Look, runs: int) -> str:

@@ -14,12 +14,11 @@ from app import theme
 from app.pages.runs.columns import column_of
 from app.pages.runs.job_fields import Value
 from app.pages.runs.rows import RunRow
-from app.theme import CHART, SPACE, Role
+from app.theme import CHART, SPACE, Palette, Role, print_color
 from app.translation import tr
-from app.widgets.charts.figure import Figure, Table, paper_font, print_color
-from app.widgets.forms.controls import written
+from app.widgets.charts.chart import tick_text, ticks
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.keys import sideways
-from app.widgets.lines import Colours, ticks
 from app.widgets.text.labels import font, visible
 
 TOP, BOTTOM, SIDE = 44, 16, 70  # px
@@ -93,7 +92,7 @@ def _numbers(key: str, title: str, values: dict[str, float]) -> Axis:
 
     few = sorted(set(values.values()))
     at = few if len(few) <= 8 else [v for v in ticks(low, high) if low <= v <= high]
-    labels = tuple((share(value), written(float(f"{value:.4g}"))) for value in at)
+    labels = tuple((share(value), tick_text(value)) for value in at)
     return Axis(key, title, {run: share(value) for run, value in values.items()}, labels)
 
 
@@ -106,7 +105,7 @@ def axis_x(number: int, axes: int, width: float) -> float:
 
 
 def paint_parallel(
-    painter: QPainter, size: QSizeF, shown: Parallel, colours: Colours, letters: QFont, current: int
+    painter: QPainter, size: QSizeF, shown: Parallel, palette: Palette, letters: QFont, current: int
 ) -> None:
     """All of it; what is not chosen is faint, and the axis with the keyboard is thick."""
     high = size.height() - TOP - BOTTOM
@@ -116,18 +115,18 @@ def paint_parallel(
         for number, row in enumerate(shown.rows):
             if (row.id in chosen) != faint:
                 role, opacity = CHART[number % len(CHART)], 0.12 if faint else 0.9
-                painter.setPen(QPen(colours(role, opacity), 1.2 if faint else 1.8))
+                painter.setPen(QPen(palette(role, opacity), 1.2 if faint else 1.8))
                 _paint_run(painter, size.width(), high, shown, row)
     for number, axis in enumerate(shown.axes):
         x = axis_x(number, len(shown.axes), size.width())
-        painter.setPen(QPen(colours(Role.TEXT, 1.0), 2.5 if number == current else 1))
+        painter.setPen(QPen(palette(Role.TEXT, 1.0), 2.5 if number == current else 1))
         painter.drawLine(QPointF(x, TOP), QPointF(x, TOP + high))
-        _paint_names(painter, x, high, axis, shown, size.width(), colours)
+        _paint_names(painter, x, high, axis, shown, size.width(), palette)
         if axis.key in shown.brushes:
             low, top = shown.brushes[axis.key]
             stretch = QRectF(x - BRUSH, TOP + (1 - top) * high, 2 * BRUSH, (top - low) * high)
-            painter.fillRect(stretch, colours(Role.ACCENT, 0.25))
-            painter.setPen(QPen(colours(Role.ACCENT, 1.0), 1))
+            painter.fillRect(stretch, palette(Role.ACCENT, 0.25))
+            painter.setPen(QPen(palette(Role.ACCENT, 1.0), 1))
             painter.drawRect(stretch)
 
 
@@ -150,22 +149,22 @@ def _paint_names(
     axis: Axis,
     shown: Parallel,
     width: float,
-    colours: Colours,
+    palette: Palette,
 ) -> None:
     metrics = QFontMetricsF(painter.font())
     room = (width - 2 * SIDE) / max(1, len(shown.axes) - 1) - 12 if len(shown.axes) > 1 else width
     title = metrics.elidedText(axis.title, Qt.TextElideMode.ElideRight, max(60.0, room))
-    painter.setPen(colours(Role.TEXT, 1.0))
+    painter.setPen(palette(Role.TEXT, 1.0))
     wide = metrics.horizontalAdvance(title) + 4
     left = min(max(2.0, x - wide / 2), width - wide - 2)
     painter.drawText(QRectF(left, 8, wide, 24), Qt.AlignmentFlag.AlignCenter, title)
-    painter.setPen(colours(Role.MUTED, 1.0))
+    painter.setPen(palette(Role.MUTED, 1.0))
     middle = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
     for place, label in axis.labels:
         said = metrics.elidedText(label, Qt.TextElideMode.ElideRight, min(room, 64.0))
         y = TOP + (1 - place) * high
         behind = QRectF(x + BRUSH, y - 8, metrics.horizontalAdvance(said) + 4, 16)
-        painter.fillRect(behind, colours(Role.SURFACE, 0.85))  # lines run behind the text
+        painter.fillRect(behind, palette(Role.SURFACE, 0.85))  # lines run behind the text
         painter.drawText(QRectF(x + BRUSH + 2, y - 9, 70, 18), middle, said)
 
 

@@ -19,9 +19,9 @@ from PySide6.QtWidgets import QWidget
 
 from app import theme
 from app.pages.runs.lineage.state import kind_text
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, print_color
 from app.translation import tr, translated
-from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.text.labels import font, visible
 from engine.runs.lineage import Edge, Lineage, Node
 

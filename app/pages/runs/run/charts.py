@@ -1,12 +1,10 @@
 """The live curves of a run, read together."""
 
 import numpy as np
-import pyqtgraph
-from PySide6.QtCore import QEvent, Qt, QTimer
-from PySide6.QtGui import QPen
+from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QWidget
 
-from app import background, theme
+from app import background
 from app.notices import Notices
 from app.pages.runs.run.chart_options import ChartOptions
 from app.pages.runs.run.machine_tab import MachineLine
@@ -16,10 +14,11 @@ from app.theme import SPACE, Role
 from app.timers import debounced
 from app.translation import translated
 from app.widgets import buttons, layouts
-from app.widgets.curves import Curve
+from app.widgets.charts.chart import Marker
+from app.widgets.charts.live import LiveChart
+from app.widgets.charts.series import Floats
 from app.widgets.help import set_help
 from app.widgets.page import Card, LateArea
-from app.widgets.series import Floats
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import Text
 from engine.record.metrics import Points
@@ -39,15 +38,13 @@ class Charts(QWidget):
     def __init__(self, state: RunState, settings: Settings, notices: Notices) -> None:
         super().__init__()
         set_help(self, "charts")
-        self.loss = Curve(self.tr("Loss"))
-        self.validation = Curve(self.tr("Validation metrics"), self.tr("Score"))
-        self.rate = Curve(self.tr("Learning rate"), self.tr("Rate"))
-        self.speed = Curve(self.tr("Speed"), self.tr("Tokens/s"), places=0)
-        self.gradient = Curve(self.tr("Gradient norm"), self.tr("Norm"))
+        self.loss = LiveChart(self.tr("Loss"))
+        self.validation = LiveChart(self.tr("Validation metrics"), self.tr("Score"))
+        self.rate = LiveChart(self.tr("Learning rate"), self.tr("Rate"))
+        self.speed = LiveChart(self.tr("Speed"), self.tr("Tokens/s"), decimals=0)
+        self.gradient = LiveChart(self.tr("Gradient norm"), self.tr("Norm"))
         for name, curve in zip(FILES, self.curves(), strict=True):
             curve.offer_figure(name, notices)
-        self.marks: list[pyqtgraph.InfiniteLine] = []
-        self.alert_marks: list[tuple[Curve, pyqtgraph.InfiniteLine]] = []
         self._found: list[Alert] = []
         self._searching: background.Job | None = None
         self._alert_pause = debounced(self, ALERT_DELAY_MS, self._find_alerts)
@@ -103,7 +100,7 @@ class Charts(QWidget):
             card = Card(padding=3 * SPACE)
             card.body.addWidget(curve)
             grid.addWidget(card, *place)
-            curve.looked_at.connect(self._look_at)
+            curve.step_pointed.connect(self._look_at)
         for column in range(12):
             grid.setColumnStretch(column, 1)
         grid.setRowStretch(0, 3)
@@ -129,9 +126,9 @@ class Charts(QWidget):
             training = self.tr("The run ended before its first step.")
             evaluation = training
         for curve in self.curves():
-            curve.set_empty(evaluation if curve is self.validation else training)
+            curve.set_empty_text(evaluation if curve is self.validation else training)
 
-    def curves(self) -> tuple[Curve, ...]:
+    def curves(self) -> tuple[LiveChart, ...]:
         return self.loss, self.validation, self.rate, self.speed, self.gradient
 
     def is_filling(self) -> bool:
@@ -152,7 +149,7 @@ class Charts(QWidget):
             curve.set_window(self.options.window_steps())
             curve.set_clip(self.options.clip.isChecked())
         self.loss.set_log(self.options.log.isChecked())
-        self._place_marks()
+        self._place_markers()
 
     # ── points ───────────────────────────────────────────────────────────────────────────────
 
@@ -188,7 +185,7 @@ class Charts(QWidget):
         if not self._alert_pause.isActive():
             self._alert_pause.start()
 
-    def _place(self, name: str) -> tuple[Curve, str] | None:
+    def _place(self, name: str) -> tuple[LiveChart, str] | None:
         """On which curve a metric is drawn, and under which name."""
         title = run_texts.metric_title(name)
         match name:
@@ -212,7 +209,7 @@ class Charts(QWidget):
         """One crosshair for all."""
         for curve in self.curves():
             if curve is not self.sender():
-                curve.look_at(step)
+                curve.point_at(step)
 
     # ── alerts ───────────────────────────────────────────────────────────────────────────────
 
@@ -236,7 +233,7 @@ class Charts(QWidget):
 
         self._searching = background.run(self, work, self._on_alerts)
 
-    def _numbers(self, curve: Curve, name: str) -> tuple[Floats, Floats]:
+    def _numbers(self, curve: LiveChart, name: str) -> tuple[Floats, Floats]:
         """Steps and values of a series; both empty where there is none."""
         if name not in curve.names():
             return np.empty(0), np.empty(0)
@@ -253,41 +250,25 @@ class Charts(QWidget):
             text = self.tr("{0}, and %Ln more", "", rest).format(text)
         self.alerts.setText(f"{text}.")
         self.alerts.setVisible(bool(found))
-        self._place_alerts()
-
-    def _place_alerts(self) -> None:
-        """A line on the curve of each alert, at its step."""
-        for curve, line in self.alert_marks:
-            curve.plot.removeItem(line)
-        pen = QPen(theme.colour(Role.WARN), 1.5, Qt.PenStyle.DashDotLine)
-        pen.setCosmetic(True)
-        curves = {"spike": self.loss, "explosion": self.gradient, "no improvement": self.validation}
-        self.alert_marks = []
-        for alert in self._found:
-            line = pyqtgraph.InfiniteLine(pos=alert.step, angle=90, pen=pen, movable=False)
-            line.setToolTip(translated(alert.said))
-            self.alert_marks.append((curves[alert.kind], line))
-            curves[alert.kind].plot.addItem(line, ignoreBounds=True)
+        self._place_markers()
 
     # ── what was not finite ──────────────────────────────────────────────────────────────────
 
     def _mark(self, name: str, points: Points) -> None:
         if name in ("loss", "validation_loss") and points.not_finite:
             self._marked += points.not_finite
-            self._place_marks()
+            self._place_markers()
 
-    def _place_marks(self) -> None:
-        """A line at every step whose loss was not a number, and a sentence."""
-        for line in self.marks:
-            self.loss.plot.removeItem(line)
-        pen = QPen(theme.colour(Role.BAD), 1.5, Qt.PenStyle.DotLine)
-        pen.setCosmetic(True)
-        self.marks = [
-            pyqtgraph.InfiniteLine(pos=step, angle=90, pen=pen, movable=False)
-            for step, _ in self._marked[:MOST_MARKS]
-        ]
-        for line in self.marks:
-            self.loss.plot.addItem(line, ignoreBounds=True)
+    def _place_markers(self) -> None:
+        """A line at every alert, and at every step whose loss was not finite, with a sentence."""
+        markers: dict[LiveChart, list[Marker]] = {curve: [] for curve in self.curves()}
+        markers[self.loss] = [Marker(step) for step, _ in self._marked[:MOST_MARKS]]
+        curves = {"spike": self.loss, "explosion": self.gradient, "no improvement": self.validation}
+        for alert in self._found:
+            marker = Marker(alert.step, Role.WARN, tooltip=translated(alert.said))
+            markers[curves[alert.kind]].append(marker)
+        for curve, its_markers in markers.items():
+            curve.set_markers(its_markers)
         self.not_finite.setVisible(bool(self._marked))
         self.not_finite.setText(self._where_not_finite())
 
@@ -300,14 +281,8 @@ class Charts(QWidget):
             return self.tr("The loss was infinite or not a number at step {0}.").format(steps)
         return self.tr("The loss was not a number (NaN) at step {0}.").format(steps)
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if theme.repaints(event):
-            self._place_marks()
-            self._place_alerts()
 
-
-def _settle(curve: Curve, shown: str, name: str) -> None:
+def _settle(curve: LiveChart, shown: str, name: str) -> None:
     """Only what is measured at each step and jumps is smoothed."""
     if name not in SMOOTHED:
-        curve.keep_sharp(shown)
+        curve.never_smooth(shown)

@@ -13,7 +13,7 @@ from app.theme import SPACE
 from app.timers import repeated
 from app.translation import tr
 from app.widgets import layouts
-from app.widgets.curves import Curve
+from app.widgets.charts.live import LiveChart
 from app.widgets.help import set_help
 from app.widgets.page import Card
 from app.widgets.screen import set_shown
@@ -41,11 +41,13 @@ class MachineTab(QWidget):
         self._byte = 0
         self._reading: background.Job | None = None
         self._works: bool | None = None  # not known yet
-        self.busy = Curve(self.tr("Load"), self.tr("Load (%)"), places=0)
-        self.memory = Curve(self.tr("Memory"), self.tr("Memory (GB)"), places=2)
-        self.temperature = Curve(self.tr("Temperature"), self.tr("Temperature (°C)"), places=0)
-        self.power = Curve(self.tr("Power"), self.tr("Power (W)"), places=0)
-        self.figures: dict[Figure, tuple[Curve, float]] = {
+        self.busy = LiveChart(self.tr("Load"), self.tr("Load (%)"), decimals=0)
+        self.memory = LiveChart(self.tr("Memory"), self.tr("Memory (GB)"), decimals=2)
+        self.temperature = LiveChart(
+            self.tr("Temperature"), self.tr("Temperature (°C)"), decimals=0
+        )
+        self.power = LiveChart(self.tr("Power"), self.tr("Power (W)"), decimals=0)
+        self.figures: dict[Figure, tuple[LiveChart, float]] = {
             "busy": (self.busy, PERCENT),
             "memory": (self.memory, GIGABYTE),
             "temperature": (self.temperature, 1.0),
@@ -68,7 +70,7 @@ class MachineTab(QWidget):
         grid.setSpacing(3 * SPACE)
         for number, (name, (curve, _)) in enumerate(self.figures.items()):
             curve.offer_figure(f"machine-{name}", notices)
-            curve.looked_at.connect(self._look_at)
+            curve.step_pointed.connect(self._look_at)
             card = Card(padding=3 * SPACE)
             card.body.addWidget(curve)
             set_shown(card, name in ALWAYS)
@@ -97,7 +99,7 @@ class MachineTab(QWidget):
             return
         self._works = works
         for curve, _ in self.figures.values():
-            curve.set_empty(
+            curve.set_empty_text(
                 self.tr("No values yet: they come every few seconds while the run trains.")
                 if works
                 else self.tr("Nothing of it was kept with this run.")
@@ -132,7 +134,7 @@ class MachineTab(QWidget):
         """One crosshair for all."""
         for curve, _ in self.figures.values():
             if curve is not self.sender():
-                curve.look_at(step)
+                curve.point_at(step)
 
 
 def place_text(place: Place, is_one_of_several: bool = False) -> str:

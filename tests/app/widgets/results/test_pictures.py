@@ -11,8 +11,11 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.tasks import part_of
+from app.theme import print_color
 from app.widgets.charts import figure
-from app.widgets.results.chart import Chart, ChartView, Series, Zone, paint
+from app.widgets.charts.chart import Axis, Chart, Line, Zone
+from app.widgets.charts.painting import Frame, paint
+from app.widgets.charts.view import ZoneChart
 from app.widgets.results.group_table import (
     LOSS,
     FrequencyPicture,
@@ -195,19 +198,19 @@ def test_the_threshold_is_moved_on_the_pr_and_the_roc_curve_too(qtbot: QtBot) ->
     picture.show_measured(ThresholdPicture.measure(MADE["text_classification"]))
     picture.view.moved.emit(0.65)
     picture.form.group.button(1).click()
-    assert picture.view.line == 1.0  # all with the label are at or above it
+    assert picture.view.threshold == 1.0  # all with the label are at or above it
     picture.view.moved.emit(0.5)
     assert picture.threshold == pytest.approx(0.8)
     said = picture.note.text()
     assert "Average precision" in said and "precision 100.0 %, recall 50.0 %" in said
     picture.form.group.button(2).click()
-    assert picture.view.line == 0.0
+    assert picture.view.threshold == 0.0
     picture.view.moved.emit(0.5)
     assert picture.threshold == pytest.approx(0.6)  # the next one has both of the others
     said = picture.note.text()
     assert "Area under the ROC curve 100.0 %" in said and "precision 66.7 %" in said
     QTest.keyClick(picture.view, Qt.Key.Key_Right)
-    assert picture.view.line == pytest.approx(0.51)  # goes on, though no row stands there
+    assert picture.view.threshold == pytest.approx(0.51)  # goes on, though no row stands there
     picture.best.click()
     assert picture.threshold == pytest.approx(0.65) and picture.form.choice() == 2
 
@@ -295,13 +298,13 @@ def test_the_no_answer_threshold_is_moved_and_used(qtbot: QtBot) -> None:
 
 
 def test_a_click_in_a_chart_finds_the_zone_below_it(qtbot: QtBot) -> None:
-    view = ChartView("chart")
+    view = ZoneChart("chart")
     qtbot.addWidget(view)
     view.resize(460, 200)
     view.show()
     zones = tuple(Zone(low, low + 0.5, (), str(low)) for low in (0.0, 0.5))
-    line: Any = Series("line", np.array([0.0, 1.0]), np.array([0.0, np.nan]))
-    view.show_chart(Chart("x", "y", (0, 1), (0, 1), (line,), zones))
+    line = Line("", np.array([0.0, 1.0]), np.array([0.0, np.nan]))
+    view.show_chart(Chart(Axis("x", (0, 1)), Axis("y", (0, 1)), (line,), zones=zones))
     with qtbot.waitSignal(view.pressed) as heard:
         QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=view.rect().center())
     assert heard.args == [0]
@@ -322,16 +325,18 @@ class Noting(QPainter):
 
 @pytest.mark.parametrize("size", [(200, 88), (200, 120), (420, 300)])
 def test_the_labels_of_an_axis_never_cover_one_another(qtbot: QtBot, size: tuple[int, int]) -> None:
-    line = Series("line", np.array([0.0, 1.0]), np.array([0.0, 1.0]))
-    chart = Chart("Predicted number", "Share of the rows", (0, 1), (0, 1), (line,))
+    line = Line("", np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    x, y = Axis("Predicted number", (0, 1)), Axis("Share of the rows", (0, 1))
+    chart = Chart(x, y, (line,))
     image = QImage(*size, QImage.Format.Format_RGB32)
     painter = Noting(image)
-    paint(painter, QRectF(image.rect()), chart, figure.print_color, figure.paper_font(12))
+    font = figure.paper_font(12)
+    paint(painter, Frame(QRectF(image.rect()), chart, font), print_color, font)
     painter.end()
-    assert {text for text, _, _ in painter.texts} >= {"0", "1", chart.x_title}
-    flat = [place for text, place, turned in painter.texts if text != chart.x_title and not turned]
+    assert {text for text, _, _ in painter.texts} >= {"0", "1", x.title}
+    flat = [place for text, place, turned in painter.texts if text != x.title and not turned]
     assert len(flat) >= 4
     for number, one in enumerate(flat):
         assert not any(one.intersects(other) for other in flat[number + 1 :])
     (title,) = [(text, place) for text, place, turned in painter.texts if turned]
-    assert title[1].width() <= size[1] and title[0][:5] == chart.y_title[:5]
+    assert title[1].width() <= size[1] and title[0][:5] == y.title[:5]

@@ -10,8 +10,9 @@ from app import background
 from app.library import DataEntry
 from app.studio import Studio
 from app.theme import SPACE
+from app.widgets.charts.chart import Axis, Chart, Line, padded, value_range
+from app.widgets.charts.view import ChartView
 from app.widgets.page import Card
-from app.widgets.results.chart import Chart, ChartView, Series
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import Text
 from engine.config.dataset import StoredData
@@ -84,15 +85,11 @@ class LearningCurveCard(Card):
         if self.isHidden():
             return
         title = run_texts.metric_title(scores[0].metric)
-        low, high = float(values.min()), float(values.max())
-        room = max((high - low) * 0.1, 0.01)
         self.chart.show_chart(
             Chart(
-                self.tr("Labelled rows"),
-                title,
-                (0.0, float(rows.max()) * 1.05),
-                (low - room, high + room),
-                (Series("line", rows, values), Series("points", rows, values)),
+                Axis(self.tr("Labelled rows"), (0.0, float(rows.max()) * 1.05), whole=True),
+                Axis(title, padded(*value_range([values]), 0.1)),
+                (Line("", rows, values, dots=True),),
             )
         )
         first, last = scores[0], scores[-1]

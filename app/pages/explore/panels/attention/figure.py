@@ -19,8 +19,8 @@ from app.pages.explore.panels.attention.drawing import (
 )
 from app.pages.explore.panels.attention.links import Links
 from app.resources import mono_font
-from app.theme import Role
-from app.widgets.charts.figure import paper_font, print_color
+from app.theme import Role, print_color
+from app.widgets.charts.figure import paper_font
 from app.widgets.text.chips import AS_STORED
 from app.widgets.text.numbers import decimal
 

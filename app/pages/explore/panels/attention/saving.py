@@ -21,9 +21,9 @@ from app.pages.explore.panels.attention.description import (
 from app.pages.explore.panels.attention.figure import SCALE_HEIGHT, Drawing, paint_scale
 from app.pages.explore.panels.attention.heads import HeadRows, HeadsState
 from app.pages.explore.panels.attention.state import AttentionState
-from app.theme import SIGNS, Role
+from app.theme import SIGNS, Role, print_color
 from app.translation import in_language, tr
-from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.text import numbers
 from app.widgets.text.chips import AS_STORED, painted
 

@@ -17,11 +17,11 @@ from app.pages.explore.panels.attribution.faithfulness import FaithfulnessState,
 from app.pages.explore.panels.attribution.state import ENDS, AttributionState, Choice, has_target
 from app.pages.explore.state import TYPING_PAUSE_MS, ExploreState
 from app.resources import mono_font
-from app.theme import SPACE
+from app.theme import SPACE, print_color
 from app.timers import debounced
 from app.translation import in_language, marked, tr
 from app.widgets import layouts
-from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.page import scrolling
 from app.widgets.text.chips import painted

@@ -11,8 +11,9 @@ from app.pages.explore.captions import source
 from app.pages.explore.head_heatmap import grid_size, paint_grid
 from app.pages.explore.panels.difference.state import COLUMNS, DIVERGENCE, DifferenceState
 from app.pages.explore.paper import bars_size, paint_bars
+from app.theme import print_color
 from app.translation import tr
-from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.table_figure import table_figure
 from app.widgets.tables import Column, ColumnsModel
 from app.widgets.text.labels import visible

@@ -22,10 +22,10 @@ from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescrip
 from app.pages.explore.panels.heads.state import MAX_FALL, OFFSET, SHARE, HeadsState, Method
 from app.pages.explore.set_bar import SetBar
 from app.resources import mono_font
-from app.theme import SPACE
+from app.theme import SPACE, print_color
 from app.translation import tr
 from app.widgets import buttons, layouts
-from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.forms.controls import DoubleSpinBox
 from app.widgets.tables import Column, ColumnsModel, apply_style

@@ -13,10 +13,10 @@ from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescrip
 from app.pages.explore.panels.map.points import SIDE, PointsView, paint_points
 from app.pages.explore.panels.map.state import MapState
 from app.pages.explore.set_bar import SetBar
-from app.theme import SPACE, Role
+from app.theme import SPACE, Role, print_color
 from app.translation import tr
 from app.widgets import layouts
-from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.numbers_table import NumbersTable
 from app.widgets.text.labels import Text, visible

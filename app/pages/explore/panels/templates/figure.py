@@ -8,8 +8,9 @@ from app.pages.explore.captions import source
 from app.pages.explore.head_heatmap import BAR, BAR_LEFT, TICKS, ends_of, paint_bar, shade
 from app.pages.explore.panels.templates.state import Measure, TemplatesState
 from app.pages.explore.paper import paint_matrix
+from app.theme import print_color
 from app.translation import tr
-from app.widgets.charts.figure import Figure, Table, print_color
+from app.widgets.charts.figure import Figure, Table
 from app.widgets.text.chips import painted
 from app.widgets.text.labels import visible
 from app.widgets.text.numbers import decimal

@@ -6,9 +6,9 @@ from PySide6.QtGui import QPainter
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.texts.state import TextsState
-from app.theme import Role
+from app.theme import Role, print_color
 from app.translation import tr
-from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.text.labels import visible
 from app.widgets.text.numbers import count, decimal
 

@@ -10,9 +10,9 @@ from app.pages.explore.captions import source
 from app.pages.explore.panels.tokens.state import Row, TokensState
 from app.pages.explore.panels.tokens.table import ADDENDS, DIGITS
 from app.resources import mono_font
-from app.theme import Role
+from app.theme import Role, print_color
 from app.translation import tr
-from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.text.chips import AS_STORED, painted
 
 ROW = 20  # px

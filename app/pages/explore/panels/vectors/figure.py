@@ -7,9 +7,9 @@ from PySide6.QtGui import QPainter
 from app.pages.explore.captions import source
 from app.pages.explore.panels.vectors.state import VectorsState, around
 from app.pages.explore.paper import bars_size, paint_bars, paint_matrix
-from app.theme import Role
+from app.theme import Role, print_color
 from app.translation import tr
-from app.widgets.charts.figure import Figure, Table, print_color
+from app.widgets.charts.figure import Figure, Table
 from app.widgets.text.chips import painted
 from app.widgets.text.numbers import decimal
 

@@ -9,9 +9,9 @@ from PySide6.QtGui import QFontMetricsF, QPainter
 from PySide6.QtWidgets import QWidget
 
 from app.pages.explore.panels.words.state import WordsState
-from app.theme import SIDES, Role
+from app.theme import SIDES, Role, print_color
 from app.widgets.charts.bars import chance
-from app.widgets.charts.figure import Figure, paper_font, print_color
+from app.widgets.charts.figure import Figure, paper_font
 from app.widgets.text.chips import AS_STORED, painted
 
 ROW, HEAD, WIDE, GAP = 20.0, 26.0, 250.0, 18.0  # px

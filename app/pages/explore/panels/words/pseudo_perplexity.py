@@ -19,10 +19,10 @@ from app.pages.explore.captions import source
 from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.state import Scoring, WordsState, same_token
 from app.resources import mono_font
-from app.theme import PICKED, SPACE, Role, colour
+from app.theme import PICKED, SPACE, Role, colour, print_color
 from app.widgets import buttons, layouts
 from app.widgets.charts.bars import chance
-from app.widgets.charts.figure import Figure, Table, paper_font, print_color
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.keys import sideways, within
 from app.widgets.numbers_table import NumbersTable
 from app.widgets.page import scrolling

@@ -324,7 +324,7 @@ def test_numbers_are_shown_as_a_histogram(qtbot, page, write, screen) -> None:
     assert view.labels.title.text() == "Numbers"
     assert view.labels.bars.isHidden() and view.labels.scale.isVisible()
     assert view.labels.balance.text().startswith("Numbers from 0 to 10; the median is")
-    assert view.labels.scale.bars.sum() == 101
+    assert view.labels.scale.chart.series[0].y.sum() == 101
     assert "numbers from 0 to 10" in line_of(view.state.spec)
     assert sum(view.state.spec.rows.values()) == 101 and view.state.spec.rows["validation"] == 10
     assert_accessible(view)

@@ -11,9 +11,8 @@ from app.pages.explore.panels.attention import pixels
 from app.pages.explore.panels.attention.description import MEASURES
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.strongest import default_threshold
-from app.theme import Role
+from app.theme import Role, print_color
 from app.widgets.charts import figure as figures
-from app.widgets.charts.figure import print_color
 
 
 def rows_of(view):

@@ -24,7 +24,7 @@ def test_a_loss_that_is_no_number_is_a_gap_with_a_mark(
     values = view.charts.loss.series("training").values.tolist()
     assert [n + 1 for n, value in enumerate(values) if math.isnan(value)] == [4, 5]
     assert view.charts.not_finite.text() == "The loss was not a number (NaN) at step 4, 5."
-    assert [mark.value() for mark in view.charts.marks] == [4, 5]
+    assert [marker.x for marker in view.charts.loss.markers] == [4, 5]
 
 
 def test_no_curve_is_cut_in_a_low_window(
@@ -64,8 +64,10 @@ def test_new_points_are_drawn_as_they_come(
     assert charts.loss.series("validation").values.tolist() == [0.6]
     assert charts.validation.names() == ["macro F1"]
     assert charts.last_speed() == 1234
-    with qtbot.waitSignal(charts.rate.looked_at, raising=False, timeout=1):
-        charts.loss.looked_at.emit(3.0)  # one crosshair for all: no error where there is no point
+    with qtbot.waitSignal(charts.rate.step_pointed, raising=False, timeout=1):
+        charts.loss.step_pointed.emit(
+            3.0
+        )  # one crosshair for all: no error where there is no point
 
 
 def test_fifty_thousand_points_open_without_holding_the_window(
@@ -123,9 +125,8 @@ def test_alerts_are_marked_and_told(
     with studio.record.session() as session:
         add_metrics(session, run_id, [measured("loss", 60, 9.0), measured("loss", 70, 0.9)])
     view = open_run(page(), run_id, qtbot)
-    qtbot.waitUntil(lambda: bool(view.charts.alert_marks), timeout=PATIENCE)
-    curve, line = view.charts.alert_marks[0]
-    assert curve is view.charts.loss and line.value() == 60
+    qtbot.waitUntil(lambda: bool(view.charts.loss.markers), timeout=PATIENCE)
+    assert view.charts.loss.markers[0].x == 60 and view.charts.loss.markers[0].tooltip
     assert view.charts.alerts.text().startswith("Loss spike at step 60")
     alert = view.charts._found[0]
     view.charts._on_alerts([alert] * 3)

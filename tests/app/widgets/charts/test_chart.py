@@ -1,4 +1,4 @@
-"""Many curves in one drawing."""
+"""Charts: levels of detail, ticks, zoom, labels that never overlap."""
 
 import numpy as np
 import pyqtgraph
@@ -6,7 +6,8 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from app.widgets.lines import Line, LineChart, LinesView, peaks, ticks, whole_span
+from app.widgets.charts.chart import Axis, Chart, Line, describe_series, log_ticks, peaks, ticks
+from app.widgets.charts.view import ZoomChart
 
 
 def test_peaks_keep_the_lowest_and_the_highest_of_each_stretch() -> None:
@@ -25,7 +26,7 @@ def test_peaks_keep_the_lowest_and_the_highest_of_each_stretch() -> None:
 def test_levels_end_where_they_are_short() -> None:
     line = Line("long", np.arange(100_000.0), np.sin(np.arange(100_000.0)))
     assert [len(x) for x, _ in line.levels][-1] < 2048
-    span = whole_span(LineChart("t", "x", "y", (line,)))
+    span = Chart(Axis(), Axis(), (line,)).span()
     assert span.low == pytest.approx(-1.1, abs=0.01) and span.high == pytest.approx(1.1, abs=0.01)
 
 
@@ -37,13 +38,28 @@ def test_ticks_are_round(ends: tuple[float, float], found: list[float]) -> None:
     assert ticks(*ends) == pytest.approx(found)
 
 
+def test_a_logarithmic_axis_has_ticks_at_decades_or_within_them() -> None:
+    assert log_ticks(-5.2, 0.1) == [-5, -4, -3, -2, -1, 0]
+    assert log_ticks(-20, 0, 5) == [-20, -15, -10, -5, 0]
+    assert [10**at for at in log_ticks(-1.1, 0.1)] == pytest.approx([0.1, 0.2, 0.5, 1])
+    assert [10**at for at in log_ticks(0.1, 0.2)] == pytest.approx([1.3, 1.4, 1.5])
+
+
+def test_a_series_is_described_with_its_gaps() -> None:
+    x = np.arange(0.0, 50.0, 10.0)
+    text = describe_series("loss", x, np.array([3.0, np.nan, 1.0, np.nan, 2.0]))
+    assert "from 3.0000 at step 0 to 2.0000 at step 40" in text
+    assert "lowest 1.0000 at step 20" in text and "2 point(s) not finite" in text
+    assert "no values yet" in describe_series("loss", x, np.full(5, np.nan))
+
+
 def test_a_chart_is_zoomed_reset_and_read_by_keys(qtbot: QtBot) -> None:
-    view = LinesView("curves")
+    view = ZoomChart("curves")
     qtbot.addWidget(view)
     view.resize(500, 300)
     x = np.arange(1.0, 101.0)
     line = Line("one", x, x**2, key="run")
-    logged = LineChart("t", "Step", "y", (line,), log=True)
+    logged = Chart(Axis("Step"), Axis(log=True), (line,))
     view.show_chart(logged)
     assert view.span.high == pytest.approx(4.2)  # decades, with a margin
     view.grab()
@@ -56,7 +72,7 @@ def test_a_chart_is_zoomed_reset_and_read_by_keys(qtbot: QtBot) -> None:
     assert view.span.left == 10
     qtbot.keyClick(view, Qt.Key.Key_Escape)
     assert view.span.left == 1
-    view.show_chart(LineChart("t", "x", "y", ()))
+    view.show_chart(Chart(Axis("x"), Axis()))
     view.grab()
 
 
@@ -70,12 +86,12 @@ def test_long_curves_are_drawn_from_few_points(qtbot: QtBot, monkeypatch) -> Non
         return to_path(x, y, **more)
 
     monkeypatch.setattr(pyqtgraph.functions, "arrayToQPath", counted)
-    view = LinesView("curves")
+    view = ZoomChart("curves")
     qtbot.addWidget(view)
     view.resize(900, 500)
     x = np.arange(100_000.0)
     lines = tuple(Line(f"run {n}", x, np.sin(x / 500 + n), n) for n in range(3))
-    view.show_chart(LineChart("t", "Step", "y", lines))
+    view.show_chart(Chart(Axis("Step"), Axis(), lines))
     view.grab()
     for place in range(5):
         view.zoom(place * 1000, 10_000 * (place + 1))

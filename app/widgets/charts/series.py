@@ -1,4 +1,4 @@
-"""The points of one curve: grown cheaply, smoothed, and told in words. No widgets."""
+"""A series that grows: appended to cheaply, smoothed, read at a step. No widgets."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Steps = Sequence[float] | NDArray[np.int64]
+Steps = Sequence[float] | NDArray[np.int64] | NDArray[np.float64]
 Values = Sequence[float | None] | Floats
 
 
-class Series:
+class StepSeries:
     """Steps that rise, and a value for each; NaN where there was none that is finite."""
 
     def __init__(self, steps: Steps = (), values: Values = ()) -> None:
@@ -72,11 +72,6 @@ class Series:
         """The last point at `step` or before it: what was known then. None before the first."""
         place = int(np.searchsorted(self.steps, step, side="right")) - 1
         return None if place < 0 else (float(self._steps[place]), float(self._values[place]))
-
-    def gaps(self) -> int:
-        """How many stretches have no finite value."""
-        missing = np.isnan(self.values)
-        return int(np.count_nonzero(missing[1:] & ~missing[:-1]) + (missing[:1].any()))
 
 
 def _within(values: NDArray[Any], half: int) -> NDArray[Any]:

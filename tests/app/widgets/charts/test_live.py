@@ -11,29 +11,31 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QGuiApplication, QImage, QPainter
 
 from app import theme
-from app.widgets.curves import Curve, paint_sparkline
-from app.widgets.series import Series
+from app.widgets.charts.chart import Marker
+from app.widgets.charts.live import LiveChart
+from app.widgets.charts.series import StepSeries
+from app.widgets.charts.sparkline import paint_sparkline
 from tests.app.accessible import assert_accessible
 from tests.often import tries
 
 
 @pytest.fixture
-def curve(qtbot) -> Curve:
-    made = Curve("Loss")
-    qtbot.addWidget(made)
-    made.resize(600, 300)
-    made.show()
-    return made
+def curve(qtbot) -> LiveChart:
+    chart = LiveChart("Loss")
+    qtbot.addWidget(chart)
+    chart.resize(600, 300)
+    chart.show()
+    return chart
 
 
-def drawn(curve: Curve, name: str) -> tuple[np.ndarray, np.ndarray]:
+def drawn(curve: LiveChart, name: str) -> tuple[np.ndarray, np.ndarray]:
     """The points that the plot was given."""
     curve.draw_now()
-    x, y = curve._lines[name][1].getOriginalDataset()
+    x, y = curve.plot.item(name).getOriginalDataset()
     return x, y
 
 
-def test_points_are_drawn_and_added(curve: Curve) -> None:
+def test_points_are_drawn_and_added(curve: LiveChart) -> None:
     curve.set_series("loss", [0, 1, 2], [3.0, None, 1.0])
     curve.append("loss", [3], [0.5])
     x, y = drawn(curve, "loss")
@@ -41,13 +43,13 @@ def test_points_are_drawn_and_added(curve: Curve) -> None:
     assert math.isnan(y[1]) and y[3] == 0.5, "a value that is not finite is a gap"
 
 
-def test_what_a_resume_measures_again_replaces_the_old(curve: Curve) -> None:
+def test_what_a_resume_measures_again_replaces_the_old(curve: LiveChart) -> None:
     curve.set_series("loss", [0, 10, 20, 30], [4.0, 3.0, 2.0, 1.0])
     curve.append("loss", [20, 30], [2.5, 1.5])
     assert curve.series("loss").values.tolist() == [4.0, 3.0, 2.5, 1.5]
 
 
-def test_the_curve_is_told_in_words(curve: Curve) -> None:
+def test_the_curve_is_told_in_words(curve: LiveChart) -> None:
     assert curve.accessibleDescription() == "No values yet"
     curve.set_series("loss", [0, 50, 60, 100], [0.7, 0.2, None, 0.3])
     curve.draw_now()
@@ -57,12 +59,12 @@ def test_the_curve_is_told_in_words(curve: Curve) -> None:
     assert_accessible(curve)
 
 
-def test_the_crosshair_reads_what_was_known_at_its_step(qtbot, curve: Curve) -> None:
+def test_the_crosshair_reads_what_was_known_at_its_step(qtbot, curve: LiveChart) -> None:
     curve.set_series("training", range(1, 101), [1 / step for step in range(1, 101)])
     curve.set_series("validation", [41, 81], [0.5, 0.25])
     curve.draw_now()
     values = lambda: [entry.value for entry in curve.legend.entries]  # noqa: E731
-    with qtbot.waitSignal(curve.looked_at) as looked:
+    with qtbot.waitSignal(curve.step_pointed) as looked:
         curve.plot.hovered.emit(50.2)
     assert looked.args == [50.2]
     assert curve.readout.whole() == "step 50"
@@ -74,7 +76,7 @@ def test_the_crosshair_reads_what_was_known_at_its_step(qtbot, curve: Curve) -> 
     assert curve.readout.whole() == ""
 
 
-def test_a_single_series_is_read_in_the_heading(curve: Curve) -> None:
+def test_a_single_series_is_read_in_the_heading(curve: LiveChart) -> None:
     curve.set_series("loss", [0, 10, 20], [3.0, 2.0, 1.0])
     curve.draw_now()
     for step, text in ((11.0, "step 11: 2.0000 (step 10)"), (10.0, "step 10: 2.0000")):
@@ -85,7 +87,7 @@ def test_a_single_series_is_read_in_the_heading(curve: Curve) -> None:
 
 
 @pytest.mark.parametrize("width", [320, 480, 900])
-def test_every_value_has_room(curve: Curve, width: int) -> None:
+def test_every_value_has_room(curve: LiveChart, width: int) -> None:
     curve.resize(width, 300)
     for name in ("accuracy", "F1", "macro F1", "micro F1", "weighted F1"):
         curve.set_series(name, [10, 20], [0.7, 0.8])
@@ -100,8 +102,8 @@ def test_every_value_has_room(curve: Curve, width: int) -> None:
     assert {place.top() for place in curve.legend.places()} == lines, "reading moves nothing"
 
 
-def test_an_empty_curve_says_why_and_its_axes_have_names(curve: Curve) -> None:
-    curve.set_empty("The run ended before its first step.")
+def test_an_empty_curve_says_why_and_its_axes_have_names(curve: LiveChart) -> None:
+    curve.set_empty_text("The run ended before its first step.")
     curve.draw_now()
     assert curve.empty.isVisible() and not curve.plot.isVisible()
     assert curve.accessibleDescription() == "The run ended before its first step."
@@ -112,15 +114,35 @@ def test_an_empty_curve_says_why_and_its_axes_have_names(curve: Curve) -> None:
     assert names == ["Loss", "Step"]
 
 
-def test_both_axes_have_marks_of_thousands(curve: Curve) -> None:
-    for axis in (curve.plot.getAxis(side) for side in ("left", "bottom")):
-        assert axis.tickStrings([0.0, 5_000.0, 25_000.0], 1.0, 5_000.0) == ["0", "5,000", "25,000"]
-    left = curve.plot.getAxis("left")
-    assert left.tickStrings([0.25, 0.3], 1.0, 0.05) == ["0.25", "0.30"]
-    assert left.tickStrings([2e-5], 1.0, 1e-5) == ["2e-05"]
+def test_the_plot_has_the_ticks_of_its_axes(curve: LiveChart) -> None:
+    curve.set_series("loss", [0, 25_000], [0.25, 0.31])
+    curve.draw_now()
+    left, bottom = (curve.plot.getAxis(side) for side in ("left", "bottom"))
+    (_, steps), *_ = bottom.tickValues(0.0, 25_500.0, 400)
+    assert bottom.tickStrings(steps, 1.0, 1.0)[:3] == ["0", "5,000", "10,000"]
+    assert left.tickStrings([0.25, 0.3, 2e-5, 2e6], 1.0, 0.05) == ["0.25", "0.3", "2e-5", "2.0 M"]
+    curve.set_log(True)
+    assert left.tickStrings([-3.0, 2.0], 1.0, 1.0) == ["0.001", "100"]
 
 
-def test_arrow_keys_move_the_crosshair(qtbot, curve: Curve) -> None:
+def test_what_is_saved_is_what_is_shown(curve: LiveChart) -> None:
+    assert curve.figure() is None
+    curve.set_series("loss", [0, 1, 2, 3], [4.0, 1.0, 1.0, 1.0])
+    curve.set_smoothing(3)
+    curve.set_markers([Marker(2, tooltip="spike")])
+    curve.set_log(True)
+    faint, line = curve.chart().lines
+    assert faint.faint and faint.y.tolist() == [4, 1, 1, 1] and line.y[1] == 2.0
+    assert curve.plot.item("loss").opts["logMode"] == [False, True]
+    assert [one.value() for one in curve.plot._markers] == [2]
+    span = curve.chart().span()
+    assert curve.plot.span().low == pytest.approx(span.low)
+    figure = curve.figure()
+    assert figure is not None and figure.table is not None
+    assert [row[:3] for row in figure.table().rows][4:6] == [("loss", 0, 2.5), ("loss", 1, 2.0)]
+
+
+def test_arrow_keys_move_the_crosshair(qtbot, curve: LiveChart) -> None:
     curve.set_series("loss", [0, 10, 20], [3.0, 2.0, 1.0])
     curve.setFocus()
     for key, text in (
@@ -135,17 +157,18 @@ def test_arrow_keys_move_the_crosshair(qtbot, curve: Curve) -> None:
     assert curve.readout.whole() == "1.0000"
 
 
-def test_series_differ_in_more_than_colour(curve: Curve) -> None:
+def test_series_differ_in_more_than_colour(curve: LiveChart) -> None:
     for number in range(4):
         curve.set_series(f"run {number}", [0, 1], [number, number])
-    pens = [curve._pen(number) for number in range(4)]
+    curve.draw_now()
+    pens = [curve.plot.item(name).opts["pen"] for name in curve.names()]
     assert len({tuple(pen.dashPattern()) for pen in pens}) == 4
     assert [entry.name for entry in curve.legend.entries] == [f"run {n}" for n in range(4)]
     curve.remove("run 3")
     assert curve.names() == ["run 0", "run 1", "run 2"]
 
 
-def test_a_name_with_markup_is_only_a_name(curve: Curve) -> None:
+def test_a_name_with_markup_is_only_a_name(curve: LiveChart) -> None:
     for name in ("<b>one</b>", "<img src='file:///x'>"):
         curve.set_series(name, [0, 1], [0, 1])
     curve.draw_now()
@@ -154,13 +177,13 @@ def test_a_name_with_markup_is_only_a_name(curve: Curve) -> None:
     assert "<b>one</b>\t0\t0.0" in QGuiApplication.clipboard().text()
 
 
-def test_a_name_like_a_formula_is_copied_as_text(curve: Curve) -> None:
+def test_a_name_like_a_formula_is_copied_as_text(curve: LiveChart) -> None:
     curve.set_series("=1+1", [0, 1], [-2.5, 1])
     curve.copy_numbers()
     assert QGuiApplication.clipboard().text().splitlines()[1] == "'=1+1\t0\t-2.5"
 
 
-def test_a_logarithmic_axis_leaves_out_what_has_no_logarithm(curve: Curve) -> None:
+def test_a_logarithmic_axis_leaves_out_what_has_no_logarithm(curve: LiveChart) -> None:
     curve.set_series("loss", [0, 1, 2, 3], [10.0, 0.0, 0.1, 0.01])
     curve.set_log(True)
     curve.draw_now()
@@ -169,7 +192,7 @@ def test_a_logarithmic_axis_leaves_out_what_has_no_logarithm(curve: Curve) -> No
     curve.set_log(False)
 
 
-def test_an_outlier_need_not_flatten_the_rest(curve: Curve) -> None:
+def test_an_outlier_need_not_flatten_the_rest(curve: LiveChart) -> None:
     curve.set_series("loss", range(200), [1e6, *([1.0, 2.0] * 100)][:200])
     curve.draw_now()
     assert curve.plot.getViewBox().viewRange()[1][1] > 1e5
@@ -177,18 +200,18 @@ def test_an_outlier_need_not_flatten_the_rest(curve: Curve) -> None:
     assert curve.plot.getViewBox().viewRange()[1][1] < 10
 
 
-def test_a_window_shows_the_last_steps(curve: Curve) -> None:
+def test_a_window_shows_the_last_steps(curve: LiveChart) -> None:
     curve.set_series("loss", range(1000), [1.0] * 1000)
     curve.set_window(100)
     first, last = curve.plot.getViewBox().viewRange()[0]
     assert first == pytest.approx(899, abs=5) and last == pytest.approx(999, abs=5)
 
 
-def test_new_points_do_not_move_a_zoom(curve: Curve) -> None:
+def test_new_points_do_not_move_a_zoom(curve: LiveChart) -> None:
     curve.set_series("loss", range(100), [1.0] * 100)
     curve.draw_now()
     curve.plot.setXRange(10, 20)
-    curve.plot.set_free(True)
+    curve.plot.is_zoomed = True
     curve.append("loss", [100], [1.0])
     curve.draw_now()
     assert curve.plot.getViewBox().viewRange()[0][1] < 25
@@ -196,7 +219,7 @@ def test_new_points_do_not_move_a_zoom(curve: Curve) -> None:
     assert curve.plot.getViewBox().viewRange()[0][1] > 99
 
 
-def test_a_million_points_are_drawn_in_time(qtbot, curve: Curve) -> None:
+def test_a_million_points_are_drawn_in_time(qtbot, curve: LiveChart) -> None:
     steps = np.arange(1_000_000)
     curve.set_series("loss", steps, np.sin(steps / 1e4))
     for number in range(5):
@@ -205,10 +228,10 @@ def test_a_million_points_are_drawn_in_time(qtbot, curve: Curve) -> None:
     assert len(curve.series("loss")) == 1_000_005
 
 
-def test_curves_follow_the_theme(curve: Curve, looks: Callable[[theme.Choice], None]) -> None:
+def test_curves_follow_the_theme(curve: LiveChart, looks: Callable[[theme.Choice], None]) -> None:
     curve.set_series("loss", [0, 1], [0.0, 1.0])
     curve.draw_now()
-    line = curve._lines["loss"][1]
+    line = curve.plot.item("loss")
     light = line.opts["pen"].color()
     assert line.opts["symbolBrush"] == light
     looks("dark")
@@ -217,18 +240,18 @@ def test_curves_follow_the_theme(curve: Curve, looks: Callable[[theme.Choice], N
 
 
 def test_smoothing_is_the_mean_of_the_neighbours() -> None:
-    series = Series(range(7), [0, 0, 0, 7, 0, 0, 0])
+    series = StepSeries(range(7), [0, 0, 0, 7, 0, 0, 0])
     assert series.smoothed(1).tolist() == series.values.tolist()
     assert series.smoothed(3).tolist() == pytest.approx([0, 0, 7 / 3, 7 / 3, 7 / 3, 0, 0])
-    gaps = Series(range(5), [1.0, None, 3.0, None, 5.0])
+    gaps = StepSeries(range(5), [1.0, None, 3.0, None, 5.0])
     assert np.isnan(gaps.smoothed(3)).tolist() == [False, True, False, True, False]
-    assert gaps.gaps() == 2 and gaps.at(2.4) == (2.0, 3.0) and gaps.at(-1) is None
+    assert gaps.at(2.4) == (2.0, 3.0) and gaps.at(-1) is None
 
 
 @tries(40)
 @given(st.lists(st.one_of(st.none(), st.floats(allow_nan=True, width=32)), max_size=60))
 def test_any_numbers_make_a_series(values: list[float | None]) -> None:
-    series = Series()
+    series = StepSeries()
     for step, value in enumerate(values):
         series.extend([step], [value])
     assert len(series) == len(values)

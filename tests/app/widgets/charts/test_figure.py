@@ -12,7 +12,7 @@ from PySide6.QtGui import QColor, QGuiApplication, QImage
 from PySide6.QtWidgets import QFileDialog, QLabel
 
 from app.notices import Notices
-from app.theme import Role
+from app.theme import Role, print_color
 from app.widgets.charts import figure
 from app.widgets.charts.figure import Figure, Table
 from app.widgets.charts.figure_menu import FORMS, FigureButton
@@ -75,7 +75,7 @@ def test_the_pixels_of_a_png_are_those_of_the_drawing(qapp, made, scale):
         at = QPoint((figure.MARGIN + x) * scale, (top + y) * scale)
         assert picture.pixelColor(at) == colour
     paper = picture.pixelColor(QPoint(scale, scale))
-    assert paper == figure.print_color(Role.SURFACE)
+    assert paper == print_color(Role.SURFACE)
 
 
 def test_the_texts_of_an_svg_are_texts(qapp, made):

@@ -1,0 +1,275 @@
+"""A chart as data: axes, series, markers and zones. No drawing, no widgets.
+
+The same `Chart` is painted in the window (`charts.view`), drawn live by pyqtgraph
+(`charts.live_plot`) and saved as a figure (`charts.painting`).
+"""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QLocale
+
+from app.theme import Role
+from app.translation import tr
+from app.widgets.text import numbers
+
+Floats = NDArray[np.floating[Any]]
+TICKS = 6
+FACTOR = 16  # points of one level of detail that become two of the next
+LONG = 4096  # points from which the range of a line is read from its levels
+WHOLE = 1e4  # from here on an axis shows whole numbers, and from MILLIONS on short ones
+MILLIONS = 1e6
+
+
+def tick_text(value: float) -> str:
+    """Short text in the user's notation: 0.25, 3e-5, 12,000, 4.4 M."""
+    if abs(value) >= MILLIONS:
+        return numbers.short(value)
+    if abs(value) >= WHOLE:
+        return numbers.count(round(value))
+    return re.sub(r"([eE]-)0", r"\1", QLocale().toString(value, "g", 4))
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis. `ends` defaults to the range of the data; those of a logarithmic axis are values,
+    not decades. A `whole` axis has ticks at whole numbers only, as steps have.
+    """
+
+    title: str = ""
+    ends: tuple[float, float] | None = None
+    log: bool = False
+    whole: bool = False
+    hidden: bool = False
+    text: Callable[[float], str] = field(default=tick_text, compare=False)
+
+    def ticks(self, low: float, high: float, count: int = TICKS) -> list[float]:
+        """Positions of ticks between two positions; positions of a logarithmic axis are decades."""
+        if self.hidden:
+            return []
+        found = log_ticks(low, high, count) if self.log else ticks(low, high, count)
+        return [at for at in found if not self.whole or float(at).is_integer()]
+
+    def label(self, position: float) -> str:
+        return self.text(10**position if self.log else position)
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values over x. `color` is the index of a chart colour with its dashes; `role` replaces it.
+
+    Series without a name are not in the legend.
+    """
+
+    name: str
+    x: Floats
+    y: Floats
+    color: int = 0
+    role: Role | None = None
+    key: str = ""  # of what the series shows, as the id of a run
+    low: Floats | None = None  # ends of a band around a line, or of the error bars of bars
+    high: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Line(Series):
+    """A curve over rising `x`; NaN in `y` is a gap. With `role` a thin dashed reference line."""
+
+    dash: int = 0  # shifts the dashes of the colour
+    faint: bool = False  # drawn pale, behind the others, and not in the legend
+    dots: bool = False  # a dot at each point
+    solid: bool = False  # without dashes
+
+    @cached_property
+    def levels(self) -> list[tuple[Floats, Floats]]:
+        """Levels of detail: all points, then ever fewer with the minima and maxima of spans."""
+        found = [(self.x, self.y)]
+        while len(found[-1][0]) > 4 * FACTOR * FACTOR:
+            found.append(peaks(*found[-1], FACTOR))
+        return found
+
+    def between(self, first: float, last: float) -> Floats:
+        """Values in view, with those of the band; of a long line only minima and maxima."""
+        if self.low is not None and self.high is not None:
+            ends = slice(*np.searchsorted(self.x, [first, last]))
+            return np.concatenate([self.low[ends], self.high[ends], self.y[ends]])
+        x, y = self.levels[-1] if len(self.x) > LONG else (self.x, self.y)
+        start, end = np.searchsorted(x, [first, last])
+        return y[start : end + 1]
+
+    def thinned(self, first: float, last: float, columns: float) -> tuple[Floats, Floats]:
+        """The points in view and one on either side; about two for each column of pixels."""
+        points = self.x, self.y
+        for level in reversed(self.levels):
+            start, end = np.searchsorted(level[0], [first, last])
+            seen = slice(max(0, int(start) - 1), int(end) + 1)
+            points = level[0][seen], level[1][seen]
+            if len(points[0]) >= 2 * columns:
+                break
+        factor = len(points[0]) // max(1, int(columns))
+        return peaks(*points, factor) if factor > 2 else points
+
+
+@dataclass(frozen=True)
+class Points(Series):
+    """A scatter of points with a shape for each colour; `size` is their radius in pixels."""
+
+    size: float = 5.0
+
+
+@dataclass(frozen=True)
+class Bars(Series):
+    """Bars from zero, centred on `x`."""
+
+    widths: Floats = field(default_factory=lambda: np.zeros(0))
+
+
+@dataclass(frozen=True)
+class Marker:
+    """A vertical line; `label` is painted at its top."""
+
+    x: float
+    role: Role = Role.BAD
+    label: str = ""
+    tooltip: str = ""
+
+
+@dataclass(frozen=True)
+class Zone:
+    """A span of the x axis that can be clicked, with a sentence and what it selects."""
+
+    low: float
+    high: float
+    selection: Any
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Span:
+    """The visible part of both axes; of a logarithmic axis in decades."""
+
+    left: float
+    right: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Chart:
+    """Everything that is drawn. `value_text` writes a value that is read off the chart."""
+
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...] = ()
+    markers: tuple[Marker, ...] = ()
+    zones: tuple[Zone, ...] = ()
+    value_text: Callable[[float], str] = field(default=numbers.decimal, compare=False)
+
+    @property
+    def lines(self) -> list[Line]:
+        return [one for one in self.series if isinstance(one, Line)]
+
+    def span(self, left: float | None = None, right: float | None = None) -> Span:
+        """All of the chart, or what lies between two values of x."""
+        filled = [one for one in self.series if len(one.x)]
+        first, last = self.x.ends or (
+            (min(float(one.x[0]) for one in filled), max(float(one.x[-1]) for one in filled))
+            if filled
+            else (0.0, 1.0)
+        )
+        first, last = first if left is None else left, last if right is None else right
+        last = last if last > first else first + 1
+        if self.y.ends is not None:
+            low, high = self.y.ends
+            if self.y.log:
+                low, high = math.log10(low), math.log10(high)
+            return Span(first, last, low, high if high > low else low + 1)
+        values = [one.between(first, last) if isinstance(one, Line) else one.y for one in filled]
+        return Span(first, last, *padded(*value_range(values, self.y.log)))
+
+
+def value_range(
+    values: Sequence[Floats], log: bool = False, middle: float = 1.0
+) -> tuple[float, float]:
+    """Minimum and maximum of the finite values, or of their `middle` fraction; log10 if `log`."""
+    seen = np.concatenate([np.empty(0), *values])
+    seen = np.log10(seen[seen > 0]) if log else seen[np.isfinite(seen)]
+    if not len(seen):
+        return 0.0, 1.0
+    rest = 50 * (1 - middle)
+    low, high = np.percentile(seen, [rest, 100 - rest]) if rest else (seen.min(), seen.max())
+    if high <= low:
+        margin = abs(low) * 0.1 or 0.5
+        low, high = low - margin, high + margin
+    return float(low), float(high)
+
+
+def padded(low: float, high: float, fraction: float = 0.05) -> tuple[float, float]:
+    """A range with a margin at both ends."""
+    margin = fraction * (high - low)
+    return low - margin, high + margin
+
+
+def peaks(x: Floats, y: Floats, factor: int) -> tuple[Floats, Floats]:
+    """The minimum and maximum of each `factor` points, in their order; NaN if all are NaN."""
+    whole = len(x) // factor * factor
+    at, values = x[:whole].reshape(-1, factor), y[:whole].reshape(-1, factor)
+    low = np.where(np.isnan(values), np.inf, values).argmin(axis=1)
+    high = np.where(np.isnan(values), -np.inf, values).argmax(axis=1)
+    rows = np.arange(len(at))
+    first, second = np.minimum(low, high), np.maximum(low, high)
+    new_x = np.stack([at[rows, first], at[rows, second]], axis=1).ravel()
+    new_y = np.stack([values[rows, first], values[rows, second]], axis=1).ravel()
+    return np.concatenate([new_x, x[whole:]]), np.concatenate([new_y, y[whole:]])
+
+
+def ticks(low: float, high: float, count: int = TICKS) -> list[float]:
+    """Round numbers in a range: 1, 2 or 5 times a power of ten apart."""
+    raw = (high - low) / max(1, count)
+    if not math.isfinite(raw) or raw <= 0:
+        return []
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * times for times in (1, 2, 5, 10) if power * times >= raw)
+    first = math.ceil(low / step - 1e-9)
+    return [(first + n) * step for n in range(int((high - first * step) / step + 1e-9) + 1)]
+
+
+def log_ticks(low: float, high: float, count: int = TICKS) -> list[float]:
+    """Decades in a range of decades; in a short one also 2 and 5 times a power of ten."""
+    for digits in ((1,), (1, 2, 5)):
+        powers = range(math.floor(low), math.ceil(high) + 1)
+        every = (power + math.log10(digit) for power in powers for digit in digits)
+        found = [at for at in every if low <= at <= high]
+        if len(found) >= 3:
+            return found[:: -(-len(found) // max(1, count))]
+    return [math.log10(value) for value in ticks(10**low, 10**high, count) if value > 0]
+
+
+def describe_series(
+    name: str, x: Floats, y: Floats, value_text: Callable[[float], str] = numbers.decimal
+) -> str:
+    """A series in a sentence: first and last value, minimum and maximum, gaps."""
+    finite = np.flatnonzero(np.isfinite(y))
+    if not len(finite):
+        return tr("{0}: no values yet").format(name)
+    lowest = finite[int(np.argmin(y[finite]))]
+    highest = finite[int(np.argmax(y[finite]))]
+    texts = [
+        text
+        for at in (finite[0], finite[-1], lowest, highest)
+        for text in (value_text(float(y[at])), numbers.count(round(float(x[at]))))
+    ]
+    template = tr(
+        "{0}: from {1} at step {2} to {3} at step {4}; lowest {5} at step {6}, "
+        "highest {7} at step {8}"
+    )
+    text = template.format(name, *texts)
+    missing = np.isnan(y)
+    gaps = int(np.count_nonzero(missing[1:] & ~missing[:-1]) + missing[:1].any())
+    return text + tr("; %Ln point(s) not finite", gaps) if gaps else text

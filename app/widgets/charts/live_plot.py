@@ -1,0 +1,205 @@
+"""A chart that grows, drawn by pyqtgraph: it keeps a million points fluent."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pyqtgraph
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtWidgets import QWidget
+
+from app import theme
+from app.theme import Role
+from app.widgets.charts.chart import TICKS, Axis, Chart, Line, Span
+from app.widgets.charts.painting import line_pen, marker_pen
+from app.widgets.text.labels import font
+
+LEFT_AXIS, BOTTOM_AXIS = 72, 40  # px: labels, and the title of the axis
+SMOOTH_LINES = 3000  # points up to which a line is drawn with soft edges
+FAR = 10  # times the height of the view: Qt takes seconds to stroke a line that goes further
+
+
+class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
+    """Shows the lines and markers of a `Chart`; zoomed by the mouse.
+
+    Signals:
+        hovered: x under the mouse; NaN when it left.
+        reset_wanted: a double click, to leave the zoom.
+    """
+
+    hovered = Signal(float)
+    reset_wanted = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        axes = {side: _Axis(orientation=side) for side in ("left", "bottom")}
+        super().__init__(parent, axisItems=axes, enableMenu=False)
+        self.hideButtons()
+        self.setMouseEnabled(x=True, y=False)
+        self.setFrameShape(self.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
+        self.getViewBox().setMouseMode(pyqtgraph.ViewBox.RectMode)
+        self.disableAutoRange()
+        self.setDownsampling(auto=True, mode="peak")
+        self.setClipToView(True)
+        self.getAxis("left").setWidth(LEFT_AXIS)
+        self.getAxis("bottom").setHeight(BOTTOM_AXIS)
+        parent.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.chart = Chart(Axis(), Axis())
+        self.is_zoomed = False  # by the user, so that new points must not move the view
+        self._items: dict[tuple[str, bool], pyqtgraph.PlotDataItem] = {}
+        self._markers: list[pyqtgraph.InfiniteLine] = []
+        self._cross = pyqtgraph.InfiniteLine(angle=90, movable=False)
+        self._cross.setZValue(5)
+        self._dots = pyqtgraph.ScatterPlotItem(size=8)
+        self._dots.setZValue(6)
+        for item in (self._cross, self._dots):
+            self.addItem(item, ignoreBounds=True)
+            item.hide()
+        self.scene().sigMouseMoved.connect(self._on_moved)
+        self.getViewBox().sigRangeChangedManually.connect(self._on_zoomed)
+
+    def item(self, name: str, faint: bool = False) -> pyqtgraph.PlotDataItem:
+        """The item that draws a line."""
+        return self._items[name, faint]
+
+    def span(self) -> Span:
+        (left, right), (low, high) = self.getViewBox().viewRange()
+        return Span(left, right, low, high)
+
+    def show_chart(self, chart: Chart) -> None:
+        """Show the lines and markers; the view follows the data unless the user has zoomed."""
+        restyle = self._is_other(chart)
+        self.chart = chart
+        self.setLogMode(x=False, y=chart.y.log)
+        span = chart.span()
+        if not self.is_zoomed:
+            self.setXRange(span.left, span.right, padding=0.02)
+            self.setYRange(span.low, span.high, padding=0)
+        for key in self._items.keys() - {_key(line) for line in chart.lines}:
+            self.removeItem(self._items.pop(key))
+        for line in chart.lines:
+            self._show_line(line, span)
+        if restyle:
+            self.apply_style()
+
+    def _is_other(self, chart: Chart) -> bool:
+        """Whether lines, markers or axes differ, beyond their points."""
+
+        def look(one: Chart) -> object:
+            lines = [(_key(line), line.color) for line in one.lines]
+            return lines, one.markers, one.x.title, one.x.whole, one.y.title, one.y.log
+
+        return look(chart) != look(self.chart)
+
+    def _show_line(self, line: Line, span: Span) -> None:
+        item = self._items.get(_key(line))
+        if item is None:
+            item = self._items[_key(line)] = pyqtgraph.PlotDataItem(connect="finite")
+            item.setZValue(1 if line.faint else 2)
+            self.addItem(item)
+        far = FAR * (span.high - span.low)
+        low, high = span.low - far, span.high + far
+        if self.chart.y.log:
+            low, high = 10.0 ** max(low, -300), 10.0 ** min(high, 300)
+        soft = len(line.x) <= SMOOTH_LINES and not line.faint
+        item.setData(line.x, np.clip(line.y, low, high), antialias=soft, **_dots(line))
+
+    def apply_style(self) -> None:
+        """Give every part its colour of the present theme."""
+        self.setBackground(None)
+        self.viewport().setAutoFillBackground(False)
+        self.setStyleSheet("background: transparent")
+        small = font("small")
+        for side, shown in (("left", self.chart.y), ("bottom", self.chart.x)):
+            axis = self.getAxis(side)
+            axis.shown = shown
+            axis.setPen(pyqtgraph.mkPen(theme.colour(Role.BORDER), width=1))
+            axis.setTextPen(pyqtgraph.mkPen(theme.colour(Role.MUTED)))
+            axis.setTickFont(small)
+            axis.setStyle(tickLength=0, tickTextOffset=6)
+            axis.label.setFont(small)
+            axis.setLabel(shown.title, color=theme.colour(Role.MUTED).name())
+        self.showGrid(x=False, y=True, alpha=0.5)
+        for line in self.chart.lines:
+            item, pen = self._items[_key(line)], line_pen(line, theme.colour)
+            item.setPen(pen)
+            if line.dots:
+                item.setSymbolBrush(pen.color())
+        self._place_markers()
+        dashes = Qt.PenStyle.DashLine
+        self._cross.setPen(pyqtgraph.mkPen(theme.colour(Role.MUTED), width=1, style=dashes))
+        self._dots.setBrush(theme.colour(Role.SURFACE))
+        self._dots.setPen(pyqtgraph.mkPen(theme.colour(Role.TEXT), width=1.5))
+        band = self.getViewBox().rbScaleBox
+        band.setPen(pyqtgraph.mkPen(theme.colour(Role.ACCENT), width=1))
+        band.setBrush(theme.colour(Role.ACCENT, 0.15))
+
+    def _place_markers(self) -> None:
+        for line in self._markers:
+            self.removeItem(line)
+        self._markers = []
+        for marker in self.chart.markers:
+            pen = marker_pen(marker, theme.colour)
+            line = pyqtgraph.InfiniteLine(pos=marker.x, angle=90, pen=pen, movable=False)
+            line.setToolTip(marker.tooltip)
+            self._markers.append(line)
+            self.addItem(line, ignoreBounds=True)
+
+    def show_crosshair(self, x: float, points: Sequence[tuple[float, float]]) -> None:
+        """A vertical line at `x` and a dot at each point; NaN hides both."""
+        shown = not math.isnan(x)
+        self._cross.setVisible(shown)
+        self._dots.setVisible(shown)
+        if shown:
+            self._cross.setPos(x)
+            log = self.chart.y.log
+            known = [(x, y) for x, y in points if math.isfinite(y) and not (log and y <= 0)]
+            values = [y for _, y in known]
+            self._dots.setData([x for x, _ in known], list(np.log10(values) if log else values))
+
+    def sizeHint(self) -> QSize:
+        return QSize(360, 180)
+
+    def mouseDoubleClickEvent(self, event: object) -> None:
+        self.reset_wanted.emit()
+
+    def leaveEvent(self, event: QEvent) -> None:
+        super().leaveEvent(event)
+        self.hovered.emit(float("nan"))
+
+    def _on_zoomed(self) -> None:
+        self.is_zoomed = True
+
+    def _on_moved(self, mouse: QPointF) -> None:
+        box = self.getViewBox()
+        if QRectF(box.sceneBoundingRect()).contains(mouse):
+            self.hovered.emit(float(box.mapSceneToView(mouse).x()))
+
+
+def _dots(line: Line) -> dict[str, object]:
+    if not line.dots:
+        return {"symbol": None}
+    brush = line_pen(line, theme.colour).color()
+    return {"symbol": "o", "symbolSize": 5, "symbolBrush": brush, "symbolPen": None}
+
+
+def _key(line: Line) -> tuple[str, bool]:
+    return line.name, line.faint
+
+
+class _Axis(pyqtgraph.AxisItem):  # type: ignore[misc]  # it has no types
+    """Has the ticks and labels of an `Axis`, as on paper."""
+
+    def __init__(self, **options: object) -> None:
+        super().__init__(**options)
+        self.shown = Axis()
+        self.enableAutoSIPrefix(False)
+
+    def tickValues(self, low: float, high: float, size: float) -> list[tuple[float, list[float]]]:
+        room = 60 if self.orientation == "bottom" else 18  # px of a label
+        count = max(1, min(TICKS, int(size / room)))
+        return [(1.0, self.shown.ticks(low, high, count))]
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        return [self.shown.label(value) for value in values]

@@ -1,0 +1,355 @@
+"""Charts in the window: still ones, ones with zones or a threshold, and ones to zoom and read."""
+
+import numpy as np
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from app.theme import SPACE, Role, colour
+from app.timers import debounced
+from app.widgets.charts.chart import Chart, Span, describe_series, tick_text
+from app.widgets.charts.painting import Frame, paint
+from app.widgets.keys import presses, sideways, within
+from app.widgets.text import numbers
+from app.widgets.text.labels import font
+
+FINE_MS = 150  # after the last zoom, until the chart is drawn in full quality
+DESCRIBED = 12  # lines in the accessible description
+REACH = 24.0  # px within which a line is pointed at
+DRAG = 6  # px from which a press is a drag
+
+
+class ChartView(QWidget):
+    """A chart that is painted once and overlaid by what moves.
+
+    Charts without `interactive` take neither the mouse nor the keyboard.
+    """
+
+    legend = True
+
+    def __init__(self, name: str, interactive: bool = False) -> None:
+        super().__init__()
+        self.chart: Chart | None = None
+        self.span = Span(0, 1, 0, 1)
+        self._picture: QPixmap | None = None
+        self._fine = True
+        self.setAccessibleName(name)
+        if interactive:
+            self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            self.setMouseTracking(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+
+    def sizeHint(self) -> QSize:
+        return QSize(80 * SPACE, 60 * SPACE)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(50 * SPACE, 30 * SPACE)
+
+    def show_chart(self, chart: Chart) -> None:
+        self.chart, self.span = chart, chart.span()
+        self.repaint_chart()
+
+    def repaint_chart(self) -> None:
+        """Paint the chart again, as after a change of its span."""
+        self._picture = None
+        self.update()
+
+    def frame(self) -> Frame:
+        assert self.chart is not None
+        return Frame(QRectF(self.rect()), self.chart, font("small"), self.span, self.legend)
+
+    def paint_overlay(self, painter: QPainter, frame: Frame) -> None:
+        """Paint what moves over the chart."""
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.repaint_chart()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        self.repaint_chart()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self.chart is None:
+            return
+        frame = self.frame()
+        if self._picture is None:
+            ratio = self.devicePixelRatioF()
+            self._picture = QPixmap(round(self.width() * ratio), round(self.height() * ratio))
+            self._picture.setDevicePixelRatio(ratio)
+            self._picture.fill(Qt.GlobalColor.transparent)
+            with QPainter(self._picture) as painter:
+                paint(painter, frame, colour, font("small"), self._fine)
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.drawPixmap(0, 0, self._picture)
+            self.paint_overlay(painter, frame)
+
+
+class ZoneChart(ChartView):
+    """A chart whose zones, or whose threshold, are moved by mouse and arrow keys.
+
+    Signals:
+        pressed: index of a zone.
+        moved: x of the threshold.
+    """
+
+    pressed = Signal(int)
+    moved = Signal(float)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, interactive=True)
+        self.current = 0
+        self.marked = -1  # index of the framed zone
+        self.threshold: float | None = None  # None: there are zones instead
+
+    def show_chart(self, chart: Chart) -> None:
+        super().show_chart(chart)
+        self.current, self.marked = 0, -1
+        self._describe_zone()
+
+    def mark(self, index: int) -> None:
+        """Frame a zone; -1: none."""
+        self.marked = index
+        self.update()
+
+    def set_threshold(self, value: float | None) -> None:
+        self.threshold = value
+        self.update()
+
+    def _describe_zone(self) -> None:
+        if self.chart is not None and self.chart.zones:
+            self.setAccessibleDescription(self.chart.zones[self.current].sentence)
+
+    def _zone_at(self, x: float) -> int:
+        assert self.chart is not None
+        value = self.frame().value_at(x)
+        zones = enumerate(self.chart.zones)
+        return next((n for n, zone in zones if zone.low <= value <= zone.high), -1)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if self.chart is None or event.button() != Qt.MouseButton.LeftButton:
+            return
+        if self.threshold is not None:
+            self.moved.emit(self.frame().value_at(event.position().x()))
+        elif (zone := self._zone_at(event.position().x())) >= 0:
+            self.current = zone
+            self._describe_zone()
+            self.pressed.emit(zone)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self.chart is None:
+            return
+        if self.threshold is not None and event.buttons() & Qt.MouseButton.LeftButton:
+            self.moved.emit(self.frame().value_at(event.position().x()))
+        elif self.threshold is None and (zone := self._zone_at(event.position().x())) >= 0:
+            self.setToolTip(self.chart.zones[zone].sentence)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = sideways(event)
+        enters = presses(event)
+        if self.chart is None or not (step or enters):
+            super().keyPressEvent(event)
+        elif self.threshold is not None and step:
+            low, high = self.span.left, self.span.right
+            wanted = self.threshold + step * (high - low) / 100
+            self.moved.emit(min(high, max(low, wanted)))
+        elif self.chart.zones and step:
+            self.current = within(self.current + step, len(self.chart.zones) - 1)
+            self._describe_zone()
+            self.update()
+        elif self.chart.zones and enters:
+            self.pressed.emit(self.current)
+
+    def paint_overlay(self, painter: QPainter, frame: Frame) -> None:
+        for index, role, shown in (
+            (self.marked, Role.TEXT, self.marked >= 0),
+            (self.current, Role.ACCENT, self.hasFocus() and bool(frame.chart.zones)),
+        ):
+            if shown:
+                zone = frame.chart.zones[index]
+                left, right = frame.x_at(zone.low), frame.x_at(zone.high)
+                painter.setPen(QPen(colour(role), 2))
+                painter.drawRect(QRectF(left, frame.box.top(), right - left, frame.box.height()))
+        if self.threshold is not None:
+            painter.setPen(QPen(colour(Role.ACCENT if self.hasFocus() else Role.TEXT), 2))
+            _paint_vertical(painter, frame, frame.x_at(self.threshold))
+
+
+class ZoomChart(ChartView):
+    """Lines to zoom and read: drag to zoom, double-click to reset, turn the wheel to zoom at the
+    mouse, arrow keys to move the crosshair.
+
+    Fifty lines of a hundred thousand points stay fluent: each is drawn from the minima and maxima
+    per column of pixels, coarse while the view moves, and the crosshair moves over a picture.
+
+    Signals:
+        pointed: the key of the line nearest to the mouse, or “”, and its value there.
+    """
+
+    pointed = Signal(str, str)
+    legend = False  # it is a widget of its own, with values
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, interactive=True)
+        self._is_zoomed = False
+        self._cross: QPointF | None = None
+        self._pressed: float | None = None
+        self._dragged = 0.0
+        self._refine = debounced(self, FINE_MS, self._paint_fine)
+
+    def sizeHint(self) -> QSize:
+        return QSize(120 * SPACE, 70 * SPACE)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(60 * SPACE, 40 * SPACE)
+
+    def show_chart(self, chart: Chart) -> None:
+        """Show a chart; a zoom stays as long as the x axis does."""
+        same = self.chart is not None and self.chart.x.title == chart.x.title
+        self._is_zoomed = same and self._is_zoomed
+        self.chart = chart
+        self.span = chart.span(self.span.left, self.span.right) if self._is_zoomed else chart.span()
+        sentences = [
+            describe_series(line.name, *_few(line.levels[-1]), chart.value_text)
+            for line in chart.lines[:DESCRIBED]
+        ]
+        self.setAccessibleDescription(". ".join(sentences))
+        self.repaint_chart()
+
+    def zoom(self, left: float, right: float) -> None:
+        """Show what lies between two values of x."""
+        if self.chart is not None and right > left:
+            self.span = self.chart.span(left, right)
+            self._is_zoomed = True
+            self._fine = len(self.chart.lines) <= 8
+            self._refine.start()
+            self.repaint_chart()
+
+    def reset(self) -> None:
+        """Show all of it."""
+        if self.chart is not None:
+            self.span = self.chart.span()
+            self._is_zoomed = False
+            self.repaint_chart()
+
+    def read_at(self, x: float) -> str:
+        """The value of each line at or before x."""
+        if self.chart is None:
+            return ""
+        texts = []
+        for line in self.chart.lines[:DESCRIBED]:
+            at = int(np.searchsorted(line.x, x, side="right")) - 1
+            if at >= 0 and np.isfinite(line.y[at]):
+                texts.append(f"{line.name} {self.chart.value_text(float(line.y[at]))}")
+        return " · ".join(texts)
+
+    def _paint_fine(self) -> None:
+        self._fine = True
+        self.repaint_chart()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._pressed = event.position().x()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._dragged = event.position().x()
+        self._cross = event.position()
+        self._point(event.position())
+        self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        start, self._pressed = self._pressed, None
+        if start is not None and abs(event.position().x() - start) > DRAG:
+            frame = self.frame()
+            self.zoom(*sorted((frame.value_at(start), frame.value_at(event.position().x()))))
+        self.update()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        self.reset()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        turned = event.angleDelta().y()
+        if self.chart is None or not turned:
+            return
+        at = self.frame().value_at(event.position().x())
+        factor = 0.8 if turned > 0 else 1.25
+        whole = self.chart.span()
+        left = max(whole.left, at - (at - self.span.left) * factor)
+        right = min(whole.right, at + (self.span.right - at) * factor)
+        if (left, right) == (whole.left, whole.right):
+            self.reset()
+        else:
+            self.zoom(left, right)
+        event.accept()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        move = sideways(event)
+        if event.key() == Qt.Key.Key_Escape and (self._cross is not None or self._is_zoomed):
+            self._cross = None
+            self.reset()
+        elif move and self.chart is not None:
+            frame = self.frame()
+            before = self._cross.x() if self._cross is not None else frame.box.left()
+            x = before + move * frame.box.width() / 50
+            x = min(frame.box.right(), max(frame.box.left(), x))
+            self._cross = QPointF(x, frame.box.center().y())
+            self.pointed.emit("", self.read_at(frame.value_at(x)))
+            self.update()
+        else:
+            super().keyPressEvent(event)
+
+    def leaveEvent(self, event: object) -> None:
+        self._cross = None
+        self.pointed.emit("", "")
+        self.update()
+
+    def _point(self, mouse: QPointF) -> None:
+        """Emit the line nearest to the mouse with its value."""
+        if self.chart is None:
+            return
+        frame = self.frame()
+        x = frame.value_at(mouse.x())
+        nearest, distance, text = "", REACH, ""
+        for line in self.chart.lines:
+            at = int(np.searchsorted(line.x, x, side="right")) - 1
+            if at < 0 or not np.isfinite(line.y[at]):
+                continue
+            away = abs(float(frame.y(line.y[at : at + 1])[0]) - mouse.y())
+            if away < distance:
+                nearest, distance = line.key or line.name, away
+                at_x = numbers.count(round(x)) if self.chart.x.whole else tick_text(x)
+                text = f"{line.name}: {self.chart.value_text(float(line.y[at]))} ({at_x})"
+        self.pointed.emit(nearest, text)
+
+    def paint_overlay(self, painter: QPainter, frame: Frame) -> None:
+        if self._pressed is not None:
+            width = self._dragged - self._pressed
+            band = QRectF(self._pressed, frame.box.top(), width, frame.box.height())
+            painter.fillRect(band, colour(Role.ACCENT, 0.15))
+        if self._cross is not None and frame.box.contains(self._cross):
+            painter.setPen(QPen(colour(Role.MUTED), 1, Qt.PenStyle.DashLine))
+            _paint_vertical(painter, frame, self._cross.x())
+        if self.hasFocus():
+            painter.setPen(QPen(colour(Role.ACCENT), 1))
+            painter.drawRect(frame.box)
+
+
+def _few(points: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Points of a level of detail without those at the same x."""
+    x, y = points
+    rising = np.diff(x, prepend=-np.inf) > 0
+    return x[rising], y[rising]
+
+
+def _paint_vertical(painter: QPainter, frame: Frame, x: float) -> None:
+    painter.drawLine(QPointF(x, frame.box.top()), QPointF(x, frame.box.bottom()))
