@@ -1,1 +1,1 @@
-"""Export of a checkpoint, from wherever one is shown."""
+"""Export of a checkpoint."""

@@ -1,4 +1,4 @@
-"""What is wanted of an export: its format, precision, folder and texts."""
+"""Options of an export: format, precision, folder and texts."""
 
 from pathlib import Path
 

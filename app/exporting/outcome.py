@@ -1,4 +1,4 @@
-"""How an export ended."""
+"""The result of an export."""
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
@@ -23,7 +23,7 @@ REPORT = "export-report.txt"
 
 
 class Outcome(QWidget):
-    """The report of an export, or why there is none."""
+    """The report of an export, or its error."""
 
     def __init__(self, state: ExportState) -> None:
         super().__init__()

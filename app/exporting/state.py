@@ -1,4 +1,4 @@
-"""One export: what is wanted, how far it is, and how it ended. No widgets."""
+"""One export: options, progress and result. No widgets."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,8 +18,10 @@ from engine.runs.exports import ExportNote, note_export
 
 
 class ExportState(QObject):
-    """Signals:
-    changed: what is wanted, or how far it is, or how it ended.
+    """The state of one export.
+
+    Signals:
+        changed: options, progress or result.
     """
 
     changed = Signal()
@@ -32,7 +34,7 @@ class ExportState(QObject):
         stored: str = "float32",
         parent: QObject | None = None,
     ) -> None:
-        """`stored`: the precision in which the checkpoint is stored; it is offered first."""
+        """`stored`: the precision of the checkpoint; offered first."""
         super().__init__(parent)
         self._studio, self._checkpoint = studio, checkpoint
         self.name = name
@@ -56,14 +58,14 @@ class ExportState(QObject):
     # ── what is wanted ───────────────────────────────────────────────────────────────────────
 
     def choose(self, form: Form, precision: Precision) -> None:
-        """A form, and a precision; the form's usual one where it does not have this one."""
+        """Choose a format and a precision; the default of the format if it does not support it."""
         self.form = form
         possible = PRECISIONS[form]
         self.precision = precision if precision in possible else possible[0]
         self._want()
 
     def set_place(self, place: Path) -> None:
-        """The folder in which the export's own folder appears."""
+        """Set the parent folder of the export."""
         self.place = place
         self._want()
 
@@ -86,7 +88,7 @@ class ExportState(QObject):
         return self._worker is not None
 
     def start(self) -> None:
-        """Export in a process of its own."""
+        """Export in a separate process."""
         if self.is_running:
             return
         self.target = self._free()
@@ -105,19 +107,19 @@ class ExportState(QObject):
         self.changed.emit()
 
     def cancel(self) -> None:
-        """Stop at once; what was written goes when the process has gone."""
+        """Stop at once; partial files are removed when the process has ended."""
         if self._worker is not None:
             self._worker.cancel(self._clear())
             self._worker, self.working = None, None
             self.changed.emit()
 
     def back(self) -> None:
-        """Forget how the last one ended; what was wanted stays."""
+        """Discard the result and keep the options."""
         self.exported, self.problem = None, None
         self._want()
 
     def _clear(self) -> Callable[[], object]:
-        """What removes the leftovers of this target, also when this state is no more."""
+        """A function that removes partial files, also after this state is gone."""
         studio, target = self._studio, self.target
         return lambda: background.run(studio, lambda: clear_leftovers_of(target), lambda _: None)
 
@@ -133,7 +135,7 @@ class ExportState(QObject):
         self.changed.emit()
 
     def _note(self, exported: Exported) -> None:
-        """Let the lineage know of it."""
+        """Record the export in the lineage."""
         home, notices = self._studio.home, self._studio.notices
         note = ExportNote(
             at=now(),

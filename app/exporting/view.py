@@ -1,4 +1,4 @@
-"""The dialog of an export: what is wanted, then how far it is, then how it ended."""
+"""The dialog of an export: options, progress, result."""
 
 from PySide6.QtWidgets import QWidget
 
@@ -12,7 +12,7 @@ from app.widgets.screen import room
 
 
 class ExportDialog(StagesDialog):
-    """Shows an ExportState in three parts, one at a time. Closing it stops an export under way."""
+    """Shows an ExportState in three stages. Closing it stops a running export."""
 
     def __init__(self, state: ExportState, owner: QWidget) -> None:
         super().__init__(tr("Export “{0}”").format(state.name), owner)
@@ -48,7 +48,7 @@ class ExportDialog(StagesDialog):
 
 
 def ask(owner: QWidget, state: ExportState) -> ExportDialog:
-    """Open the dialog over the window of `owner`, which can be used while it works."""
+    """Open the dialog over the window of `owner` without blocking."""
     dialog = ExportDialog(state, owner)
     dialog.show()
     return dialog

@@ -1,1 +1,1 @@
-"""What a model predicted for rows, measured and listed, wherever a page shows a trained model."""
+"""Predictions of a model, measured and listed, on every page that shows a trained model."""

@@ -1,4 +1,4 @@
-"""The score beside what simple models reach on the same rows, and whether it beats them."""
+"""Scores of simple models on the same rows, and whether the model beats them."""
 
 from functools import partial
 from pathlib import Path
@@ -22,13 +22,13 @@ from engine.results.store import baselines_in, root_of
 
 
 class BaselineLine(QWidget):
-    """What the baselines reach and what follows, or a button that fits them.
+    """A sentence about the baselines, or a button that fits them.
 
     Args:
-        folder: of the results; None: they have no baselines.
+        folder: of the results; None if they have no baselines.
 
     Signals:
-        wanted: the baselines are to be fitted for what is shown.
+        wanted: fit the baselines for the shown rows.
     """
 
     wanted = Signal()
@@ -46,7 +46,7 @@ class BaselineLine(QWidget):
         self.hide()
 
     def read(self) -> None:
-        """Read the baselines for what is shown, off the window's thread."""
+        """Read the baselines of the shown rows in the background."""
         predictions, folder = self._state.predictions, self._folder
         self.hide()
         if folder is None or predictions is None or not predictions.is_labelled:
@@ -78,7 +78,7 @@ class BaselineLine(QWidget):
 
 
 def besides(folder: Path, shown: Predictions) -> list[Beside]:
-    """The baselines for the rows of `shown`; for those of a file there are none."""
+    """Baselines for the rows of `shown`; none for rows of a file."""
     part = shown.info.part
     if part == "file":
         return []

@@ -1,4 +1,4 @@
-"""Another result over the same rows beside the one that is shown: what flipped."""
+"""Comparison of the shown results with others over the same rows, and the rows that flipped."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ SOURCE = "comparison"
 
 @dataclass(frozen=True)
 class Other:
-    """A result to compare with, and what it is called."""
+    """Results to compare with, and their name."""
 
     name: str
     file: Path
@@ -44,7 +44,7 @@ class Other:
 
 @dataclass(frozen=True)
 class Compared:
-    """Two results row by row, what may be claimed, and the same over seeds where there are some."""
+    """Two results row by row, the claim they support, and the same over seeds if there are any."""
 
     rows: Comparison
     claim: str
@@ -52,7 +52,7 @@ class Compared:
 
 
 class ComparisonCard(QWidget):
-    """One sentence of what may be claimed, and the rows that flipped, in either direction."""
+    """The supported claim in a sentence, and the rows that flipped in either direction."""
 
     def __init__(self, studio: Studio, state: ResultsState, folder: Path) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class ComparisonCard(QWidget):
         self.hide()
 
     def ask_with_what(self) -> None:
-        """Offer the other results of the same task, those over the same rows first."""
+        """Offer other results of the same task, those over the same rows first."""
         predictions = self._state.predictions
         if predictions is None:
             return
@@ -94,7 +94,7 @@ class ComparisonCard(QWidget):
         )
 
     def compare_with(self, other: Other) -> None:
-        """Compare what is shown, the second result, with another one, the first."""
+        """Compare the shown results (second) with others (first)."""
         shown, record, folder = self._state.predictions, self._studio.record, self._folder
         if shown is not None:
             background.run(
@@ -105,7 +105,7 @@ class ComparisonCard(QWidget):
             )
 
     def end(self) -> None:
-        """Show the one result alone."""
+        """Show one result alone."""
         if self.found is not None:
             self.found = None
             self.hide()
@@ -168,7 +168,7 @@ class ComparisonCard(QWidget):
         choices.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _choose_file(self) -> None:
-        """Compare with predictions that were written elsewhere, as Results keeps them."""
+        """Compare with a file of predictions as saved by Results."""
         dialog = QFileDialog(self, self.tr("Compare with"))
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         dialog.setNameFilters([self.tr("Predictions (*.parquet)"), self.tr("All files (*)")])
@@ -204,7 +204,7 @@ class ComparisonCard(QWidget):
         self.show()
 
     def _show_seeds(self, seeds: SeedsComparison | None) -> None:
-        """What may be claimed where the settings of a side were run with several seeds."""
+        """The supported claim if the settings of a side were run with several seeds."""
         for text in (self.seeds_claim, self.seeds_about):
             text.setVisible(seeds is not None)
         if seeds is None:
@@ -225,7 +225,7 @@ class ComparisonCard(QWidget):
 
 
 def others(record: Record, folder: Path, facts: PredictionInfo) -> list[Other]:
-    """The results of the same task that may share rows with the shown one: of this model, of runs.
+    """Results of the same task that may share rows with the shown ones, of this model or of runs.
 
     Those of the same rows come first, then those of another version of the data set.
     """
@@ -243,9 +243,9 @@ def others(record: Record, folder: Path, facts: PredictionInfo) -> list[Other]:
 
 
 def earlier(record: Record, folder: Path, facts: PredictionInfo) -> Other | None:
-    """The result of the same training on the last version of the data set before this one.
+    """Results of the same training on the previous version of the data set.
 
-    None where there is none, or `folder` has the results of no run or of other rows than its own.
+    None if there are none, or if `folder` has results of no run or of rows outside of its data.
     """
     with record.read() as session:
         runs = [(run.name, RunFolder(run.folder), run.readable_job()) for run in all_runs(session)]
@@ -267,13 +267,13 @@ def earlier(record: Record, folder: Path, facts: PredictionInfo) -> Other | None
 
 
 def _version_of(job: JobSpec) -> int:
-    """The number of the version of a stored data set; 0 for all else."""
+    """Version of a stored data set; 0 for other data."""
     name = job.data.folder.name if isinstance(job.data, StoredData) else ""
     return int(name) if name.isdecimal() else 0
 
 
 def _but_the_data(job: JobSpec, other: JobSpec) -> JobSpec:
-    """A job as it were with the name, the group and the version of the data of another one."""
+    """A job with name, group and data version of another one."""
     if not isinstance(job.data, StoredData) or not isinstance(other.data, StoredData):
         return job
     if job.data.folder.parent != other.data.folder.parent:
@@ -282,7 +282,7 @@ def _but_the_data(job: JobSpec, other: JobSpec) -> JobSpec:
 
 
 def measured(other: Other, shown: Predictions, record: Record, folder: Path) -> Compared:
-    """Both results side by side: the first is another one, the second stands in `folder`."""
+    """Both results row by row: the other one first, that in `folder` second."""
     found = compare(read_predictions(other.file), shown)
     first, second = (runs_like(record, one) for one in (other.file.parent, folder))
     seeds = None
@@ -292,8 +292,8 @@ def measured(other: Other, shown: Predictions, record: Record, folder: Path) -> 
 
 
 def runs_like(record: Record, results: Path) -> list[Path]:
-    """The folders of the finished runs that differ in nothing but the seed from the one with this
-    folder of results, itself among them, the oldest first; none where that is of no run."""
+    """Folders of finished runs that differ from the run with these results only by seed, including
+    itself, oldest first; empty if the results are of no run."""
     with record.read() as session:
         runs = [(RunFolder(one.folder), one.state, one.readable_job()) for one in all_runs(session)]
     jobs = {run.results: job for run, _, job in runs}
@@ -320,12 +320,12 @@ def seeds_text(metric: str, scores: Mapping[int, float], together: Aggregate | N
 
 
 def _may_share(one: PredictionInfo, other: PredictionInfo) -> bool:
-    """Not where they are different parts of the same data."""
+    """False for different parts of the same data."""
     return one.part == other.part or one.fingerprint != other.fingerprint
 
 
 def _distance(one: PredictionInfo, other: PredictionInfo) -> int:
-    """0: the same rows; 1: the same part of a data set of this name, after a correction say."""
+    """0: the same rows; 1: the same part of a data set of this name, as after a correction."""
     if (one.part, one.source) != (other.part, other.source):
         return 2
     return int(one.fingerprint != other.fingerprint)

@@ -1,4 +1,4 @@
-"""Where one condition of the filter is typed: what it is about, how, and its values."""
+"""Editor of one condition of the filter: subject, operator and values."""
 
 from typing import Any
 
@@ -17,17 +17,17 @@ from engine.errors import StudioError
 from engine.results.conditions import Condition
 from engine.results.predictions import Predictions
 
-BOX_CHARACTERS = 16  # that a box is wide at least
+BOX_CHARACTERS = 16  # minimum width of a box
 FIELD_WIDTH = 44 * SPACE
 TEXT_CHARACTERS = 10_000
 
 
 class ConditionEditor(QWidget):
-    """A subject, an operator and values; Enter applies them, Escape leaves all as it was.
+    """A subject, an operator and values; Enter applies them, Escape cancels.
 
     Signals:
-        applied: the condition that was typed.
-        cancelled: it is not wanted.
+        applied: the edited condition.
+        cancelled: without a change.
     """
 
     applied = Signal(object)
@@ -39,7 +39,7 @@ class ConditionEditor(QWidget):
         self._subjects: list[Subject] = []
         self.subject = _box(self.tr("What the condition is about"))
         self.operator = _box(self.tr("Operator"))
-        self.values: list[QWidget] = []  # those that the operator asks for
+        self.values: list[QWidget] = []  # inputs of the operator
         self._fields: dict[str, tuple[QWidget, ...]] = {
             "choice": (_box(self.tr("Value")), _box(self.tr("Second value"))),
             "number": (NumberField(stepping=0.1), NumberField(stepping=0.1)),
@@ -65,7 +65,7 @@ class ConditionEditor(QWidget):
         self.operator.currentIndexChanged.connect(lambda _: self._show_fields())
 
     def edit(self, predictions: Predictions, subjects: list[Subject], typed: Typed) -> None:
-        """Show a condition, of which every part can be changed."""
+        """Show a condition to edit."""
         self._predictions, self._subjects = predictions, subjects
         keys = [subject.key for subject in subjects]
         with QSignalBlocker(self.subject):
@@ -80,12 +80,12 @@ class ConditionEditor(QWidget):
             self.values[0].selectAll()
 
     def apply(self) -> None:
-        """Give the condition that is typed, or say what is wrong with it."""
+        """Emit the edited condition, or show its problem."""
         assert self._predictions is not None
         one_row = Predictions(self._predictions.info, self._predictions.table.slice(0, 1))
         try:
             condition = self._condition()
-            condition.mask(one_row)  # a pattern may be no regular expression
+            condition.mask(one_row)  # a pattern may be an invalid regular expression
         except StudioError as error:
             self.problem.setText(f"{translated(error.problem)} {translated(error.advice)}".strip())
             self.problem.show()
@@ -118,7 +118,7 @@ class ConditionEditor(QWidget):
         self._show_fields()
 
     def _show_fields(self) -> None:
-        """Show the fields of the operator; what stands in one stays where it suits."""
+        """Show the inputs of the operator; their content stays if it suits."""
         self.problem.hide()
         left = {kind: list(fields) for kind, fields in self._fields.items()}
         self.values = []
@@ -139,7 +139,7 @@ class ConditionEditor(QWidget):
         return self._chosen_subject().operators[max(0, self.operator.currentIndex())]
 
     def _condition(self) -> Condition:
-        """Raises ValueError with a sentence where a value is missing or makes no sense."""
+        """Raises ValueError with a sentence if a value is missing or invalid."""
         operator = self._chosen_operator()
         given = [_get(field) for field in self.values]
         kinds = [value.kind for value in operator.values]
@@ -163,7 +163,7 @@ def _box(name: str) -> QComboBox:
 
 
 def _prepare(field: QWidget, value: Value) -> None:
-    """Name a field, and let it offer the choices of a value."""
+    """Name an input and offer the choices of its value."""
     field.setAccessibleName(value.name)
     match field:
         case ComboBox():

@@ -1,7 +1,7 @@
-"""What a condition can be about, and how it is typed: a subject, an operator, and its values.
+"""Conditions as forms: a subject, an operator, and its values.
 
-“gold is bad” is the subject “gold”, the operator “is” and the label “bad”. Each way of reading a
-condition has its way of making one, so that what is typed and what a picture gave are the same.
+“gold is bad” is the subject “gold”, the operator “is” and the label “bad”. Each reader of a
+condition has its maker, so that typed conditions equal those of pictures.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ EVERY_ROW: tuple[RowFigure, ...] = ("loss", "words", "characters")
 
 @dataclass(frozen=True)
 class Value:
-    """One thing that is given: a text, a number, or one of `choices`, as (value, shown) each."""
+    """One input: a text, a number, or one of `choices`, each a pair of value and text."""
 
     name: str
     kind: Literal["text", "number", "choice"] = "text"
@@ -47,7 +47,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Operator:
-    """What is said of a subject; `make` gives the condition for as many values as are asked for."""
+    """A predicate of a subject; `make` builds the condition from its values."""
 
     text: str
     make: Callable[..., Condition]
@@ -56,7 +56,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a condition is about; two with one key are the same."""
+    """What a condition is about; subjects with equal keys are the same."""
 
     key: tuple[str, ...]
     title: str
@@ -65,7 +65,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Typed:
-    """A condition as it is typed: the key of its subject, its operator, and the values."""
+    """A condition as typed: key of its subject, operator and values."""
 
     key: tuple[str, ...]
     operator: int
@@ -73,7 +73,7 @@ class Typed:
 
 
 def subjects(predictions: Predictions, now: Typed) -> list[Subject]:
-    """All that rows of these predictions can be told apart by, that of a condition among them."""
+    """All subjects of these predictions, including that of a condition."""
     facts, task = predictions.info, TASKS[predictions.info.task].info
     head = task.head
     found = [outcome_subject()]
@@ -92,7 +92,7 @@ def subjects(predictions: Predictions, now: Typed) -> list[Subject]:
 
 
 def typed(condition: Condition) -> Typed | None:
-    """A condition as it is typed; None for rows that were selected one by one."""
+    """A condition as typed; None for rows that were selected one by one."""
     match condition:
         case LabelIs():
             return Typed(("label", condition.side), 1 - condition.holds, (condition.label,))
@@ -198,7 +198,7 @@ CELL_OPERATORS: tuple[tuple[str, Callable[[str, str], Condition]], ...] = (
 def _typed_cell(
     condition: CellIs | CellContains | CellHasWord | CellMatches,
 ) -> tuple[int, str]:
-    """The place of its operator in CELL_OPERATORS, and its text."""
+    """Index of its operator in CELL_OPERATORS, and its text."""
     match condition:
         case CellIs():
             return 0, condition.value
@@ -210,7 +210,7 @@ def _typed_cell(
 
 
 def _ranges(make: Callable[..., Condition]) -> tuple[Operator, ...]:
-    """The operators of a number; an interval has its lower end and not its upper one."""
+    """Operators of a number; intervals include the lower end only."""
     low, high = Value(tr("At least"), "number"), Value(tr("Below"), "number")
     return (
         Operator(tr("is at least"), lambda least: make(least=least), (low,)),
@@ -227,7 +227,7 @@ def _ranges(make: Callable[..., Condition]) -> tuple[Operator, ...]:
 def _typed_range(
     key: tuple[str, ...], first: int, condition: Between | ScoreBetween | CellBetween
 ) -> Typed:
-    """A range whose operators begin at the place `first`."""
+    """A range whose operators begin at the index `first`."""
     match condition.least, condition.most:
         case None, None:
             return Typed(key, first + 3)
@@ -245,4 +245,4 @@ MAKERS: dict[str, Callable[[Any], Subject]] = {
     "cell": cell_subject,
     "label": lambda side: label_subject(side, ()),
 }
-"""By the first part of a key, from its second one."""
+"""by the first part of a key; called with the second"""

@@ -1,4 +1,4 @@
-"""Rows that a model has not predicted yet, scored by a worker: another part, or a file."""
+"""Evaluation of further rows by a worker: another part of the data, or a file."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ class ResultsOf:
 
     Args:
         folder: of its results.
-        checkpoint_of: the folder of the checkpoint that made some predictions; None: it is gone.
-        evaluation: the question that scores a part of its data; it reads files, and raises
-            StudioError where there is no checkpoint. For rows of a file, the data are replaced.
+        checkpoint_of: the folder of the checkpoint of some predictions; None if it is gone.
+        evaluation: the job that scores a part of its data; it reads files, and raises
+            StudioError without a checkpoint. For rows of a file, the data are replaced.
         has_data: whether it has a data set with parts; else there are only files.
-        baselines: the question that fits simple models for the rows of some predictions.
+        baselines: the job that fits simple models for the rows of some predictions.
     """
 
     folder: Path
@@ -43,10 +43,10 @@ class Evaluating(QObject):
     """One evaluation at a time, in a process of its own.
 
     Signals:
-        begun: what is scored, in words.
-        told: how far it is: done, total, stage.
-        ended: the file of the predictions; None where there is none.
-        fitted: the baselines are there.
+        begun: the description of what is scored.
+        told: progress: done, total, stage.
+        ended: the file of the predictions; None if there is none.
+        fitted: the baselines are ready.
     """
 
     begun = Signal(str)
@@ -65,7 +65,7 @@ class Evaluating(QObject):
         self._ask(lambda: of.evaluation(part), self.tr("Scoring the rows"))
 
     def score_file(self, of: ResultsOf, path: Path) -> None:
-        """Predict all rows of a file, whose columns are recognised."""
+        """Predict all rows of a file; its columns are recognised."""
 
         def question() -> Evaluate:
             data = FileData(path=path)
@@ -75,7 +75,7 @@ class Evaluating(QObject):
         self._ask(question, self.tr("Scoring the rows of {0}").format(path.name))
 
     def fit_baselines(self, of: ResultsOf, facts: PredictionInfo) -> None:
-        """Fit simple models on the training rows, and have them predict the same rows."""
+        """Fit simple models on the training rows, and let them predict the same rows."""
         make = of.baselines
         if make is not None:
             self._ask(lambda: make(facts), self.tr("Fitting baselines"))
@@ -124,19 +124,19 @@ class Evaluating(QObject):
 
 
 def times_tested(folder: Path) -> int:
-    """How often test rows were scored with the results in this folder."""
+    """Number of times that test rows were scored with these results."""
     return len(looks_in(root_of(folder)))
 
 
 def results_of_run(run: RunFolder, step: int | None = None) -> ResultsOf:
-    """The results of a run, of its best checkpoint or of that of a step."""
+    """The results of a run, of its best checkpoint or of a given step."""
 
     def checkpoint_of(facts: PredictionInfo) -> Path | None:
         folder = None if facts.step is None else run.checkpoint(facts.step)
         return folder if folder is not None and folder.is_dir() else None
 
     def baselines(facts: PredictionInfo) -> FitBaselines:
-        assert facts.part != "file"  # only for parts of the data set are there baselines
+        assert facts.part != "file"  # only parts of the data set have baselines
         return baselines_of_run(run, facts.part, facts.labels)
 
     return ResultsOf(

@@ -1,4 +1,4 @@
-"""Which rows are listed, as a sentence of parts that can be changed, added and taken away."""
+"""The filter of the rows as a bar of conditions to add, change and remove."""
 
 from functools import partial
 
@@ -30,11 +30,10 @@ CHIP_CHARACTERS = 60
 
 
 class FilterBar(QWidget):
-    """“1,204 of 10,000 rows”, and for each condition a button that changes it and one that takes it
-    away.
+    """“1,204 of 10,000 rows”, with a button to change and one to remove each condition.
 
     Signals:
-        kept: the name under which the conditions are to be kept as a slice.
+        kept: the name under which to save the conditions as a slice.
     """
 
     kept = Signal(str)
@@ -46,7 +45,7 @@ class FilterBar(QWidget):
         self.count.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.editor = ConditionEditor()
         self.editor.hide()
-        self._edited: Condition | None = None  # None: a new one is typed
+        self._edited: Condition | None = None  # None: a new one
         self.add = buttons.icon_button("plus", self.tr("Add a condition"), self._on_add)
         self.clear = buttons.quiet(self.tr("Sho&w all rows"), state.clear)
         self.keep = buttons.quiet(self.tr("Keep as a sli&ce…"), self._ask_name)
@@ -65,7 +64,7 @@ class FilterBar(QWidget):
         self._show()
 
     def _show(self) -> None:
-        """Make the buttons anew, two for each condition."""
+        """Make two buttons for each condition."""
         focused = next((n for n, one in enumerate(self.removes) if one.hasFocus()), None)
         self.editor.hide()
         if self._wrapping is not None:
@@ -84,12 +83,12 @@ class FilterBar(QWidget):
             )
             remove.setAccessibleName(self.tr("Remove: {0}").format(text))
             if typed(condition) is None:
-                chip.setEnabled(False)  # rows that were selected one by one
+                chip.setEnabled(False)  # rows selected one by one
             self._wrapping.add(chip, remove)
             self.chips.append(chip)
             self.removes.append(remove)
         self._column.insertWidget(1, self._wrapping)
-        self._wrapping.setVisible(bool(self.chips))  # not before: it would be a window of its own
+        self._wrapping.setVisible(bool(self.chips))  # earlier it would be a window of its own
         if focused is not None:
             (
                 self.removes[min(focused, len(self.removes) - 1)] if self.removes else self.add
@@ -99,7 +98,7 @@ class FilterBar(QWidget):
     # ── one condition ────────────────────────────────────────────────────────────────────────
 
     def _on_add(self) -> None:
-        """Type a new condition; about a text at first."""
+        """Edit a new condition, initially about a text."""
         predictions = self._state.predictions
         if predictions is not None:
             key = ("cell", predictions.columns[0]) if predictions.columns else ("outcome",)
@@ -111,7 +110,7 @@ class FilterBar(QWidget):
         self._edit(condition, now)
 
     def _edit(self, condition: Condition | None, now: Typed) -> None:
-        """Open the editor as soon as it is known what the rows can be told apart by."""
+        """Open the editor as soon as the possible subjects are known."""
         predictions = self._state.predictions
         assert predictions is not None
         self._edited = condition
@@ -142,7 +141,7 @@ class FilterBar(QWidget):
         self._end_editing()
 
     def _end_editing(self) -> None:
-        """The keyboard goes back to the condition."""
+        """Return the focus to the condition."""
         self.editor.hide()
         places = list(self._state.conditions)
         if self._edited in places:
@@ -168,7 +167,7 @@ class FilterBar(QWidget):
         self.add.setEnabled(state.predictions is not None)
 
     def _ask_name(self) -> None:
-        """Under which name the conditions are kept; their sentence is proposed."""
+        """Ask for the name of the slice; proposes the sentence of the conditions."""
         ask_for_name(
             self,
             (

@@ -1,4 +1,4 @@
-"""The score of a result with its interval, and what it was measured on."""
+"""The score of a result with its interval, and the rows it was measured on."""
 
 import math
 from collections.abc import Mapping
@@ -23,10 +23,8 @@ from engine.results.significance import seeds_interval
 
 
 class Headline(QWidget):
-    """One line that says how good the model is, and one that says of which rows.
-
-    Below them, the mean of all runs that differ in nothing but the seed, where there are several.
-    """
+    """A line with the score, one about its rows, and one with the mean over seeds if there are
+    several."""
 
     def __init__(self, state: ResultsState) -> None:
         super().__init__()
@@ -42,12 +40,12 @@ class Headline(QWidget):
         self._show()
 
     def set_times_tested(self, times: int) -> None:
-        """How often the test rows were scored, which stands beside their score."""
+        """Number of times that test rows were scored, shown next to their score."""
         self._times_tested = times
         self._show()
 
     def show_seeds(self, metric: Metric, scores: Mapping[int, float]) -> None:
-        """The scores of runs with several seeds, their mean and its interval; hidden for one."""
+        """Scores of runs with several seeds, their mean and its interval; hidden for one."""
         self.seeds.setVisible(len(scores) > 1)
         mean = seeds_interval(list(scores.values()))
         value = partial(value_text, metric)
@@ -106,7 +104,7 @@ class Headline(QWidget):
 
 
 def other_metrics(predictions: Predictions) -> list[str]:
-    """Those of the task that do not stand above, over all that was evaluated."""
+    """Metrics of the task not shown above, over all evaluated rows."""
     found = predictions.info.metrics
     main = metric_of(predictions)
     return [

@@ -1,4 +1,4 @@
-"""Keeps another threshold or temperature with a model, with Undo."""
+"""Saves another threshold or temperature with a model, with Undo."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,14 +12,14 @@ from engine.checkpoints.prediction_settings import prediction_settings, save_set
 from engine.config.prediction import PredictionSettings
 
 SettingsChange = Callable[[PredictionSettings], PredictionSettings]
-MAX_NAMED = 3  # thresholds that are told
+MAX_NAMED = 3  # thresholds named in the notice
 
 
 class ModelSettings(QObject):
-    """The files are read and written off the window's thread.
+    """Reads and writes the files in the background.
 
     Signals:
-        changed: the model predicts in another way now.
+        changed: the prediction settings of the model have changed.
     """
 
     changed = Signal()
@@ -29,7 +29,7 @@ class ModelSettings(QObject):
         self._notices = notices
 
     def change(self, checkpoint: Path, change: SettingsChange) -> None:
-        """Keep what `change` makes of the settings of a checkpoint."""
+        """Save the changed settings of a checkpoint."""
         self._run(checkpoint, change, can_undo=True)
 
     def _run(self, checkpoint: Path, change: SettingsChange, can_undo: bool) -> None:

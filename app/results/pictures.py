@@ -1,4 +1,4 @@
-"""The pictures of a task, of which one is shown; what is clicked in one selects rows."""
+"""The pictures of a task, one shown at a time; clicks select rows."""
 
 from collections.abc import Callable
 from functools import partial
@@ -28,7 +28,7 @@ from engine.results.slices import Slice
 
 
 class Pictures(QWidget):
-    """A choice of pictures; each is made and measured when it is shown first.
+    """A choice of pictures; each is made and measured when first shown.
 
     Signals:
         decided: as that of a `ResultPicture`.
@@ -41,7 +41,7 @@ class Pictures(QWidget):
         self._state, self._notices, self._slices_file = state, notices, slices_file
         self._task = ""
         self._kinds: tuple[type[ResultPicture], ...] = ()
-        self._measured: set[str] = set()  # keys of the pictures that show these predictions
+        self._measured: set[str] = set()  # keys of pictures that show these predictions
         self.made: dict[str, ResultPicture] = {}
         self.choice = ComboBox()
         self.choice.setAccessibleName(self.tr("Picture of the results"))
@@ -56,12 +56,12 @@ class Pictures(QWidget):
 
     @property
     def shown(self) -> ResultPicture | None:
-        """The picture in sight."""
+        """The current picture."""
         number = self.choice.currentIndex()
         return self.made.get(self._kinds[number].key) if number >= 0 else None
 
     def show_picture(self, number: int) -> None:
-        """Show the picture with this number, and measure what it shows."""
+        """Show and measure the picture with this index."""
         predictions = self._state.predictions
         if not 0 <= number < len(self._kinds) or predictions is None:
             return
@@ -85,13 +85,13 @@ class Pictures(QWidget):
             )
 
     def _measure(self, kind: type[ResultPicture], predictions: Predictions) -> Any:
-        """What a picture shows; off the window's thread."""
+        """Measure in the background."""
         if kind is SlicesPicture:
             return slices(predictions, read_slices(self._slices_file, predictions.info.source))
         return kind.measure(predictions)
 
     def keep_slice(self, name: str) -> None:
-        """Keep the conditions that hold now under a name."""
+        """Save the present conditions as a slice."""
         predictions, conditions = self._state.predictions, self._state.conditions
         if predictions is None or not conditions or not name:
             return
@@ -118,16 +118,16 @@ class Pictures(QWidget):
         self._keep_slices(lambda: delete_slice(file, named.name, named.source), done)
 
     def _keep_slices(self, work: Callable[[], None], done: Callable[[], None]) -> None:
-        """Change the file of slices off the window's thread."""
+        """Change the file of slices in the background."""
         background.run(self, work, lambda _: done(), self._notices.show)
 
     def _show_slices(self) -> None:
-        """Show the slices, a new one among them."""
+        """Show the slices after one was added."""
         self.choice.setCurrentIndex(self._kinds.index(SlicesPicture))
         self._measure_slices()
 
     def _measure_slices(self) -> None:
-        """Show what is in the file of slices now; later, where another picture is in sight."""
+        """Measure the slices again, at once if they are shown."""
         self._measured.discard(SlicesPicture.key)
         if isinstance(self.shown, SlicesPicture):
             self.show_picture(self.choice.currentIndex())
@@ -137,7 +137,7 @@ class Pictures(QWidget):
             self.made[key].show_measured(measured)
 
     def _on_opened(self) -> None:
-        """Other pictures where the task is another one; the same ones are measured anew."""
+        """Replace the pictures if the task is another one; measure them again."""
         predictions = self._state.predictions
         self._measured.clear()
         labelled = predictions is not None and predictions.is_labelled

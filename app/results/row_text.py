@@ -1,4 +1,4 @@
-"""One row in full, as text: its cells, what was predicted, and what only its task has."""
+"""One row in full as text: its cells, its prediction, and details of its task."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ translate = QCoreApplication.translate
 
 
 def row_lines(predictions: Predictions, columns: list[Column], place: int) -> Iterator[str]:
-    """The lines of a row, its texts first."""
+    """The lines of a row, texts first."""
     head = TASKS[predictions.info.task].info.head
     tagged = head is not None and head.tags_tokens
     words = [column for column in columns if not column.is_number]
@@ -40,7 +40,7 @@ def row_lines(predictions: Predictions, columns: list[Column], place: int) -> It
 def bracketed(spans: RowSpans, side: int) -> str:
     """The words, with each gold (0) or predicted (1) span as “[Rome LOC]”.
 
-    The two sides stand below one another, so that a span that is missed or moved is seen.
+    Both are shown one below the other, so that missed and shifted spans are visible.
     """
     begins, ends = {}, {}
     for pair in spans.pairs:

@@ -1,4 +1,4 @@
-"""The rows of predictions as an item model, over the table that they stand in."""
+"""Item model of the rows of predictions."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +16,8 @@ from engine.results.predictions import CELL, Predictions
 from engine.results.row_figures import holds_numbers
 from engine.results.token_columns import OCCURRENCES, POSITION, TEXT
 
-MEASURE_CHARACTERS = 5  # of a number that stands as it is: 3, 4.25
-PAINTED_CHARACTERS = 300  # of a cell; the row below has all of it
+MEASURE_CHARACTERS = 5  # of a number shown as it is: 3, 4.25
+PAINTED_CHARACTERS = 300  # of a cell; the details have all of it
 RIGHT, WRONG = "✓", "✗"
 SHARES = ("probability", "score")
 NUMBERS = (*SHARES, "loss", "row")
@@ -32,7 +32,7 @@ class Column:
 
     key: str
     title: str
-    is_measure: bool = False  # a text of the table that is a number of the model or of the data
+    is_measure: bool = False  # a text that is a number of the model or the data
 
     @property
     def is_number(self) -> bool:
@@ -40,7 +40,7 @@ class Column:
 
 
 def columns_of(predictions: Predictions) -> list[Column]:
-    """What was said of a row, its texts, and its other cells; nothing that is empty throughout."""
+    """Prediction columns, texts and other cells; without columns that are empty throughout."""
     titles = {
         "score": translate("ResultRows", "Right"),
         "gold": translate("ResultRows", "Gold"),
@@ -61,7 +61,7 @@ def columns_of(predictions: Predictions) -> list[Column]:
 
 
 def _title(column: str, predictions: Predictions) -> str:
-    """The name of a column of the data; those of masked tokens are the program's own."""
+    """Title of a data column; those of masked tokens are translated."""
     titles = {
         TEXT: translate("ResultRows", "Text"),
         POSITION: translate("ResultRows", "Position"),
@@ -73,7 +73,7 @@ def _title(column: str, predictions: Predictions) -> str:
 
 
 class RowsModel(QAbstractTableModel):
-    """One row for each that the state lists; a cell is read from the table when it is painted."""
+    """The rows that the state lists; cells are read from the table when painted."""
 
     def __init__(self, state: ResultsState, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -125,11 +125,11 @@ class RowsModel(QAbstractTableModel):
         return None
 
     def place(self, row: int) -> int:
-        """Of a row of the list, where it stands in the table of predictions."""
+        """Index in the table of predictions of a row of the list."""
         return int(self._rows[row])
 
     def row_of(self, place: int) -> int:
-        """Where a row of the table of predictions is listed; -1: it is not."""
+        """Row of the list for an index in the table of predictions; -1 if not listed."""
         found = np.flatnonzero(self._rows == place)
         return int(found[0]) if len(found) else -1
 

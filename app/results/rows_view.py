@@ -1,4 +1,4 @@
-"""The list of rows: search, filter, sort, one row in full, Explore, export."""
+"""The list of rows with search, filter, sorting, details, Explore and export."""
 
 from collections.abc import Sequence
 
@@ -27,18 +27,20 @@ from app.widgets.tables import apply_style
 from engine.files.table_files import TABLE_WRITERS
 from engine.results.predictions import CELL
 
-SEARCH_PAUSE_MS = 250  # after a key, before rows are searched
-DETAIL_CHARACTERS = 20_000  # of a row that are shown in full
+SEARCH_PAUSE_MS = 250  # ms after a key until rows are searched
+DETAIL_CHARACTERS = 20_000  # of a row in the details
 TEXT_WIDTH, SHORT_WIDTH = 90 * SPACE, 24 * SPACE
 DETAIL_HEIGHT = 24 * SPACE
-LEAST_TABLE, LEAST_DETAIL = 36 * SPACE, 11 * SPACE  # px high: three rows, and two lines
+LEAST_TABLE, LEAST_DETAIL = 36 * SPACE, 11 * SPACE  # px: three rows, and two lines
 LABEL_COLUMNS = ("gold", "predicted")
 CELL_PADDING = 6 * SPACE
 
 
 class RowsView(QWidget):
-    """Signals:
-    explored: the place of the row that is to be opened in Explore.
+    """The list of rows and the details of the selected one.
+
+    Signals:
+        explored: index of the row to open in Explore.
     """
 
     explored = Signal(int)
@@ -109,7 +111,7 @@ class RowsView(QWidget):
         return table
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Enter opens the row, wherever in the table the keyboard is."""
+        """Open a row by Enter anywhere in the table."""
         is_key = watched is self.table and isinstance(event, QKeyEvent)
         if is_key and event.type() == QEvent.Type.KeyPress:
             assert isinstance(event, QKeyEvent)
@@ -135,7 +137,7 @@ class RowsView(QWidget):
         self._select_first()
 
     def _label_width(self, labels: Sequence[str]) -> int:
-        """Pixels of the longest label, at most SHORT_WIDTH; 0 where there are none."""
+        """Width in px of the longest label, at most SHORT_WIDTH; 0 without labels."""
         metrics = self.table.fontMetrics()
         widths = (metrics.horizontalAdvance(label[:DETAIL_CHARACTERS]) for label in labels)
         return min(max(widths, default=-CELL_PADDING) + CELL_PADDING, SHORT_WIDTH)
@@ -159,7 +161,7 @@ class RowsView(QWidget):
         self._state.sort_by_mistakes()
 
     def current_place(self) -> int | None:
-        """The place of the selected row in the table of predictions."""
+        """Index of the selected row in the table of predictions."""
         index = self.table.currentIndex()
         return self.model.place(index.row()) if index.isValid() else None
 
@@ -181,6 +183,6 @@ class RowsView(QWidget):
             self.explored.emit(place)
 
     def _ask_where(self) -> None:
-        """Ask for a file without stopping the program."""
+        """Ask for a file without blocking."""
         title = self.tr("Export these rows")
         ask_where(self, title, "predictions.csv", list(TABLE_WRITERS), self._state.export)

@@ -1,4 +1,4 @@
-"""The predictions that are shown, and which of their rows. No widgets."""
+"""The shown predictions and the selection of their rows. No widgets."""
 
 from collections.abc import Callable
 from itertools import count
@@ -25,13 +25,13 @@ Mask = NDArray[np.bool_]
 
 
 class ResultsState(QObject):
-    """One file of predictions. All that takes long happens off the window's thread.
+    """One file of predictions; long work runs in the background.
 
     Signals:
-        opened: `predictions` are others now, or could not be read.
-        filtered: `conditions` are others now; their rows follow.
-        listed: `rows` are others now.
-        exported: the rows stand in the file at this path.
+        opened: `predictions` were replaced, or could not be read.
+        filtered: `conditions` have changed; their rows follow.
+        listed: `rows` have changed.
+        exported: the rows were written to this path.
     """
 
     opened = Signal()
@@ -43,12 +43,13 @@ class ResultsState(QObject):
         super().__init__(parent)
         self.predictions: Predictions | None = None
         self.problem: BaseException | None = None
-        self.rows: Places = np.empty(0, dtype=np.int64)  # places in the table, as they are listed
-        self.sorted_by: tuple[str, bool] | None = None  # column, and whether it falls
-        self.text = ""  # that is searched for
+        # indices in the table, in the order of the list
+        self.rows: Places = np.empty(0, dtype=np.int64)
+        self.sorted_by: tuple[str, bool] | None = None  # column, and True if descending
+        self.text = ""  # search text
         self._notices = notices
-        self._chosen: dict[str, Conditions] = {}  # by what chose them
-        self._numbers = count()  # of what the user typed
+        self._chosen: dict[str, Conditions] = {}  # by source
+        self._numbers = count()  # of typed conditions
         self._masks: dict[Condition, Mask] = {}
         self._order: Places | None = None
         self._jobs: dict[str, background.Job] = {}
@@ -57,7 +58,7 @@ class ResultsState(QObject):
     # ── opening ──────────────────────────────────────────────────────────────────────────────
 
     def open(self, path: Path) -> None:
-        """Show the predictions in this file; the filter stays where the columns are the same."""
+        """Show the predictions in a file; the filter stays if the columns are the same."""
         self._path = path
         self._run("read", lambda: read(path), self._on_read, self._on_unreadable)
 
@@ -81,13 +82,13 @@ class ResultsState(QObject):
 
     @property
     def conditions(self) -> Conditions:
-        """All that hold together, in the order in which they were chosen."""
+        """All conditions, joined by “and”, in the order in which they were chosen."""
         return tuple(dict.fromkeys(one for some in self._chosen.values() for one in some))
 
     def choose(self, source: str, conditions: Conditions) -> None:
-        """List the rows for which these hold as well; they replace what `source` chose before.
+        """Restrict the rows by conditions, which replace those that `source` chose before.
 
-        The same ones again are taken away.
+        Choosing the same conditions again removes them.
         """
         before = self._chosen.pop(source, ())
         if conditions and conditions != before:
@@ -98,20 +99,20 @@ class ResultsState(QObject):
         return self._chosen.get(source, ())
 
     def add(self, condition: Condition) -> None:
-        """List the rows for which this holds as well."""
+        """Restrict the rows by one more condition."""
         self._chosen[f"typed {next(self._numbers)}"] = (condition,)
         self._refilter()
 
     def drop(self, condition: Condition) -> None:
-        """List rows also where this does not hold."""
+        """Remove a condition."""
         self._edit(condition, ())
 
     def replace(self, condition: Condition, other: Condition) -> None:
-        """Let another condition hold in the place of one."""
+        """Replace a condition by another."""
         self._edit(condition, (other,))
 
     def _edit(self, condition: Condition, instead: Conditions) -> None:
-        """What a picture chose is no longer its own once a part of it was changed."""
+        """Conditions of a picture no longer belong to it once one of them is edited."""
         edited: dict[str, Conditions] = {}
         for source, some in self._chosen.items():
             if condition in some:
@@ -129,13 +130,13 @@ class ResultsState(QObject):
         self._refilter()
 
     def search(self, text: str) -> None:
-        """List the rows that have this in a text or a label, in upper or lower case."""
+        """List rows with this in a text or label, ignoring case."""
         if text != self.text:
             self.text = text
             self._list()
 
     def sort(self, column: str, falls: bool) -> None:
-        """List the rows in the order of a column of the table."""
+        """Sort the rows by a column of the table."""
         self.sorted_by = column, falls
         self._order = None
         self._list()
@@ -182,7 +183,7 @@ class ResultsState(QObject):
     # ── rows for others ──────────────────────────────────────────────────────────────────────
 
     def export(self, path: Path) -> None:
-        """Write the rows that are listed, in their order, as the suffix of `path` says."""
+        """Write the listed rows in order; the suffix of `path` selects the format."""
         if self.predictions is not None:
             table, rows = plain_table(self.predictions), self.rows
             self._run(
@@ -199,18 +200,18 @@ class ResultsState(QObject):
         done: Callable[..., None],
         failed: Callable[[BaseException], None] | None = None,
     ) -> None:
-        """The newest work of a place; the one before it is no longer wanted."""
+        """Run the newest work of a kind; earlier work is cancelled."""
         if place in self._jobs:
             self._jobs[place].cancel()
         self._jobs[place] = background.run(self, work, done, failed or self._notices.show)
 
 
 def read(path: Path) -> Predictions:
-    """Predictions that are ready to be listed."""
+    """Read predictions and prepare them for listing."""
     found = read_predictions(path)
     whole = Predictions(found.info, found.table.combine_chunks())
     mistakes_first(whole)
     score_of(whole)
     if TASKS[whole.info.task].info.scores_in_part:
-        details(whole)  # of which a row shows its own when it is selected
+        details(whole)  # cached for the details of selected rows
     return whole

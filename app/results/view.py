@@ -1,4 +1,4 @@
-"""What a model predicted: its score, pictures of it, and the rows behind them."""
+"""The results of a model: its score, pictures of its predictions, and their rows."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -48,19 +48,19 @@ from engine.results.store import Kept, kept_in
 from engine.runs.folder import RunFolder
 
 PICTURES_WIDTH = 96 * SPACE  # px
-LEAST_HEIGHT = 80 * SPACE  # px, of pictures and rows; in a lower window all of it scrolls
+LEAST_HEIGHT = 80 * SPACE  # px of pictures and rows; a lower window scrolls
 CONTENT, NONE, PROBLEM = range(3)
 
 
 class ResultsView(QWidget):
-    """The results of one run or model, as they lie in its folder of results."""
+    """The results of a run or model, from its folder of results."""
 
     def __init__(self, studio: Studio, of: ResultsOf) -> None:
         super().__init__()
         self._studio, self._of = studio, of
         self.kept: list[Kept] = []
-        self._wanted: Path | None = None  # to be shown once it is listed
-        self._other: Other | None = None  # to be compared with once that is shown
+        self._wanted: Path | None = None  # to show once it is listed
+        self._other: Other | None = None  # to compare with once that is shown
         self.times_tested = 0
         self.state = ResultsState(studio.notices, self)
         self.evaluating = Evaluating(studio, self)
@@ -107,7 +107,7 @@ class ResultsView(QWidget):
         self.evaluating.ended.connect(self._on_evaluated)
 
     def show_results(self) -> None:
-        """Show what is in the folder of results, which is read off the window's thread."""
+        """Read and show the folder of results."""
         folder = self._of.folder
         background.run(
             self,
@@ -132,13 +132,13 @@ class ResultsView(QWidget):
         splitter.setMinimumHeight(LEAST_HEIGHT)
         policy = (
             splitter.sizePolicy()
-        )  # so that the area around does not ask for what it would like
+        )  # so that the surrounding area does not use its preferred size
         splitter.setSizePolicy(policy.horizontalPolicy(), QSizePolicy.Policy.Ignored)
         content = QWidget()
         layouts.column(
             head, self.baselines, self.comparison, (splitter, 1), parent=content, spacing=3 * SPACE
         )
-        area = QScrollArea()  # so that no list vanishes in a low window
+        area = QScrollArea()  # keeps lists visible in a low window
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -175,10 +175,10 @@ class ResultsView(QWidget):
         return button
 
     def _action(self, text: str, act: Callable[[], object]) -> QAction:
-        """An entry of the menu that belongs to this view.
+        """A menu entry owned by this view.
 
-        PySide loses its hold on those that a menu makes, sooner or later, where a screen reader
-        listens; `test_action` changes its text long after.
+        PySide loses actions made by a menu if a screen reader listens; the text of `test_action`
+        changes long after.
         """
         action = QAction(text, self)
         action.triggered.connect(lambda _=False: act())
@@ -206,7 +206,7 @@ class ResultsView(QWidget):
         self.state.open(kept[number].file)
 
     def compare(self, file: Path, other: Other) -> None:
-        """Show these predictions of the model beside another result, once both are read."""
+        """Show these predictions and compare them with another result, once both are read."""
         self._wanted, self._other = file, other
         self.show_results()
 
@@ -225,7 +225,7 @@ class ResultsView(QWidget):
         self.stack.setCurrentIndex(PROBLEM)
 
     def _look_for_seeds(self) -> None:
-        """Show the mean of the runs that differ in nothing but the seed, where there are some."""
+        """Show the mean of the runs that differ only by seed, if there are several."""
         shown, record, folder = self.state.predictions, self._studio.record, self._of.folder
         if shown is None or not shown.is_labelled:
             return
@@ -245,7 +245,7 @@ class ResultsView(QWidget):
     # ── other rows ───────────────────────────────────────────────────────────────────────────
 
     def _on_test(self) -> None:
-        """Ask before the test rows are looked at for the first time."""
+        """Ask before test rows are scored for the first time."""
         if self.times_tested:
             self._score_test("score")
             return
@@ -268,7 +268,7 @@ class ResultsView(QWidget):
             self.evaluating.score_part(self._of, "test")
 
     def _ask_for_file(self) -> None:
-        """Ask for a file without stopping the program."""
+        """Ask for a file without blocking."""
         dialog = QFileDialog(self.window(), self.tr("Evaluate on a file"))
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
@@ -300,7 +300,7 @@ class ResultsView(QWidget):
         self._studio.notices.say(self.tr("Saved as {0}.").format(path))
 
     def _checkpoint(self) -> Path | None:
-        """The checkpoint that made the predictions; None, and told, where it is gone."""
+        """The checkpoint of the predictions; None, with a notice, if it is gone."""
         predictions = self.state.predictions
         assert predictions is not None
         checkpoint = self._of.checkpoint_of(predictions.info)
@@ -312,18 +312,18 @@ class ResultsView(QWidget):
         return checkpoint
 
     def _on_decided(self, change: SettingsChange) -> None:
-        """Keep another threshold or temperature with the model."""
+        """Save another threshold or temperature with the model."""
         if (checkpoint := self._checkpoint()) is not None:
             self.model_settings.change(checkpoint, change)
 
     def _on_settings_changed(self) -> None:
-        """Predict the validation rows again; test rows and files only when that is asked for."""
+        """Predict the validation rows again; test rows and files only on request."""
         predictions = self.state.predictions
         if predictions is not None and predictions.info.part == "validation":
             self.evaluating.score_part(self._of, "validation")
 
     def _on_explored(self, place: int) -> None:
-        """Open a row in Explore, with the model that predicted it."""
+        """Open a row in Explore with the model that predicted it."""
         predictions, checkpoint = self.state.predictions, self._checkpoint()
         if predictions is None or checkpoint is None:
             return
@@ -335,7 +335,7 @@ class ResultsView(QWidget):
 
 
 def texts_of(predictions: Predictions, place: int) -> dict[str, Any]:
-    """The text of a row, its second one and its choices, as Explore takes them."""
+    """The text of a row, its second text and its choices, as arguments of Explore."""
     mapping = predictions.info.mapping
     second = mapping.pair or mapping.beginning
 
@@ -354,7 +354,7 @@ def texts_of(predictions: Predictions, place: int) -> dict[str, Any]:
 
 
 def _title(one: Kept) -> str:
-    """“Test”, “reviews.csv”, and the step where there are several checkpoints."""
+    """“Test”, “reviews.csv”, with the step if there are several checkpoints."""
     facts = one.info
     part = facts.source if facts.part == "file" else split_title(facts.part)
     return part if facts.step is None else f"{part} · {numbers.count(facts.step)}"

@@ -1,4 +1,4 @@
-"""What the window says and shows of each task: its card, its sentences, its predictions."""
+"""The tasks in the window: cards, sentences, prediction views, pictures of results."""
 
 from importlib import import_module
 
@@ -8,13 +8,13 @@ from engine.config.tasks import class_name
 
 
 def part_of(kind: str) -> TaskPart:
-    """The part of the window that belongs to a task."""
+    """The window's part of a task."""
     found: type[TaskPart] = getattr(import_module(f"{__name__}.{kind}"), f"{class_name(kind)}Part")
     return found()
 
 
 def view_of(kind: str) -> type[PredictionView]:
-    """What shows the predictions of a model that was fine-tuned for a task."""
+    """The widget class that shows predictions of a task."""
     view = part_of(kind).view
     assert view is not None
     return view

@@ -11,11 +11,11 @@ from app.widgets.results.reliability import ReliabilityPicture
 from app.widgets.results.threshold import ThresholdPicture
 from engine.messages.explore.prediction import Predicted
 
-MAX_BARS = 100  # labels that are shown
+MAX_BARS = 100  # labels shown
 
 
 class LabelsView(PredictionView):
-    """Each label with a probability of its own, those that are predicted in front."""
+    """Each label with its own probability, predicted ones first."""
 
     def __init__(self) -> None:
         super().__init__()

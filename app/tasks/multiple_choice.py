@@ -15,14 +15,14 @@ from app.widgets.results.group_table import LengthPicture, MarginPicture, Positi
 from app.widgets.text.labels import Text
 from engine.messages.explore.prediction import Predicted
 
-SHOWN_LINES = 4  # another one comes when the last is typed in
+SHOWN_LINES = 4  # a further one appears when the last is filled
 MAX_LINES = 10
 MAX_CHARACTERS = 10_000  # of a choice
 TYPING_PAUSE_MS = 150
 
 
 class ChoicesView(PredictionView):
-    """A line for each choice, and how likely each of them is."""
+    """A line for each choice with its probability."""
 
     asks_for_choices = True
 
@@ -48,7 +48,7 @@ class ChoicesView(PredictionView):
         self.bars.show()
 
     def show_nothing(self) -> None:
-        """There is no prediction, because there are not two choices yet."""
+        """Show no prediction: there are fewer than two choices."""
         self.verdict.hide()
         self.bars.hide()
         self.note.setText(self.tr("Type at least two choices; the text above comes first."))

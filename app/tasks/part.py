@@ -1,4 +1,4 @@
-"""What every task gives to the window."""
+"""Base of the tasks in the window."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -17,12 +17,12 @@ translate = QCoreApplication.translate
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run is going to do, for the sentence that says so before it starts.
+    """A planned run, for the sentence that describes it.
 
     Args:
         model: the name of the base model, or the size of a new one.
-        labels: how many the model will know; 0 where that is not known or there are none.
-        trained: which weights are trained, as a phrase.
+        labels: number of labels; 0 if unknown or none.
+        trained: the trained weights, as a phrase.
     """
 
     task: TaskSpec
@@ -34,11 +34,11 @@ class Plan:
 
 
 class TaskPart(ABC):
-    """One task in the window. A subclass stands in the file of its task."""
+    """One task in the window; its subclass is in the file of the task."""
 
     kind: str
-    view: type[PredictionView] | None = None  # of its predictions; None: it has no head of its own
-    pictures: tuple[type[ResultPicture], ...] = ()  # of its results, the first one is shown first
+    view: type[PredictionView] | None = None  # of its predictions; None if it has no head
+    pictures: tuple[type[ResultPicture], ...] = ()  # of its results; the first is the default
 
     @property
     def title(self) -> str:
@@ -46,12 +46,12 @@ class TaskPart(ABC):
         return in_language(TASKS[self.kind].info.title)
 
     def card_title(self, from_scratch: bool = False) -> str:
-        """What stands on its card."""
+        """Title of its card."""
         return self.title
 
     @abstractmethod
     def description(self, from_scratch: bool = False) -> str:
-        """What it is for, in a sentence that everybody understands."""
+        """Purpose of the task in a sentence for everyone."""
 
     @abstractmethod
     def scene(self, from_scratch: bool = False) -> Scene:
@@ -59,10 +59,10 @@ class TaskPart(ABC):
 
     @abstractmethod
     def outputs(self, count: int) -> str:
-        """What the head of a fine-tuned model gives, where it has `count` labels."""
+        """Output of the head of a fine-tuned model with `count` labels."""
 
     def plan(self, plan: Plan) -> str:
-        """What is going to be trained, in a sentence."""
+        """The planned training in a sentence."""
         details = [self.outputs(plan.labels)] if plan.labels else []
         return translate("Tasks", "Fine-tune “{model}” on “{data}” ({details}).").format(
             model=plan.model, data=plan.data, details=", ".join([*details, plan.trained])

@@ -1,4 +1,4 @@
-"""Painted pictures of the tasks: what goes in, the head, and what comes out."""
+"""Painted pictures of the tasks: input, network, head and output."""
 
 from dataclasses import dataclass
 
@@ -19,19 +19,18 @@ ARROW = 18
 
 @dataclass(frozen=True)
 class Scene:
-    """What one picture shows: words below, the network, a head at `at`, an output above."""
+    """Content of a picture: words below, the network, a head at word `at`, an output above."""
 
     words: tuple[str, ...]
-    second: int  # the first word of the second text; len(words) without one
+    second: int  # index of the first word of the second text; len(words) without one
     at: int
     head: str
     answer: str
-    fresh: bool = False  # the network has fresh weights
+    fresh: bool = False  # the network is not pre-trained
 
 
 class TaskPicture(QWidget):
-    """One scene, drawn in the colours of the theme at any size. Says nothing to a screen reader:
-    the card it stands on does."""
+    """A scene in the colours of the theme at any size. Not accessible, since its card is."""
 
     def __init__(self, scene: Scene) -> None:
         super().__init__()
@@ -59,7 +58,7 @@ class TaskPicture(QWidget):
         painter.end()
 
     def _word_places(self, painter: QPainter) -> list[QRectF]:
-        """Where the words stand: centred, squeezed a little where there is no room."""
+        """The boxes of the words, centred, and squeezed if there is no room."""
         metrics = painter.fontMetrics()
         widths = [metrics.horizontalAdvance(word) + 12.0 for word in self._scene.words]
         total = sum(widths) + GAP * (len(widths) - 1)
@@ -80,7 +79,7 @@ class TaskPicture(QWidget):
             _chip(painter, place, word, role, plain=special and word != "[MASK]")
 
     def _paint_block(self, painter: QPainter, block: QRectF) -> None:
-        """The network: full where it knows something already, dashed where it is fresh."""
+        """The network: filled if pre-trained, else dashed."""
         pen = QPen(theme.colour(Role.ACCENT), 1.5)
         if self._scene.fresh:
             pen.setStyle(Qt.PenStyle.DashLine)
@@ -94,7 +93,7 @@ class TaskPicture(QWidget):
         painter.drawText(block, Qt.AlignmentFlag.AlignCenter, text)
 
     def _paint_answer(self, painter: QPainter, x: float, block: QRectF) -> None:
-        """The head above the token it reads, and beside it what it says."""
+        """The head above the token that it reads, and its output."""
         metrics = painter.fontMetrics()
         width = metrics.horizontalAdvance(self._scene.head) + 18.0
         left = min(max(1.0, x - width / 2), self.width() - width - 1)
@@ -123,7 +122,7 @@ def _chip(painter: QPainter, place: QRectF, word: str, role: Role, plain: bool =
 
 
 def _arrow(painter: QPainter, x: float, start: float, end: float, role: Role) -> None:
-    """A short arrow upwards from `start` to `end`."""
+    """An upward arrow from `start` to `end`."""
     painter.setPen(QPen(theme.colour(role), 1.5))
     painter.drawLine(QPointF(x, start), QPointF(x, end + 3))
     painter.setPen(Qt.PenStyle.NoPen)
@@ -134,7 +133,7 @@ def _arrow(painter: QPainter, x: float, start: float, end: float, role: Role) ->
 
 
 def _line(painter: QPainter, start: QPointF, end: QPointF) -> None:
-    """A short arrow to the right, or to the left."""
+    """A horizontal arrow."""
     back = -1 if end.x() > start.x() else 1
     painter.setPen(QPen(theme.colour(Role.ACCENT), 1.5))
     painter.drawLine(start, QPointF(end.x() + 3 * back, end.y()))

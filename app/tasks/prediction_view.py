@@ -1,4 +1,4 @@
-"""How the predictions of one task are shown."""
+"""Base of the widgets that show predictions of a task."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from app.widgets.text.labels import OneLine, Text, TextStyle, font
 from engine.messages.explore.prediction import Predicted
 
 NARROW, WIDE = 180 * SPACE, 220 * SPACE  # widths of cards
-TEXT_HEIGHT = 60 * SPACE  # longer texts are scrolled
+TEXT_HEIGHT = 60 * SPACE  # longer texts scroll
 
 
 @dataclass(frozen=True)
 class Given:
-    """What a prediction was made of: the texts, and the labels that the model knows."""
+    """Input of a prediction: the texts and the labels of the model."""
 
     text: str
     pair: str | None = None
@@ -27,12 +27,10 @@ class Given:
 
 
 class PredictionView(QWidget):
-    """Shows the predictions of one task; made when the first of them comes.
-
-    A card with a `verdict`, a `note` below, and between them what `lay_out` is given.
+    """Shows predictions of one task: a card with `verdict`, further parts, and `note`.
 
     Signals:
-        choices_typed: tuple of str, what the model is to choose from; only of `asks_for_choices`.
+        choices_typed: tuple of str, the choices; only if `asks_for_choices`.
     """
 
     choices_typed = Signal(tuple)
@@ -44,7 +42,7 @@ class PredictionView(QWidget):
         self.note = Text("", "muted")
 
     def lay_out(self, *parts: QWidget, above: Sequence[QWidget] = (), width: int = NARROW) -> None:
-        """Make the card; called once, by each view."""
+        """Make the card; called once by each view."""
         card = Card(padding=5 * SPACE)
         card.setMaximumWidth(width)
         for part in (*above, self.verdict, *parts, self.note):
@@ -53,17 +51,17 @@ class PredictionView(QWidget):
 
     @abstractmethod
     def show_prediction(self, prediction: Predicted, given: Given) -> None:
-        """Bring everything in line with a prediction for this task."""
+        """Show a prediction of this task."""
 
     def show_nothing(self) -> None:
-        """There is no prediction; only a view that asks for more than the text is shown then."""
+        """Show no prediction; called only for views that need more than the text."""
 
     def show_choices(self, choices: tuple[str, ...]) -> None:
-        """Show what is chosen from as if it had been typed; only of `asks_for_choices`."""
+        """Show choices as if typed; only if `asks_for_choices`."""
 
 
 class ReadOnlyText(QTextEdit):
-    """A text that can be read and copied, as high as it is, up to a limit."""
+    """Read-only text that can be copied, as high as its content up to a limit."""
 
     def __init__(self, name: str) -> None:
         super().__init__()

@@ -16,7 +16,7 @@ from engine.messages.explore.prediction import Predicted
 
 
 class AnswerView(PredictionView):
-    """The best answer, the passage with it marked, and what else was likely."""
+    """The best answer, the passage with the answer marked, and alternatives."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,14 +51,14 @@ class AnswerView(PredictionView):
 
 
 class Passage(ReadOnlyText):
-    """A text with one stretch marked by colour and a line."""
+    """A text with one span marked by colour and underline."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self._marked: tuple[int, int] | None = None
 
     def show_text(self, text: str, start: int = 0, end: int = 0) -> None:
-        """Show `text` with the characters from `start` up to, but not with, `end` marked."""
+        """Show `text` with the characters [start, end) marked."""
         if self.toPlainText() != text:
             self.setPlainText(text)
         self._marked = (units(text[:start]), units(text[:end])) if start < end else None
@@ -91,7 +91,7 @@ class Passage(ReadOnlyText):
 
 
 def units(text: str) -> int:
-    """How many UTF-16 units Qt counts in a text."""
+    """Length of a text in UTF-16 units, as Qt counts."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 

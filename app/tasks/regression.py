@@ -16,11 +16,11 @@ from app.widgets.text.labels import font
 from engine.messages.explore.prediction import Predicted
 
 TRACK = 3 * SPACE  # height
-MARK = 4 * SPACE  # half the width of the mark above it
+MARK = 4 * SPACE  # half the width of the pointer above it
 
 
 class NumberView(PredictionView):
-    """One number, with a gauge where the range of the training set is known."""
+    """One number, with a gauge if the range of the training set is known."""
 
     def __init__(self) -> None:
         super().__init__("title")
@@ -46,7 +46,7 @@ class NumberView(PredictionView):
 
 
 class Gauge(QWidget):
-    """A track from the lowest to the highest number, filled up to the one that is shown."""
+    """A track from the lowest to the highest number, filled up to the shown one."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -55,7 +55,7 @@ class Gauge(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_number(self, value: float, low: float, high: float) -> None:
-        """Show `value` between `low` and `high`; outside of these it stands at an end."""
+        """Show `value` between `low` and `high`; outside of these at an end."""
         self.value, self.low, self.high = value, low, high
         said = self.tr("{0}, between {1} and {2}")
         self.setAccessibleDescription(said.format(_short(value), _short(low), _short(high)))
@@ -63,7 +63,7 @@ class Gauge(QWidget):
 
     @property
     def share(self) -> float:
-        """How far along the track the number stands, from 0 to 1."""
+        """Position of the number on the track, from 0 to 1."""
         return min(max((self.value - self.low) / (self.high - self.low), 0.0), 1.0)
 
     def sizeHint(self) -> QSize:
@@ -93,7 +93,7 @@ class Gauge(QWidget):
         painter.end()
 
     def _paint_scale(self, painter: QPainter, track: QRectF) -> None:
-        """The ends and the middle in numbers below the track."""
+        """Ends and middle as numbers below the track."""
         painter.setFont(font("small"))
         painter.setPen(QPen(theme.colour(Role.MUTED)))
         below = QRectF(0, track.bottom() + SPACE, self.width(), self.height())
@@ -106,7 +106,7 @@ class Gauge(QWidget):
 
 
 def _short(value: float) -> str:
-    """A number with four digits that count."""
+    """A number with four significant digits."""
     return written(float(f"{value:.4g}"))
 
 

@@ -10,7 +10,7 @@ from engine.messages.explore.prediction import Predicted
 
 
 class SimilarityView(PredictionView):
-    """The cosine of two texts, on a gauge."""
+    """The cosine of two texts on a gauge."""
 
     def __init__(self) -> None:
         super().__init__("title")

@@ -13,11 +13,11 @@ from app.widgets.results.reliability import ReliabilityPicture
 from app.widgets.results.threshold import ThresholdPicture
 from engine.messages.explore.prediction import Predicted
 
-MAX_BARS = 100  # classes that are shown
+MAX_BARS = 100  # classes shown
 
 
 class ClassesView(PredictionView):
-    """The classes as bars, the most likely first."""
+    """Classes as bars, the most likely first."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -18,12 +18,12 @@ from app.widgets.text.labels import font
 from engine.data.columns.tags import are_spans
 from engine.messages.explore.prediction import Predicted, SpanPrediction
 
-MAX_BARS = 100  # spans that are listed
-THIN = "\u202f"  # a narrow space that no line is broken at
+MAX_BARS = 100  # spans listed
+THIN = "\u202f"  # a narrow no-break space
 
 
 class TagsView(PredictionView):
-    """The text with its spans marked where they stand, and a list of them."""
+    """The text with its spans marked, and a list of them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,14 +64,14 @@ class TagsView(PredictionView):
 
 
 class TaggedText(ReadOnlyText):
-    """A text with stretches marked by a line, a colour and a name."""
+    """A text with spans marked by underline, colour and name."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self._shown: tuple[str, tuple[SpanPrediction, ...], list[str]] = ("", (), [])
 
     def show_text(self, text: str, found: tuple[SpanPrediction, ...], types: list[str]) -> None:
-        """Show `text` with the stretches `found` marked; the place in `types` tells the colour."""
+        """Show `text` with spans marked; the index in `types` gives the colour."""
         if (text, found, types) != self._shown:
             self._shown = text, found, types
             self._write()

@@ -1,1 +1,1 @@
-"""Parts that pages share."""
+"""Widgets that pages share."""

@@ -1,4 +1,4 @@
-"""The banners below a page: what the user is told, with Details, Copy and a way to close each."""
+"""Banners with notices and errors below a page, with Details, Copy and Close."""
 
 from PySide6.QtCore import QEvent, QObject, QRect, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
@@ -13,11 +13,11 @@ from app.widgets.page import MARGIN, Picture
 from app.widgets.screen import set_shown
 from app.widgets.text.labels import Text
 
-STAYS = 9000  # ms that a notice, not an error, is shown
+STAYS = 9000  # ms that a notice is shown; an error stays
 MOST_WIDTH = 720  # px
-BELOW = 2 * SPACE  # px between the last banner and the end of the area
-MOST_TAKEN = 0.5  # of the height, so that a page is left when many messages or details are opened
-MAX_BANNERS = 3  # banners shown at once; the older ones wait behind a button
+BELOW = 2 * SPACE  # px below the last banner
+MOST_TAKEN = 0.5  # of the height, so that the page stays visible
+MAX_BANNERS = 3  # shown at once; older ones wait behind a button
 
 
 class Banner(QFrame):
@@ -58,7 +58,7 @@ class Banner(QFrame):
             self._timer.start()
 
     def repeat(self, times: int) -> None:
-        """The same came again: say how often by now."""
+        """Show how often the same message has come."""
         self.problem.setText(
             self.tr("{0} ({1} times)").format(shortened(self.notice.problem), times)
         )
@@ -110,10 +110,10 @@ class Banner(QFrame):
 
 
 class Banners(QWidget):
-    """All banners, the newest on top, at the lower left of the parent.
+    """All banners at the lower left of the parent, the newest on top.
 
     Signals:
-        taken: the px at the lower end of the parent that they take; 0 where there are none.
+        taken: height in px that they cover at the bottom of the parent.
     """
 
     taken = Signal(int)
@@ -205,10 +205,9 @@ class Banners(QWidget):
 
 
 class WithBanners(QWidget):
-    """A page, and the banners below it: the page gets the room that they leave, so that nothing of
-    it is covered.
+    """A page with the banners below it; the page shrinks so that they cover nothing.
 
-    Only its lower end moves; what the user opens beyond half of the height lies over the page.
+    Banners above half of the height overlap the page.
     """
 
     def __init__(self, page: QWidget, notices: Notices, parent: QWidget | None = None) -> None:

@@ -1,7 +1,6 @@
-"""Buttons in their few looks.
+"""Buttons in their styles.
 
-The text is the studio's own and may name a key with “&”; for a name that somebody chose, pass it
-through `text.plain_menu_text` first.
+Texts may mark a key with “&”; pass names chosen by the user through `plain_menu_text` first.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ from app.widgets import layouts
 from app.widgets.keys import sideways
 from app.widgets.text.labels import tooltip
 
-BESIDE_TEXT = QSize(22, 16)  # of an icon, with 6 px between it and the text
+BESIDE_TEXT = QSize(22, 16)  # icon size with 6 px before the text
 
 
 def _button(text: str, kind: str, icon: str, act: Callable[[], object] | None) -> QPushButton:
@@ -42,7 +41,7 @@ def _apply_style(
 
 
 def set_text(button: QPushButton, text: str) -> None:
-    """Another text on a button, which a screen reader says as well."""
+    """Change the text and the accessible name of a button."""
     button.setText(text)
     button.setAccessibleName(_without_key(text))
 
@@ -52,29 +51,29 @@ def _without_key(text: str) -> str:
 
 
 def primary(text: str, act: Callable[[], object] | None = None, icon: str = "") -> QPushButton:
-    """The one thing to do next on a page."""
+    """The main action of a page."""
     return _button(text, "primary", icon, act)
 
 
 def plain(text: str, act: Callable[[], object] | None = None, icon: str = "") -> QPushButton:
-    """One of several things to do."""
+    """One of several actions."""
     return _button(text, "plain", icon, act)
 
 
 def quiet(text: str, act: Callable[[], object] | None = None, icon: str = "") -> QPushButton:
-    """Something beside the way; looks like a link."""
+    """A minor action; looks like a link."""
     return _button(text, "quiet", icon, act)
 
 
 def danger(text: str, act: Callable[[], object] | None = None, icon: str = "") -> QPushButton:
-    """Something that takes away."""
+    """A destructive action."""
     return _button(text, "danger", icon, act)
 
 
 def icon_button(
     name: str, text: str, act: Callable[[], object] | None = None, checkable: bool = False
 ) -> QToolButton:
-    """A picture alone; `text` is its tooltip and its accessible name."""
+    """An icon alone; `text` is its tooltip and accessible name."""
     button = QToolButton()
     dress_icon_button(button, name, text)
     button.setCheckable(checkable)
@@ -84,7 +83,7 @@ def icon_button(
 
 
 def dress_icon_button(button: QToolButton, name: str, text: str) -> None:
-    """Give a button of a class of its own the look and the name of an icon button."""
+    """Give a button the style and accessible name of an icon button."""
     button.setIcon(resources.icon(name, Role.MUTED, Role.ACCENT))
     button.setIconSize(QSize(16, 16))
     button.setToolTip(tooltip(text))
@@ -93,7 +92,7 @@ def dress_icon_button(button: QToolButton, name: str, text: str) -> None:
 
 
 class _Segment(QPushButton):
-    """As wide as its text is once it is chosen, when the style sheet makes it bolder."""
+    """As wide as its text in bold, which the style sheet uses for the chosen segment."""
 
     def sizeHint(self) -> QSize:
         hint, bold, text = super().sizeHint(), self.font(), _without_key(self.text())
@@ -108,7 +107,7 @@ class Segments(QWidget):
     """A row of joined buttons of which one is chosen; arrow keys move the choice.
 
     Signals:
-        chosen: the user chose this number.
+        chosen: index chosen by the user.
     """
 
     chosen = Signal(int)
@@ -132,7 +131,7 @@ class Segments(QWidget):
         self.group.idClicked.connect(self.chosen)
 
     def choose(self, number: int) -> None:
-        """Show `number` as chosen, or none for -1; `chosen` is not emitted."""
+        """Choose an index, or none for -1, without emitting `chosen`."""
         button = self.group.button(number)
         if button is not None:
             button.setChecked(True)
@@ -143,7 +142,7 @@ class Segments(QWidget):
         self.group.setExclusive(True)
 
     def choice(self) -> int:
-        """The number that is chosen, or -1."""
+        """The chosen index, or -1."""
         return self.group.checkedId()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

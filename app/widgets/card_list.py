@@ -1,7 +1,7 @@
-"""What lists of painted cards share: a model of items, and a list view without frames.
+"""Lists of painted cards: a model of items and a list view without frames.
 
-It is a list view, so that a thousand items are no slower than ten, the arrow keys work, and a
-screen reader reads each item as one sentence. All text is painted as it is.
+As a list view it is as quick with a thousand items as with ten, is moved through by arrow keys, and
+a screen reader reads each item as one sentence. Texts are painted as plain text.
 """
 
 from dataclasses import dataclass, field
@@ -20,12 +20,12 @@ from app.widgets.tables import NOWHERE, Index
 from app.widgets.text.labels import tooltip, visible
 
 ITEM = Qt.ItemDataRole.UserRole
-CARD_CHARACTERS = 300  # of a text that are painted
+CARD_CHARACTERS = 300  # of a text, painted
 
 
 @dataclass(frozen=True)
 class CardItem:
-    """One card. `key` is what the list gives back; with a `reason` it cannot be chosen."""
+    """One card. An item with a `reason` cannot be chosen."""
 
     key: object
     title: str
@@ -34,16 +34,16 @@ class CardItem:
 
     @property
     def remark(self) -> str:
-        """What is to be said of it beside the facts."""
+        """The badge or the reason, shown with the facts."""
         return self.reason
 
     def sentence(self) -> str:
-        """All of it in one line, for a screen reader."""
+        """One line for a screen reader."""
         raise NotImplementedError
 
 
 class CardModel(QAbstractListModel):
-    """The items that are shown."""
+    """Model of the cards."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -56,7 +56,7 @@ class CardModel(QAbstractListModel):
             self.endResetModel()
 
     def row_of(self, key: object) -> int:
-        """Which row has this key; -1 where none has."""
+        """Row of a key; -1 if it has none."""
         return next((row for row, item in enumerate(self.items) if item.key == key), -1)
 
     def rowCount(self, parent: Index = NOWHERE) -> int:
@@ -87,7 +87,7 @@ class CardModel(QAbstractListModel):
 
 
 class CardList(QListView):
-    """A list of cards; a subclass gives it a delegate that paints them."""
+    """A list of cards; subclasses set the delegate that paints them."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)

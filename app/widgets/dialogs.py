@@ -1,4 +1,4 @@
-"""Dialogs: where the keyboard is, how large they are; questions that do not stop the program."""
+"""Dialogs and non-blocking questions."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,10 +30,10 @@ LEAST_WIDTH, MOST_WIDTH = 420, 640  # px of a question
 
 
 class Dialog(QDialog):
-    """A window over another. The keyboard is in its first field; all of it is on the screen.
+    """A dialog that fits the screen and focuses its first field.
 
-    Ctrl+Enter presses the default button, also where Enter begins a new line. The size is what its
-    layout wants, unless it was given one.
+    Ctrl+Enter presses the default button, also in fields in which Enter begins a new line. The size
+    is that of its layout unless set.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Dialog(QDialog):
         resize_within(self, size)
         if not _is_field(self.focusWidget()):
             self._focus_first_field()
-        super().showEvent(event)  # it places the dialog, for which the size must be known
+        super().showEvent(event)  # places the dialog, which needs the size
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         enters = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
@@ -63,14 +63,14 @@ class Dialog(QDialog):
             super().keyPressEvent(event)
 
     def _show_help(self) -> None:
-        """The page about what has the keyboard, where it has one."""
-        from app.widgets.help import help_for, open_help  # it is shown in a dialog, too
+        """Open the help page of the focused widget."""
+        from app.widgets.help import help_for, open_help  # help is shown in a dialog itself
 
         if key := help_for(self.focusWidget(), ""):
             open_help(key, self)
 
     def _focus_first_field(self) -> None:
-        """Or, where nothing has the keyboard yet and there is none, the first that can have it."""
+        """Focus the first field, or the first focusable widget."""
         can_have = [w for w in _chain(self) if w.focusPolicy() & Qt.FocusPolicy.TabFocus]
         field = next((w for w in can_have if _is_field(w)), None)
         if isinstance(field, QLineEdit):
@@ -82,7 +82,7 @@ class Dialog(QDialog):
 
 
 def _chain(window: QWidget) -> Iterator[QWidget]:
-    """What is shown and enabled in a window, in the order of the Tab key."""
+    """Visible, enabled widgets of a window in Tab order."""
     widget = window.nextInFocusChain()
     while widget is not None and widget is not window:
         if widget.isVisibleTo(window) and widget.isEnabled():
@@ -91,7 +91,6 @@ def _chain(window: QWidget) -> Iterator[QWidget]:
 
 
 def _is_field(widget: QWidget | None) -> bool:
-    """Whether something is typed or chosen there."""
     return isinstance(widget, FIELDS)
 
 
@@ -105,11 +104,11 @@ class Choice:
 
 
 class Question(Dialog):
-    """A title, a few sentences, what is asked for, and buttons.
+    """A title, a few sentences, inputs and buttons.
 
-    The key of the button that was pressed goes to `on_answer`. Escape and the window's close button
-    answer with the last choice, which is the harmless one. Enter presses the primary one; where
-    something is to be deleted there is none, and it presses the harmless one.
+    The key of the pressed button goes to `on_answer`. Escape and the close button of the window
+    answer with the last, harmless choice. Enter presses the primary choice, or the harmless one if
+    the question is about deleting.
     """
 
     def __init__(
@@ -136,7 +135,7 @@ class Question(Dialog):
                 inside.addWidget(part)
         row = layouts.row(layouts.STRETCH, spacing=2 * SPACE)
         makers = {"primary": buttons.primary, "plain": buttons.plain, "danger": buttons.danger}
-        for choice in reversed(choices):  # the main one stands at the right
+        for choice in reversed(choices):  # the main button is at the right
             button = makers[choice.kind](choice.text)
             button.clicked.connect(lambda _=False, key=choice.key: self._choose(key))
             row.addWidget(button)
@@ -168,7 +167,7 @@ def ask(
     on_answer: Callable[[str], object],
     body: Sequence[QWidget | QLayout] = (),
 ) -> Question:
-    """Open a question over the window of `owner`, and return at once."""
+    """Open a question over the window of `owner` without blocking."""
     question = Question(owner, title, text, choices, on_answer, body)
     question.open()
     return question
@@ -182,11 +181,11 @@ def ask_for_name(
     choice: Choice,
     on_name: Callable[[str], object],
 ) -> None:
-    """Ask for a name; `on_name` gets it without blanks around, and only where there is one.
+    """Ask for a name; `on_name` gets it stripped, and only if it is not empty.
 
     Args:
         about: title and text of the question.
-        now: the name that stands there first, of which at most `longest` characters are kept.
+        now: the initial name, truncated to `longest` characters.
         choice: the button that accepts it.
     """
     field = QLineEdit(now[:longest])
@@ -211,10 +210,10 @@ def foot(*parts: QWidget) -> QHBoxLayout:
 def ask_where(
     owner: QWidget, title: str, name: str, suffixes: Sequence[str], save: Callable[[Path], object]
 ) -> None:
-    """Ask for a file without stopping the program, and give it to `save`.
+    """Ask for a file to save without blocking, and pass it to `save`.
 
-    `suffixes` are those of the forms, as in “.csv”; the one that is chosen is also the end of the
-    name. The first one is the usual.
+    `suffixes` are the offered ones, as “.csv”, the default first; the chosen one is added to the
+    name.
     """
     dialog = QFileDialog(owner.window(), title, name)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

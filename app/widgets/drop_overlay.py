@@ -1,4 +1,4 @@
-"""What lies over the window while something is dragged over it."""
+"""Overlay of the window while something is dragged over it."""
 
 from pathlib import Path
 
@@ -12,12 +12,12 @@ from app.widgets.text.labels import font
 
 
 def paths_of(event: QDropEvent) -> list[Path]:
-    """The local files and folders that are dragged or dropped."""
+    """Local files and folders of a drag or drop."""
     return [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]
 
 
 class DropOverlay(QWidget):
-    """Says what can be dropped, over all of the window."""
+    """Covers the window and says what can be dropped."""
 
     def __init__(self, window: QWidget) -> None:
         super().__init__(window)

@@ -1,4 +1,4 @@
-"""A list of things as cards in a column: an icon, a name, a line of facts, a figure, a mark."""
+"""A list of entries as cards: icon, title, line of facts, figure, badge."""
 
 from dataclasses import dataclass
 
@@ -27,9 +27,9 @@ class Entry(CardItem):
     """One card.
 
     Args:
-        key: what the list gives back when the entry is opened.
+        key: emitted when the entry is opened.
         figure: a short number at the right, with its `unit` below.
-        mark: a word or two in a small frame after the title; `warns` gives it the warning colour.
+        mark: a word or two in a frame after the title; `warns` gives it the warning colour.
     """
 
     icon: str
@@ -39,27 +39,29 @@ class Entry(CardItem):
     warns: bool = False
 
     def sentence(self) -> str:
-        """All of it in one line, for a screen reader."""
+        """One line for a screen reader."""
         figure = f"{self.figure} {self.unit}".strip()
         return ", ".join(part for part in (self.title, self.mark, figure, self.facts) if part)
 
 
 class EntryList(CardList):
-    """Signals:
-    opened: the key of the entry that was clicked, or chosen with Enter or Space.
+    """A list of cards.
+
+    Signals:
+        opened: key of the entry that was clicked, or chosen by Enter or Space.
     """
 
     opened = Signal(object)
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(name, parent)
-        self.chosen: object = None  # the key of the entry that is described beside the list
+        self.chosen: object = None  # key of the entry described next to the list
         self.setItemDelegate(_Cards(self))
         self.setUniformItemSizes(True)
         self.clicked.connect(self._open)
 
     def show_entries(self, entries: list[Entry]) -> None:
-        """Show these; the current entry stays current where it is still there."""
+        """Show entries; the current entry stays current if it is still listed."""
         current = self.currentIndex()
         key = current.data(ITEM).key if current.isValid() else None
         self.cards.show(entries)
@@ -68,7 +70,7 @@ class EntryList(CardList):
             self.setCurrentIndex(self.cards.index(max(row, 0), 0))
 
     def mark_chosen(self, key: object) -> None:
-        """Show the entry with this key as the one that is described beside the list."""
+        """Mark the entry that is described next to the list."""
         if key != self.chosen:
             self.chosen = key
             self.viewport().update()
@@ -85,8 +87,6 @@ class EntryList(CardList):
 
 
 class _Cards(QStyledItemDelegate):
-    """Paints an entry as a card."""
-
     GAP = 2 * SPACE
     PADDING = 4 * SPACE
     SIDE = 6 * SPACE  # of the icon
@@ -124,7 +124,7 @@ class _Cards(QStyledItemDelegate):
         painter.drawRoundedRect(card, 10, 10)
 
     def _paint_figure(self, painter: QPainter, font: QFont, inner: QRectF, entry: Entry) -> float:
-        """Paint the figure at the right and say where the words must end."""
+        """Paint the figure at the right; returns the right end of the text area."""
         if not entry.figure:
             return inner.right()
         large, small = _title_font(font), _small_font(font)

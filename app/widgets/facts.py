@@ -10,7 +10,7 @@ from app.widgets.text.labels import Text, TextStyle
 
 
 class Facts(QWidget):
-    """A list of facts; each value can be selected and breaks where it is long."""
+    """A list of facts; each value can be selected and wraps."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -23,7 +23,7 @@ class Facts(QWidget):
         self._grid.setColumnStretch(1, 1)
 
     def show_facts(self, facts: Sequence[tuple[str, str] | tuple[str, str, TextStyle]]) -> None:
-        """Show these names with their values, and what look a value has where it is not plain."""
+        """Show names with their values, each with an optional text style."""
         while self._grid.count():
             item = self._grid.takeAt(0)
             widget = item.widget() if item is not None else None

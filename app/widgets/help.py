@@ -1,4 +1,4 @@
-"""The help: a “?” beside a view, the key F1, and the window or page that shows what was asked."""
+"""Help: “?” buttons, the key F1, and the view and window of its pages."""
 
 from functools import partial
 
@@ -24,7 +24,7 @@ from app.widgets.text.labels import Text, font
 
 PAGE_KEY = Qt.ItemDataRole.UserRole
 WINDOW_SIZE = (820, 600)
-PROPERTY = "help"  # of a widget: the key of the page that F1 opens in it
+PROPERTY = "help"  # dynamic property of a widget: key of its help page
 
 
 def set_help(widget: QWidget, key: str) -> None:
@@ -33,7 +33,7 @@ def set_help(widget: QWidget, key: str) -> None:
 
 
 def help_for(widget: QObject | None, otherwise: str) -> str:
-    """The key of the page for a widget: its own, or that of what it stands in."""
+    """Key of the help page of a widget or of its nearest parent that has one."""
     while widget is not None:
         if key := widget.property(PROPERTY):
             return str(key)
@@ -42,7 +42,7 @@ def help_for(widget: QObject | None, otherwise: str) -> str:
 
 
 class HelpButton(QToolButton):
-    """A “?” whose tooltip is the line of a concept, and which opens its page."""
+    """A “?” whose tooltip is the first line of a concept, and which opens its page."""
 
     def __init__(self, key: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -54,7 +54,7 @@ class HelpButton(QToolButton):
 
 
 def open_help(key: str, owner: QWidget) -> "HelpWindow":
-    """Show a page in the window for them, which stays open beside the program's."""
+    """Show a page in the help window, which stays open next to the program's."""
     window = owner.window()
     while (outer := window.parentWidget()) is not None and not window.isModal():
         window = outer.window()  # a floating panel belongs to the program's window
@@ -68,12 +68,12 @@ def open_help(key: str, owner: QWidget) -> "HelpWindow":
 
 
 class HelpView(QWidget):
-    """A search, the pages that it finds, and one page; links lead from page to page."""
+    """A search field, the pages it finds, and one page with links to others."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._key = ""
-        self._reveal = QTimer(self)  # once the list is laid out
+        self._reveal = QTimer(self)  # after the list is laid out
         self._reveal.setSingleShot(True)
         self._reveal.timeout.connect(self._on_reveal)
         self.search = QLineEdit()
@@ -106,7 +106,7 @@ class HelpView(QWidget):
         self.titles.currentItemChanged.connect(self._on_title)
 
     def show_page(self, key: str) -> None:
-        """Show the page with this key, also where the list has it not."""
+        """Show a page, even if the search has not found it."""
         for row in range(self.titles.count()):
             item = self.titles.item(row)
             if item is not None and item.data(PAGE_KEY) == key:
@@ -117,12 +117,12 @@ class HelpView(QWidget):
         self._show(concept(key))
 
     def shown(self) -> str:
-        """The key of the page that is shown, or nothing."""
+        """Key of the shown page, or “”."""
         return self._key
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.titles.doItemsLayout()  # the style sheet that makes its rows higher holds from here on
+        self.titles.doItemsLayout()  # applies the style sheet, which makes rows higher
         self._reveal.start()
 
     def changeEvent(self, event: QEvent) -> None:
@@ -139,7 +139,7 @@ class HelpView(QWidget):
             self.titles.addItem(item)
 
     def _on_typed(self, typed: str) -> None:
-        """List what was found, and show the first of it."""
+        """List the results and show the first."""
         pages = found(typed) if typed.strip() else concepts()
         self._list(pages)
         self.nothing.setVisible(not pages)
@@ -161,13 +161,12 @@ class HelpView(QWidget):
         self.page.setMarkdown(f"# {title}\n\n*{line}*\n\n{shown.text}")
 
     def _on_reveal(self) -> None:
-        """The title of the page is among those in sight."""
         item = self.titles.currentItem()
         if item is not None:
             self.titles.scrollToItem(item)
 
     def _on_link(self, link: QUrl) -> None:
-        """To another page here, or to a paper in the browser."""
+        """Follow a link to a page here, or to the browser."""
         if link.scheme() in ("http", "https"):
             QDesktopServices.openUrl(link)
         else:
@@ -175,7 +174,7 @@ class HelpView(QWidget):
 
 
 class HelpWindow(Dialog):
-    """The help beside the window of the program."""
+    """The help in a window of its own."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, tr("Help"))

@@ -1,8 +1,7 @@
-"""What the help has to say: a page for each concept, each setting and each metric. No widgets.
+"""Pages of the help: one for each concept, setting and metric. No widgets.
 
-`resources/help/KEY.md` is the one source of a concept: the first line is the explanation in one
-line, as tooltips have it, then come the title and the text. The page of a setting is made from its
-spec, whose title and description the forms show, and that of a metric from the facts of its task.
+A concept is `resources/help/KEY.md`: its first line is the tooltip, followed by title and text. The
+page of a setting comes from title and description of its spec, that of a metric from its task.
 """
 
 from collections.abc import Iterator
@@ -27,9 +26,9 @@ from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.files.shipped import resources
 
-FIRST = "start"  # the page that comes before all others
-SETTING, METRIC = "setting-", "metric-"  # how the keys of their pages begin
-MISSING = 4  # the rank of a page that a search has not found
+FIRST = "start"  # the first page
+SETTING, METRIC = "setting-", "metric-"  # prefixes of keys
+MISSING = 4  # rank of a page that a search does not find
 SECTIONS: tuple[tuple[str, tuple[type[BaseModel], ...]], ...] = (
     (marked("Training"), (TrainingSpec,)),
     (marked("Feature extraction"), (Features,)),
@@ -44,7 +43,7 @@ OWNERS = frozenset(spec for _, specs in SECTIONS for spec in specs)
 
 @dataclass(frozen=True)
 class Concept:
-    """One page. `line` explains the thing in one line, `text` is markdown without the title."""
+    """One page. `line` is the explanation in one line, `text` is markdown without the title."""
 
     key: str
     line: str
@@ -55,7 +54,7 @@ class Concept:
 def concept(key: str) -> Concept:
     """A page in the user's language.
 
-    Raises FileNotFoundError or KeyError for a key that has no page: a mistake in the program.
+    Raises FileNotFoundError or KeyError for a key without a page, which is a bug.
     """
     if key.startswith(SETTING):
         return _setting(*_places()[key])
@@ -65,7 +64,7 @@ def concept(key: str) -> Concept:
     lists = {"settings": _list_of_settings, "metrics": _list_of_metrics}
     if key not in lists:
         return found
-    before, heading, source = found.text.rpartition("## ")  # the last part says where it is from
+    before, heading, source = found.text.rpartition("## ")  # the last section names the sources
     text = f"{before}{lists[key]()}\n\n{heading}{source}"
     return Concept(key, found.line, found.title, text)
 
@@ -76,28 +75,28 @@ def _page(key: str) -> str:
 
 
 def concepts() -> tuple[Concept, ...]:
-    """The pages of concepts, the way in first and then by title."""
+    """Pages of concepts: the first page, then by title."""
     keys = (file.stem for file in (resources() / "help").glob("*.md"))
     pages = (concept(key) for key in keys)
     return tuple(sorted(pages, key=lambda c: (c.key != FIRST, c.title.casefold())))
 
 
 def topics() -> tuple[Concept, ...]:
-    """All pages: those of concepts, of settings and of metrics; each setting once."""
+    """All pages: concepts, settings (each once) and metrics."""
     pages = [_setting(*place) for place in _places().values()]
     settings = {(page.title, page.line): page for page in reversed(pages)}
     return (*concepts(), *reversed(settings.values()), *_metrics().values())
 
 
 def found(typed: str) -> list[Concept]:
-    """The pages in which every typed word occurs, those with all of them in the title first."""
+    """Pages that contain every typed word; those with all of them in the title come first."""
     words = typed.casefold().split()
     ranked = [(_rank(words, page), place, page) for place, page in enumerate(topics())]
     return [page for rank, _, page in sorted(ranked, key=lambda each: each[:2]) if rank < MISSING]
 
 
 def _rank(words: list[str], page: Concept) -> int:
-    """0 where the title begins with the words, …, 3 where they stand in the text alone."""
+    """0 if the title begins with the words, …, 3 if only the text contains them."""
     title = page.title.casefold()
     line, text = f"{title} {page.line}".casefold(), f"{page.line} {page.text}".casefold()
     places = (
@@ -125,14 +124,14 @@ def _parsed(key: str, page: str) -> Concept:
 
 
 def setting_key(spec: type[BaseModel], name: str) -> str:
-    """The key of the page of a setting, which a spec may have from the one that it extends."""
+    """Key of the page of a setting, which the spec may inherit."""
     owner = next((one for one in spec.__mro__ if one in OWNERS), spec)
     return f"{SETTING}{owner.__name__}.{name}"
 
 
 @cache
 def _places() -> dict[str, tuple[str, type[BaseModel], str, FieldInfo]]:
-    """Of which section, spec and field each page is, in no language yet."""
+    """Section, spec and field of each page, untranslated."""
     return {
         setting_key(spec, name): (section, spec, name, info)
         for section, specs in SECTIONS
@@ -161,7 +160,7 @@ def _value(value: object) -> str:
 
 
 def _list_of_settings() -> str:
-    """Every setting as a link to its page, by section; one that several sections have, once."""
+    """Every setting as a link to its page, by section; shared settings once."""
     parts, seen = [], set[tuple[str, str]]()
     for section, specs in SECTIONS:
         links = []
@@ -208,7 +207,7 @@ def _metric(metric: Metric) -> Concept:
 
 
 def _list_of_metrics() -> str:
-    """The metrics of each task, of which the first chooses the best checkpoint."""
+    """The metrics of each task; the first selects the best checkpoint."""
     parts = []
     for task in TASKS.values():
         metrics = sorted(task.info.metrics, key=lambda m: m.name != task.info.best_metric)
@@ -218,5 +217,5 @@ def _list_of_metrics() -> str:
 
 
 def escaped(text: str) -> str:
-    """Text that markdown shows as it is."""
+    """Escape text for markdown."""
     return "".join(f"\\{letter}" if letter in "\\`*_[]<>#" else letter for letter in text)

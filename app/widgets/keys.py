@@ -1,4 +1,4 @@
-"""What keys mean in a picture that the keyboard moves through, the same in each."""
+"""Meaning of keys in widgets that are navigated by keyboard."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
@@ -13,27 +13,27 @@ PRESSING = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 
 
 def step_of(event: QKeyEvent) -> tuple[int, int] | None:
-    """How many rows and columns an arrow key goes; None for any other key."""
+    """Rows and columns that an arrow key moves by; None for other keys."""
     return STEPS.get(Qt.Key(event.key()))
 
 
 def sideways(event: QKeyEvent) -> int:
-    """-1 for the left arrow key, 1 for the right one, 0 for any other key."""
+    """-1 for the left arrow key, 1 for the right one, 0 for others."""
     step = step_of(event)
     return step[1] if step is not None else 0
 
 
 def up_or_down(event: QKeyEvent) -> int:
-    """-1 for the upper arrow key, 1 for the lower one, 0 for any other key."""
+    """-1 for the up arrow key, 1 for the down one, 0 for others."""
     step = step_of(event)
     return step[0] if step is not None else 0
 
 
 def presses(event: QKeyEvent) -> bool:
-    """Whether a key presses what has the keyboard: Enter or Space."""
+    """Enter and Space press the focused item."""
     return event.key() in PRESSING
 
 
 def within(place: int, last: int, first: int = 0) -> int:
-    """The nearest place from `first` to `last`."""
+    """Clamp an index to `first` to `last`."""
     return min(max(place, first), last)

@@ -1,4 +1,4 @@
-"""The bar at the left that leads to the pages."""
+"""The navigation bar at the left, and the stack of pages."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ HEIGHT = 60
 
 
 class NavigationButton(QAbstractButton):
-    """An icon over a word. The page that is shown has a bar at the edge and a heavier word."""
+    """An icon over a word; that of the shown page has a bar at its edge and bolder text."""
 
     def __init__(self, icon: str, title: str, keys: str) -> None:
         super().__init__()
@@ -76,17 +76,17 @@ class NavigationButton(QAbstractButton):
 
 
 class Navigation(QWidget):
-    """The buttons of all pages; those after `lower` stand at the bottom.
+    """The buttons of all pages; those after `lower` are at the bottom.
 
     Signals:
-        asked: the key of the page that the user wants.
+        asked: key of the chosen page.
     """
 
     asked = Signal(str)
 
     def __init__(
         self,
-        entries: Sequence[tuple[str, str, str, str]],  # key, title, icon, keys of the keyboard
+        entries: Sequence[tuple[str, str, str, str]],  # key, title, icon, keyboard shortcut
         lower: int,
         parent: QWidget | None = None,
     ) -> None:
@@ -126,10 +126,10 @@ class Navigation(QWidget):
 
 
 class PageStack(QStackedWidget):
-    """Where what has the keyboard is hidden or disabled, the next part of the page gets it.
+    """Keeps the focus in the page when the focused widget is hidden or disabled.
 
-    Qt gives it to the next in the window, which may be a button of the navigation: Enter would
-    then lead to another page.
+    Qt would give it to the next widget of the window, possibly a navigation button: Enter would
+    then switch pages.
     """
 
     def focusNextPrevChild(self, forward: bool) -> bool:
@@ -142,7 +142,7 @@ class PageStack(QStackedWidget):
 
 
 def _after(widget: QWidget, page: QWidget) -> QWidget | None:
-    """What can have the keyboard next to `widget` on a page."""
+    """The next focusable widget of a page after `widget`."""
     after = widget.nextInFocusChain()
     while after is not None and after is not widget:
         can = after.isVisible() and after.isEnabled()

@@ -1,4 +1,4 @@
-"""Rows of a few columns, to be read, copied and listened to."""
+"""A small table of texts and numbers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from app.widgets.tables import AT_LEFT, AT_RIGHT, NOWHERE, Index, apply_style
 
 
 class Rows(QAbstractTableModel):
-    """Texts in columns; those of `numeric` columns stand at the right."""
+    """Texts in columns; `numeric` columns are right-aligned."""
 
     def __init__(self, numeric: Sequence[int], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -57,8 +57,10 @@ class Rows(QAbstractTableModel):
 
 
 class NumbersTable(QTableView):
-    """Signals:
-    row_picked: the number of the row that became current by mouse or keys.
+    """A small table of texts and numbers.
+
+    Signals:
+        row_picked: index of the row that became current by mouse or keyboard.
     """
 
     row_picked = Signal(int)
@@ -77,7 +79,7 @@ class NumbersTable(QTableView):
         rows: Sequence[Sequence[str]],
         numeric_from: int | None = None,
     ) -> None:
-        """Show these; the row that is current stays. `numeric_from`: another one from now on."""
+        """Show rows; the current row stays. `numeric_from`: first right-aligned column."""
         current = self.currentIndex().row()
         if numeric_from is not None:
             self.rows.first_numeric = numeric_from

@@ -1,4 +1,4 @@
-"""The bones of a page: title, actions, body; cards; and what stands where there is nothing yet."""
+"""Parts of a page: title, actions, body, cards, empty states, widgets made on demand."""
 
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -28,9 +28,8 @@ MARGIN = 7 * SPACE
 class Page(QWidget):
     """A page with a title, a line below it, actions at the right, and a body.
 
-    `body` is the layout to fill, `action_row` takes the buttons at the upper right. With `scrolls`,
-    the body scrolls when it is higher than the window and is at most `widest` pixels wide, so that
-    lines stay readable.
+    `body` is the layout to fill, `action_row` holds the buttons at the upper right. With `scrolls`
+    the body scrolls if it is higher than the window, and is at most `widest` pixels wide.
     """
 
     def __init__(
@@ -50,7 +49,7 @@ class Page(QWidget):
         self.head = layouts.row((texts, 1), self.action_row, spacing=4 * SPACE)
         self.head.setAlignment(self.action_row, Qt.AlignmentFlag.AlignTop)
         self.body = layouts.column(spacing=4 * SPACE)
-        self.body.setAlignment(Qt.AlignmentFlag.AlignTop)  # unless something in it wants the room
+        self.body.setAlignment(Qt.AlignmentFlag.AlignTop)  # unless something in it expands
         column = layouts.column(parent=self)
         if not scrolls:
             column.setContentsMargins(MARGIN, MARGIN - SPACE, MARGIN, MARGIN - SPACE)
@@ -76,11 +75,10 @@ class Page(QWidget):
 
 
 class LateArea(QScrollArea):
-    """An area that scrolls, and measures what it holds when it is shown first.
+    """A scroll area that measures its content when it is first shown.
 
-    Until then nobody needs to know how large that is; and each widget that was measured is given
-    its style anew whenever what holds it goes into something larger, which was half of the time in
-    which a page was made.
+    Measured earlier, widgets would be restyled each time their parent gets a new parent, which took
+    half of the time in which a page is made.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -92,7 +90,7 @@ class LateArea(QScrollArea):
         self._held: QWidget | None = None
 
     def hold(self, widget: QWidget) -> None:
-        """Take what is to be scrolled, once."""
+        """Set the content, once."""
         self._held = widget
         if widget.parent() is not self.viewport():
             widget.setParent(self.viewport())
@@ -100,7 +98,7 @@ class LateArea(QScrollArea):
             self._take(widget)
 
     def hold_flow(self, inner: QWidget) -> None:
-        """Take what has another height for another width, once."""
+        """Set a content whose height depends on its width, once."""
         self.hold(Flow(inner, self.viewport()))
 
     def showEvent(self, event: QShowEvent) -> None:
@@ -114,8 +112,8 @@ class LateArea(QScrollArea):
 
 
 def scrolling(inner: QWidget | None, parent: QWidget | None = None) -> LateArea:
-    """`inner`, which may come later, in an area that scrolls up and down, and sideways only if it
-    must."""
+    """`inner`, which may come later, in an area that scrolls vertically, and horizontally if
+    necessary."""
     area = LateArea(parent)
     area.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
     if inner is not None:
@@ -134,7 +132,7 @@ class Card(QFrame):
     """A raised area with a `body` layout. A pressable card is a big button.
 
     Signals:
-        pressed: clicked, or Enter or Space while it has the focus.
+        pressed: clicked, or Enter or Space while focused.
     """
 
     pressed = Signal()
@@ -149,7 +147,7 @@ class Card(QFrame):
         super().__init__(parent)
         self.setProperty("look", "card")
         self.body = layouts.column(parent=self, spacing=3 * SPACE, margins=padding)
-        self.body.setAlignment(Qt.AlignmentFlag.AlignTop)  # unless something in it wants the room
+        self.body.setAlignment(Qt.AlignmentFlag.AlignTop)  # unless something in it expands
         self.heading = Text(title, "heading") if title else None
         if self.heading is not None:
             self.body.addWidget(self.heading)
@@ -161,7 +159,7 @@ class Card(QFrame):
             self.setAccessibleName(title)
 
     def set_picked(self, picked: bool) -> None:
-        """Show the card as the one that is chosen."""
+        """Show the card as chosen."""
         self.setProperty("picked", picked)
         self.style().unpolish(self)
         self.style().polish(self)
@@ -181,7 +179,7 @@ class Card(QFrame):
 
 
 class Picture(QWidget):
-    """An icon alone, in the colour of a role, on a soft disc if asked for."""
+    """An icon in the colour of a role, optionally on a soft disc."""
 
     def __init__(
         self, name: str, side: int = 24, role: Role = Role.ACCENT, disc: bool = False
@@ -206,7 +204,7 @@ class Picture(QWidget):
 
 
 class EmptyState(QWidget):
-    """What stands where there is nothing yet: why, and the next thing to do as a button."""
+    """Placeholder of an empty list: the reason, and the next action as a button."""
 
     def __init__(
         self,
@@ -221,13 +219,13 @@ class EmptyState(QWidget):
         column = layouts.column(layouts.STRETCH, parent=self, spacing=3 * SPACE, margins=None)
         self.picture = Picture(icon, 28, disc=True)
         column.addWidget(self.picture, 0, Qt.AlignmentFlag.AlignHCenter)
-        self._above = self.picture.sizeHint().height() + 3 * SPACE  # px over the title
+        self._above = self.picture.sizeHint().height() + 3 * SPACE  # px above the title
         self.title = Text(title, "heading")
         self.text = Text(text, "muted")
         for label in (self.title, self.text):
             label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
             label.setMaximumWidth(440)
-            line = QHBoxLayout()  # a label that is aligned by a layout forgets its second line
+            line = QHBoxLayout()  # a label that is aligned by a layout loses its second line
             line.addStretch(1)
             line.addWidget(label, 8)
             line.addStretch(1)
@@ -242,7 +240,7 @@ class EmptyState(QWidget):
         column.addStretch()
 
     def minimumSizeHint(self) -> QSize:
-        """Without the picture, which goes where there is no room for it."""
+        """Without the picture, which is hidden if there is no room."""
         hint = super().minimumSizeHint()
         return QSize(hint.width(), hint.height() - (0 if self.picture.isHidden() else self._above))
 
@@ -253,9 +251,9 @@ class EmptyState(QWidget):
 
 
 class Stack(QWidget):
-    """Pages of which one is shown; only that one says how small the stack may be.
+    """A stack whose minimum size is that of the shown page.
 
-    The largest of all says so in a QStackedWidget, whose layout cannot be another one.
+    QStackedWidget takes the largest of all, and its layout cannot be replaced.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -301,7 +299,7 @@ class _OneAtATime(QStackedLayout):
 
 
 def clear(layout: QBoxLayout) -> None:
-    """Take everything out of `layout`, and delete it once the event loop comes round."""
+    """Remove everything from `layout`, and delete it in the next event loop round."""
     while layout.count():
         item = layout.takeAt(0)
         assert item is not None
@@ -314,7 +312,7 @@ def clear(layout: QBoxLayout) -> None:
 
 
 def labelled(label: str, field: QWidget) -> QVBoxLayout:
-    """A field with its name above it."""
+    """A field with its label above it."""
     name = Text(label, "strong")
     name.setBuddy(field)
     column = layouts.column(name, field, spacing=SPACE)
@@ -327,10 +325,10 @@ Made = TypeVar("Made", bound=QWidget)
 
 
 class Later(QWidget, Generic[Made]):
-    """Fills itself when it is shown first, or when somebody asks for `made`.
+    """Makes its widget when it is first shown, or when `made` is read.
 
-    What most people never look at then takes no time where it is not looked at. What is shown with
-    its page, and takes long itself, is made after it, in a turn of events of its own.
+    With `after_its_page`, a widget that takes long is made after its page is shown, in a later
+    round of the event loop.
     """
 
     def __init__(
@@ -343,7 +341,7 @@ class Later(QWidget, Generic[Made]):
 
     @property
     def made(self) -> Made:
-        """The widget; it is made by the first who asks."""
+        """The widget, made on first access."""
         if self._made is None:
             self._made = self._make()
             self._column.addWidget(self._made)
@@ -362,4 +360,4 @@ class Later(QWidget, Generic[Made]):
 
     def _fill(self) -> None:
         self.made.show()
-        self._column.activate()  # now, or it would be painted once in another size
+        self._column.activate()  # else it is painted once in another size

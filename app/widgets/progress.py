@@ -1,4 +1,4 @@
-"""Work under way: what it is, how far, how fast, how long still, and a way to stop it."""
+"""Progress of long work: a line with a bar, and dialogs with stages."""
 
 import time
 from abc import abstractmethod
@@ -15,14 +15,14 @@ from app.widgets.text import numbers
 from app.widgets.text.labels import Text
 from engine.messages.question import Working
 
-SETTLED = 1.0  # s after which a rate is worth telling
+SETTLED = 1.0  # s after which the rate is shown
 
 
 class ProgressLine(QWidget):
     """A bar with a line of text; hidden until `begin`.
 
     Signals:
-        cancelled: the user wants it to stop.
+        cancelled: the user wants to stop.
     """
 
     cancelled = Signal()
@@ -43,7 +43,7 @@ class ProgressLine(QWidget):
         self.hide()
 
     def begin(self, stage: str) -> None:
-        """Show that `stage` has begun; how far it is comes with `tell`."""
+        """Show that a stage has begun."""
         self._since = time.monotonic()
         self.stage.setText(stage)
         self.amount.setText(self.tr("Starting…"))
@@ -51,7 +51,7 @@ class ProgressLine(QWidget):
         self.show()
 
     def tell(self, done: int, total: int, stage: str = "") -> None:
-        """How far it is; `total` 0 means unknown. Another `stage` begins to count anew."""
+        """Show progress; `total` 0 is unknown. A new `stage` restarts the clock."""
         if stage and (stage != self.stage.text() or self.isHidden()):
             self.begin(stage)
         self.bar.setRange(0, 1000 if total else 0)
@@ -84,13 +84,13 @@ WHOLE = 1000  # steps of a bar
 
 
 class Stage(Protocol):
-    """One of the parts; `leave` is the button that closes the dialog."""
+    """One page of the dialog; `leave` is the button that closes it."""
 
     leave: QPushButton
 
 
 class StagesDialog(Dialog):
-    """A heading and the parts below it. Closing it stops what is under way."""
+    """A dialog with a heading and stages; closing it stops the work."""
 
     def __init__(self, title: str, owner: QWidget) -> None:
         super().__init__(owner.window(), title)
@@ -105,23 +105,23 @@ class StagesDialog(Dialog):
         )
 
     def add_parts(self, *parts: QWidget) -> None:
-        """Add parts, each a `Stage`, of which the first one is shown."""
+        """Add stages; the first one is shown."""
         for part in parts:
             self.parts.addWidget(part)
             cast(Stage, part).leave.clicked.connect(self.reject)
 
     def done(self, result: int) -> None:
-        """However it is closed: what is under way stops."""
+        """Stop the work however the dialog is closed."""
         self.stop()
         super().done(result)
 
     @abstractmethod
     def stop(self) -> None:
-        """Stop what is under way."""
+        """Stop the work."""
 
 
 class StageProgress(QWidget):
-    """Which stage the work is at, and how far."""
+    """The current stage of the work, and its progress."""
 
     def __init__(self, name: str, note: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Windows and dialogs that fit the screen, however small it is or its pixels are."""
+"""Windows and dialogs that fit small screens."""
 
 from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QGuiApplication
@@ -7,19 +7,19 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 from app.theme import SPACE
 from app.widgets import layouts
 
-FRAME_HEIGHT = 40  # px that the title bar of a desktop may take; it is known once a window is shown
-LEAST_HEIGHT = 72  # px of what scrolls
-EDGE = 6 * SPACE  # px around what a dialog shows
+FRAME_HEIGHT = 40  # px assumed for the title bar; known only once a window is shown
+LEAST_HEIGHT = 72  # px of a scrolling area
+EDGE = 6 * SPACE  # px around the content of a dialog
 
 
 def room(widget: QWidget) -> QRect:
-    """Where a window of this screen may lie, without its title bar: inside of panels and docks."""
+    """Area available for a window without its title bar, excluding panels and docks."""
     screen = widget.screen() or QGuiApplication.primaryScreen()
     return screen.availableGeometry().adjusted(0, FRAME_HEIGHT, 0, 0)
 
 
 def fitted(wanted: QRect, available: QRect) -> QRect:
-    """`wanted`, made smaller and moved as little as need be to lie within `available`."""
+    """`wanted`, shrunk and moved as little as necessary to fit into `available`."""
     size = wanted.size().boundedTo(available.size())
     left = max(available.left(), min(wanted.left(), available.right() + 1 - size.width()))
     top = max(available.top(), min(wanted.top(), available.bottom() + 1 - size.height()))
@@ -27,22 +27,22 @@ def fitted(wanted: QRect, available: QRect) -> QRect:
 
 
 def resize_within(window: QWidget, wanted: QSize) -> None:
-    """Give a window this size, or what its screen has room for."""
+    """Resize a window, at most to what its screen has room for."""
     window.resize(wanted.boundedTo(room(window).size()))
 
 
 def keep_within(window: QWidget) -> None:
-    """Move and shrink a window that was left on a screen that is gone or was larger."""
+    """Move and shrink a window onto the present screen."""
     large = Qt.WindowState.WindowMaximized | Qt.WindowState.WindowFullScreen
     if not window.windowState() & large:
         window.setGeometry(fitted(window.geometry(), room(window)))
 
 
 def set_shown(widget: QWidget, shown: bool) -> None:
-    """Show or hide a part of a layout, and do nothing where it is shown anyway with the layout.
+    """Show or hide a part of a layout unless it is already shown with the layout.
 
-    `setVisible` lays out at once what is shown, though the window may not be open yet; and what
-    was laid out is given its style anew whenever what holds it goes into something larger.
+    `setVisible` lays out at once, even if the window is not open yet; widgets that were laid out
+    are restyled each time their parent gets a new parent.
     """
     is_hidden = widget.isHidden() and widget.testAttribute(
         Qt.WidgetAttribute.WA_WState_ExplicitShowHide
@@ -52,7 +52,7 @@ def set_shown(widget: QWidget, shown: bool) -> None:
 
 
 class Flow(QWidget):
-    """As high as its lines need at the width that it has, not at the smallest it could have."""
+    """As high as its lines need at its present width, not at the smallest possible width."""
 
     def __init__(self, inner: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -68,10 +68,10 @@ class Flow(QWidget):
 
 
 class Fitting(QScrollArea):
-    """As high as its content where there is room, and scrolling where there is not.
+    """As high as its content if there is room, else scrolling.
 
-    The width is that of the content and of the scroll bar, so that nothing stands under the bar; on
-    a screen without that room it scrolls sideways, too.
+    It is as wide as the content and the scroll bar together, and scrolls horizontally on screens
+    without that room.
     """
 
     def __init__(self, inner: QWidget) -> None:

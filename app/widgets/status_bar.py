@@ -1,4 +1,4 @@
-"""The line at the bottom of the window: what runs, what the explorer computes, and the device."""
+"""The status bar of the window: running jobs, the explorer, and the device."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from app.widgets import buttons, layouts
 from app.widgets.page import Picture
 from app.widgets.text.labels import Text, plain_menu_text
 
-NAMED_RUNS = 2  # runs that are named; of the others the number is told
-MAX_NAME_CHARACTERS = 32  # characters of a name
+NAMED_RUNS = 2  # runs shown by name; the others are counted
+MAX_NAME_CHARACTERS = 32  # of a name
 BLINK = 400  # ms
 
 
 @dataclass(frozen=True)
 class Activity:
-    """One run as the bar shows it: `share` from 0 to 1 of what is done, -1 where not known."""
+    """One run in the bar; `share` is the fraction done, -1 if unknown."""
 
     run: str
     name: str
@@ -31,7 +31,7 @@ class StatusBar(QFrame):
     """One line.
 
     Signals:
-        run_asked: the id of a run that was clicked; “” for all of them.
+        run_asked: id of a clicked run; “” for all of them.
     """
 
     run_asked = Signal(str)
@@ -72,7 +72,7 @@ class StatusBar(QFrame):
         self._shown: list[Activity] = []
 
     def show_runs(self, activities: Sequence[Activity]) -> None:
-        """Name the first runs, and count the others."""
+        """Name the first runs and count the others."""
         self._shown = list(activities)
         self.idle.setVisible(not activities)
         for place, (button, bar) in enumerate(self.runs):
@@ -97,7 +97,7 @@ class StatusBar(QFrame):
         self.more.setText(self.tr("and %Ln more", "", rest))
 
     def show_explorer(self, busy: bool) -> None:
-        """Tell of what takes longer than a blink."""
+        """Show work that takes longer than a blink."""
         if busy:
             self._blink.start()
         else:

@@ -1,4 +1,4 @@
-"""Labels with their probabilities as bars; numbers in columns, never by the bar alone."""
+"""Labels with their probabilities as bars, always with the numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from app.widgets.text.chips import AS_STORED
 from app.widgets.text.labels import font, visible
 
 ROW = 6 * SPACE
-MAX_PAINTED_CHARACTERS = 80  # characters of a label that are painted
+MAX_PAINTED_CHARACTERS = 80  # of a label, painted
 AXIS = 4 * SPACE  # px for the ends of the scale
-SCALES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # where a scale of probabilities may end
-LABEL_SHARE = 0.5  # of the width, at the most
+SCALES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # possible ends of a scale of probabilities
+LABEL_SHARE = 0.5  # of the width, at most
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One row. An emphasised one is told by weight and colour; `apart` leaves a gap above."""
+    """One row. An emphasised one differs in weight and colour; `apart` leaves a gap above."""
 
     label: str
     probability: float
@@ -38,13 +38,13 @@ def chance(probability: float) -> str:
 
 
 def top_of_scale(probabilities: Sequence[float]) -> float:
-    """The round number at which bars of these probabilities end."""
+    """The round number at which the scale of these probabilities ends."""
     largest = max(probabilities, default=1.0)
     return next((scale for scale in SCALES if largest <= scale), 1.0)
 
 
 class Bars(QWidget):
-    """Paints bars over a common scale from 0 on."""
+    """Bars over a common scale from 0."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -54,8 +54,7 @@ class Bars(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_bars(self, bars: Sequence[Bar], most: float | None = None) -> None:
-        """Show these; a bar of the probability `most` fills its track, and the scale is written
-        below; without it the scale ends at 1."""
+        """Show bars on a scale from 0 to `most`, written below; without it the scale ends at 1."""
         if (tuple(bars), most) == (self.shown, self.most):
             return
         self.shown, self.most = tuple(bars), most
@@ -115,7 +114,7 @@ class Bars(QWidget):
 
 
 def paint_emphasis(painter: QPainter, row: QRectF) -> None:
-    """Behind a row that matters more than others."""
+    """Background of an emphasised row."""
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(colour(Role.ACCENT_SOFT))
     painter.drawRoundedRect(row.adjusted(0, 1, 0, -1), 4, 4)

@@ -5,7 +5,6 @@ The same `Chart` is painted in the window (`charts.view`), drawn live by pyqtgra
 """
 
 import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,17 +22,19 @@ Floats = NDArray[np.floating[Any]]
 TICKS = 6
 FACTOR = 16  # points of one level of detail that become two of the next
 LONG = 4096  # points from which the range of a line is read from its levels
-WHOLE = 1e4  # from here on an axis shows whole numbers, and from MILLIONS on short ones
-MILLIONS = 1e6
+SMALL, WHOLE, SHORT = 1e-3, 1e4, 1e6  # below or from which labels are 5e-5, 12,000, 4.4 M
 
 
 def tick_text(value: float) -> str:
     """Short text in the user's notation: 0.25, 3e-5, 12,000, 4.4 M."""
-    if abs(value) >= MILLIONS:
+    if abs(value) >= SHORT:
         return numbers.short(value)
     if abs(value) >= WHOLE:
         return numbers.count(round(value))
-    return re.sub(r"([eE]-)0", r"\1", QLocale().toString(value, "g", 4))
+    if value and abs(value) < SMALL:
+        power = math.floor(math.log10(abs(value)) + 1e-9)
+        return f"{QLocale().toString(value / 10.0**power, 'g', 4)}e{power}"
+    return QLocale().toString(value, "g", 4)
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,6 @@ class Line(Series):
     dash: int = 0  # shifts the dashes of the colour
     faint: bool = False  # drawn pale, behind the others, and not in the legend
     dots: bool = False  # a dot at each point
-    solid: bool = False  # without dashes
 
     @cached_property
     def levels(self) -> list[tuple[Floats, Floats]]:

@@ -1,8 +1,7 @@
-"""A figure to keep: a drawing with a title and a caption, and the numbers behind it.
+"""Figures to save: a drawing with title and caption, and the numbers behind it.
 
-Always in the light colours, whatever the window has, for a paper or a lesson. A panel makes the
-`Figure` on the window's thread; everything else here works on any thread and draws the same sheet
-into each form: title, drawing, caption.
+They have the light colours in every theme. A `Figure` is made in the GUI thread; everything
+else works in any thread and paints the same sheet in each format: title, drawing, caption.
 """
 
 import io
@@ -31,12 +30,12 @@ from engine.files.spreadsheet import format_table
 from engine.phrases import phrase
 
 MARGIN = 24  # px around the drawing
-NARROWEST = 480  # px of a sheet, so that its caption can be read
-TITLE, CAPTION = 17, 11  # px of the letters
-MAX_PICTURE_SIDE = 20_000  # px of a side of a picture
-POINTS = 0.75  # of a page to a pixel: 72 to the inch over 96
-DOTS = 96  # px to the inch
-FAMILIES = f"{FAMILY}, 'Segoe UI', 'Helvetica Neue', sans-serif"  # where ours is not installed
+NARROWEST = 480  # px of a sheet, for a readable caption
+TITLE, CAPTION = 17, 11  # px of the fonts
+MAX_PICTURE_SIDE = 20_000  # px
+POINTS = 0.75  # page units per pixel: 72 per inch over 96
+DOTS = 96  # px per inch
+FAMILIES = f"{FAMILY}, 'Segoe UI', 'Helvetica Neue', sans-serif"  # fallbacks
 
 
 @dataclass(frozen=True)
@@ -49,23 +48,24 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """What is shown now, made to be kept.
+    """A drawing to save.
 
-    `paint(painter, size)` draws into a rectangle of `size` at the origin. It runs off the window's
-    thread, so it may use only what it captured: arrays, texts and colours, no widget, no pixmap.
+    `paint(painter, size)` paints into a rectangle of `size` at the origin. It runs outside of the
+    GUI thread, so it may use only what it captured: arrays, texts and colours, no widget, no
+    pixmap.
     """
 
-    name: str  # of the file, without its end: “attention-layer-3-head-7”
+    name: str  # file name without suffix: “attention-layer-3-head-7”
     title: str
-    caption: str  # what is shown, of which model and text, in sentences with the numbers
+    caption: str  # sentences with content, model, text and numbers
     size: QSize  # px of the drawing alone
     paint: Callable[[QPainter, QSizeF], None] = field(compare=False)
-    array: np.ndarray | None = field(default=None, compare=False)  # exactly what was computed
-    table: Callable[[], Table] | None = field(default=None, compare=False)  # called when wanted
+    array: np.ndarray | None = field(default=None, compare=False)  # the exact values
+    table: Callable[[], Table] | None = field(default=None, compare=False)
 
 
 def paper_font(pixels_high: float, bold: bool = False) -> QFont:
-    """The window's font in pixels of the drawing, so that it does not depend on the screen."""
+    """The window's font in pixels, independent of the screen."""
     font = QFont(FAMILY)
     font.setPixelSize(max(1, round(pixels_high)))
     font.setWeight(QFont.Weight.DemiBold if bold else QFont.Weight.Normal)
@@ -76,9 +76,9 @@ def paper_font(pixels_high: float, bold: bool = False) -> QFont:
 
 
 def image(figure: Figure, scale: int = 1) -> QImage:
-    """The sheet as a picture with `scale` device pixels to each.
+    """The sheet as an image with `scale` device pixels per pixel.
 
-    Raises StudioError where it is too large for a picture.
+    Raises StudioError if it is too large.
     """
     size = sheet_size(figure) * scale
     if max(size.width(), size.height()) > MAX_PICTURE_SIDE:
@@ -101,7 +101,7 @@ def image(figure: Figure, scale: int = 1) -> QImage:
 
 
 def png(figure: Figure, scale: int = 1) -> bytes:
-    """The sheet as a PNG file, which carries title and caption as text as well."""
+    """The sheet as a PNG file with title and caption as metadata."""
 
     def write(buffer: QBuffer) -> None:
         QImageWriter(buffer, QByteArray(b"png")).write(image(figure, scale))
@@ -110,7 +110,7 @@ def png(figure: Figure, scale: int = 1) -> bytes:
 
 
 def svg(figure: Figure) -> bytes:
-    """The sheet as a drawing whose texts are texts."""
+    """The sheet as an SVG file in which text stays text."""
 
     def write(buffer: QBuffer) -> None:
         size = sheet_size(figure)
@@ -130,7 +130,7 @@ def svg(figure: Figure) -> bytes:
 
 
 def pdf(figure: Figure) -> bytes:
-    """The sheet as a document of one page of its size."""
+    """The sheet as a PDF file of one page."""
 
     def write(buffer: QBuffer) -> None:
         size = sheet_size(figure)
@@ -156,16 +156,16 @@ def npy(array: np.ndarray) -> bytes:
 
 
 def csv_text(table: Table, separator: str = ",", raw: bool = False) -> str:
-    """A table as text with a header; numbers have the nine digits that float32 holds.
+    """A table as CSV with a header; numbers have nine digits, which identify a float32.
 
-    Texts that a spreadsheet would run as formulas are escaped, but for `raw`.
+    Texts that a spreadsheet would run as formulas are escaped unless `raw`.
     """
     rows = ([_float32(cell) for cell in row] for row in table.rows)
     return format_table(table.header, rows, separator, raw)
 
 
 def _float32(cell: object) -> object:
-    """A number of a figure without digits that mean nothing; read back it is the same float32."""
+    """A number without meaningless digits; read back it is the same float32."""
     return float(f"{cell:.9g}") if isinstance(cell, float) else cell
 
 
@@ -182,14 +182,14 @@ def _written(write: Callable[[QBuffer], None]) -> bytes:
 
 
 def sheet_size(figure: Figure) -> QSize:
-    """The size of the drawing with its title above and its caption below."""
+    """Size of the drawing with title and caption."""
     width = max(figure.size.width(), NARROWEST) + 2 * MARGIN
     above, below = _text_heights(figure, width)
     return QSize(width, round(MARGIN + above + figure.size.height() + below + MARGIN))
 
 
 def paint_sheet(painter: QPainter, figure: Figure) -> None:
-    """Everything, from the top left corner."""
+    """Paint title, drawing and caption from the origin."""
     size = sheet_size(figure)
     wide = size.width() - 2 * MARGIN
     above, below = _text_heights(figure, size.width())
@@ -211,7 +211,7 @@ def paint_sheet(painter: QPainter, figure: Figure) -> None:
 
 
 def _text_heights(figure: Figure, width: int) -> tuple[float, float]:
-    """Of the title with the room below it, and of the caption with the room above it."""
+    """Heights of the title and of the caption, with their distance to the drawing."""
     wide = width - 2 * MARGIN
     title = _height(figure.title, paper_font(TITLE, bold=True), wide)
     caption = _height(figure.caption, paper_font(CAPTION), wide)
@@ -223,4 +223,4 @@ def _height(text: str, font: QFont, width: float) -> float:
         return 0.0
     flags = Qt.TextFlag.TextWordWrap
     box = QFontMetricsF(font).boundingRect(QRectF(0, 0, width, 100_000), flags, visible(text))
-    return float(math.ceil(box.height()))  # whole pixels, so that the drawing is sharp
+    return float(math.ceil(box.height()))  # whole pixels keep the drawing sharp

@@ -1,7 +1,7 @@
-"""The one way to keep a figure: a button with a menu, which a right click on the figure opens too.
+"""The button and context menu that copy or save a figure.
 
-What is saved is what was shown when the menu opened. Drawing and writing happen off the window's
-thread; what went wrong is told.
+What is saved is what was shown when the menu opened. Painting and writing happen outside of the GUI
+thread; errors are shown.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from engine.files.atomic_write import write_file
 from engine.phrases import phrase
 
 Content = Callable[[Figure], bytes]
-FORMS: dict[str, tuple[str, Content]] = {  # key: end of the file, and its content
+FORMS: dict[str, tuple[str, Content]] = {  # key: suffix and content
     "png": ("png", figure.png),
     "png2": ("png", lambda one: figure.png(one, 2)),
     "svg": ("svg", figure.svg),
@@ -35,7 +35,7 @@ FORMS: dict[str, tuple[str, Content]] = {  # key: end of the file, and its conte
 
 
 class FigureButton(QToolButton):
-    """Copies or saves the figure that `make` gives; None means that there is nothing to keep."""
+    """Copies or saves the figure that `make` returns; None if there is nothing to save."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class FigureButton(QToolButton):
         self.setMenu(menu)
 
     def offer_on(self, *drawn: QWidget) -> None:
-        """Open the menu by a right click, or the menu key, on these widgets too."""
+        """Open the menu by right click or menu key on these widgets too."""
         for widget in drawn:
             widget.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
             widget.customContextMenuRequested.connect(
@@ -79,16 +79,16 @@ class FigureButton(QToolButton):
             )
 
     def figure(self) -> Figure | None:
-        """What would be saved now."""
+        """The figure that would be saved now."""
         return self._make()
 
     def refresh(self) -> None:
-        """What there was not when the menu opened may be there now, as an exact answer is."""
+        """Update the entries, as when an exact answer arrives while the menu is open."""
         if self._figure is None and self.menu().isVisible():
             self._on_menu()
 
     def save(self, key: str, path: Path, shown: Figure) -> None:
-        """Write the figure to `path` in the form `key`, whole or not at all, and say so."""
+        """Write a figure to `path` in the format `key`, and show a notice."""
         content = FORMS[key][1]
         told = self.tr("Saved as {0}.").format(path)
         background.run(
@@ -99,7 +99,7 @@ class FigureButton(QToolButton):
         )
 
     def _add(self, menu: QMenu, key: str, text: str, act: Callable[[], object]) -> None:
-        action = QAction(text, self)  # of its own, or PySide may lose it where a menu makes it
+        action = QAction(text, self)  # PySide may lose an action that the menu makes
         action.triggered.connect(lambda _=False: act())
         menu.addAction(action)
         self.actions_by_key[key] = action
@@ -108,7 +108,7 @@ class FigureButton(QToolButton):
         self.menu().popup(widget.mapToGlobal(at))
 
     def _on_menu(self) -> None:
-        """Take what is shown now; what it does not have cannot be chosen."""
+        """Take the figure shown now, and disable what it lacks."""
         shown = self._figure = self._make()
         for key, action in self.actions_by_key.items():
             has = shown is not None
@@ -119,7 +119,7 @@ class FigureButton(QToolButton):
             action.setEnabled(has)
 
     def _ask_where(self, key: str) -> None:
-        """Ask for a file without stopping the program."""
+        """Ask for a file without blocking."""
         shown = self._figure
         if shown is None:
             return
@@ -168,7 +168,7 @@ class FigureButton(QToolButton):
 
 
 def write_picture(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all. Raises StudioError where the file cannot be written."""
+    """Write a file atomically. Raises StudioError if it cannot be written."""
     try:
         write_file(path, content, shared=True)
     except OSError as error:
@@ -183,10 +183,10 @@ def write_picture(path: Path, content: bytes) -> None:
 
 
 def _array(one: Figure) -> np.ndarray:
-    assert one.array is not None  # the menu offers it only then
+    assert one.array is not None  # else the menu disables it
     return one.array
 
 
 def _table(one: Figure) -> figure.Table:
-    assert one.table is not None  # likewise
+    assert one.table is not None  # as above
     return one.table()

@@ -1,4 +1,4 @@
-"""The legend of a curve: of each series a piece of its line, its name and the value at a step."""
+"""The legend of a chart as a widget: line, name and current value of each series."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,14 @@ from app import theme
 from app.theme import SPACE, Role
 from app.widgets.text.labels import font, visible
 
-LINE_WIDTH = 24  # px of the piece of a line
-GAP = 4 * SPACE  # px between two entries
+LINE_WIDTH = 24  # px of the sample line
+GAP = 4 * SPACE  # px between entries
 NAME_CHARACTERS = 40
 
 
 @dataclass
 class LegendEntry:
-    """One series. `width` is that of its widest value so far, so that reading moves nothing."""
+    """One series; `width` is that of its widest value so far, so that entries do not move."""
 
     name: str
     pen: QPen
@@ -30,17 +30,17 @@ class LegendEntry:
 
 
 class Legend(QWidget):
-    """The entries in as many lines as they need; hidden where there are none."""
+    """Entries in as many rows as they need; hidden if empty."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.entries: list[LegendEntry] = []
-        self.more = ""  # how many series are not named
+        self.more = ""  # text about series that are not named
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.hide()
 
     def show_series(self, pens: dict[str, QPen], more: str = "") -> None:
-        """Name these series; the values that they had stay."""
+        """Name series; the values of known ones stay."""
         before = {entry.name: entry for entry in self.entries}
         self.entries = [LegendEntry(name, pen) for name, pen in pens.items()]
         for entry in self.entries:
@@ -51,7 +51,7 @@ class Legend(QWidget):
         self._arrange()
 
     def show_values(self, values: dict[str, str]) -> None:
-        """Show the value of each series behind its name."""
+        """Show the current value of each series."""
         metrics = QFontMetricsF(font("small"))
         for entry in self.entries:
             entry.value = values.get(entry.name, "")
@@ -59,7 +59,7 @@ class Legend(QWidget):
         self._arrange()
 
     def places(self) -> list[QRectF]:
-        """Where each entry stands, and behind them the number of those that are not named."""
+        """The box of each entry, and of the text about the others."""
         metrics = QFontMetricsF(font("small"))
         height = metrics.height() + SPACE
         widths = [
@@ -77,7 +77,6 @@ class Legend(QWidget):
         return places
 
     def _arrange(self) -> None:
-        """As high as the lines need."""
         self.setAccessibleDescription(", ".join(f"{e.name} {e.value}" for e in self.entries))
         places = self.places()
         self.setFixedHeight(round(places[-1].bottom()) if places else 0)

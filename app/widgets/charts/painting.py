@@ -126,7 +126,7 @@ def line_pen(line: Line, palette: Palette, lines: int = 1, fine: bool = True) ->
     if line.role is not None:
         return QPen(palette(line.role, 1.0), 1, Qt.PenStyle.DashLine)
     width = (2.0 if lines <= MANY_LINES else 1.2) if fine and not line.faint else 1.0
-    pen = chart_pen(line.color, width, line.dash, palette, fine and not line.solid)
+    pen = chart_pen(line.color, width, line.dash, palette, fine)
     if line.faint:
         color = pen.color()
         color.setAlphaF(0.28)

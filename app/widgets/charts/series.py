@@ -12,7 +12,7 @@ Values = Sequence[float | None] | Floats
 
 
 class StepSeries:
-    """Steps that rise, and a value for each; NaN where there was none that is finite."""
+    """Values over rising steps; NaN if a value is not finite."""
 
     def __init__(self, steps: Steps = (), values: Values = ()) -> None:
         self._steps: Floats = np.empty(max(16, len(steps)))
@@ -32,9 +32,9 @@ class StepSeries:
         return self._values[: self._length]
 
     def extend(self, steps: Steps, values: Values) -> None:
-        """Add points in the order of their steps.
+        """Append points in the order of their steps.
 
-        A step that was there before, as after a resume, takes back all from it on.
+        A step that exists already, as after a resume, replaces all points from it on.
         """
         new_steps = np.asarray(steps, dtype=np.float64)
         new_values = np.array(values, dtype=np.float64)  # None becomes NaN
@@ -69,13 +69,13 @@ class StepSeries:
         return np.asarray(means, dtype=np.float64)
 
     def at(self, step: float) -> tuple[float, float] | None:
-        """The last point at `step` or before it: what was known then. None before the first."""
+        """The last point at or before `step`; None before the first."""
         place = int(np.searchsorted(self.steps, step, side="right")) - 1
         return None if place < 0 else (float(self._steps[place]), float(self._values[place]))
 
 
 def _within(values: NDArray[Any], half: int) -> NDArray[Any]:
-    """The sum of each value and of `half` neighbours on either side, as far as there are any."""
+    """Sum of each value and its `half` neighbours on either side."""
     sums = np.zeros(len(values) + 2 * half + 1, np.result_type(values, np.int32))
     np.cumsum(values, out=sums[half + 1 : half + 1 + len(values)])
     sums[half + 1 + len(values) :] = sums[half + len(values)]

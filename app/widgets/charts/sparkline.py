@@ -1,4 +1,4 @@
-"""A curve as small as a word, for table cells and cards."""
+"""A tiny line chart for table cells and cards."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -17,9 +17,9 @@ if TYPE_CHECKING:  # the window opens without NumPy
 def paint_sparkline(
     painter: QPainter, rect: QRectF, values: Sequence[float | None], colour: QColor
 ) -> None:
-    """Draw `values` as a line over the whole of `rect`; None and NaN leave a gap.
+    """Paint `values` as a line that fills `rect`; None and NaN leave a gap.
 
-    The last point is a dot, so that a single value is seen as well.
+    The last point is a dot, so that a single value is visible.
     """
     import numpy as np
 
@@ -54,7 +54,7 @@ def paint_sparkline(
 
 
 def _thinned(points: "np.ndarray", most: int) -> "np.ndarray":
-    """At most `most` points: the mean of each stretch, NaN where all of it is NaN."""
+    """At most `most` points: the mean of each span, NaN if all of it is NaN."""
     if len(points) <= most:
         return points
     import numpy as np

@@ -1,4 +1,4 @@
-"""Charts in the window: still ones, ones with zones or a threshold, and ones to zoom and read."""
+"""Charts in the window: static ones, with zones or a threshold, and with zoom and crosshair."""
 
 import numpy as np
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal

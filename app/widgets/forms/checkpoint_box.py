@@ -1,4 +1,4 @@
-"""Choosing a checkpoint in a box, whose list says of each what it is, or why it cannot be used."""
+"""A combo box of checkpoints, with a line about each or the reason why it cannot be used."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -32,13 +32,13 @@ from app.widgets.text import numbers
 from app.widgets.text.labels import font, visible
 from app.widgets.text.run_texts import past_of, score_of
 
-REST_MS = 600  # ms without a key after which a model is picked; Enter picks it at once
+REST_MS = 600  # ms without a key until a model is picked; Enter picks it at once
 ENTRY = Qt.ItemDataRole.UserRole
 ICONS = {"included": "sparkles", "imported": "box", "elsewhere": "folder", "run": "activity"}
 
 
 class Checkpoints(QAbstractListModel):
-    """Models as rows; `why_not` says for each why it cannot be chosen, or “”."""
+    """Models as rows; `why_not` returns the reason why one cannot be chosen, or “”."""
 
     def __init__(self, why_not: Callable[[ModelEntry], str], parent: QWidget) -> None:
         super().__init__(parent)
@@ -74,7 +74,7 @@ class Checkpoints(QAbstractListModel):
         return enabled if usable else Qt.ItemFlag.NoItemFlags
 
     def line(self, entry: ModelEntry) -> str:
-        """What is under the name: why not, or size, heads and origin."""
+        """The line below the name: the reason against it, or size, heads and origin."""
         problem = self.why_not(entry)
         if problem:
             return visible(problem)
@@ -96,7 +96,7 @@ def size_in_words(entry: ModelEntry) -> str:
 
 
 class _Rows(QStyledItemDelegate):
-    """Icon, name and a line below it."""
+    """Paints icon, name and the line below."""
 
     def __init__(self, model: Checkpoints, parent: QWidget) -> None:
         super().__init__(parent)
@@ -139,7 +139,7 @@ class _Rows(QStyledItemDelegate):
 
 
 class CheckpointBox(ComboBox):
-    """A box with the checkpoints that there are.
+    """A combo box of all checkpoints.
 
     Signals:
         picked: the ModelEntry that the user chose.
@@ -163,12 +163,12 @@ class CheckpointBox(ComboBox):
         view.setItemDelegate(_Rows(self._entries, view))
         view.setMinimumWidth(360)
         self.setView(view)
-        self._is_stepping = False  # by keys or the wheel, over models that nobody may want
+        self._is_stepping = False  # by keys or wheel, over models in between
         self._resting = debounced(self, REST_MS, self._tell)
         self.activated.connect(self._on_activated)
 
     def set_models(self, entries: Sequence[ModelEntry]) -> None:
-        """Show `entries`; what was chosen stays so where it is still there."""
+        """Show `entries`; the chosen one stays chosen if it is among them."""
         chosen = self.chosen()
         self._entries.show_entries(entries)
         self.setCurrentIndex(-1)
@@ -176,7 +176,7 @@ class CheckpointBox(ComboBox):
             self.choose(chosen.path)
 
     def choose(self, path: Path) -> bool:
-        """Choose the model in this folder, if it is there and usable; `picked` is not emitted."""
+        """Choose the model in a folder if it is listed and usable, without emitting `picked`."""
         for row, entry in enumerate(self._entries.entries):
             if entry.path == path and not self._entries.why_not(entry):
                 self.setCurrentIndex(row)
@@ -205,7 +205,7 @@ class CheckpointBox(ComboBox):
             self._tell()
 
     def _on_activated(self, row: int) -> None:
-        """What keys pass over on their way is not picked: only what they rest on."""
+        """Keys pick only the model that they rest on."""
         if self._is_stepping:
             self._resting.start()
         else:

@@ -41,12 +41,12 @@ from app.widgets.text.labels import visible
 
 
 class TurnsWithFocus:
-    """Mixed into such a field, before the class of Qt."""
+    """Mixin for fields, before the Qt class."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)  # type: ignore[call-arg]
         assert isinstance(self, QWidget)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # the wheel does not give it
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # not by the wheel
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         assert isinstance(self, QWidget)
@@ -57,21 +57,21 @@ class TurnsWithFocus:
 
 
 class SpinBox(TurnsWithFocus, QSpinBox):
-    """A whole number."""
+    """An integer field."""
 
 
 class DoubleSpinBox(TurnsWithFocus, QDoubleSpinBox):
-    """A number with decimals."""
+    """A decimal field."""
 
 
 class ComboBox(TurnsWithFocus, QComboBox):
-    """Its current text ends in “…” where there is too little room, and the tooltip has all of it.
+    """A combo box that elides its current text; the tooltip has all of it.
 
-    Qt cuts it off in the middle of a letter, and names of the user may be of any length.
+    Qt truncates it within a letter, and names of the user may be of any length.
     """
 
     def shown_text(self) -> str:
-        """The current text, or the placeholder, as far as there is room for it."""
+        """The current text or placeholder, elided."""
         option = QStyleOptionComboBox()
         self.initStyleOption(option)
         return self._elided(option)
@@ -107,16 +107,16 @@ class ComboBox(TurnsWithFocus, QComboBox):
 
 Stepping = Literal["double", "decades"] | float
 
-MARKS = (1.0, 2.0, 3.0, 5.0, 10.0)  # of a decade
+MARKS = (1.0, 2.0, 3.0, 5.0, 10.0)  # within a decade
 
 
 class NumberField(TurnsWithFocus, QAbstractSpinBox):
-    """A number that may be typed in any notation (5e-5, 0.00005, 0,00005) and stepped.
+    """A number, typed in any notation (5e-5, 0.00005, 0,00005) or stepped.
 
     `stepping` is a distance, “double” for powers of two, or “decades” for 1, 2, 3, 5, 10, …
 
     Signals:
-        changed: the text has changed, whether or not it is a number.
+        changed: the text has changed, to a number or not.
     """
 
     changed = Signal()
@@ -140,7 +140,7 @@ class NumberField(TurnsWithFocus, QAbstractSpinBox):
         self.set_number(value)
 
     def number(self) -> float | int | None:
-        """What is typed, or None where it is no number; it may be out of range."""
+        """The typed number, possibly out of range; None if it is not a number."""
         return parse(self.text(), self.whole)
 
     def set_number(self, value: float | None) -> None:
@@ -165,7 +165,7 @@ class NumberField(TurnsWithFocus, QAbstractSpinBox):
         return enabled
 
     def validate(self, text: str, place: int) -> tuple[QValidator.State, str, int]:
-        """Everything may be typed; what is wrong with it is said beside the field."""
+        """Accept anything; problems are shown next to the field."""
         return QValidator.State.Acceptable, text, place
 
     def sizeHint(self) -> QSize:
@@ -189,7 +189,7 @@ class NumberField(TurnsWithFocus, QAbstractSpinBox):
 
 
 def pad(box: QAbstractSpinBox) -> None:
-    """Keep the text of a spin box off its edge; Qt's style sheets cannot do that."""
+    """Pad the text of a spin box, which Qt's style sheets cannot do."""
     box.lineEdit().setTextMargins(7, 0, 0, 0)
 
 
@@ -208,7 +208,7 @@ def _next_mark(value: float, direction: int, whole: bool) -> float:
 
 
 def parse(text: str, whole: bool) -> float | int | None:
-    """The number that `text` says, or None; a comma counts as the decimal point."""
+    """The number in a text, or None; a comma counts as the decimal point."""
     cleaned = text.strip().replace("\u202f", "").replace(" ", "").replace("−", "-")
     if cleaned.count(",") == 1 and "." not in cleaned:
         cleaned = cleaned.replace(",", ".")
@@ -238,7 +238,7 @@ RING = 3  # px around the track, for the focus
 
 
 class Switch(QAbstractButton):
-    """On at the right, off at the left; Space or a click throws it. `toggled` tells."""
+    """A switch, toggled by a click or Space."""
 
     def __init__(self, name: str, on: bool = False, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -281,7 +281,7 @@ class Switch(QAbstractButton):
 
 
 class CheckableMenu(QMenu):
-    """Stays open while entries with a tick are clicked, or toggled by the space bar."""
+    """Stays open while checkable entries are clicked or toggled by Space."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -296,7 +296,7 @@ class CheckableMenu(QMenu):
         if action is None or action is not self.actionAt(event.position().toPoint()):
             super().mouseReleaseEvent(event)
             return
-        action.setEnabled(False)  # on one that is off, a click does not close the menu
+        action.setEnabled(False)  # a click on a disabled one does not close the menu
         super().mouseReleaseEvent(event)
         action.setEnabled(True)
         action.trigger()
@@ -309,20 +309,20 @@ class CheckableMenu(QMenu):
             super().keyPressEvent(event)
 
     def _ticked(self, action: QAction | None) -> QAction | None:
-        """The entry where it has a tick and is not off."""
+        """The entry if it is checkable and enabled."""
         usable = action is not None and action.isCheckable() and action.isEnabled()
         return action if usable else None
 
 
 NAME_CHARACTERS = 100  # of a column in the menu
-SHOWN_CHARACTERS = 40  # of each that is chosen
+SHOWN_CHARACTERS = 40  # of each chosen column
 
 
 class SeveralColumns(ComboBox):
-    """Says which columns are chosen; its popup is a menu to tick them in.
+    """Shows the chosen columns; its popup is a menu to check them.
 
     Signals:
-        changed: others are chosen, by hand.
+        changed: the user has chosen other columns.
     """
 
     changed = Signal()
@@ -341,7 +341,7 @@ class SeveralColumns(ComboBox):
         self.menu.popup(self.mapToGlobal(self.rect().bottomLeft()))
 
     def show_columns(self, columns: tuple[str, ...], chosen: tuple[str, ...]) -> None:
-        """Offer these columns and tick the chosen ones, without a signal."""
+        """Offer columns and check the chosen ones, without a signal."""
         if columns != self._columns:
             self._columns = columns
             self.menu.clear()
@@ -351,11 +351,11 @@ class SeveralColumns(ComboBox):
         self._say()
 
     def chosen(self) -> tuple[str, ...]:
-        """In the order of the file."""
+        """Chosen columns in the order of the file."""
         return tuple(column for column in self._columns if column in self._chosen)
 
     def fill(self) -> None:
-        """Make the entries of the menu, when it is opened: there may be thousands."""
+        """Make the entries when the menu is opened: there may be thousands."""
         if self.menu.actions():
             return
         for column in self._columns:

@@ -20,7 +20,7 @@ from engine.config.fields import extra_of, is_offered, ticks_of
 
 
 class Field(QWidget):
-    """The control of one field: `get`, `put`, and `changed` when the user changes it."""
+    """The control of one field, with `changed` when the user changes it."""
 
     changed = Signal()
 
@@ -35,16 +35,16 @@ class Field(QWidget):
         raise NotImplementedError
 
     def controls(self) -> list[QWidget]:
-        """What takes the focus and needs a name."""
+        """Widgets that take the focus and need an accessible name."""
         raise NotImplementedError
 
 
-USUAL = 2.0  # of a name that was just added
-LISTED_NAMES = 1_000  # names to choose from
+USUAL = 2.0  # of a new row
+LISTED_NAMES = 1_000  # to choose from
 
 
 class Weights(Field):
-    """A row for each name that has a number of its own; others are added from a list of names."""
+    """A number for each of some names, as weights of classes; rows are added from a list."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Weights(Field):
         self.row.addLayout(self._column)
 
     def set_names(self, names: Sequence[str]) -> None:
-        """The names to choose from."""
+        """Set the names to choose from."""
         names = tuple(names[:LISTED_NAMES])
         if names != self._names:
             self._names = names
@@ -108,7 +108,7 @@ class Weights(Field):
 
 
 class _Row(QWidget):
-    """A name, its number, and a button that takes both away."""
+    """A name, its number, and a button that removes both."""
 
     def __init__(self, name: str, number: float, names: Sequence[str], title: str) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class _Row(QWidget):
             line.addWidget(part)
 
     def set_names(self, names: Sequence[str]) -> None:
-        """The names to choose from; the one that is there stays."""
+        """Set the names to choose from; the chosen one stays."""
         present = self.name.currentText()
         self.name.blockSignals(True)
         self.name.clear()
@@ -136,7 +136,7 @@ class _Row(QWidget):
         self.name.blockSignals(False)
 
     def number_or_text(self) -> object:
-        """The number; where there is none, what was typed."""
+        """The number, or the typed text if it is not one."""
         number = self.number.number()
         return self.number.text() if number is None else number
 
@@ -144,7 +144,7 @@ class _Row(QWidget):
 class NumberOf(Field):
     """A number; with ticks, the usual values as segments and “Other” for any.
 
-    A recommended value is the first segment, and is called so.
+    A recommended value is the first segment, and labelled so.
     """
 
     def __init__(self, number: NumberField, ticks: Sequence[float], title: str) -> None:
@@ -160,14 +160,13 @@ class NumberOf(Field):
         number.changed.connect(self._on_number)
 
     def recommend(self, value: float) -> None:
-        """Offer a recommended value beside the usual ones."""
+        """Offer a recommended value with the usual ones."""
         if value != self._recommended:
             self._recommended = value
             self._make_segments()
             self._show_tick()
 
     def _make_segments(self) -> None:
-        """Segments for the recommended value, the usual ones, and any other."""
         others = [tick for tick in self._usual if tick != self._recommended]
         texts = [written(tick) for tick in others]
         self._ticks = others
@@ -215,7 +214,7 @@ class NumberOf(Field):
 
 
 class Optional(Field):
-    """A field that may be empty; `empty` says what that means."""
+    """A field that may be empty; `empty` explains what that means."""
 
     def __init__(self, inner: Field, empty: str, start: object) -> None:
         super().__init__()
@@ -275,7 +274,7 @@ class OneOf(Field):
         self.row.addWidget(self.combo)
 
     def offer(self, values: Sequence[object], texts: Sequence[str]) -> None:
-        """Offer other values by these texts; where the present one is not among them, the first."""
+        """Offer values with their texts; keep the present one if it is among them."""
         shown = [self.combo.itemText(place) for place in range(self.combo.count())]
         if self._values == list(values) and shown == list(texts):
             return
@@ -289,7 +288,7 @@ class OneOf(Field):
 
     @property
     def values(self) -> tuple[object, ...]:
-        """What is offered, in its order."""
+        """The offered values in order."""
         return tuple(self._values)
 
     def get(self) -> object:
@@ -323,9 +322,9 @@ class TextLine(Field):
 
 
 def field_for(info: FieldInfo, title: str) -> Field:
-    """The control for one pydantic field, showing its default.
+    """The control for a pydantic field, showing its default.
 
-    Raises TypeError for a type that no form has shown so far: a mistake of the program.
+    Raises TypeError for an unsupported type, which is a bug.
     """
     kinds = _kinds(info.annotation)
     kind = next(k for k in kinds if k is not NoneType)
@@ -358,7 +357,7 @@ def field_for(info: FieldInfo, title: str) -> Field:
 
 
 def _kinds(annotation: object) -> tuple[Any, ...]:
-    """The types that a field may have, without the rules on their values."""
+    """Types of a field, without constraints."""
     if typing.get_origin(annotation) in (typing.Union, UnionType):
         return tuple(kind for part in typing.get_args(annotation) for kind in _kinds(part))
     if typing.get_origin(annotation) is Annotated:
@@ -367,7 +366,7 @@ def _kinds(annotation: object) -> tuple[Any, ...]:
 
 
 def _rules(info: FieldInfo) -> Iterator[object]:
-    """The rules on the value of a field, also where they stand at one of its types."""
+    """Constraints of a field, also those on one of its types."""
     yield from info.metadata
     for part in typing.get_args(info.annotation):
         if typing.get_origin(part) is Annotated:
@@ -376,7 +375,7 @@ def _rules(info: FieldInfo) -> Iterator[object]:
 
 
 def _range(info: FieldInfo) -> tuple[float, float]:
-    """The smallest and largest value; a bound that is itself left out counts as one."""
+    """The smallest and largest value; an exclusive bound counts as one."""
     low, high = -math.inf, math.inf
     for rule in _rules(info):
         match rule:
@@ -390,7 +389,7 @@ def _range(info: FieldInfo) -> tuple[float, float]:
 def _stepping(
     asked: object, whole: bool, low: float, high: float, ticks: Sequence[float]
 ) -> Stepping:
-    """How the arrows move: as the spec asks, or by what suits the range."""
+    """Stepping as the spec asks, or as suits the range."""
     if asked in ("double", "decades"):
         return cast(Stepping, asked)
     if isinstance(asked, int | float):

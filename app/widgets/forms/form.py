@@ -1,8 +1,7 @@
-"""A form drawn from the fields of a spec: title, range, default and help stand there once.
+"""Forms made from the fields of a spec: title, range, default and help are defined there once.
 
 form = SpecForm(TrainingSpec, ["epochs", "batch_size", "learning_rate", "seed"])
-form.changed.connect(...)
-spec = TrainingSpec.model_validate({**others, **form.value()})
+form.changed.connect(...) spec = TrainingSpec.model_validate({**others, **form.value()})
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -26,17 +25,17 @@ from engine.config.problems import Problem
 from engine.config.validation import problems_in
 
 NEVER_VARIED = ("seeds",)  # the seed itself may have several values
-LABEL_WIDTH = 45 * SPACE  # px, of the titles: the same in all forms, so that they are in line
+LABEL_WIDTH = 45 * SPACE  # px of the titles, the same in all forms
 
 
 class SpecForm(QWidget):
-    """Fields of one pydantic model, each with its title, control, help and what is wrong with it.
+    """Fields of a pydantic model with title, control, help and problems.
 
-    Fields that are not shown keep their defaults, or what `others` says, while the whole is
-    validated. With `varies` there is a “+” beside each field that can have several values.
+    Fields that are not shown keep their defaults, or the values in `others`, for validation. With
+    `varies` there is a “+” next to each field that can have several values.
 
     Signals:
-        changed: the user or `set_value` has changed something.
+        changed: by the user or by `set_value`.
     """
 
     changed = Signal()
@@ -56,9 +55,9 @@ class SpecForm(QWidget):
         self._others = dict(others or {})
         self._setting = False
         self.fields: dict[str, Field] = {}
-        self._right: dict[str, QVBoxLayout] = {}  # the control, and what is said below it
-        self._problems: dict[str, Text] = {}  # each made when there is something to say
-        self._reasons: dict[str, Text] = {}  # why a value is recommended
+        self._right: dict[str, QVBoxLayout] = {}  # the control and the messages below it
+        self._problems: dict[str, Text] = {}  # made when first needed
+        self._reasons: dict[str, Text] = {}  # for recommended values
         self._besides: dict[str, list[QWidget]] = {}  # title and help of each field
         self._hidden: set[str] = set()
         self._grid = QGridLayout(self)
@@ -76,11 +75,11 @@ class SpecForm(QWidget):
         self._check()
 
     def value(self) -> dict[str, Any]:
-        """What each field says now; a text where a number was meant and none is there."""
+        """The value of each field; the typed text if a number is expected and it is not one."""
         return {name: field.get() for name, field in self.fields.items()}
 
     def set_value(self, values: Mapping[str, object]) -> None:
-        """Show `values`; names that the form does not have are passed over."""
+        """Show `values`; unknown names are ignored."""
         self._setting = True
         for name, value in values.items():
             if name in self.fields:
@@ -89,7 +88,7 @@ class SpecForm(QWidget):
         self._on_changed()
 
     def varied(self) -> dict[str, tuple[Any, ...]]:
-        """The fields that have several values, with these."""
+        """Fields that have several values, with these."""
         return {name: one.values() for name, one in self.several.items() if one.is_open}
 
     def set_varied(self, values: Mapping[str, Sequence[object]]) -> None:
@@ -101,7 +100,7 @@ class SpecForm(QWidget):
         self._check()
 
     def recommend(self, values: Mapping[str, float], reasons: Mapping[str, str]) -> None:
-        """Mark these values as recommended, and say why; other fields have no recommendation."""
+        """Mark recommended values with their reasons; other fields lose their recommendation."""
         for name, value in values.items():
             field = self.fields.get(name)
             if isinstance(field, NumberOf):
@@ -110,7 +109,7 @@ class SpecForm(QWidget):
             self._say(self._reasons, "small", name, reasons.get(name, ""))
 
     def hide_fields(self, names: Collection[str]) -> None:
-        """Show all fields but these, which mean nothing at present; they keep their values."""
+        """Show all fields but these, which do not apply at present; they keep their values."""
         self._hidden = set(names)
         for name, field in self.fields.items():
             shown, several = name not in self._hidden, self.several.get(name)
@@ -123,7 +122,7 @@ class SpecForm(QWidget):
         self._check()
 
     def problems(self) -> dict[str, str]:
-        """What is wrong, by field; under “” what is wrong with several. Empty: all is well."""
+        """Problems by field; under “” those of several fields. Empty if valid."""
         values = {name: one.values() for name, one in self.several.items() if one.is_open}
         first = {name: ends_of(several)[0] for name, several in values.items() if several}
         found = self._wrong(first)
@@ -136,7 +135,7 @@ class SpecForm(QWidget):
         return found
 
     def _wrong(self, others: Mapping[str, object]) -> dict[str, str]:
-        """What is wrong where these fields have other values than their controls."""
+        """Problems if these fields had other values than their controls."""
         try:
             self._model.model_validate({**self._others, **self.value(), **others})
         except ValidationError as error:
@@ -147,7 +146,7 @@ class SpecForm(QWidget):
         return {}
 
     def _place_of(self, problem: Problem) -> str:
-        """The field at which a problem is shown; “” where it is about several or none of them."""
+        """The field at which a problem is shown; “” if it concerns several or none."""
         fields = {field.partition(".")[0] for field in problem.fields}
         return next(iter(fields), "") if len(fields) == 1 and fields <= self.fields.keys() else ""
 
@@ -184,7 +183,7 @@ class SpecForm(QWidget):
             control.setAccessibleDescription(description)
 
     def _say(self, labels: dict[str, Text], style: TextStyle, name: str, text: str) -> None:
-        """Say this below a field: a reason above a problem."""
+        """Show a message below a field: a reason above a problem."""
         if text and name not in labels:
             labels[name] = Text("", style)
             place = len(self._besides[name]) if labels is self._reasons else -1

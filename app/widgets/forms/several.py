@@ -1,4 +1,4 @@
-"""A “+” beside a control: several values for its field, each of which is tried in a run."""
+"""A “+” next to a control: several values for its field, each tried in a run."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,28 +18,28 @@ from app.widgets.text.spec_texts import value_text
 from engine.config.fields import ticks_of
 from engine.config.search import Range
 
-LONGEST_LINE = 1_000  # characters of several values
+LONGEST_LINE = 1_000  # of several values
 LINE_WIDTH = 320  # px
 UP_TO = ".."  # between the ends of a range
 
 
 def can_vary(field: Field) -> bool:
-    """Whether several values make sense for a control: for numbers, and for a choice of words."""
+    """True for numbers and choices of words."""
     if isinstance(field, Optional):
         return can_vary(field.inner)
     return isinstance(field, NumberOf | OneOf | YesNo)
 
 
 def ends_of(values: Sequence[Any]) -> tuple[Any, ...]:
-    """The values themselves; of a range its ends."""
+    """The values themselves, or the ends of a range."""
     return tuple(values[0]) if len(values) == 1 and isinstance(values[0], Range) else tuple(values)
 
 
 class SeveralValues(QWidget):
-    """The control of a field, or the editor of several values for it, with the button between.
+    """The control of a field, or the editor of several values for it, with a button to switch.
 
     Signals:
-        changed: other values, or none any more.
+        changed: the values have changed, or there are no longer several.
     """
 
     changed = Signal()
@@ -58,16 +58,17 @@ class SeveralValues(QWidget):
 
     @property
     def editor(self) -> QWidget:
-        """What stands in the place of the control for several values."""
+        """The editor shown in place of the control."""
         return self._make_editor()
 
     @property
     def is_open(self) -> bool:
-        """Whether the field has several values."""
+        """True if the field has several values."""
         return self.button.isChecked()
 
     def values(self) -> tuple[Any, ...]:
-        """The values in their order, or one Range; a text where a number was meant and none is."""
+        """The values in order, or one Range; the typed text if a number is expected and it is not
+        one."""
         if self.line is None:
             return tuple(value for value, box in self.boxes.items() if box.isChecked())
         text = self.line.text()
@@ -75,7 +76,7 @@ class SeveralValues(QWidget):
         return tuple(self._parsed(part) for part in parts if part)
 
     def put(self, values: Sequence[object]) -> None:
-        """Show these values; fewer than two: the control alone."""
+        """Show these values; with fewer than two, the control alone."""
         if not values:
             self.button.setChecked(False)
             return
@@ -88,7 +89,7 @@ class SeveralValues(QWidget):
         self.button.setChecked(True)
 
     def problem(self) -> str:
-        """Why these values cannot be; empty where they can."""
+        """Why these values are invalid, or “”."""
         values = self.values()
         if not self.is_open:
             return ""
@@ -121,7 +122,7 @@ class SeveralValues(QWidget):
         return written(value) if isinstance(value, int | float) else str(value)
 
     def _make_editor(self) -> QWidget:
-        """Make it when it is needed first, as it seldom is."""
+        """Made when first needed."""
         if self._editor is None:
             self._editor = self._new_editor()
             self._row.insertWidget(1, self._editor)
@@ -153,7 +154,7 @@ class SeveralValues(QWidget):
             self.changed.emit()
 
     def _on_toggled(self, opened: bool) -> None:
-        """Begin with the value that the field has, and its usual ones."""
+        """Begin with the value of the field, and its usual ones."""
         name = tr("One value: {0}") if opened else tr("Several values: {0}")
         self.button.setIcon(resources.icon("x" if opened else "plus", Role.MUTED, Role.ACCENT))
         self.button.setToolTip(tooltip(name.format(self._title)))

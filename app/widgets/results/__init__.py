@@ -1,1 +1,1 @@
-"""Pictures of predictions, of which each selects rows; a task names those that it has."""
+"""Pictures of predictions that select rows; each task lists its own."""

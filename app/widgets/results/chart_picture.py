@@ -1,4 +1,4 @@
-"""A picture that is a chart: it is shown, its zones select rows, and it is kept as a figure."""
+"""Pictures that are charts: their zones select rows, and they are saved as figures."""
 
 from app.theme import SPACE
 from app.translation import in_language
@@ -13,7 +13,7 @@ from engine.results.conditions import Conditions
 
 
 class ChartPicture(ResultPicture):
-    """A chart with a note below it: what it says, and a hint that figures leave out."""
+    """A chart with a note below it, and a hint that figures leave out."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class ChartPicture(ResultPicture):
         self.say(said, hint)
 
     def say(self, said: str, hint: str = "") -> None:
-        """Show other words below the chart."""
+        """Change the note and the hint."""
         self.said = said
         self.note.setText(f"{said} {hint}".strip())
 

@@ -1,6 +1,6 @@
-"""The confusion matrix: gold labels over predicted ones; a cell, a row or a column selects rows.
+"""The confusion matrix: gold over predicted labels; a cell, row or column selects rows.
 
-S labels that are shown.
+S is the number of labels shown.
 """
 
 from collections.abc import Sequence
@@ -36,18 +36,18 @@ from engine.results.conditions import Conditions, HasSpan
 from engine.results.predictions import Predictions
 from engine.results.span_figures import TypeConfusion, type_confusion
 
-MAX_SHOWN = 30  # labels; of more, those with most mistakes are shown
+MAX_SHOWN = 30  # labels; of more, those with most errors are shown
 LARGEST = 20 * SPACE  # px of a cell
-NAMES = 0.34  # of the width, for the names at the left, at the most
-READABLE = 5 * SPACE  # px of a cell from which its number is written
-TITLE = 5 * SPACE  # px for what the rows and the columns are
-PAPER_CELL = 56  # px of a cell on a figure
+NAMES = 0.34  # of the width, for the names at the left, at most
+READABLE = 5 * SPACE  # px of a cell from which its number is shown
+TITLE = 5 * SPACE  # px for the titles of rows and columns
+PAPER_CELL = 56  # px of a cell in a figure
 COUNTS, BY_ROW, BY_COLUMN = range(3)
-Cell = tuple[int, int]  # row and column among those shown; -1: the names of the others
+Cell = tuple[int, int]  # row and column among those shown; -1 for the name of the other
 
 
 class ConfusionPicture(ResultPicture):
-    """The matrix, and how its cells are counted."""
+    """The matrix and its unit."""
 
     key = "confusion"
     title = marked("Confusion matrix")
@@ -93,7 +93,7 @@ class ConfusionPicture(ResultPicture):
 
 
 class CoOccurrencePicture(ConfusionPicture):
-    """How often gold and predicted labels occur together, of several for a row."""
+    """Co-occurrence of gold and predicted labels, with several per row."""
 
     key = "co-occurrence"
     title = marked("Co-occurrence of labels")
@@ -101,7 +101,7 @@ class CoOccurrencePicture(ConfusionPicture):
 
 @dataclass(frozen=True)
 class Spans(Confusion):
-    """Types of spans, the last one of which is “none”, as a matrix of labels."""
+    """Types of spans with a last one, “none”, as the labels of a matrix."""
 
     of: TypeConfusion
 
@@ -117,13 +117,13 @@ class Spans(Confusion):
 
 
 def types_confused(predictions: Predictions) -> Spans:
-    """Which type of span is taken for which."""
+    """Confusions of span types."""
     found = type_confusion(predictions)
     return Spans((*found.types, tr("none")), found.counts, found)
 
 
 class TypeConfusionPicture(ConfusionPicture):
-    """Which type of span is taken for which, which are missed, and which are spurious."""
+    """Confused, missed and spurious span types."""
 
     key = "types"
     title = marked("Confusion of types")
@@ -131,10 +131,10 @@ class TypeConfusionPicture(ConfusionPicture):
 
 
 class Matrix(QWidget):
-    """Paints the cells. Arrow keys move over them and onto the names; Enter presses one.
+    """Paints the cells. Arrow keys move over cells and names; Enter presses one.
 
     Signals:
-        pressed: row and column; -1 for one of them: the name of the other was pressed.
+        pressed: row and column; -1 for one of them if the name of the other was pressed.
     """
 
     pressed = Signal(tuple)
@@ -142,7 +142,7 @@ class Matrix(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.confusion: Confusion | None = None
-        self.shown: NDArray[np.int64] = np.empty(0, dtype=np.int64)  # [S] numbers of labels
+        self.shown: NDArray[np.int64] = np.empty(0, dtype=np.int64)  # [S] indices of labels
         self.unit = COUNTS
         self.marked: Cell | None = None
         self.current: Cell = (0, 0)
@@ -175,7 +175,7 @@ class Matrix(QWidget):
     # ── places ───────────────────────────────────────────────────────────────────────────────
 
     def cell_at(self, place: QPoint) -> Cell | None:
-        """The cell, or the name, under a point."""
+        """The cell or name at a point."""
         left, top, side = layout(self)
         if not side or self.confusion is None:
             return None
@@ -218,7 +218,7 @@ class Matrix(QWidget):
         return super().event(event)
 
     def sentence(self, cell: Cell) -> str:
-        """A cell, or all of a row or a column, in words."""
+        """A cell, row or column in words."""
         assert self.confusion is not None
         names, counts = self.confusion.labels, self.confusion.counts
         row, column = cell
@@ -263,7 +263,7 @@ class Matrix(QWidget):
             painter.drawRect(self._frame(self.current, (left, top, side)).adjusted(2, 2, -2, -2))
 
     def _frame(self, cell: Cell, place: tuple[float, float, float]) -> QRectF:
-        """Around a cell, or around a whole row or column with its name."""
+        """Outline of a cell, or of a row or column with its name."""
         left, top, side = place
         row, column = cell
         whole = len(self.shown) * side
@@ -275,14 +275,14 @@ class Matrix(QWidget):
 
 
 class Look:
-    """The colours and the font of a drawing: those of the window, or of paper."""
+    """Colours and font of a drawing, of the window or of paper."""
 
     def __init__(self, text: QColor, muted: QColor, empty: QColor, small: Any) -> None:
         self.text, self.muted, self.empty, self.small = text, muted, empty, small
 
 
 def shown_labels(confused: Confusion) -> NDArray[np.int64]:
-    """Which labels there is room for, int64 [S], in their order: those with most mistakes."""
+    """Indices of the labels with most errors that fit, int64 [S], in order."""
     counts = confused.counts
     mistakes = counts.sum(axis=0) + counts.sum(axis=1) - 2 * counts.diagonal()
     most = np.argsort(-mistakes, kind="stable")[:MAX_SHOWN]
@@ -291,7 +291,7 @@ def shown_labels(confused: Confusion) -> NDArray[np.int64]:
 
 
 def layout(matrix: Matrix) -> tuple[float, float, float]:
-    """Where the cells begin, from the left and from above, and the side of one, in px."""
+    """Left and top of the cells and the side of one, in px."""
     count = len(matrix.shown)
     if matrix.confusion is None or not count:
         return 0.0, 0.0, 0.0
@@ -306,18 +306,18 @@ def layout(matrix: Matrix) -> tuple[float, float, float]:
 
 
 def _side(matrix: QWidget, left: float, top: float, count: int) -> float:
-    """The side of a cell, in px, that `count` rows and columns leave room for."""
+    """The side of a cell in px if `count` rows and columns must fit."""
     wide, high = (matrix.width() - left - 1) / count, (matrix.height() - top - 1) / count
     return max(min(wide, high, LARGEST), 1.0)
 
 
 def are_lying(names: Sequence[str], side: float, metrics: QFontMetricsF) -> bool:
-    """Whether each name has room above a cell; else all of them are turned, or numbered."""
+    """True if each name fits above a cell; else all are turned or numbered."""
     return all(metrics.horizontalAdvance(name) <= side - 2 for name in names)
 
 
 def numbered(names: Sequence[str]) -> list[str]:
-    """Names at the left where there is no room above the columns: those have the numbers alone."""
+    """Names with numbers, for columns that have room for the numbers only."""
     return [f"{number} {name}" for number, name in enumerate(names, 1)]
 
 
@@ -326,7 +326,7 @@ def one_line(label: str) -> str:
 
 
 def values(confused: Confusion, unit: int) -> NDArray[Any]:
-    """What the cells show, [C, C]: counts, or shares of a row or a column."""
+    """Values of the cells, [C, C]: counts, or fractions of a row or column."""
     return (confused.counts, confused.by_row, confused.by_column)[unit]
 
 
@@ -338,7 +338,7 @@ def paint(
     place: tuple[float, float, float],
     look: Look,
 ) -> None:
-    """The names, and cells that are the fuller the more they hold: right blue, wrong brown."""
+    """Paint names and cells, tinted by value: correct ones blue, errors brown."""
     left, top, side = place
     numbers_in = values(confused, unit)[np.ix_(shown, shown)]
     most = max(float(numbers_in.max()), 1e-9)

@@ -52,10 +52,7 @@ LEAST_OF_A_TOKEN, SHOWN_TOKENS = 5, 50
 
 @dataclass(frozen=True)
 class Line:
-    """One line: what the rows have in common, how many there are, and how good they are.
-
-    `loss` is the mean of the rows; NaN where it is not shown.
-    """
+    """One group: its conditions, size and score; `loss` is the mean of its rows or NaN."""
 
     name: str
     count: int
@@ -66,7 +63,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Lines:
-    """All lines, and what their score is called; “” where they have none."""
+    """All groups and the name of their score, “” without one."""
 
     lines: tuple[Line, ...]
     score_name: str = ""
@@ -78,7 +75,7 @@ class Lines:
 
 
 def lines_of(predictions: Predictions, by: Callable[[Predictions], Any]) -> Lines:
-    """The groups that `by` parts the rows into."""
+    """Groups of the rows, as divided by `by`."""
     scores: RowScores = row_scores(predictions)
     found: tuple[Group, ...] = groups(predictions, by(predictions))
     lines = tuple(Line(one.name, one.count, one.score, one.conditions) for one in found)
@@ -86,7 +83,7 @@ def lines_of(predictions: Predictions, by: Callable[[Predictions], Any]) -> Line
 
 
 def token_lines(predictions: Predictions, by: Callable[[Predictions], Any]) -> Lines:
-    """The same of masked tokens, with the mean loss of each group, and short names."""
+    """Groups of masked tokens with their mean loss, and short names."""
     measured, losses = lines_of(predictions, by), figure(predictions, "loss")
     lines = tuple(
         replace(
@@ -115,7 +112,7 @@ def short_name(conditions: Conditions) -> str:
 
 
 class GroupPicture(ResultPicture):
-    """A table of groups; a subclass says by what the rows are parted."""
+    """A table of groups; subclasses define the groups."""
 
     count_title = marked("Rows")
 
@@ -125,7 +122,7 @@ class GroupPicture(ResultPicture):
         self.table = ChoosingTable()
         self.table.setModel(self.model)
         apply_style(self.table, in_language(self.title))
-        self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # many begin alike
+        self.table.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # many have a common beginning
         self.table.verticalHeader().hide()
         self.table.setItemDelegateForColumn(COUNT, CountBar(self.table))
         header = self.table.horizontalHeader()
@@ -143,7 +140,7 @@ class GroupPicture(ResultPicture):
         self.note.setText(self.said(measured))
 
     def said(self, measured: Lines) -> str:
-        """What stands below the table."""
+        """The note below the table."""
         if not measured.lines:
             return self.tr("There is nothing to tell apart here.")
         if not measured.score_name:
@@ -216,7 +213,7 @@ class GroupModel(QAbstractTableModel):
 
 
 class CountBar(QStyledItemDelegate):
-    """A count with a bar behind it."""
+    """Paints a count over a bar."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(16 * SPACE, option.fontMetrics.height() + 2 * SPACE)
@@ -237,7 +234,7 @@ class CountBar(QStyledItemDelegate):
 
 
 def score_text(score: Interval, is_share: bool) -> str:
-    """82.1 (79.0 to 85.0) in per cent, or numbers as they are; “–” where there is no row."""
+    """82.1 (79.0 to 85.0) in per cent, or plain numbers; “–” without rows."""
     return with_ends(score, per_cent if is_share else partial(numbers.decimal, places=3))
 
 
@@ -284,7 +281,7 @@ def _measure(by: Callable[[Predictions], Any]) -> Any:
 
 
 class LengthPicture(GroupPicture):
-    """By how many words the texts have."""
+    """By number of words."""
 
     key = "length"
     title = marked("By length")
@@ -292,7 +289,7 @@ class LengthPicture(GroupPicture):
 
 
 class FirstWordPicture(GroupPicture):
-    """By the word that the text, a question, begins with."""
+    """By the first word of the text, a question."""
 
     key = "question"
     title = marked("By kind of question")
@@ -302,7 +299,7 @@ class FirstWordPicture(GroupPicture):
 
 
 class PositionPicture(GroupPicture):
-    """By the number of the correct choice."""
+    """By the position of the correct choice."""
 
     key = "position"
     title = marked("By position of the correct choice")
@@ -310,7 +307,7 @@ class PositionPicture(GroupPicture):
 
 
 class MarginPicture(GroupPicture):
-    """By how far the best choice is above the next."""
+    """By the margin of the best choice over the next."""
 
     key = "margin"
     title = marked("By margin")
@@ -318,7 +315,7 @@ class MarginPicture(GroupPicture):
 
 
 class FrequencyPicture(GroupPicture):
-    """By how often the masked token stands in the training text."""
+    """By the frequency of the masked token in the training text."""
 
     key = "frequency"
     title = marked("By frequency in the training text")
@@ -328,7 +325,7 @@ class FrequencyPicture(GroupPicture):
 
 
 class TokenPositionPicture(GroupPicture):
-    """By where in its input the masked token stands."""
+    """By the position of the masked token in its input."""
 
     key = "token-position"
     title = marked("By position in the input")
@@ -338,7 +335,7 @@ class TokenPositionPicture(GroupPicture):
 
 
 class WorstTokensPicture(GroupPicture):
-    """The tokens with the highest loss, of those that are there several times."""
+    """The tokens with the highest loss among those that occur several times."""
 
     key = "worst-tokens"
     title = marked("Tokens with the highest loss")
@@ -361,7 +358,7 @@ def _kinds(predictions: Predictions) -> Lines:
 
 
 class SpanErrorsPicture(GroupPicture):
-    """How many spans are missed, spurious, or have a wrong boundary or type."""
+    """Spans that are missed, spurious, or have a wrong boundary or type."""
 
     key = "errors"
     title = marked("Kinds of error")

@@ -1,6 +1,6 @@
-"""A score with the ends of its 95 % interval, in the one notation: 82.1 (79.0 to 85.0).
+"""Scores with the ends of their 95 % interval: 82.1 (79.0 to 85.0).
 
-No ±: of few rows an interval is not the same on both sides; that of 1 of 18 goes from 1.0 to 25.8.
+Not ±, since intervals of few rows are asymmetric: 1 of 18 has 1.0 to 25.8.
 """
 
 import math
@@ -16,19 +16,20 @@ from app.widgets.tables import Index
 from app.widgets.text import numbers
 from engine.results.intervals import Interval
 
-VALUE, ENDS = Qt.ItemDataRole.UserRole + 20, Qt.ItemDataRole.UserRole + 21  # lines of a cell
-SMALLER = 0.85  # the size of the ends
+# roles of the lines of a cell
+VALUE, ENDS = Qt.ItemDataRole.UserRole + 20, Qt.ItemDataRole.UserRole + 21
+SMALLER = 0.85  # relative size of the ends
 
 
 def ends_text(found: Interval, shown: Callable[[float], str]) -> str:
-    """“79.0 to 85.0”; empty where there is no interval."""
+    """“79.0 to 85.0”; “” without an interval."""
     if math.isnan(found.low):
         return ""
     return tr("{0} to {1}").format(shown(found.low), shown(found.high))
 
 
 def with_ends(found: Interval, shown: Callable[[float], str]) -> str:
-    """“82.1 (79.0 to 85.0)”; “–” where there is nothing to compute it from."""
+    """“82.1 (79.0 to 85.0)”; “–” without data."""
     if math.isnan(found.value):
         return "–"
     ends = ends_text(found, shown)
@@ -36,12 +37,12 @@ def with_ends(found: Interval, shown: Callable[[float], str]) -> str:
 
 
 def per_cent(share: float) -> str:
-    """0.821 as 82.1, for a column that says that it is in per cent."""
+    """0.821 as 82.1, for a column in per cent."""
     return numbers.decimal(100 * share, 1)
 
 
 class IntervalCells(QStyledItemDelegate):
-    """The score above the ends of its interval, so that columns are narrow; VALUE and ENDS."""
+    """Paints the score above the ends of its interval, from the roles VALUE and ENDS."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         value, ends, small = _lines(option, index)

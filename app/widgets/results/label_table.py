@@ -46,7 +46,7 @@ class TypeRow(LabelFigures):
 
 
 def types_measured(predictions: Predictions) -> tuple[LabelFigures, ...]:
-    """Each type of span."""
+    """Metrics of each span type."""
     return tuple(
         TypeRow(
             label=one.type,
@@ -62,7 +62,7 @@ def types_measured(predictions: Predictions) -> tuple[LabelFigures, ...]:
 
 
 class LabelTablePicture(ResultPicture):
-    """The table. A cell selects the rows behind it, as the note says."""
+    """The table; a cell selects its rows, as the note explains."""
 
     key = "labels"
     title = marked("Per label")
@@ -118,7 +118,7 @@ class LabelTablePicture(ResultPicture):
 
 
 class TypeTablePicture(LabelTablePicture):
-    """The same for types of spans."""
+    """The table of span types."""
 
     key = "type-figures"
     title = marked("Per type")
@@ -184,7 +184,7 @@ class LabelModel(QAbstractTableModel):
 
 
 def interval_text(interval: Interval) -> str:
-    """The figure with the ends of its interval, in a sentence."""
+    """A value with the ends of its interval, within a sentence."""
     if math.isnan(interval.value):
         return tr("There are no rows to compute it from.")
     ends = ends_text(interval, numbers.percent)

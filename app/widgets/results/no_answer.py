@@ -1,4 +1,4 @@
-"""What each no-answer threshold would give, for questions that may have no answer."""
+"""The no-answer threshold of question answering: F1 and exact match over its value."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -16,13 +16,13 @@ from engine.results.answers import ThresholdCurve, threshold_curve
 from engine.results.predictions import Predictions
 
 TITLE = marked("No-answer threshold")
-MAX_POINTS = 2_000  # of a curve that is drawn
-SAME = 5e-3  # thresholds that are shown alike
+MAX_POINTS = 2_000  # of a drawn curve
+SAME = 5e-3  # difference of thresholds that look equal
 
 
 @dataclass(frozen=True)
 class NoAnswer:
-    """The curve, None where every question has an answer, and the threshold that was used."""
+    """The curve, None if every question has an answer, and the threshold in use."""
 
     curve: ThresholdCurve | None
     used: float

@@ -1,4 +1,4 @@
-"""What every picture of predictions gives: it is measured off the thread, shown, kept, clicked."""
+"""Base of all pictures of predictions."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -15,36 +15,37 @@ from engine.results.predictions import Predictions
 
 
 class ResultPicture(QWidget):
-    """One picture. `measure` runs off the window's thread and gives what `show_measured` shows.
+    """One picture. `measure` runs outside of the GUI thread; `show_measured` shows its result.
 
     Signals:
         chosen: the Conditions of the rows behind what was clicked.
-        decided: a function from the PredictionSettings of the model to those that it shall have.
+        decided: a function from the present PredictionSettings of the model to new ones.
     """
 
     chosen = Signal(tuple)
     decided = Signal(object)
-    key: ClassVar[str]  # tells it from the others of its task
-    title: ClassVar[str]  # marked
+    key: ClassVar[str]  # unique within a task
+    title: ClassVar[str]  # marked for translation
     measure: ClassVar[Callable[[Predictions], Any]]
 
     @abstractmethod
     def show_measured(self, measured: Any) -> None:
-        """Show what `measure` gave."""
+        """Show the result of `measure`."""
 
     @abstractmethod
     def show_chosen(self, conditions: Conditions) -> None:
-        """Mark what was clicked for these; nothing where they are empty."""
+        """Mark what was clicked for these conditions; nothing if they are empty."""
 
     @abstractmethod
     def figure(self) -> Figure | None:
-        """What is shown now, to be kept; None where there is nothing yet."""
+        """The picture as a figure; None if it is empty."""
 
 
 class ChoosingTable(QTableView):
-    """A table whose cells are chosen by a click, by Enter or by Space.
+    """A table whose cells are chosen by click, Enter or Space.
 
-    Not `activated`, which some desktops send with a single click as well: twice is taken back.
+    Not by `activated`, which some desktops also emit for a single click: the second would undo the
+    first.
 
     Signals:
         chosen: the index of the cell.

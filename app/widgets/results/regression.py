@@ -1,4 +1,4 @@
-"""Predicted numbers beside gold, and how far they are from it."""
+"""Predicted numbers against gold, and residuals."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -16,16 +16,16 @@ from engine.results.groups import by_width, groups
 from engine.results.predictions import Predictions
 from engine.results.row_figures import figure
 
-DRAWN_POINTS = 4_000  # of more rows, so many are drawn
+DRAWN_POINTS = 4_000  # at most; a sample of more rows
 BINS = 20
 
 
 @dataclass(frozen=True)
 class Binned:
-    """Numbers in bins: their edges, their counts, and the rows of each."""
+    """Binned numbers: counts and rows of each bin, and the points of a scatter plot."""
 
-    x: NDArray[np.float64]  # [rows that are drawn] gold
-    y: NDArray[np.float64]  # predicted, or nothing
+    x: NDArray[np.float64]  # [drawn rows] gold
+    y: NDArray[np.float64]  # predicted, or empty
     counts: tuple[int, ...]
     zones: tuple[tuple[float, float, Any], ...]
 
@@ -105,7 +105,7 @@ class ScatterPicture(ChartPicture):
 
 
 class ResidualPicture(ChartPicture):
-    """How many rows are how far from gold; a bar selects its rows."""
+    """A histogram of residuals; a bar selects its rows."""
 
     key = "residuals"
     title = marked("Residuals")

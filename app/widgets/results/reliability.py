@@ -1,4 +1,4 @@
-"""Whether probabilities are to be believed: how often predictions of each probability are right."""
+"""Calibration: the accuracy of predictions by probability, and temperature scaling."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -32,9 +32,9 @@ GAIN = 1e-3  # nats a row, below which another temperature is not worth it
 
 @dataclass(frozen=True)
 class Reliability:
-    """The bins, the temperature of the probabilities, and the one that would fit the rows best.
+    """The bins, the present temperature, and the one that fits the rows best.
 
-    `best` divides the logits of the network itself; `found` is relative to the present one.
+    `best` divides the raw logits; `found` is relative to the present temperature.
     """
 
     bins: tuple[Bin, ...]
@@ -48,20 +48,20 @@ class Reliability:
 
     @property
     def gains(self) -> bool:
-        """Whether another temperature makes the loss of rows smaller that it was not fitted on."""
+        """True if another temperature lowers the loss of rows that it was not fitted on."""
         found = self.found
         return found is not None and found.nll_after < found.nll_before - GAIN
 
 
 def measured_reliability(predictions: Predictions) -> Reliability:
-    """The reliability diagram, and temperature scaling where the task has it."""
+    """The reliability diagram, and temperature scaling if the task has it."""
     facts = predictions.info
     found = temperature(predictions) if scales(facts.task) else None
     return Reliability(reliability(predictions), made_at(facts), found)
 
 
 class ReliabilityPicture(ChartPicture):
-    """Bars of accuracy over bins of probability, beside the line where both are equal."""
+    """Bars of accuracy over bins of probability, and the diagonal."""
 
     key = "reliability"
     title = TITLE
@@ -135,7 +135,7 @@ class ReliabilityPicture(ChartPicture):
         return f"{said} {self._scaling()}".rstrip()
 
     def _scaling(self) -> str:
-        """What a temperature would change, or has changed."""
+        """The effect of temperature scaling in a sentence."""
         measured = self.measured
         if measured is None or measured.found is None:
             return ""

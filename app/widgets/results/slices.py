@@ -1,4 +1,4 @@
-"""Slices of rows: those that somebody named, and those where the model is worst."""
+"""Slices of rows: named ones, and those in which the model is worst."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -23,7 +23,7 @@ NOTHING = WorstSlices((), 0, 0)
 
 @dataclass(frozen=True)
 class Slices(Lines):
-    """The named slices first, then those that were found."""
+    """Named slices, then those that were found."""
 
     found: WorstSlices = NOTHING
     named: tuple[Slice, ...] = ()
@@ -52,8 +52,8 @@ class SlicesPicture(GroupPicture):
     """A table of slices; below it the worst one in a sentence.
 
     Signals:
-        renamed: a Slice that was named, and its new name.
-        deleted: a Slice that was named, which is not wanted any more.
+        renamed: a named Slice and its new name.
+        deleted: a named Slice.
     """
 
     renamed = Signal(object, str)
@@ -80,7 +80,7 @@ class SlicesPicture(GroupPicture):
         self._show_buttons()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """F2 and Delete, where the keyboard is in the table."""
+        """F2 and Delete in the table."""
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
             act = {Qt.Key.Key_F2: self._ask_name, Qt.Key.Key_Delete: self._on_delete}.get(
                 Qt.Key(event.key())
@@ -91,13 +91,13 @@ class SlicesPicture(GroupPicture):
         return False
 
     def current(self) -> Slice | None:
-        """The named slice where the keyboard is; None for one that was found."""
+        """The current named slice; None if it is not a named one."""
         measured, row = self.model.measured, self.table.currentIndex().row()
         named = measured.named if isinstance(measured, Slices) else ()
         return named[row] if 0 <= row < len(named) else None
 
     def _show_buttons(self) -> None:
-        """There is nothing to rename or delete where no slice was named."""
+        """Only named slices can be renamed and deleted."""
         measured = self.model.measured
         for button in (self.rename, self.delete):
             button.setVisible(isinstance(measured, Slices) and bool(measured.named))

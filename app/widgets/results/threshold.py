@@ -1,4 +1,4 @@
-"""What each threshold of a label gives: precision and recall, PR and ROC curve."""
+"""Precision and recall over the threshold of a label, PR and ROC curve."""
 
 import math
 from dataclasses import dataclass
@@ -24,16 +24,16 @@ from engine.results.predictions import PredictionInfo, Predictions
 
 TITLE = marked("Threshold, PR and ROC curve")
 THRESHOLD, PR, ROC = range(3)
-MAX_LABELS = 50  # whose curves are computed
+MAX_LABELS = 50  # for which curves are computed
 HALF = 0.5
-SAME = 5e-4  # thresholds that are shown alike
+SAME = 5e-4  # difference of thresholds that look equal
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The curves, the thresholds with which was predicted, and those with the best F1, by label.
+    """Curves, thresholds in use, and thresholds with the best F1, by label.
 
-    Labels that are not predicted by a threshold, as one of three classes, have a curve alone.
+    Labels that are not predicted by a threshold, as one of three classes, have only a curve.
     """
 
     info: PredictionInfo
@@ -43,14 +43,14 @@ class Thresholds:
 
 
 def measured_thresholds(predictions: Predictions) -> Thresholds:
-    """The curve of each label, the last one first: of two, that is the one that is sought."""
+    """The curve of each label, the last one first: of two, it is the positive one."""
     info = predictions.info
     curves = tuple(label_curve(predictions, one) for one in info.labels[::-1][:MAX_LABELS])
     return Thresholds(info, curves, thresholds_of(predictions), best_thresholds(predictions))
 
 
 class ThresholdPicture(ChartPicture):
-    """A label against all others, over the threshold of its probability."""
+    """One label against all others, over the threshold of its probability."""
 
     key = "threshold"
     title = TITLE
@@ -94,19 +94,19 @@ class ThresholdPicture(ChartPicture):
         self._on_label()
 
     def _on_label(self) -> None:
-        """Begin at the threshold with which the label is predicted."""
+        """Start at the threshold in use."""
         self.threshold = self._used() or HALF
         self._draw()
 
     def _used(self) -> float | None:
-        """The threshold with which the label is predicted; None where by none."""
+        """The threshold in use; None if the label is not predicted by one."""
         curve = self._curve()
         if curve is None or self.measured is None:
             return None
         return self.measured.used.get(curve.label)
 
     def _show_use(self) -> None:
-        """Which of the buttons that change the model there are, and which have an effect."""
+        """Show and enable the buttons that change the model."""
         used, measured = self._used(), self.measured
         several = measured is not None and len(measured.best) > 1
         self.use.setVisible(used is not None)
@@ -147,11 +147,11 @@ class ThresholdPicture(ChartPicture):
         self._show_use()
 
     def _rates(self, curve: Curve) -> NDArray[np.float64]:
-        """How far along the x axis each threshold of a curve stands, rising, float64 [P]."""
+        """Rising x of each threshold of a curve, float64 [P]."""
         return curve.recall if self.form.choice() == PR else curve.false_positive_rate
 
     def _place_of(self, curve: Curve) -> float | None:
-        """Where the threshold stands on the x axis; None on one that no row decides."""
+        """x of the threshold; None on a curve without rows."""
         if self.form.choice() == THRESHOLD:
             return self.threshold
         rates = self._rates(curve)
@@ -161,12 +161,12 @@ class ThresholdPicture(ChartPicture):
         return float(rates[reached - 1]) if reached else 0.0
 
     def _threshold_at(self, curve: Curve, place: float) -> float:
-        """The threshold that stands nearest to a place on the x axis."""
+        """The threshold nearest to a value of x."""
         if self.form.choice() == THRESHOLD:
             return place
         away = np.abs(self._rates(curve) - place)
         nearest = np.flatnonzero(away == away.min())
-        # of those with equal recall the most precise one, else that with the highest recall
+        # of equal recall the highest precision, else the highest recall
         number = nearest[0] if self.form.choice() == PR else nearest[-1]
         return min(1.0, max(0.0, float(curve.thresholds[number])))
 

@@ -1,4 +1,4 @@
-"""Where the token chips stand: words in rows, the tokens of a word touching one another."""
+"""Layout of token chips: words in rows, the tokens of a word adjoining."""
 
 from collections.abc import Sequence
 
@@ -9,20 +9,20 @@ from app.theme import SPACE
 from app.widgets.text.labels import visible
 from engine.messages.explore.text import Token
 
-MAX_TOKEN_CHARACTERS = 40  # characters of a token that are painted
-INSIDE = 1.5 * SPACE  # beside the text of a token
+MAX_TOKEN_CHARACTERS = 40  # of a token, painted
+INSIDE = 1.5 * SPACE  # px on either side of the text
 ROW_GAP = 2 * SPACE
-AS_STORED = Qt.TextFlag.TextForceLeftToRight  # “##” stays before a token that runs left
+AS_STORED = Qt.TextFlag.TextForceLeftToRight  # “##” stays before a right-to-left token
 
 
 def painted(text: str) -> str:
-    """A token as one short line; what cannot be seen is made visible."""
+    """A token as one short line; invisible characters are written out."""
     shown = visible(text[: MAX_TOKEN_CHARACTERS + 1]).replace("\n", "⏎").replace("\t", "⇥")
     return f"{shown[:MAX_TOKEN_CHARACTERS]}…" if len(text) > MAX_TOKEN_CHARACTERS else shown
 
 
 def goes_on(tokens: Sequence[Token], number: int) -> bool:
-    """Whether this token belongs to the word of the one before."""
+    """True if the token continues the word of the previous one."""
     if number == 0 or tokens[number].word is None:
         return False
     here, before = tokens[number], tokens[number - 1]
@@ -30,7 +30,7 @@ def goes_on(tokens: Sequence[Token], number: int) -> bool:
 
 
 def widths(tokens: Sequence[Token], metrics: QFontMetricsF) -> list[float]:
-    """How wide each token is painted; it takes some milliseconds for hundreds of them."""
+    """Painted width of each token in px; takes some milliseconds for hundreds of them."""
     known: dict[str, float] = {}
     found = []
     for token in tokens:
@@ -46,9 +46,9 @@ def place(
     width: float,
     wide: Sequence[float] | None = None,
 ) -> list[QRectF]:
-    """The box of each token, in rows of at most `width`; a word is kept in one row if it fits.
+    """The box of each token, in rows of at most `width`; a word stays in one row if it fits.
 
-    `wide` are the `widths` of the tokens, where they are known already.
+    `wide` are the `widths` of the tokens, if already known.
     """
     wide = widths(tokens, metrics) if wide is None else wide
     joins = [goes_on(tokens, number) for number in range(len(tokens))]

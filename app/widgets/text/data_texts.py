@@ -1,4 +1,4 @@
-"""What the rows of a data set say, in a few words."""
+"""Data sets in words: splits, sizes, labels."""
 
 from collections.abc import Mapping
 
@@ -14,7 +14,7 @@ translate = QCoreApplication.translate
 
 
 def split_title(name: SplitName) -> str:
-    """A split by its name in the window."""
+    """Title of a split."""
     titles = {
         "train": translate("DataTexts", "Training"),
         "validation": translate("DataTexts", "Validation"),
@@ -36,7 +36,7 @@ def sizes_of_splits(rows: Mapping[SplitName, int], between: str = " · ") -> str
 
 
 def wanted_of(spec: DatasetSpec) -> str:
-    """What a task can learn from each row: classes, several labels, numbers, …"""
+    """The targets in the rows: classes, several labels, numbers, …"""
     mapping, labels = spec.mapping, spec.labels
     if mapping.endings:
         return _endings(spec)
@@ -53,11 +53,11 @@ def wanted_of(spec: DatasetSpec) -> str:
         return translate("DataTexts", "numbers from {0} to {1}").format(written(low), written(high))
     if (several := count_label_sets(labels)) is not None:
         return translate("DataTexts", "%Ln label(s), any number per row", "", len(several))
-    return translate("DataTexts", "%Ln label(s)", "", sum(map(bool, labels)))  # “” is none
+    return translate("DataTexts", "%Ln label(s)", "", sum(map(bool, labels)))  # “” is unlabelled
 
 
 def scale_of(labels: dict[str, int]) -> tuple[float, float]:
-    """The lowest and the highest of labels that are numbers."""
+    """Minimum and maximum of labels that are numbers."""
     found = [number for label in labels if (number := parse_number(label)) is not None]
     return min(found), max(found)
 

@@ -1,4 +1,4 @@
-"""Text on the window: always plain, never taken as markup."""
+"""Labels, fonts and text that is always plain, never markup."""
 
 import math
 import re
@@ -21,7 +21,7 @@ TextStyle = Literal[
 QUOTED = re.compile("(?<=[“„])\u2068?([^“”„]*?)\u2069?(?=[”“])")
 FROM_THE_RIGHT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff]")
 TOOLTIP_WIDTH = 90  # characters of a line
-SIZES = {"title": 1.7, "heading": 1.2, "small": 0.9}  # of the window's text
+SIZES = {"title": 1.7, "heading": 1.2, "small": 0.9}  # relative to the window's text
 WEIGHTS = {
     "title": QFont.Weight.DemiBold,
     "heading": QFont.Weight.DemiBold,
@@ -30,10 +30,10 @@ WEIGHTS = {
 
 
 class Text(QLabel):
-    """A label that shows what it is given, letter by letter, and breaks long lines.
+    """A label of plain text that wraps.
 
-    Control characters, which could turn the direction of a line or hide a part of it, are written
-    out. The text can be selected with the mouse where `selectable` is set.
+    Control characters, which could reverse or hide a part of a line, are written out. With
+    `selectable` the text can be selected by mouse.
     """
 
     def __init__(
@@ -57,7 +57,8 @@ class Text(QLabel):
         self.setText(text)
 
     def setText(self, text: str) -> None:
-        if (seen := visible(text)) != self.text():  # or all beside it would be laid out anew
+        # else the surrounding layout would be computed again
+        if (seen := visible(text)) != self.text():
             super().setText(seen)
 
     def set_style(self, style: TextStyle) -> None:
@@ -65,7 +66,7 @@ class Text(QLabel):
 
 
 class OneLine(QLabel):
-    """One line of plain text that ends in “…” where there is no room; the tooltip has all of it."""
+    """One line of plain text, elided if there is no room; the tooltip has all of it."""
 
     def __init__(
         self, text: str = "", style: TextStyle = "body", parent: QWidget | None = None
@@ -119,23 +120,23 @@ def _apply_style(label: QLabel, style: TextStyle) -> None:
 
 
 def height_of_lines(box: QPlainTextEdit, lines: int) -> int:
-    """The height, in px, of a box that shows so many lines whole."""
+    """Height in px of a box that fully shows so many lines."""
     box.ensurePolished()  # font and frame come from the style sheet
     frame, margin = box.contentsMargins(), box.document().documentMargin()
     line = math.ceil(QFontMetricsF(box.font()).lineSpacing())
-    return frame.top() + round(lines * line + 2 * margin) + frame.bottom() + 1  # or else Qt scrolls
+    return frame.top() + round(lines * line + 2 * margin) + frame.bottom() + 1  # else Qt scrolls
 
 
 def visible(text: str) -> str:
     r"""`text` in the user's language, with control and direction characters written out, as \x1b.
 
-    Line breaks and tabs stay. What is quoted and written from right to left keeps its direction for
-    itself, or it would take along the quotation marks and the number behind it.
+    Line breaks and tabs stay. A quoted right-to-left text is isolated, so that it does not reverse
+    the quotation marks and the number behind it.
     """
     said = translated(text)
     if not FROM_THE_RIGHT.search(said):
         return engine.visible.visible(said)
-    said = QUOTED.sub(lambda found: found[1], said)  # it may have been made visible before
+    said = QUOTED.sub(lambda found: found[1], said)  # undo an earlier call
     return QUOTED.sub(_isolated, engine.visible.visible(said))
 
 
@@ -144,10 +145,10 @@ def _isolated(found: re.Match[str]) -> str:
 
 
 def tooltip(text: str) -> str:
-    """`text` for `setToolTip`, cut and in short lines.
+    """`text` for `setToolTip`, truncated and in short lines.
 
-    Qt would take what looks like markup as such, so that alone is escaped: a screen reader reads
-    the tooltip of a widget that has no other description.
+    Only text that Qt would take for markup is escaped: screen readers read the tooltip of a widget
+    without a description.
     """
     shown = visible(text)[:1000]
     lines = [
@@ -163,5 +164,5 @@ def tooltip(text: str) -> str:
 
 
 def plain_menu_text(text: str) -> str:
-    """`text` for a button, menu or tab, where “&” would name a key."""
+    """`text` for a button, menu or tab, in which “&” would mark a key."""
     return visible(text).replace("\n", " ").replace("&", "&&")

@@ -14,7 +14,7 @@ def count(number: int) -> str:
 
 
 def decimal(value: float | None, places: int = 4) -> str:
-    """0.6931; a value that is not finite is told as what it is."""
+    """0.6931; “not a number” for None and NaN."""
     if value is None or math.isnan(value):
         return tr("not a number")
     if math.isinf(value):
@@ -30,7 +30,7 @@ def percent(share: float, places: int = 1) -> str:
 
 
 def short(number: float) -> str:
-    """4.4 M, 12 k; for parameters and other counts where the size is what matters."""
+    """4.4 M, 12 k; for parameters and other large counts."""
     for limit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(number) >= limit:
             value = number / limit
@@ -65,7 +65,7 @@ def duration(seconds: float) -> str:
 
 
 def ago(seconds: float) -> str:
-    """How long something is past: just now, 5 minutes ago, yesterday."""
+    """Time since: just now, 5 minutes ago, yesterday."""
     if seconds < 60:
         return tr("just now")
     if seconds < 3600:
@@ -76,7 +76,7 @@ def ago(seconds: float) -> str:
 
 
 def moment(at: datetime | None) -> str:
-    """Date and time; a dash where there is none."""
+    """Date and time; a dash for None."""
     if at is None:
         return "–"
     when = QDateTime.fromSecsSinceEpoch(int(at.timestamp()))
@@ -84,7 +84,7 @@ def moment(at: datetime | None) -> str:
 
 
 def day(at: datetime) -> str:
-    """As short as it is told apart: today by the hour, else by the day."""
+    """Shortest unambiguous form: the time today, else the day."""
     when = QDateTime.fromSecsSinceEpoch(int(at.timestamp()))
     today = QDateTime.currentDateTime().date()
     if when.date() == today:

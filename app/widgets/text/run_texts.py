@@ -1,4 +1,4 @@
-"""What every page says of runs: icon and name of a state, names of tasks and metrics."""
+"""Runs in words: names and icons of states, names of tasks and metrics, scores."""
 
 from app.library import ModelEntry
 from app.theme import Role
@@ -6,8 +6,8 @@ from app.translation import in_language, tr
 from app.widgets.text import numbers
 from engine.config.tasks import TASKS, metric_of
 
-TOKENS = "tokens"  # the curve that counts those of all batches so far
-VALIDATION = "validation_"  # how the names of metrics begin that an evaluation measures
+TOKENS = "tokens"  # metric that counts the tokens of all batches so far
+VALIDATION = "validation_"  # prefix of metrics of an evaluation
 
 ICONS: dict[str, tuple[str, Role]] = {
     "queued": ("hourglass", Role.MUTED),
@@ -44,17 +44,17 @@ def state_text(state: str) -> str:
 
 
 def state_order(state: str) -> int:
-    """By which states are sorted: as a run goes through them."""
+    """Sort key of states, in the order in which a run passes them."""
     return list(ICONS).index(state) if state in ICONS else len(ICONS)
 
 
 def task_title(kind: str) -> str:
-    """The field's name of a task; an unknown one keeps its own."""
+    """Title of a task; an unknown one keeps its own name."""
     return in_language(TASKS[kind].info.title) if kind in TASKS else kind
 
 
 def metric_title(name: str) -> str:
-    """A metric of a run by its name for people, as in a sentence; an unknown one keeps its own."""
+    """Title of a metric within a sentence; an unknown one keeps its own name."""
     if metric := metric_of(name.removeprefix(VALIDATION)):
         is_validation = name.startswith(VALIDATION)
         template = tr("validation {0}") if is_validation else tr("training {0}")
@@ -69,19 +69,19 @@ def metric_title(name: str) -> str:
 
 
 def evaluation_title(name: str) -> str:
-    """The same where it is clear that the validation set is meant: “macro F1”."""
+    """Title of a validation metric without “validation”: “macro F1”."""
     metric = metric_of(name.removeprefix(VALIDATION))
     return in_language(metric.title) if metric is not None else name
 
 
 def metric_heading(name: str) -> str:
-    """The whole title at the beginning of a line: “Validation macro F1”."""
+    """Title at the beginning of a line: “Validation macro F1”."""
     title = metric_title(name)
     return title[:1].upper() + title[1:]
 
 
 def metric_value(name: str, value: float | None) -> str:
-    """Shares as per cent, all else as numbers."""
+    """Fractions as per cent, others as numbers."""
     if name == TOKENS and value is not None:
         return numbers.count(round(value))
     metric = metric_of(name.removeprefix(VALIDATION))
@@ -91,19 +91,19 @@ def metric_value(name: str, value: float | None) -> str:
 
 
 def score(name: str, value: float) -> str:
-    """A best score with its metric, short: “69.4 % acc”."""
+    """A best score with its short metric: “69.4 % acc”."""
     metric = metric_of(name.removeprefix(VALIDATION))
     short = in_language(metric.short or metric.title) if metric is not None else name
     return f"{metric_value(name, value)} {short}"
 
 
 def score_of(entry: ModelEntry) -> str:
-    """The score of a run's checkpoint with its metric: “79.3 % acc”; empty where there is none."""
+    """Score of a run's checkpoint with its metric: “79.3 % acc”; “” without a score."""
     return score(entry.metric, entry.score) if entry.score is not None else ""
 
 
 def past_of(entry: ModelEntry) -> list[str]:
-    """Of a run's checkpoint the data set and the step, and when a model was saved here."""
+    """Origin of a checkpoint: data set and step of its run, and when it was saved."""
     step = tr("step {0}").format(numbers.count(entry.step)) if entry.step else ""
     saved = tr("saved {0}").format(numbers.day(entry.saved)) if entry.saved else ""
     return [part for part in (entry.data, step, saved) if part]

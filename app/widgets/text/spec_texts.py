@@ -1,4 +1,4 @@
-"""Specs in the user's language: titles, helps, values, and what is wrong with them."""
+"""Specs in the user's language: titles, help, values, problems."""
 
 from collections.abc import Callable
 
@@ -11,17 +11,17 @@ from engine.config.tasks import metric_of
 
 
 def title_of(name: str, info: FieldInfo) -> str:
-    """The title of a field in the user's language."""
+    """Title of a field."""
     return in_language(info.title or name.replace("_", " ").capitalize())
 
 
 def short_title_of(name: str, info: FieldInfo) -> str:
-    """The title without what stands in brackets behind it, for a list of several."""
+    """Title without the part in brackets, for lists."""
     return title_of(name, info).partition(" (")[0]
 
 
 def help_of(info: FieldInfo) -> str:
-    """The help text of a field in the user's language."""
+    """Help text of a field."""
     return in_language(info.description) if info.description else ""
 
 
@@ -72,7 +72,7 @@ NAMES: dict[str, Callable[[], str]] = {
 
 
 def value_text(value: object) -> str:
-    """A value of a spec as the window shows it."""
+    """A value of a spec in words."""
     if value is None:
         return tr("as in the model")
     if isinstance(value, bool):
@@ -89,6 +89,6 @@ def value_text(value: object) -> str:
 
 
 def problem_text(problem: Problem) -> str:
-    """What is wrong with a spec, as a sentence."""
+    """A problem of a spec as a sentence."""
     text = translated(problem.text).rstrip(".")
     return f"{text[:1].upper()}{text[1:]}."

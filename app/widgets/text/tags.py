@@ -1,4 +1,4 @@
-"""Short facts side by side, each in a frame, in as many rows as they need."""
+"""Short facts in frames, in as many rows as they need."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,12 @@ from app import theme
 from app.theme import SPACE, Role
 from app.widgets.text.labels import font, tooltip, visible
 
-INSIDE = 2.5 * SPACE  # beside the text
+INSIDE = 2.5 * SPACE  # px on either side of the text
 GAP = 1.5 * SPACE
 
 
 class Tags(QWidget):
-    """Painted, so that a hundred of them are one widget; a screen reader reads them in a line."""
+    """Painted, so that a hundred are one widget; a screen reader reads them as one line."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -26,10 +26,10 @@ class Tags(QWidget):
         self.setSizePolicy(policy)
 
     def show_texts(self, texts: Sequence[str]) -> None:
-        """Show these in this order."""
+        """Show facts in this order."""
         self._texts = [visible(text).replace("\n", " ") for text in texts]
         self.setAccessibleDescription("; ".join(self._texts))
-        self.setToolTip(tooltip("\n".join(self._texts)))  # where there is no room for all of one
+        self.setToolTip(tooltip("\n".join(self._texts)))  # if one is elided
         self.updateGeometry()
         self.update()
 

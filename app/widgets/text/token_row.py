@@ -1,8 +1,8 @@
 """Tokens in a row, as the model sees them.
 
-The segment is told by the colour and by the bar under the token: one line for the first text, two
-for the second. Special tokens stand in a frame; [UNK] warns. Tokens that continue a word touch
-the one before. The widget is as high as its width needs, and paints no more tokens than `most`.
+Colour and the bars below a token show the segment: one line for the first text, two for the second.
+Special tokens are framed, and [UNK] has the warning colour. Tokens that continue a word adjoin the
+previous one. The height depends on the width; at most `most` tokens are painted.
 """
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
@@ -22,12 +22,12 @@ from app.theme import SEGMENTS, SPACE, Role, colour
 from app.widgets.text.labels import visible
 from engine.messages.explore.text import Token
 
-MAX_TOKEN_CHARACTERS = 40  # characters of a token that are painted
-PAD = 1.5 * SPACE  # beside the text of a token
+MAX_TOKEN_CHARACTERS = 40  # of a token, painted
+PAD = 1.5 * SPACE  # px on either side of the text
 
 
 class TokenRow(QWidget):
-    """Shows tokens; `most` of them at the most, and says how many more there are."""
+    """Shows at most `most` tokens, and how many more there are."""
 
     def __init__(self, most: int = 160, with_ids: bool = False) -> None:
         super().__init__()
@@ -36,13 +36,13 @@ class TokenRow(QWidget):
         self._left_out = 0
         self._unknown = -1
         self._boxes: list[QRectF] = []
-        self._places: dict[int, list[QRectF]] = {}  # of these tokens, for some widths
+        self._places: dict[int, list[QRectF]] = {}  # by width
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 
     def show_tokens(self, tokens: tuple[Token, ...], unknown: int) -> None:
-        """Show these tokens; `unknown` is the id of [UNK]."""
+        """Show tokens; `unknown` is the id of [UNK]."""
         shown = tokens[: self._most]
         if (shown, len(tokens) - len(shown), unknown) == (
             self._tokens,
@@ -136,13 +136,13 @@ class TokenRow(QWidget):
         self._boxes = self._place(self.width())
 
     def _place(self, width: int) -> list[QRectF]:
-        """Worked out once for each width: Qt asks for the height again and again."""
+        """Cached by width, since Qt asks for the height repeatedly."""
         if width not in self._places:
             self._places[width] = self._placed(width)
         return self._places[width]
 
     def _placed(self, width: int) -> list[QRectF]:
-        """Where each token stands; one more box for “and n more”."""
+        """The box of each token, and one for “and n more”."""
         metrics, ids = QFontMetricsF(mono_font()), QFontMetricsF(_id_font())
         widths = [metrics.horizontalAdvance(_painted(token)) + 2 * PAD for token in self._tokens]
         if self._with_ids:
@@ -161,7 +161,7 @@ class TokenRow(QWidget):
         return boxes
 
     def _goes_on(self, number: int) -> bool:
-        """Whether this token belongs to the word of the one before."""
+        """True if the token continues the word of the previous one."""
         if not 0 < number < len(self._tokens):
             return False
         here, before = self._tokens[number], self._tokens[number - 1]
@@ -193,7 +193,7 @@ class TokenRow(QWidget):
 
 
 def _painted(token: Token) -> str:
-    """The token as one short line; what cannot be seen is made visible."""
+    """The token as one short line; invisible characters are written out."""
     text = visible(token.text[: MAX_TOKEN_CHARACTERS + 1]).replace("\n", "⏎")
     return f"{text[:MAX_TOKEN_CHARACTERS]}…" if len(text) > MAX_TOKEN_CHARACTERS else text
 

@@ -1,4 +1,4 @@
-"""What each kind of tokenizer does in its three steps, in words."""
+"""Tokenizers in words."""
 
 from app.translation import tr
 from engine.tokenizers.byte_bpe import ByteLevelBpe
@@ -7,7 +7,7 @@ from engine.tokenizers.unigram import Unigram
 
 
 def step_helps(kind: str) -> tuple[str, str, str]:
-    """For normalising, splitting and finding tokens, by the kind of the vocabulary."""
+    """Explanations of normalisation, pre-tokenisation and tokenisation, by kind of vocabulary."""
     if kind == ByteLevelBpe.kind:
         return (
             tr("The text is unchanged: case, accents and spaces are part of the tokens."),

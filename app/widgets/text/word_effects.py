@@ -1,6 +1,6 @@
-"""Words with what each does for a prediction: a tint for the sign and size, the number beside it.
+"""Words with their effect on a prediction: tinted by sign and size, with the number below.
 
-The colour is never alone: every word carries its number, with its sign.
+Besides its colour every word has its number with its sign.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,19 +27,19 @@ from app.widgets.text.chips import AS_STORED
 from app.widgets.text.labels import font, visible
 from engine.messages.explore.occlusion import WordEffect
 
-MOST_WORDS = 400  # that are painted
+MOST_WORDS = 400  # painted
 MOST_CHARACTERS = 40  # of a word
-STRONGEST = 0.5  # opacity of the tint of the word with the largest effect
+STRONGEST = 0.5  # opacity of the largest effect
 FOR, AGAINST = Role.CHART_1, Role.BAD
 
 
 class Words(QWidget):
-    """Paints words in their order, each over the number of its effect.
+    """Paints words in order, each over the number of its effect.
 
     With `picks`, a click or the left and right arrow keys pick a word.
 
     Signals:
-        word_picked: the number of a word that was picked.
+        word_picked: index of the picked word.
     """
 
     word_picked = Signal(int)
@@ -49,8 +49,8 @@ class Words(QWidget):
         if picks:
             self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.shown: tuple[WordEffect, ...] = ()
-        self.chosen = -1  # the word that is framed
-        self.most = 0.0  # the effect with the strongest tint; 0: the largest that is shown
+        self.chosen = -1  # index of the framed word
+        self.most = 0.0  # effect with the strongest tint; 0: the largest shown
         self._boxes: list[QRectF] = []
         self.setAccessibleName(name)
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
@@ -130,7 +130,7 @@ def paint_words(
     fonts: tuple[QFont, QFont],
     most: float = 0.0,
 ) -> None:
-    """Draw words into their boxes, with the fonts of a word and of its number."""
+    """Paint words into their boxes, with the fonts of a word and of its number."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     most = most or max((abs(word.effect) for word in words), default=0) or 1
     height = _line_heights(fonts)[0]

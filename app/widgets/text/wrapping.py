@@ -1,4 +1,4 @@
-"""Controls in rows: as many beside one another as there is room for, the others below them."""
+"""Controls in rows: as many in a row as there is room for."""
 
 from PySide6.QtCore import QEvent, QRect, QSize, Qt
 from PySide6.QtGui import QResizeEvent
@@ -9,9 +9,9 @@ from app.widgets import layouts
 
 
 class Wrapping(QWidget):
-    """Keeps its parts in their order, each as wide as it wants to be, and is as high as its rows.
+    """Keeps parts in order, each at its preferred width, in as many rows as necessary.
 
-    A part that is hidden takes no room. `gap` px lie between two parts.
+    Hidden parts take no room. `gap` is the distance of two parts in px.
     """
 
     def __init__(self, parent: QWidget | None = None, gap: int = 4 * SPACE) -> None:
@@ -21,7 +21,7 @@ class Wrapping(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def add(self, *widgets: QWidget) -> QWidget:
-        """Add widgets that stay beside one another; gives the part that they make."""
+        """Add widgets that stay together; returns the part that holds them."""
         part = QWidget(self)
         row = layouts.row(parent=part, spacing=SPACE)
         for widget in widgets:
@@ -48,14 +48,14 @@ class Wrapping(QWidget):
         return super().event(event)
 
     def eventFilter(self, watched: object, event: QEvent) -> bool:
-        """A part may have come, gone, or changed its width."""
+        """Lay out again when a part is shown, hidden or resized."""
         kinds = (QEvent.Type.LayoutRequest, QEvent.Type.ShowToParent, QEvent.Type.HideToParent)
         if event.type() in kinds:
             self._place()
         return False
 
     def _place(self) -> None:
-        """Give each part its place; nothing where all of them stand there already."""
+        """Move each part to its position, unless all are there already."""
         left, top, high = 0, 0, 0
         rows: list[list[tuple[QWidget, QRect]]] = [[]]
         for part in self._parts:
@@ -79,6 +79,6 @@ class Wrapping(QWidget):
 
 
 def _has_something(part: QWidget) -> bool:
-    """Whether not all that it holds is hidden."""
+    """True unless all of its content is hidden."""
     inside = part.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
     return any(not widget.isHidden() for widget in inside)

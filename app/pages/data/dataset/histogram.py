@@ -14,7 +14,7 @@ from app.widgets.charts.chart import Axis, Bars, Chart, Marker
 from app.widgets.charts.view import ChartView
 from app.widgets.forms.controls import written
 from app.widgets.text import numbers
-from engine.data.columns.numbers import number_in
+from engine.data.columns.numbers import parse_number
 
 LENGTH_BARS, LABEL_BARS = 48, 24
 AXIS_FRACTION = 0.995  # of the rows that the axis reaches; the rest is in the last bar
@@ -87,7 +87,7 @@ class Scale(_Histogram):
 
     def show_numbers(self, labels: Mapping[str, int]) -> None:
         """Show the rows of each number; labels that are not numbers are left out."""
-        pairs = [(number_in(label), rows) for label, rows in labels.items()]
+        pairs = [(parse_number(label), rows) for label, rows in labels.items()]
         known = sorted((number, rows) for number, rows in pairs if number is not None)
         values = np.array([number for number, _ in known])
         rows = np.array([rows for _, rows in known])

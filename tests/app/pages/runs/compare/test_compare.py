@@ -120,15 +120,15 @@ def test_a_group_is_its_mean_with_the_interval_of_student(four: list[RunRow]) ->
     assert low.low is not None and low.high is not None
     np.testing.assert_allclose(low.y, mean)
     np.testing.assert_allclose([low.low, low.high], expected, rtol=1e-6)
-    assert high.colour != low.colour
+    assert high.color != low.color
 
 
 def test_runs_are_told_apart_by_what_they_say(four: list[RunRow]) -> None:
     look = Look("training.learning_rate", "training.seed")
     lines = lines_of(four, curves(four), "step", 1, look)
-    assert [(line.colour, line.dash) for line in lines] == [(0, 0), (0, 1), (1, 0), (1, 1)]
+    assert [(line.color, line.dash) for line in lines] == [(0, 0), (0, 1), (1, 0), (1, 1)]
     own = lines_of(four, curves(four), "step", 1, Look(""))
-    assert [(line.colour, line.dash) for line in own] == [(0, 0), (1, 0), (2, 0), (3, 0)]
+    assert [(line.color, line.dash) for line in own] == [(0, 0), (1, 0), (2, 0), (3, 0)]
 
 
 def test_curves_stand_over_epochs_time_and_tokens(four: list[RunRow]) -> None:
@@ -158,10 +158,10 @@ def test_the_page_draws_what_is_chosen(comparison: CompareView, qtbot: QtBot) ->
     assert tab.view.chart is not None and len(tab.view.chart.lines) == 4
     tab.metric_box.setCurrentIndex(tab.metric_box.findData("loss"))
     tab.metric_box.activated.emit(tab.metric_box.currentIndex())
-    qtbot.waitUntil(lambda: tab.view.chart is not None and "loss" in tab.view.chart.y_title)
+    qtbot.waitUntil(lambda: tab.view.chart is not None and "loss" in tab.view.chart.y.title)
     tab.axis_box.setCurrentIndex(tab.axis_box.findData("time"))
     tab.axis_box.activated.emit(3)
-    qtbot.waitUntil(lambda: tab.view.chart is not None and tab.view.chart.x_title == "Minutes")
+    qtbot.waitUntil(lambda: tab.view.chart is not None and tab.view.chart.x.title == "Minutes")
     assert tab.view.chart is not None
     ends = {line.key: float(line.x[-1]) for line in tab.view.chart.lines}
     assert ends["run0"] == pytest.approx(20 / 60) and ends["run3"] == pytest.approx(7 / 60)

@@ -144,5 +144,5 @@ def test_a_curve_is_kept_as_a_drawing_with_its_numbers(
         kept = curve.figure()
         assert kept is not None and kept.table is not None
         assert b"<svg" in figure.svg(kept) and len(kept.table().rows) > 3
-        assert curve.keep is not None
+        assert curve.figure_button is not None
     assert view.charts.rate.figure() is None  # nothing was measured
