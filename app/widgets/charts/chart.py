@@ -198,12 +198,20 @@ def value_range(
     values: Sequence[Floats], log: bool = False, middle: float = 1.0
 ) -> tuple[float, float]:
     """Minimum and maximum of the finite values, or of their `middle` fraction; log10 if `log`."""
-    seen = np.concatenate([np.empty(0), *values])
-    seen = np.log10(seen[seen > 0]) if log else seen[np.isfinite(seen)]
-    if not len(seen):
+    known = [array > 0 if log else np.isfinite(array) for array in values]
+    if middle < 1:
+        seen = np.concatenate(
+            [np.empty(0), *(v[mask] for v, mask in zip(values, known, strict=True))]
+        )
+        rest = 50 * (1 - middle)
+        low, high = np.percentile(seen, [rest, 100 - rest]) if len(seen) else (np.inf, -np.inf)
+    else:
+        low = min((v.min(where=mask, initial=np.inf) for v, mask in pairs), default=np.inf)
+        high = max((v.max(where=mask, initial=-np.inf) for v, mask in pairs), default=-np.inf)
+    if low > high:
         return 0.0, 1.0
-    rest = 50 * (1 - middle)
-    low, high = np.percentile(seen, [rest, 100 - rest]) if rest else (seen.min(), seen.max())
+    if log:
+        low, high = np.log10(low), np.log10(high)
     if high <= low:
         margin = abs(low) * 0.1 or 0.5
         low, high = low - margin, high + margin
@@ -255,14 +263,15 @@ def describe_series(
     name: str, x: Floats, y: Floats, value_text: Callable[[float], str] = numbers.decimal
 ) -> str:
     """A series in a sentence: first and last value, minimum and maximum, gaps."""
-    finite = np.flatnonzero(np.isfinite(y))
-    if not len(finite):
+    finite = np.isfinite(y)
+    if not finite.any():
         return tr("{0}: no values yet").format(name)
-    lowest = finite[int(np.argmin(y[finite]))]
-    highest = finite[int(np.argmax(y[finite]))]
+    first, last = int(finite.argmax()), len(y) - 1 - int(finite[::-1].argmax())
+    lowest = int(np.where(finite, y, np.inf).argmin())
+    highest = int(np.where(finite, y, -np.inf).argmax())
     texts = [
         text
-        for at in (finite[0], finite[-1], lowest, highest)
+        for at in (first, last, lowest, highest)
         for text in (value_text(float(y[at])), numbers.count(round(float(x[at]))))
     ]
     template = tr(
@@ -270,6 +279,5 @@ def describe_series(
         "highest {7} at step {8}"
     )
     text = template.format(name, *texts)
-    missing = np.isnan(y)
-    gaps = int(np.count_nonzero(missing[1:] & ~missing[:-1]) + missing[:1].any())
+    gaps = int(np.count_nonzero(finite[:-1] & ~finite[1:]) + (not finite[0]))
     return text + tr("; %Ln point(s) not finite", gaps) if gaps else text

@@ -71,7 +71,8 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
         """Show the lines and markers; the view follows the data unless the user has zoomed."""
         restyle = self._is_other(chart)
         self.chart = chart
-        self.setLogMode(x=False, y=chart.y.log)
+        if restyle:
+            self.setLogMode(x=False, y=chart.y.log)
         span = chart.span()
         if not self.is_zoomed:
             self.setXRange(span.left, span.right, padding=0.02)
@@ -102,8 +103,11 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
         low, high = span.low - far, span.high + far
         if self.chart.y.log:
             low, high = 10.0 ** max(low, -300), 10.0 ** min(high, 300)
+        y = line.y
+        if np.fmin.reduce(y, initial=low) < low or np.fmax.reduce(y, initial=high) > high:
+            y = np.clip(y, low, high)
         soft = len(line.x) <= SMOOTH_LINES and not line.faint
-        item.setData(line.x, np.clip(line.y, low, high), antialias=soft, **_dots(line))
+        item.setData(line.x, y, antialias=soft, **_dots(line))
 
     def apply_style(self) -> None:
         """Give every part its colour of the present theme."""
