@@ -198,11 +198,10 @@ def value_range(
     values: Sequence[Floats], log: bool = False, middle: float = 1.0
 ) -> tuple[float, float]:
     """Minimum and maximum of the finite values, or of their `middle` fraction; log10 if `log`."""
-    known = [array > 0 if log else np.isfinite(array) for array in values]
+    known = [np.isfinite(v) & (v > 0) if log else np.isfinite(v) for v in values]
+    pairs = list(zip(values, known, strict=True))
     if middle < 1:
-        seen = np.concatenate(
-            [np.empty(0), *(v[mask] for v, mask in zip(values, known, strict=True))]
-        )
+        seen = np.concatenate([np.empty(0), *(v[mask] for v, mask in pairs)])
         rest = 50 * (1 - middle)
         low, high = np.percentile(seen, [rest, 100 - rest]) if len(seen) else (np.inf, -np.inf)
     else:
