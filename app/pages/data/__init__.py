@@ -1,1 +1,1 @@
-"""Add, check, look into and delete data sets."""
+"""Data page: add, check, inspect and delete data sets."""

@@ -1,4 +1,4 @@
-"""How cells of foreign text are shown in the tables of this page."""
+"""Display of foreign text in the table cells of this page."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ COLOURS = dict(zip(("text", "pair"), SEGMENTS, strict=True))
 
 
 def one_line(cell: str) -> str:
-    """The beginning of a cell as one line of visible characters."""
+    """Start of a cell as one line of visible characters."""
     shown = visible(cell[:PAINTED_CHARACTERS]).replace("\n", "⏎").replace("\t", "⇥")
     return f"{shown}…" if len(cell) > PAINTED_CHARACTERS else shown
 
 
 def roles_in(mapping: Mapping) -> dict[str, str]:
-    """The role of each column that is used, by the column's name."""
+    """Role of each used column, by column name."""
     named = {role: value for role, value in mapping if value is not None}
     return {
         column: role
@@ -33,9 +33,9 @@ def roles_in(mapping: Mapping) -> dict[str, str]:
 
 
 def heading(column: str, roles: dict[str, str], role: int) -> Any:
-    """What the header of a column shows: its name, and a picture of what it is used for.
+    """Header of a column: its name and an icon for its role.
 
-    Qt asks for a dozen roles of each of up to 200 columns at once, so each answer is short.
+    Qt asks for a dozen roles of up to 200 columns at once, so each answer is short.
     """
     if role == Qt.ItemDataRole.DisplayRole:
         return one_line(column[:100])

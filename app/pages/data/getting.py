@@ -1,4 +1,4 @@
-"""A data set of the hub is named, its files are listed and fetched, and an import begins."""
+"""Download of a data set from the hub: name, list of files, download, import."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,8 +28,8 @@ class GettingData(HubWork):
     """One data set at a time.
 
     Signals:
-        fetched: a Fetched, whose files are to be imported.
-        chosen: the folder of a data set that is in the cache of the hub already.
+        fetched: a Fetched, whose files to import.
+        chosen: folder of a data set already in the hub's cache.
     """
 
     fetched = Signal(object)
@@ -40,7 +40,7 @@ class GettingData(HubWork):
         self.question: dialogs.Question | None = None
 
     def ask(self) -> None:
-        """Ask for the name, once it is known what the cache of the hub has."""
+        """Ask for the name, after reading the hub's cache."""
         background.run(self, lambda: datasets_elsewhere(hub_cache()), self._ask_name)
 
     def _ask_name(self, cached: dict[str, Path]) -> None:
@@ -79,7 +79,7 @@ class GettingData(HubWork):
         )
 
     def plan(self, name: str) -> None:
-        """Ask for the list of its files."""
+        """Request the list of its files."""
         question = PlanData(name=name, folder=self._studio.home.downloads)
         self._fetch(question, self._on_planned, self.tr("Listing the files of {0}").format(name))
 
@@ -121,7 +121,7 @@ class GettingData(HubWork):
         )
 
     def _confirm(self, plan: Planned) -> None:
-        """The list of sizes, and whether there is room; then the download."""
+        """Show the files with sizes and free space, then download."""
 
         def answered(key: str) -> None:
             if key == "download":

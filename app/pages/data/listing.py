@@ -14,9 +14,9 @@ from app.widgets.page import EmptyState, Page
 
 class DataList(Page):
     """Signals:
-    import_asked, folder_asked, hub_asked, sample_asked: the user wants to choose files, a folder
-        of texts, a data set of the hub, or the sample.
-    opened: the folder of a version.
+    import_asked, folder_asked, hub_asked, sample_asked: choose files, a folder of texts, a data
+        set of the hub, or the sample.
+    opened: folder of a version.
     """
 
     import_asked = Signal()

@@ -1,4 +1,4 @@
-"""What is pasted on the Data page, as files: those that were copied, or the text in one."""
+"""Clipboard content pasted on the Data page, as files."""
 
 from pathlib import Path
 
@@ -7,16 +7,16 @@ from PySide6.QtCore import QMimeData
 from engine.files.atomic_write import write_file
 
 FOLDER = "pasted"  # in the cache
-SHOWN_LINES = 2_000  # characters that tell whether it is a table
+SHOWN_LINES = 2_000  # characters used to detect a table
 
 
 def copied_files(content: QMimeData) -> list[Path]:
-    """The files that were copied."""
+    """Copied files."""
     return [Path(url.toLocalFile()) for url in content.urls() if url.isLocalFile()]
 
 
 def file_with(text: str, cache: Path, name: str) -> Path:
-    """A new file with a text, of which tabs make a table."""
+    """New file with a pasted text; tabs make it a table."""
     suffix = ".tsv" if "\t" in text[:SHOWN_LINES] else ".txt"
     folder = cache / FOLDER
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The data sets that there are, what became of their sources, and their removal. No widgets."""
+"""Data sets, the state of their sources, and their removal. No widgets."""
 
 import shutil
 from collections.abc import Callable
@@ -23,10 +23,10 @@ SPEC, DATA = "spec.json", "data.parquet"
 
 class DataState(QObject):
     """Signals:
-    listed: `entries` or `sources` are others now.
-    added: the folder of a version that has come into the home.
-    removed: the folder of a version that is in the trash now.
-    uses_known: a DataEntry and its Uses, as `ask_uses` wanted them.
+    listed: `entries` or `sources` changed.
+    added: folder of a version added to the home.
+    removed: folder of a version moved to the trash.
+    uses_known: a DataEntry and its Uses, requested by `ask_uses`.
     """
 
     listed = Signal()
@@ -38,7 +38,7 @@ class DataState(QObject):
         super().__init__(parent)
         self._studio = studio
         self.entries: list[DataEntry] | None = None  # None: not read yet
-        self.sources: dict[Path, str] = {}  # by folder, as `source_state` says it
+        self.sources: dict[Path, str] = {}  # by folder, as returned by `source_state`
         self._digests: dict[tuple[Path, int, int], str] = {}
         self._reading: background.Job | None = None
         self._comparing: background.Job | None = None
@@ -49,7 +49,7 @@ class DataState(QObject):
     # ── what there is ────────────────────────────────────────────────────────────────────────
 
     def read_list(self) -> None:
-        """Read the list anew, off the window's thread."""
+        """Read the list again outside the GUI thread."""
         if self._reading is not None:
             self._reading.cancel()
         self._reading = background.run(self, self._studio.datasets, self._on_list)
@@ -71,9 +71,9 @@ class DataState(QObject):
         self._compare_sources()
 
     def _compare_sources(self) -> None:
-        """Find out whose source has changed since it was imported.
+        """Find sources that changed since the import.
 
-        Once at a time: a source on a dead drive is waited for by one thread.
+        One at a time: an unreachable drive blocks one thread only.
         """
         if self._comparing is not None:
             self._compares_again = True
@@ -113,12 +113,12 @@ class DataState(QObject):
     # ── adding what needs no questions ───────────────────────────────────────────────────────
 
     def add_sample(self) -> None:
-        """Add the data set that comes with the program."""
+        """Add the included sample."""
         home = self._studio.home
         self._add(lambda: sample_entry(home).folder)
 
     def adopt(self, folder: Path) -> None:
-        """Copy a version that was made in another home, after checking that it is whole."""
+        """Copy a version from another home after verifying it."""
         home = self._studio.home
 
         def work() -> Path:
@@ -135,7 +135,7 @@ class DataState(QObject):
         self._add(work)
 
     def clear_download(self, folder: Path) -> None:
-        """Remove what was fetched from the hub, once it is imported."""
+        """Remove a download from the hub after its import."""
         if folder.parent == self._studio.home.downloads:
             background.run(self, lambda: shutil.rmtree(folder, ignore_errors=True), lambda _: None)
 
@@ -159,7 +159,7 @@ class DataState(QObject):
     # ── deleting ─────────────────────────────────────────────────────────────────────────────
 
     def ask_uses(self, entry: DataEntry) -> None:
-        """Find the runs that were made from this version; `uses_known` tells them."""
+        """Find runs based on this version; `uses_known` reports them."""
         record, folder = self._studio.record, entry.folder
         background.run(
             self,
@@ -168,7 +168,7 @@ class DataState(QObject):
         )
 
     def delete(self, entry: DataEntry) -> None:
-        """Move a version to the trash; a notice offers to undo that."""
+        """Move a version to the trash; a notice offers undo."""
         folder = entry.folder
 
         def removed(place: Path) -> None:
@@ -187,7 +187,7 @@ class DataState(QObject):
         )
 
     def discard(self, folder: Path) -> None:
-        """Move a version to the trash that was made a moment ago, without asking."""
+        """Move a version made a moment ago to the trash, without confirmation."""
         background.run(
             self,
             lambda: trash.move_to_trash(folder),
@@ -205,10 +205,10 @@ class DataState(QObject):
 
 
 def source_state(spec: DatasetSpec, digests: dict[tuple[Path, int, int], str]) -> str:
-    """Whether the files that a version came from are “same”, “changed” or “missing”; “hub” where
-    they were fetched, or are no longer in the cache of the hub.
+    """“same”, “changed” or “missing” for the source files of a version; “hub” if they were
+    downloaded or are no longer in the hub's cache.
 
-    `digests` remembers what was read, so that a file is read again only when it has changed.
+    `digests` caches checksums, so that a file is read again only after it changed.
     """
     if spec.hub is not None and spec.hub.host:
         return "hub"

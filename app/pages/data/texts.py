@@ -1,4 +1,4 @@
-"""What is said of a data set on the list and on its page."""
+"""Texts on a data set, on the list and on its page."""
 
 from pathlib import Path
 
@@ -21,14 +21,14 @@ translate = QCoreApplication.translate
 
 DELIMITERS = {",": ",", ";": ";", "|": "|", "\t": "Tab"}
 SHOWN_CHANGES = 10
-SHOWN_FILES = 4  # whose names stand on the card
-DRAWN: tuple[SplitName, ...] = ("validation", "test")  # what a random split takes its rows for
+SHOWN_FILES = 4  # named on the card
+DRAWN: tuple[SplitName, ...] = ("validation", "test")  # splits drawn at random
 
 Fact = tuple[str, str] | tuple[str, str, TextStyle]
 
 
 def entry_of(data: DataEntry, source: str) -> Entry:
-    """The card on the list; `source` is as `source_state` says it, or “”, not known."""
+    """Card on the list; `source` as returned by `source_state`, or “” if unknown."""
     spec = data.spec
     if spec is None:
         return Entry(
@@ -52,7 +52,7 @@ def entry_of(data: DataEntry, source: str) -> Entry:
 
 
 def line_of(spec: DatasetSpec) -> str:
-    """Version, classes, splits and source in one line."""
+    """Version, classes, splits and source on one line."""
     said = [translate("Data", "version {0}").format(spec.version), wanted_of(spec)]
     if spec.mapping.pair is not None:
         said.append(translate("Data", "text pairs"))
@@ -64,7 +64,7 @@ def line_of(spec: DatasetSpec) -> str:
 
 
 def facts_of(spec: DatasetSpec, folder: Path, source: str) -> list[Fact]:
-    """All that is known, for the page of the data set."""
+    """Properties for the page of the data set."""
     roles = [
         f"{title_of(role, Mapping.model_fields[role])}: {one_line(column[:100])}"
         for column, role in roles_in(spec.mapping).items()
@@ -87,7 +87,7 @@ def facts_of(spec: DatasetSpec, folder: Path, source: str) -> list[Fact]:
 
 
 def _source(spec: DatasetSpec) -> str:
-    """The files that were imported; of the hub, what was fetched."""
+    """Imported files, or what was downloaded from the hub."""
     if spec.hub is None:
         return "\n".join(str(path) for _, path in list_files(spec.sources))
     lines = [
@@ -100,7 +100,7 @@ def _source(spec: DatasetSpec) -> str:
 
 
 def _lineage(spec: DatasetSpec) -> list[Fact]:
-    """What a version was made from, and what is different in it."""
+    """Parent of a version, and the differences."""
     if spec.made_from is None:
         return []
     made_from = translate("Data", "version {0}").format(spec.made_from)
@@ -110,7 +110,7 @@ def _lineage(spec: DatasetSpec) -> list[Fact]:
 
 
 def _status(source: str) -> tuple[str, TextStyle]:
-    """What became of the source since it was imported."""
+    """State of the source since the import."""
     found: dict[str, tuple[str, TextStyle]] = {
         "changed": (
             translate("Data", "Changed since the import. Import it again as a new version."),

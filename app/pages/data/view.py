@@ -1,4 +1,4 @@
-"""The Data page: the list, an import, or one data set."""
+"""Data page: the list, an import, or one data set."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,20 +32,20 @@ from engine.runs.lineage import data_key
 
 
 def file_patterns() -> str:
-    """What a choice of files shows: every format."""
+    """File patterns of all formats, for file dialogs."""
     return " ".join(f"*{suffix}" for suffix in data_suffixes())
 
 
 class DataPage(QWidget):
-    """Shows one of its three at a time; what was open stays open."""
+    """Shows one of its three views, which stays open."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__()
         self._studio = studio
         self.state = DataState(studio, self)
         self.dataset: DatasetView | None = None
-        self._wanted: Path | None = None  # to open once the list has been read
-        self._back_to: Path | None = None  # to open once the version that is open was deleted
+        self._wanted: Path | None = None  # to open once the list is read
+        self._back_to: Path | None = None  # to open after the current version is deleted
         self._models: list[ModelEntry] = []
         self._reading_models: background.Job | None = None
         column = layouts.column(parent=self)
@@ -56,7 +56,7 @@ class DataPage(QWidget):
         self.stack.addWidget(self.list)
         self.stack.addWidget(self.importing)
         studio.settings.remember(self.importing.splitter, "data.import")
-        for part in (self.list, self.importing):  # what is typed elsewhere is pasted there
+        for part in (self.list, self.importing):  # pasting elsewhere goes to text fields
             keys = QShortcut(QKeySequence(QKeySequence.StandardKey.Paste), part)
             keys.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             keys.activated.connect(self.paste)
@@ -78,7 +78,7 @@ class DataPage(QWidget):
         studio.models_changed.connect(self._read_models)
 
     def arrive(self, argument: object = None) -> None:
-        """A folder opens that version, {"import": True} a choice of files; None changes nothing."""
+        """Open a version by folder, a file dialog for {"import": True}; None changes nothing."""
         self.state.read_list()
         self._read_models()
         if isinstance(argument, Path):
@@ -87,7 +87,7 @@ class DataPage(QWidget):
             self.choose_files()
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
-        """Begin an import of files or of a folder with files; False for models and runs."""
+        """Import dropped files or a folder with files; False for models and runs."""
         kind = drops.page_for(paths)
         if kind not in ("", "data") or not paths:
             return False
@@ -111,7 +111,7 @@ class DataPage(QWidget):
         dialog.open()
 
     def choose_folder(self) -> None:
-        """A folder of texts, or one with the files of a data set."""
+        """Choose a folder of texts, or one with data files."""
         dialog = QFileDialog(self, self.tr("Import a folder"))
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.filesSelected.connect(lambda folders: self.import_from([Path(f) for f in folders]))
@@ -119,7 +119,7 @@ class DataPage(QWidget):
         dialog.open()
 
     def paste(self) -> None:
-        """Begin an import of what is on the clipboard: copied files, or the cells of a table."""
+        """Import the clipboard: copied files, or cells of a table."""
         clipboard, notices = QGuiApplication.clipboard(), self._studio.notices
         content = clipboard.mimeData()
         if files := copied_files(content):
@@ -147,7 +147,7 @@ class DataPage(QWidget):
         self.importing.table.setFocus()
 
     def import_fetched(self, fetched: Fetched) -> None:
-        """Show the import page for files of the hub, with their splits."""
+        """Show the import page for files from the hub, with their splits."""
         self._read_models()
         self.importing.state.open(list(fetched.splits()), fetched)
         self.importing.begin()
@@ -155,7 +155,7 @@ class DataPage(QWidget):
         self.importing.table.setFocus()
 
     def _on_imported(self, folder: Path) -> None:
-        """Once a download is among the data sets, what was fetched goes."""
+        """Remove the download once it is imported."""
         if (fetched := self.importing.state.fetched) is not None:
             self.state.clear_download(fetched.folder)
         self.open_dataset(folder)
@@ -194,7 +194,7 @@ class DataPage(QWidget):
         self.open_dataset(made)
 
         def undo() -> None:
-            """Back to the version before, with the edits as they were before they were saved."""
+            """Go back to the parent version, with the edits as they were before saving."""
             try:
                 if saved is not None:
                     saved.write(file)
@@ -224,7 +224,7 @@ class DataPage(QWidget):
         )
 
     def _show_deleted(self, older: Path, rows: NDArray[np.int64]) -> None:
-        """Open the version before at the rows that the one that is open lacks."""
+        """Open the parent version at the rows missing in the current one."""
         assert self.dataset is not None
         title = self.tr("Rows deleted in version {0}").format(self.dataset.state.folder.name)
         self.open_dataset(older)
@@ -284,7 +284,7 @@ class DataPage(QWidget):
         self._ask_uses()
 
     def _on_undo(self) -> None:
-        """Delete the version that is open, and open the one that it was made from."""
+        """Delete the current version and open its parent."""
         assert self.dataset is not None
         self._back_to = self.dataset.editing.review.made_from
         self._ask_uses()

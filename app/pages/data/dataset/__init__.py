@@ -1,1 +1,1 @@
-"""One data set: its rows, its labels, its lengths."""
+"""One data set: rows, labels, lengths."""

@@ -1,4 +1,4 @@
-"""What the rows of a data set are like: labels, lengths, facts."""
+"""Cards that describe a data set: labels, lengths, properties."""
 
 from pathlib import Path
 
@@ -26,14 +26,14 @@ from engine.data.columns.numbers import is_scale
 from engine.data.datasets.importing import label_notes
 from engine.phrases import join
 
-MAX_LENGTHS = (64, 128, 256, 512)  # to choose from
+MAX_LENGTHS = (64, 128, 256, 512)  # choices
 SHOWN_NOTES = 20
 SHOWN_SPELLINGS = 5
 
 
 class LabelsCard(Card):
     """Signals:
-    chosen: the label whose rows are wanted, None for all.
+    chosen: the label whose rows to show, None for all.
     """
 
     chosen = Signal(object)
@@ -56,7 +56,7 @@ class LabelsCard(Card):
         self.bars.chosen.connect(self._on_chosen)
 
     def show_spans(self, spans: dict[str, int], column: str) -> None:
-        """Show how many spans of each type the tags in `column` name, or words of each tag."""
+        """Show how many spans of each type, or words with each tag, `column` has."""
         self.title.setText(self.tr("%Ln type(s) of tags", "", len(spans)))
         self.balance.setText(
             self.tr(
@@ -70,7 +70,7 @@ class LabelsCard(Card):
         self.show_spellings(spans)
 
     def show_spec(self, spec: DatasetSpec) -> None:
-        """Show what can be learned from the rows, in the way that suits it."""
+        """Show the labels in the form that suits the data set."""
         mapping, rows = spec.mapping, sum(spec.rows.values())
         if mapping.tags is not None:
             self.show_spans(spec.spans, mapping.tags)
@@ -90,7 +90,7 @@ class LabelsCard(Card):
             self.show_labels(spec.labels)
 
     def show_scale(self, labels: dict[str, int]) -> None:
-        """Show how numbers are spread."""
+        """Show the distribution of numbers."""
         self.bars.hide()
         self.scale.show()
         self.scale.show_numbers(labels)
@@ -98,7 +98,7 @@ class LabelsCard(Card):
         self.balance.setText(self.scale.accessibleDescription())
 
     def show_several(self, labels: dict[str, int], rows: int) -> None:
-        """Show labels of which each of so many rows may have any number."""
+        """Show label counts of rows that may have any number of labels."""
         self.bars.setVisible(bool(labels))
         self.title.setText(self.tr("%Ln label(s)", "", len(labels)))
         mean = numbers.decimal(sum(labels.values()) / max(rows, 1), 1)
@@ -109,8 +109,7 @@ class LabelsCard(Card):
         self.show_spellings(labels)
 
     def show_answers(self, without: int, missing_answers: int) -> None:
-        """Say what is asked of the rows, how many questions have no answer, and how many have one
-        that the passage does not contain."""
+        """Show how many questions have no answer, and how many have one their passage lacks."""
         self.bars.hide()
         self.title.setText(self.tr("Answers"))
         said = []
@@ -124,7 +123,7 @@ class LabelsCard(Card):
         self.balance.setText(" ".join(said) or whole)
 
     def show_endings(self, labels: dict[str, int]) -> None:
-        """Show how often each ending is the right one, where that is known."""
+        """Show how often each choice is correct, if known."""
         self.show_labels(labels)
         self.title.setText(self.tr("Correct choice"))
         self.balance.setText(
@@ -134,7 +133,7 @@ class LabelsCard(Card):
         )
 
     def show_labels(self, labels: dict[str, int] | None) -> None:
-        """Show these; None where the rows have no labels."""
+        """Show label counts; None if the rows have no labels."""
         self.bars.setVisible(bool(labels))
         if labels:
             self.title.setText(self.tr("%Ln label(s)", "", sum(map(bool, labels))))
@@ -145,7 +144,7 @@ class LabelsCard(Card):
             self.balance.setText(self.tr("The rows have no labels. Use them for pre-training."))
 
     def show_spellings(self, labels: dict[str, int]) -> None:
-        """Say which labels seem to be one that is written in several ways."""
+        """Name labels that seem to be one label in several spellings."""
         background.run(self, lambda: label_notes(labels)[:SHOWN_SPELLINGS], self._on_spellings)
 
     def _on_spellings(self, notes: list[str]) -> None:
@@ -162,7 +161,7 @@ class LabelsCard(Card):
 
 
 class LengthsCard(Card):
-    """How many tokens the rows have, for one tokenizer, and what a max. length would truncate."""
+    """Token counts of the rows for one tokenizer, and what a max. length would truncate."""
 
     def __init__(self, state: DatasetState, parent: QWidget | None = None) -> None:
         super().__init__("", parent)
@@ -191,7 +190,7 @@ class LengthsCard(Card):
         self._show()
 
     def set_models(self, models: list[ModelEntry]) -> None:
-        """The first usable one is taken."""
+        """Set the models; the first usable one is selected."""
         self.model.set_models(models)
         usable = next((model for model in models if model.info is not None), None)
         if self.model.chosen() is None and usable is not None:
@@ -236,7 +235,7 @@ class LengthsCard(Card):
 
 
 class DetailsCard(Card):
-    """Where the rows come from and how they were read, and what was noticed."""
+    """Source of the rows, how they were read, and notes."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("", parent)

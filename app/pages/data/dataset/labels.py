@@ -1,4 +1,4 @@
-"""How many rows each label has, as bars; a bar that is chosen shows its rows."""
+"""Label counts as bars; selecting a bar shows its rows."""
 
 from operator import itemgetter
 from typing import Any
@@ -28,18 +28,18 @@ from app.widgets.tables import NOWHERE, Index, apply_style
 from app.widgets.text import numbers
 from app.widgets.text.labels import tooltip
 
-SHARE = Qt.ItemDataRole.UserRole  # of the most frequent label, 0 to 1
+SHARE = Qt.ItemDataRole.UserRole  # relative to the most frequent label, 0 to 1
 SHOWN_BARS = 10  # without scrolling
-BALANCED = 1.5  # times that the most frequent label may outnumber the rarest
+BALANCED = 1.5  # max. ratio of the most frequent to the rarest label
 
 
 class LabelsModel(QAbstractTableModel):
-    """Labels by falling count: name, and how many rows have it."""
+    """Labels by decreasing count: name and number of rows."""
 
     def __init__(
         self, labels: dict[str, int], rows: int = 0, parent: QObject | None = None
     ) -> None:
-        """`rows` is of how many the shares are; 0 where each row has one label."""
+        """`rows` is the total for fractions; 0 if each row has one label."""
         super().__init__(parent)
         self.labels = sorted(sorted(labels.items()), key=itemgetter(1), reverse=True)
         self._total = max(rows or sum(labels.values()), 1)
@@ -78,7 +78,7 @@ class LabelsModel(QAbstractTableModel):
 
 class LabelBars(QTableView):
     """Signals:
-    chosen: the label whose rows are wanted, or None for those of all labels.
+    chosen: the label whose rows to show, or None for all labels.
     """
 
     chosen = Signal(object)
@@ -86,7 +86,7 @@ class LabelBars(QTableView):
     def __init__(self) -> None:
         super().__init__()
         apply_style(self, self.tr("Label counts"))
-        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # many begin alike
+        self.setTextElideMode(Qt.TextElideMode.ElideMiddle)  # many have the same prefix
         self.verticalHeader().hide()
         self.horizontalHeader().hide()
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -94,7 +94,7 @@ class LabelBars(QTableView):
         self.setItemDelegateForColumn(1, _Bar(self))
 
     def show_labels(self, labels: dict[str, int], rows: int = 0) -> None:
-        """Show these; of so many rows, where each may have several."""
+        """Show counts; `rows` is the total if a row may have several labels."""
         model = LabelsModel(labels, rows, self)
         self.setModel(model)
         header = self.horizontalHeader()
@@ -116,7 +116,7 @@ class LabelBars(QTableView):
 
 
 class _Bar(QStyledItemDelegate):
-    """A count at the end of its bar."""
+    """Count at the end of its bar."""
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(20 * SPACE, option.fontMetrics.height() + 2 * SPACE)
@@ -143,7 +143,7 @@ class _Bar(QStyledItemDelegate):
 
 
 class Balance(QObject):
-    """Says in a sentence how even the labels are; rows without one do not count."""
+    """Balance of the labels in a sentence; unlabelled rows do not count."""
 
     def sentence(self, labels: dict[str, int]) -> str:
         labels = {label: count for label, count in labels.items() if label and count}

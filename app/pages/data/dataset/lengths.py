@@ -1,4 +1,4 @@
-"""How many tokens the rows of a data set have; counted once and kept in the cache."""
+"""Token counts of the rows of a data set, computed once and cached."""
 
 import io
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ BATCH = 500  # rows
 
 @dataclass(frozen=True)
 class Lengths:
-    """`counts[n]` rows have n tokens, [CLS] and [SEP] among them."""
+    """`counts[n]` rows have n tokens, including [CLS] and [SEP]."""
 
     counts: NDArray[np.int64]
 
@@ -37,18 +37,18 @@ class Lengths:
         return self.below(0.5)
 
     def below(self, share: float) -> int:
-        """The length that `share` of the rows do not exceed."""
+        """Length that a fraction `share` of the rows do not exceed."""
         return int(np.searchsorted(np.cumsum(self.counts), share * self.rows))
 
     def cut_at(self, length: int) -> int:
-        """How many rows are longer than `length`."""
+        """Number of rows longer than `length`."""
         return int(self.counts[length + 1 :].sum())
 
 
 def count_lengths(
     dataset: Dataset, tokenizer: Tokenizer, cache: Path, progress: Progress
 ) -> Lengths:
-    """Count, or read what was counted before.
+    """Count tokens, or read cached counts.
 
     Raises Cancelled soon after `progress.cancelled()` is true.
     """

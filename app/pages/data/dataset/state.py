@@ -1,4 +1,4 @@
-"""What is read of one data set: its rows, those that match a search, their lengths. No widgets."""
+"""State of one data set: rows, search results, lengths. No widgets."""
 
 from collections import deque
 from collections.abc import Callable
@@ -21,29 +21,29 @@ from engine.errors import StudioError
 from engine.progress import Cancelled
 from engine.tokenizers.tokenizer import Tokenizer
 
-PAGE_ROWS = 200  # that are read at a time
-WAITING_PAGES = 2  # as many as are in sight at most
-CELL_CHARACTERS = 2_000  # of a cell that are kept for the table
+PAGE_ROWS = 200  # read at a time
+WAITING_PAGES = 2  # as many as are visible at most
+CELL_CHARACTERS = 2_000  # kept of a cell for the table
 SHOWN_COLUMNS = 200
-SORTED_COLUMNS = 3  # the last ones that were clicked; each breaks the ties of the one before
+SORTED_COLUMNS = 3  # last clicked ones; each breaks ties of the previous
 
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Query:
-    """Which of the rows are wanted."""
+    """Filter of rows."""
 
     text: str = ""
     split: SplitName | None = None
     label: str | None = None
     finding: Finding | None = None
-    """Those that a check found, in its order."""
+    """Rows of a finding, in its order."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """A column that rows are sorted by, `_line` and `_split` among them."""
+    """Sort column, including `_line` and `_split`."""
 
     column: str
     falls: bool = False
@@ -51,21 +51,21 @@ class Order:
 
 @dataclass(frozen=True)
 class Found:
-    """Rows that were sought, and what is worth keeping of the work."""
+    """Search result, and what can be reused of the work."""
 
     rows: Rows
     unsorted: Rows
     ranks: dict[str, Ranks]
-    """Of the columns that the rows are sorted by."""
+    """Of the sort columns."""
 
 
 class DatasetState(QObject):
     """Signals:
-    opened: `dataset` is there, or `problem`.
-    found: `numbers` are others now, or are being sought.
-    sorting: how many groups of rows were read to sort by a column, and of how many.
-    page_read: the number of a page, and its rows as tuples of cells.
-    measured: `lengths`, their progress or their problem is another now.
+    opened: `dataset` or `problem` is available.
+    found: `numbers` changed, or are being searched.
+    sorting: row groups read to sort by a column, and their total.
+    page_read: index of a page, and its rows as tuples of cells.
+    measured: `lengths`, their progress or their problem changed.
     """
 
     opened = Signal()
@@ -80,21 +80,21 @@ class DatasetState(QObject):
         self.folder = folder
         self.dataset: Dataset | None = None
         self.problem: StudioError | None = None
-        self.wanted: Query | None = Query()  # None: rows that somebody listed
+        self.wanted: Query | None = Query()  # None: a given list of rows
         self.numbers: Rows = np.zeros(0, dtype=np.int64)
-        self.orders: tuple[Order, ...] = ()  # that `numbers` have or will have, the first one first
-        self.columns: tuple[str, ...] = ()  # that the table shows
+        self.orders: tuple[Order, ...] = ()  # that `numbers` have or will have, primary first
+        self.columns: tuple[str, ...] = ()  # shown in the table
         self.tokenizer: Path | None = None
         self.lengths: Lengths | None = None
         self.lengths_problem = ""
         self.lengths_done = (0, 0)
-        self._sorted_by: tuple[Order, ...] = ()  # that `numbers` have
-        self._unsorted: Rows | None = None  # `numbers` in their own order; None: to be found
+        self._sorted_by: tuple[Order, ...] = ()  # of `numbers`
+        self._unsorted: Rows | None = None  # `numbers` in stored order; None: to be searched
         self._ranks: dict[str, Ranks] = {}
         self._seeking: background.Job | None = None
         self._measuring: background.Job | None = None
         self._reading: tuple[int, background.Job] | None = None  # a page
-        self._waiting: deque[int] = deque(maxlen=WAITING_PAGES)  # pages; the one to be read is last
+        self._waiting: deque[int] = deque(maxlen=WAITING_PAGES)  # pages; the last is read next
         self._unreadable: set[int] = set()
 
     @property
@@ -108,7 +108,7 @@ class DatasetState(QObject):
 
     @property
     def is_sorting(self) -> bool:
-        """Whether rows that are found already are being sorted."""
+        """True while known rows are being sorted."""
         return self.is_seeking and self._unsorted is not None
 
     @property
@@ -120,7 +120,7 @@ class DatasetState(QObject):
         background.run(self, lambda: _readable(folder), self._on_opened, self._on_not_opened)
 
     def close(self) -> None:
-        """Stop whatever is under way."""
+        """Cancel all jobs."""
         self._forget_pages()
         for job in (self._seeking, self._measuring):
             if job is not None:
@@ -129,13 +129,13 @@ class DatasetState(QObject):
     # ── rows ─────────────────────────────────────────────────────────────────────────────────
 
     def seek(self, wanted: Query) -> None:
-        """Find the rows that are wanted now, in the order that is wanted."""
+        """Search rows, in the current order."""
         if self.dataset is not None and wanted != self.wanted:
             self.wanted, self._unsorted = wanted, None
             self._seek()
 
     def sort(self, column: str) -> None:
-        """Sort the rows by a column: rising, the next time falling, then in their own order."""
+        """Sort by a column: ascending, then descending, then unsorted."""
         others = [one for one in self.orders if one.column != column]
         match self.orders[:1]:
             case (Order(first, falls),) if first == column:
@@ -145,11 +145,11 @@ class DatasetState(QObject):
         self._sort(tuple(orders[:SORTED_COLUMNS]))
 
     def stop_sorting(self) -> None:
-        """Leave the rows in the order that they have."""
+        """Cancel sorting and keep the current order."""
         self._sort(self._sorted_by)
 
     def show_rows(self, numbers: Rows) -> None:
-        """Show these rows, in this order, whatever was sought before."""
+        """Show these rows in this order, in place of a search."""
         if self._seeking is not None:
             self._seeking.cancel()
             self._seeking = None
@@ -163,7 +163,7 @@ class DatasetState(QObject):
             self._seek()
 
     def _seek(self) -> None:
-        """Find and sort, off the window's thread; what is known already is not done again."""
+        """Search and sort outside the GUI thread, reusing what is known."""
         dataset, wanted, orders = self.dataset, self.wanted, self.orders
         known, kept = self._unsorted, self._ranks
         assert dataset is not None
@@ -182,11 +182,11 @@ class DatasetState(QObject):
         self.found.emit()
 
     def read_page(self, page: int) -> None:
-        """Read one page of the rows that were found; `page_read` brings it.
+        """Read one page of the rows; `page_read` delivers it.
 
-        One is read at a time, first the one that was wanted last: a hand that drags the scroll bar
-        asks for more than can be read, and threads that read them all would hold up the window.
-        What it has passed by is asked for again where it comes into sight.
+        One page is read at a time, the last requested first: dragging the scroll bar requests more
+        than can be read, and threads reading all of them would slow the window. Skipped pages are
+        requested again when they become visible.
         """
         is_read = self._reading is not None and self._reading[0] == page
         if is_read or page in self._unreadable:
@@ -209,7 +209,7 @@ class DatasetState(QObject):
             self._read_next()
 
         def failed(error: BaseException) -> None:
-            """The rows stay as “…”, and what was wrong is said once."""
+            """Keep the rows as “…” and report the problem once."""
             self._reading = None
             self._unreadable.add(page)
             self._studio.notices.show(error)
@@ -219,7 +219,7 @@ class DatasetState(QObject):
         self._reading = page, background.run(self, work, done, failed)
 
     def _forget_pages(self) -> None:
-        """Other rows are shown: what is being read of those before is of no use."""
+        """Drop pending pages of rows no longer shown."""
         if self._reading is not None:
             self._reading[1].cancel()
         self._reading = None
@@ -254,7 +254,7 @@ class DatasetState(QObject):
         self.found.emit()
 
     def _on_not_found(self, error: BaseException) -> None:
-        """The rows that are shown stay, in their order."""
+        """Keep the shown rows and their order."""
         self._seeking, self.orders = None, self._sorted_by
         self._studio.notices.show(error)
         self.found.emit()
@@ -262,7 +262,7 @@ class DatasetState(QObject):
     # ── lengths ──────────────────────────────────────────────────────────────────────────────
 
     def measure_with(self, tokenizer: Path | None) -> None:
-        """Count tokens as the model in this folder makes them."""
+        """Count tokens with the tokenizer in this folder."""
         if tokenizer != self.tokenizer:
             self.tokenizer = tokenizer
             self._measure()
@@ -318,9 +318,9 @@ def _found(
     kept: dict[str, Ranks],
     progress: background.Progress,
 ) -> Found:
-    """The rows that are wanted, sorted; raises Cancelled."""
+    """Search and sort rows; raises Cancelled."""
     if known is None:
-        assert wanted is not None  # rows that somebody listed are known
+        assert wanted is not None  # a given list of rows is known
         known = _matching(dataset, wanted, progress.cancelled)
     ranks = {
         one.column: kept[one.column]
@@ -335,7 +335,7 @@ def _found(
 
 
 def _matching(dataset: Dataset, wanted: Query, cancelled: Callable[[], bool]) -> Rows:
-    """The numbers of the rows that are wanted; raises Cancelled."""
+    """Indices of matching rows; raises Cancelled."""
     found = dataset.find(wanted.text, wanted.split, wanted.label, cancelled)
     if wanted.finding is None:
         return found
@@ -354,7 +354,7 @@ def _readable(folder: Path) -> Dataset:
 def _cells(
     dataset: Dataset, numbers: NDArray[np.int64], columns: tuple[str, ...]
 ) -> list[tuple[str, ...]]:
-    """Line, split and the cells of the columns, each cut, in the order of `numbers`."""
+    """Line, split and truncated cells of the columns, in the order of `numbers`."""
     order = np.argsort(numbers, kind="stable")
     rows = dataset.take(numbers[order], ["_line", "_split", *columns], CELL_CHARACTERS + 1)
     found = [

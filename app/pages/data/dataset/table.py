@@ -1,4 +1,4 @@
-"""The rows of a data set as an item model that reads them when they come into sight."""
+"""Item model of the rows of a data set, read when they become visible."""
 
 from collections import OrderedDict
 from typing import Any
@@ -26,13 +26,13 @@ SPLIT_COLUMN = 1
 
 
 class RowsModel(QAbstractTableModel):
-    """Line, split, then the columns of the source. A row that is not read yet shows “…”."""
+    """Line, split, then the columns of the source. A row not read yet shows “…”."""
 
     def __init__(self, state: DatasetState, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._state = state
         self._rows = 0
-        self._numbers: Rows | None = None  # those of the state that are shown
+        self._numbers: Rows | None = None  # rows of the state that are shown
         self._roles = roles_in(state.spec.mapping)
         self._pages: OrderedDict[int, list[tuple[str, ...]]] = OrderedDict()
         self._edits: EditsState | None = None
@@ -49,7 +49,7 @@ class RowsModel(QAbstractTableModel):
 
     @property
     def suggestion_column(self) -> int:
-        """Where a review says something of each row, behind all others, while there is one."""
+        """Index of the last column, which shows suggestions during a review."""
         return OWN_COLUMNS + len(self._state.columns)
 
     @property
@@ -101,13 +101,13 @@ class RowsModel(QAbstractTableModel):
         return True
 
     def show_edits(self, edits: EditsState, review: ReviewState) -> None:
-        """Show what is edited in the rows, and take more edits; show what a review suggests."""
+        """Show edits and accept more; show suggestions of a review."""
         self._edits, self._review = edits, review
         edits.changed.connect(self._on_edited)
         review.changed.connect(self._on_edited)
 
     def _suggestion(self, index: Index, role: int) -> Any:
-        """What is suggested for a row, and whether its own label was confirmed."""
+        """Suggestion for a row, and whether its own label was confirmed."""
         number = int(self._state.numbers[index.row()])
         if self._review is None:
             return None
@@ -149,15 +149,15 @@ class RowsModel(QAbstractTableModel):
         return None
 
     def order_key(self, section: int) -> str:
-        """By which column of the data set a click on a header sorts; "" where by none."""
+        """Column that a click on a header sorts by; "" for none."""
         return self._keys[section] if section < self.suggestion_column else ""
 
     def section_of(self, key: str) -> int:
-        """The header of a column by which rows are sorted; -1 where it is not shown."""
+        """Header of a sort column; -1 if it is not shown."""
         return self._keys.index(key) if key in self._keys else -1
 
     def whole_row(self, row: int) -> list[tuple[str, str]]:
-        """Names and cells of a row, each cell cut as the table keeps it; empty while it is read."""
+        """Names and truncated cells of a row; empty while it is read."""
         page = self._pages.get(row // PAGE_ROWS)
         if page is None or row % PAGE_ROWS >= len(page):
             return []
@@ -183,7 +183,7 @@ class RowsModel(QAbstractTableModel):
         return self._text_of(index, page[row][index.column()]) if row < len(page) else ""
 
     def _text_of(self, index: Index, cell: str) -> str:
-        """What is shown of a cell: as it was edited, else as it was read."""
+        """Displayed text of a cell: edited, otherwise stored."""
         if index.column() == SPLIT_COLUMN:
             return self._split(self._edit_of(index).split or cell)
         if index.column() == 0:
@@ -191,7 +191,7 @@ class RowsModel(QAbstractTableModel):
         return self._edit_of(index).cells.get(self._column(index), cell)[:CELL_CHARACTERS]
 
     def _before(self, change: RowDifference) -> str:
-        """What a row said in the version before."""
+        """Content of a row in the parent version."""
         if change.before is None:
             return self.tr("(new row)")
         said = [f"{column}: {before}" for column, (before, _) in change.cells.items()]
@@ -217,7 +217,7 @@ class RowsModel(QAbstractTableModel):
         return index.row() // PAGE_ROWS in self._pages
 
     def _split(self, cell: str) -> str:
-        """A split by its title; a cell that is not read yet stays as it is."""
+        """Title of a split; an unread cell stays as it is."""
         return next((split_title(name) for name in SPLITS if name == cell), cell)
 
     def _is_aside(self, column: int) -> bool:
@@ -225,7 +225,7 @@ class RowsModel(QAbstractTableModel):
 
     def _on_found(self) -> None:
         if self._state.is_seeking or self._numbers is self._state.numbers:
-            return  # the rows before stay until there are other ones
+            return  # the current rows stay until new ones are found
         self.beginResetModel()
         self._pages.clear()
         self._numbers = self._state.numbers
@@ -247,7 +247,7 @@ class RowsModel(QAbstractTableModel):
 
 
 def struck_out() -> QFont:
-    """The font of a row that is left out of the next version."""
+    """Font of a row excluded from the next version."""
     made = font()
     made.setStrikeOut(True)
     return made

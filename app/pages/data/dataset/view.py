@@ -1,4 +1,4 @@
-"""One data set's page: its rows at the left, what they are like at the right."""
+"""Page of one data set: rows at the left, description at the right."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,9 +42,9 @@ from engine.data.checks import CHECKS
 from engine.data.checks.check import Finding, Fix
 from engine.data.columns.fit import likely_task
 
-SEARCH_PAUSE_MS = 250  # after a key, before rows are searched
+SEARCH_PAUSE_MS = 250  # from the last key to the search
 SIDE_WIDTH = 92 * SPACE  # px
-DETAIL_CHARACTERS = 20_000  # of a row that are shown in full
+DETAIL_CHARACTERS = 20_000  # of a row shown in full
 SORT_KEYS = "Ctrl+Shift+S"
 
 
@@ -52,11 +52,11 @@ class DatasetView(Page):
     """Signals:
     left: back to the list.
     trained, deleted: the button of that name was pressed.
-    lineage_wanted: what was made from this version should be shown.
-    revised: the folder of a version that was made of this one.
-    fixed: the folder of one that a fix made, and what it changed.
-    undone: back to the version that this one was made from.
-    deleted_asked: the version before, and its rows that this one lacks.
+    lineage_wanted: show what was made from this version.
+    revised: folder of a version made from this one.
+    fixed: folder of a version made by a fix, and what it changed.
+    undone: back to the parent version.
+    deleted_asked: the parent version, and its rows missing here.
     """
 
     left = Signal()
@@ -91,9 +91,9 @@ class DatasetView(Page):
         self.body.addWidget(self.splitter, 1)
         self.checks_state = ChecksState(studio, self.state)
         self.checks_state.fixed.connect(self.fixed)
-        self._finding: Finding | None = None  # whose rows are shown
-        self._are_listed = False  # whether somebody listed the rows that are shown
-        self._orders: tuple[Order, ...] = ()  # of the rows that are shown
+        self._finding: Finding | None = None  # finding whose rows are shown
+        self._are_listed = False  # a given list of rows is shown
+        self._orders: tuple[Order, ...] = ()  # of the shown rows
         self._add_rows()
         self._add_side()
         self.splitter.setStretchFactor(0, 1)
@@ -111,12 +111,12 @@ class DatasetView(Page):
         self.state.start()
 
     def set_models(self, models: Sequence[ModelEntry]) -> None:
-        """The models whose tokenizers can count tokens."""
+        """Models whose tokenizers can count tokens."""
         self.lengths.set_models(list(models))
         self.editing.card.set_models(models)
 
     def show_source(self, state: str) -> None:
-        """What became of the source: “same”, “changed”, “missing”, or “” while it is not known."""
+        """State of the source: “same”, “changed”, “missing”, or “” while unknown."""
         if self.state.dataset is not None:
             self.details.show_spec(self.state.spec, self.state.folder, state)
 
@@ -176,7 +176,7 @@ class DatasetView(Page):
         self.splits.chosen.connect(lambda _: self._seek())
 
     def _make_sortable(self) -> None:
-        """Sort by the column whose header is clicked, or in which the keyboard is."""
+        """Sort by the column whose header is clicked or focused."""
         header = self.table.horizontalHeader()
         header.setSectionsClickable(True)
         header.setHighlightSections(False)
@@ -193,7 +193,7 @@ class DatasetView(Page):
         self.table.setAccessibleDescription(said.format(keys))
 
     def _made_finding_line(self, parent: QWidget) -> QWidget:
-        """Whose rows are shown, where it is those of a finding."""
+        """Line that names the finding whose rows are shown."""
         self.finding_line = QWidget(parent)
         row = layouts.row(parent=self.finding_line)
         self.finding_text = Text("", "strong")
@@ -245,9 +245,9 @@ class DatasetView(Page):
         for number, split in enumerate(SPLITS, start=1):
             self.splits.group.button(number).setVisible(bool(spec.rows.get(split)))
         self.model = RowsModel(self.state, self)
-        self.state.page_read.connect(lambda _page, _rows: self._show_row())  # once it is there
+        self.state.page_read.connect(lambda _page, _rows: self._show_row())  # once it is read
         self.splitter.show()
-        QTimer.singleShot(0, self, self._show_table)  # once it has its place
+        QTimer.singleShot(0, self, self._show_table)  # once it has its geometry
 
     def _show_table(self) -> None:
         self.table.setModel(self.model)
@@ -256,11 +256,12 @@ class DatasetView(Page):
         self._size_columns()
         header = self.table.horizontalHeader()
         header.sectionCountChanged.connect(
-            lambda *_: QTimer.singleShot(0, self, self._size_columns)  # after what it stands for
+            # after the sections are moved
+            lambda *_: QTimer.singleShot(0, self, self._size_columns)
         )
 
     def _size_columns(self) -> None:
-        """Give the texts the room that all else leaves, suggestions as well."""
+        """Give texts and suggestions the space that other columns leave."""
         mapping = self.state.spec.mapping
         texts = {mapping.text, mapping.pair, mapping.tags} - {None}
         narrow = 34 * SPACE
@@ -274,7 +275,7 @@ class DatasetView(Page):
             self.table.setColumnWidth(place + OWN_COLUMNS, wide if column in texts else narrow)
 
     def _on_header(self, section: int) -> None:
-        """Sort by a column; one that has no order of its own leaves the rows as they are."""
+        """Sort by a column; a column without an order changes nothing."""
         if section >= 0 and (key := self.model.order_key(section)):
             self.state.sort(key)
         self._show_order()
@@ -285,7 +286,7 @@ class DatasetView(Page):
         self.stop_sorting.setVisible(done < total)
 
     def _show_order(self) -> None:
-        """Mark the column by which the rows are sorted."""
+        """Mark the sort column."""
         section, falls = -1, False
         if self.state.orders:
             section = self.model.section_of(self.state.orders[0].column)
@@ -330,7 +331,7 @@ class DatasetView(Page):
         )
 
     def _show_finding(self, finding: Finding | None) -> None:
-        """Show the rows of a finding alone; None: of all."""
+        """Show only the rows of a finding; None: all rows."""
         self._finding = finding
         self.finding_line.setVisible(finding is not None)
         if finding is not None:
@@ -339,7 +340,7 @@ class DatasetView(Page):
         self._seek()
 
     def _show_older(self) -> None:
-        """Offer what can be done with a version that was made from another one."""
+        """Offer the actions of a version made from another one."""
         older = self.editing.review.made_from
         for button in (self.changes, self.undo):
             button.setVisible(older is not None)
@@ -354,7 +355,7 @@ class DatasetView(Page):
         self.editing.review.show_changes()
 
     def _on_review(self) -> None:
-        """Say how many rows differ from the version before, above those that are listed."""
+        """Say how many rows differ from the parent version, above the list."""
         review = self.editing.review
         self.changes.setEnabled(not review.is_busy)
         is_on = review.kind == "changes"
@@ -372,14 +373,14 @@ class DatasetView(Page):
             self.deleted_asked.emit(review.older, review.deleted)
 
     def show_listed(self, rows: NDArray[np.int64], title: str) -> None:
-        """Show these rows, whatever is sought, until others are."""
+        """Show these rows until others are requested."""
         self._are_listed = True
         self.finding_text.setText(title)
         self.finding_line.show()
         self.state.show_rows(rows)
 
     def _ask_to_fix(self, fix: Fix) -> None:
-        """Say what a fix will change, and make the new version once that is wanted."""
+        """Say what a fix will change, and make the version after confirmation."""
         if self.editing.state.rows:
             self._studio.notices.say(self.tr("Save or discard your changes to the rows first."))
             return
@@ -407,7 +408,7 @@ class DatasetView(Page):
         self._show_row()
 
     def _show_row(self) -> None:
-        """The row that is current, in full as far as the table keeps it."""
+        """Show the current row as far as the table keeps it."""
         current = self.table.currentIndex()
         if not current.isValid() or self.state.is_seeking:
             return

@@ -1,1 +1,1 @@
-"""From files to a data set: how they are read, what their columns mean, how rows are dealt out."""
+"""Import of files: how they are read, roles of their columns, splits."""

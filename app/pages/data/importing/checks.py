@@ -1,4 +1,4 @@
-"""What keeps an import from starting, and what is doubtful about it, in sentences."""
+"""Problems and doubts about an import, in sentences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,10 +24,10 @@ translate = QCoreApplication.translate
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong, and what to do. One that `blocks` keeps the data from being imported.
+    """A problem with an advice; one that `blocks` prevents the import.
 
-    `cleaning_title` is the title of a button that cleans the rows as `cleaning` says, or leaves the
-    `chosen` fix out again. Each of the `fixes` of a `check` has a button of its own.
+    `cleaning_title` labels a button that applies `cleaning`, or removes the `chosen` fix. Each of
+    the `fixes` of a `check` has its own button.
     """
 
     text: str
@@ -38,7 +38,7 @@ class Problem:
     check: str = ""
     fixes: tuple[Fix, ...] = ()
     chosen: FixName | None = None
-    is_done: bool = False  # nothing is wrong: it says what was done about it
+    is_done: bool = False  # no problem: it says what was done
 
     @classmethod
     def of(cls, error: StudioError, blocks: bool = True) -> Self:
@@ -46,7 +46,7 @@ class Problem:
 
 
 def problems_of_files(splits: Sequence[SplitName | None]) -> list[Problem]:
-    """Of several files, one must be for training."""
+    """Require a training file if there are several files."""
     if len(splits) < 2 or "train" in splits:
         return []
     return [
@@ -58,7 +58,7 @@ def problems_of_files(splits: Sequence[SplitName | None]) -> list[Problem]:
 
 
 def problems_of_columns(roles: Roles) -> list[Problem]:
-    """There must be a text, and no column may be used twice."""
+    """Require a text column, and no column with two roles."""
     if roles.text is None:
         return [
             Problem(
@@ -79,7 +79,7 @@ def problems_of_columns(roles: Roles) -> list[Problem]:
 
 
 def problems_of_name(name: str) -> list[Problem]:
-    """A data set needs a name."""
+    """Require a name."""
     if name.strip():
         return []
     return [
@@ -91,11 +91,11 @@ def problems_of_name(name: str) -> list[Problem]:
 
 
 def problems_of_rows(mapping: Mapping, counted: Collected, cleaning: Cleaning) -> list[Problem]:
-    """What would keep the likeliest task from learning from the rows; the import is possible."""
+    """Properties of the rows that would prevent training; the import is possible."""
     task = likely_task(mapping, counted.labels)
     told = counted._replace(
         missing_answers=counted.missing_answers[:0]
-    )  # the checks tell of answers, with buttons
+    )  # the checks report answers, with buttons
     wrong = survey_problems(told, mapping, task)
     found = [Problem.of(error, blocks=False) for error in wrong]
     for place, (columns, _) in enumerate(
@@ -108,8 +108,7 @@ def problems_of_rows(mapping: Mapping, counted: Collected, cleaning: Cleaning) -
 
 
 def _spellings(mapping: Mapping, found: Collected, cleaning: Cleaning) -> list[Problem]:
-    """Labels that are written in several ways; where each row has one, with the button that makes
-    them one."""
+    """Labels in several spellings; with a button that merges them if each row has one label."""
     if mapping.endings:
         return []
     is_single = mapping.label is not None and count_label_sets(found.labels) is None
@@ -132,7 +131,7 @@ def _spelling(found: Spellings, cleaning: Cleaning | None) -> Problem:
 
 
 def cleaned(cleaning: Cleaning) -> list[Problem]:
-    """What is done about the rows, with Undo."""
+    """What cleaning does, with undo."""
     undo, found = translate("Import", "Undo"), []
     if cleaning.skip_empty:
         names = ", ".join(f"“{name[:60]}”" for name in cleaning.skip_empty)

@@ -1,4 +1,4 @@
-"""All rows read once before the import, so that a bad line deep in a file is known at once."""
+"""Reads all rows before the import, so that a bad line is reported early."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,12 +18,12 @@ from engine.data.datasets.surveying import survey
 from engine.errors import StudioError
 from engine.progress import Cancelled, ProgressCallback
 
-CHOICE_PAUSE_MS = 250  # after a choice, before all rows are read for it
+CHOICE_PAUSE_MS = 250  # from a choice to reading all rows
 
 
 @dataclass(frozen=True)
 class Counting:
-    """What is to be counted."""
+    """Input of a count."""
 
     sources: Sources
     reading: Reading
@@ -33,26 +33,26 @@ class Counting:
 
 
 class CountState(QObject):
-    """How many rows there are, and how many each split will have. No widgets.
+    """Number of rows and sizes of the splits. No widgets.
 
     Signals:
-        changed: what was found, or how far the reading has come, is another now.
-        checked: `found` or `problem` is another now.
+        changed: result or progress.
+        checked: `found` or `problem`.
     """
 
     changed = Signal()
     checked = Signal()
 
     def __init__(self, scratch: Path, parent: QObject | None = None) -> None:
-        """`scratch` is a folder for what is written while rows are counted."""
+        """`scratch` is a folder for temporary files of the count."""
         super().__init__(parent)
         self._scratch = scratch
-        self.wanted: Counting | None = None  # what is counted
+        self.wanted: Counting | None = None  # current input
         self.found: Collected | None = None
-        self.problems: list[Problem] = []  # of the rows that were found
+        self.problems: list[Problem] = []  # of the counted rows
         self.split_rows: dict[SplitName, int] | None = None
         self.problem: StudioError | None = None
-        self.bytes_read = (0, 0)  # so far, and in all
+        self.bytes_read = (0, 0)  # so far, and in total
         self._counting: background.Job | None = None
         self._splitting: background.Job | None = None
         self._pause = debounced(self, CHOICE_PAUSE_MS, self._count)
@@ -62,7 +62,7 @@ class CountState(QObject):
         return self._counting is not None or self._pause.isActive()
 
     def count(self, wanted: Counting | None) -> None:
-        """Forget what was found and, after a short pause, count this; None: nothing."""
+        """Drop the result and count this after a short pause; None: nothing."""
         self.stop()
         self.wanted = wanted
         if wanted is not None:
@@ -71,13 +71,13 @@ class CountState(QObject):
         self.checked.emit()
 
     def split_again(self, split: Split) -> None:
-        """The same rows are dealt out in another way."""
+        """Split the same rows in another way."""
         if self.wanted is not None:
             self.wanted = replace(self.wanted, split=split)
         self._deal()
 
     def stop(self) -> None:
-        """Stop whatever is under way, and forget what was found."""
+        """Cancel all jobs and drop the result."""
         self._pause.stop()
         for job in (self._counting, self._splitting):
             if job is not None:
@@ -122,7 +122,7 @@ class CountState(QObject):
         self.checked.emit()
 
     def _deal(self) -> None:
-        """Find out how many rows each split will have."""
+        """Compute the sizes of the splits."""
         if self._splitting is not None:
             self._splitting.cancel()
             self._splitting = None
@@ -142,7 +142,7 @@ class CountState(QObject):
 def count_rows(
     wanted: Counting, scratch: Path, progress: ProgressCallback, cancelled: Callable[[], bool]
 ) -> Collected:
-    """Read every row of every file as the import will, and keep nothing but the counts.
+    """Read every row of every file as the import will, keeping only counts.
 
     Raises:
         BadFile: with the line of the first row that cannot be read.
@@ -161,7 +161,7 @@ def count_rows(
 
 
 def split_sizes(collected: Collected, sources: Sources, split: Split) -> dict[SplitName, int]:
-    """How many rows each split will have."""
+    """Number of rows of each split."""
     numbers, _ = split_rows(collected, sources, split)
     counts = np.bincount(numbers, minlength=len(SPLITS))
     return {name: int(count) for name, count in zip(SPLITS, counts, strict=True)}

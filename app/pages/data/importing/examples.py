@@ -1,4 +1,4 @@
-"""The first examples as the model will see them."""
+"""First examples, tokenized."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QWidget
@@ -13,7 +13,7 @@ from app.widgets.text.token_row import TokenRow
 
 
 class Examples(QWidget):
-    """Tokens with their segments, and the label, of a few rows."""
+    """Tokens with segments, and the label, of a few rows."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class Examples(QWidget):
         layouts.column(scrolling(inner), parent=self)
 
     def show_examples(self, examples: list[Example], unknown: int, problem: str) -> None:
-        """Show these; or `problem` where there are none."""
+        """Show examples, or `problem` if there are none."""
         self.problem.setText(problem)
         self.problem.setVisible(bool(problem))
         while len(self.rows) < len(examples):

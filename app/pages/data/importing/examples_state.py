@@ -1,4 +1,4 @@
-"""The first rows in the tokens of a model. No widgets."""
+"""First rows tokenized by a model. No widgets."""
 
 from pathlib import Path
 
@@ -13,14 +13,14 @@ from engine.tokenizers.tokenizer import Tokenizer
 
 class ExamplesState(QObject):
     """Signals:
-    changed: `examples` or their `problem` are others now.
+    changed: `examples` or their `problem`.
     """
 
     changed = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.model: Path | None = None  # whose tokenizer is used
+        self.model: Path | None = None  # model whose tokenizer is used
         self.examples: list[Example] = []
         self.problem = ""
         self.unknown = -1  # id of [UNK]
@@ -30,17 +30,17 @@ class ExamplesState(QObject):
         self._working: background.Job | None = None
 
     def set_model(self, folder: Path | None) -> None:
-        """Show the examples in the tokens of the model in this folder."""
+        """Tokenize the examples with the model in this folder."""
         self.model = folder
         self._tokenize()
 
     def show(self, preview: FilePreview | None, mapping: Mapping | None) -> None:
-        """Show the first rows of this file, with these columns."""
+        """Show the first rows of this file with these columns."""
         self._preview, self._mapping = preview, mapping
         self._tokenize()
 
     def clear(self) -> None:
-        """Nothing is shown, and nothing is under way."""
+        """Cancel and show nothing."""
         if self._working is not None:
             self._working.cancel()
         self._working, self._preview, self._mapping, self.examples = None, None, None, []

@@ -1,4 +1,4 @@
-"""Which of the chosen files are data, and which split each of them is."""
+"""Selection of data files among the chosen paths, and the split of each."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,17 +11,17 @@ from engine.data.formats.archives import file_on_disk, logical_name
 from engine.data.formats.sources import is_data_file, is_text_folder, list_parts, splits_in
 from engine.data.formats.workbook import WORKBOOK
 
-FOLDER_ENTRIES = 200  # entries of a folder that are looked at
-MAX_FOLDERS = 1_000  # in a folder and below, that are looked at
-SHARD = re.compile(r"-\d{5}-of-\d{5}$")  # of a split that is in a folder of its name
+FOLDER_ENTRIES = 200  # entries of a folder that are read
+MAX_FOLDERS = 1_000  # folders that are searched in all
+SHARD = re.compile(r"-\d{5}-of-\d{5}$")  # shard in a folder named after its split
 
 
 def data_files(paths: Sequence[Path]) -> list[Path]:
-    """The files among `paths`, and in each folder those whose names end as data do.
+    """Files among `paths`, and in each folder those with a data suffix.
 
-    A folder of documents stands for itself, and one with such folders for its splits gives these.
-    So does a data set that the `datasets` library saved, or that lies in the cache of the hub.
-    A file that is named outright is taken whatever its name is; reading it tells more.
+    A folder of documents counts as one item, as does each such folder of a split. So does a data
+    set saved by the `datasets` library or in the hub's cache. A file given by itself is accepted
+    with any name.
     """
     found: list[Path] = []
     for path in paths:
@@ -35,12 +35,10 @@ def data_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _inside(folder: Path, left: Iterator[int]) -> list[Path]:
-    """The data files in a folder; where it has none, those in the folders below.
+    """Data files of a folder, or of its subfolders if it has none.
 
-    `left` ends once enough folders were looked at.
-
-    Of a data set in the cache of the hub, these are those of its newest version. Folders below that
-    are no splits hold one data set each: the first of them stands for all.
+    `left` ends once enough folders were searched. Of a data set in the hub's cache, the newest
+    version is used. Subfolders that are no splits hold one data set each; the first is used.
     """
     if next(left, None) is None:
         return []
@@ -63,15 +61,15 @@ def _inside(folder: Path, left: Iterator[int]) -> list[Path]:
 
 
 def parts(files: Sequence[Path]) -> list[Path]:
-    """The same files, with what is in an archive or a workbook in its place.
+    """The files, with archives and workbooks replaced by their contents.
 
-    Raises BadFile where one cannot be unpacked.
+    Raises BadFile if one cannot be unpacked.
     """
     return [part for file in files for part in list_parts(file)]
 
 
 def shown_names(files: Sequence[Path]) -> list[str]:
-    """The names of files; of parts of one, those of the parts, and of several, both."""
+    """Display names: of parts of a file, those of the parts; of parts of several, both."""
     wholes = [file_on_disk(file) for file in files]
     is_one = len(set(wholes)) == 1 and wholes[0] not in files
     return [
@@ -83,10 +81,10 @@ def shown_names(files: Sequence[Path]) -> list[str]:
 
 
 def guess_splits(files: Sequence[Path]) -> list[SplitName | None]:
-    """The split of each of several files, as far as its name says one.
+    """Split of each of several files, by its name.
 
-    Files whose names say nothing are for training, unless another is called so; then they are
-    skipped: None. Of the sheets of a workbook whose names say nothing, the first is for training.
+    Files with other names are for training, unless one is named train; then they are skipped
+    (None). Of sheets of a workbook with other names, the first is for training.
     """
     named = [_named(file) for file in files]
     if "train" in named:
@@ -99,7 +97,7 @@ def guess_splits(files: Sequence[Path]) -> list[SplitName | None]:
 
 
 def suggested_name(files: Sequence[Path]) -> str:
-    """A name for the data set: that of the file, or of the folder where the file is a split."""
+    """Name for the data set: that of the file, or of the folder if the file is a split."""
     whole = file_on_disk(files[0])
     if whole != files[0]:
         return whole.stem

@@ -1,4 +1,4 @@
-"""What the checks find in the rows that are to be imported, once they were counted. No widgets."""
+"""Findings of the checks in rows to be imported. No widgets."""
 
 from functools import partial
 from pathlib import Path
@@ -18,32 +18,32 @@ from engine.progress import Cancelled
 
 translate = QCoreApplication.translate
 
-REST = 500  # ms after the rows were counted
-TOLD_OTHERWISE = ("label_spellings",)  # what the counts tell already, with a button
+REST = 500  # ms after the count
+TOLD_OTHERWISE = ("label_spellings",)  # reported by the counts, with a button
 
 
 class FindingsState(QObject):
-    """Follows a count: whenever the rows and their split are known, they are checked.
+    """Checks the rows whenever a count and its splits are complete.
 
-    Very many rows are checked once that is asked for.
+    Very many rows are checked on request only.
 
     Signals:
-        changed: `findings`, or the `chosen` fixes, are others now.
-        progressed: `share`, or what can be asked for, is another now.
+        changed: `findings` or the `chosen` fixes.
+        progressed: `share`, or whether a check can be requested.
     """
 
     changed = Signal()
     progressed = Signal()
 
     def __init__(self, count: CountState, scratch: Path) -> None:
-        """`scratch` is a folder for what is written meanwhile."""
+        """`scratch` is a folder for temporary files."""
         super().__init__(count)
         self._count, self._scratch = count, scratch
-        self.findings: list[Finding] | None = None  # None: not known
-        self.chosen: set[FixName] = set()  # fixes that the import ends with
-        self._known: Counting | None = None  # what was checked, or is being checked
-        self.share = 0.0  # of the work that is done while `is_examining`
-        self._bytes = 0  # of all files, once they are known
+        self.findings: list[Finding] | None = None  # None: unknown
+        self.chosen: set[FixName] = set()  # fixes applied by the import
+        self._known: Counting | None = None  # input that is checked or being checked
+        self.share = 0.0  # fraction done while `is_examining`
+        self._bytes = 0  # of all files, once known
         self._begins_soon = False
         self._examining: background.Job | None = None
         count.changed.connect(self._follow)
@@ -54,24 +54,24 @@ class FindingsState(QObject):
 
     @property
     def can_examine(self) -> bool:
-        """Whether there are rows that nobody checked or checks."""
+        """True if there are rows that are not checked yet."""
         is_known = self._known is not None and self.findings is None
         return is_known and not self.is_examining and not self._begins_soon
 
     def examine(self) -> None:
-        """Check the rows, however many they are."""
+        """Check the rows, however many."""
         if self._known is not None and self.can_examine:
             self._begin(self._known)
 
     def cancel(self) -> None:
-        """Stop checking; `examine` begins anew."""
+        """Cancel the checks; `examine` starts over."""
         if self._examining is not None:
             self._examining.cancel()
             self._examining = None
             self.progressed.emit()
 
     def problems(self) -> list[Problem]:
-        """Each finding with its title and fixes; none keeps the data from being imported."""
+        """Each finding with title and fixes; none blocks the import."""
         findings = self.findings or []
         return [self._problem(one) for one in findings if one.check not in TOLD_OTHERWISE]
 
@@ -88,7 +88,7 @@ class FindingsState(QObject):
         return Problem(title, finding.sentence, blocks=False, check=finding.check, fixes=fixes)
 
     def choose(self, check: str, fix: Fix) -> None:
-        """Let the import end with a fix, which makes a second version."""
+        """Apply a fix at the end of the import, which makes a second version."""
         self.chosen.add((check, fix.name))
         self.changed.emit()
 
@@ -98,7 +98,7 @@ class FindingsState(QObject):
         self.changed.emit()
 
     def note(self) -> str:
-        """Where the rows of the findings are shown, or that there are none; “” if nobody knows."""
+        """Where the rows of findings are shown, or that there are none; “” if unknown."""
         if self.findings is None:
             return ""
         if not self.problems():
@@ -106,7 +106,7 @@ class FindingsState(QObject):
         return translate("Import", "After the import, the page of the data set shows these rows.")
 
     def stop(self) -> None:
-        """Forget what was found, and check no more."""
+        """Drop the findings and stop checking."""
         self._take(None)
 
     def _follow(self) -> None:
@@ -129,7 +129,7 @@ class FindingsState(QObject):
             QTimer.singleShot(REST, self, partial(self._begin, wanted))
 
     def _begin(self, wanted: Counting) -> None:
-        """Check the rows, unless others are wanted by now; after the page was painted."""
+        """Check the rows after the page is painted, unless the input changed."""
         if wanted != self._known or self.findings is not None or self.is_examining:
             return
         scratch = self._scratch
@@ -156,7 +156,7 @@ class FindingsState(QObject):
         self.progressed.emit()
 
     def _on_progress(self, done: int, total: int) -> None:
-        """Bytes of the files until they are read, then rows: half of the work each."""
+        """Bytes while the files are read, then rows: half of the work each."""
         self._bytes = self._bytes or total
         half = done / max(total, 1) / 2
         self.share = half if total == self._bytes else half + 0.5
@@ -168,7 +168,7 @@ class FindingsState(QObject):
         self.changed.emit()
 
     def _on_failed(self, error: BaseException) -> None:
-        """What is wrong with the files, the count and the import tell."""
+        """The count and the import report problems of the files."""
         self._examining = None
         self.progressed.emit()
         if not isinstance(error, StudioError):

@@ -1,4 +1,4 @@
-"""From the paths that were chosen or dropped to files that can be read."""
+"""Opening chosen or dropped paths as readable files."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ NAME_CHARACTERS = 120  # characters of the name of a data set
 
 @dataclass(frozen=True)
 class Opened:
-    """What was found out about the chosen files; with a `problem` they cannot be read."""
+    """Chosen files; they cannot be read if there is a `problem`."""
 
     files: list[Path]
     splits: list[SplitName | None]
@@ -32,9 +32,9 @@ class Opened:
 def open_files(
     paths: Sequence[Path], given: Mapping[Path, SplitName | None] | None = None, name: str = ""
 ) -> Opened:
-    """List the files, the one for training first, and recognise the format of that one.
+    """List the files, the training file first, and recognise its format.
 
-    `given` has the splits of files where these are known; `name` is that of the data set, or “”.
+    `given` has the splits of files if known; `name` is that of the data set, or “”.
     """
     try:
         files = data_files(paths)
@@ -55,7 +55,7 @@ def open_files(
     splits: list[SplitName | None] = guess_splits(files) if len(files) > 1 else [None]
     if given is not None:
         splits = [given[file_on_disk(file)] for file in files]
-    if "train" in splits:  # it is the one by which the others are read
+    if "train" in splits:  # the other files are read in its format
         first = splits.index("train")
         files.insert(0, files.pop(first))
         splits.insert(0, splits.pop(first))

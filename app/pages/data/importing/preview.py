@@ -1,4 +1,4 @@
-"""What the import page shows of a file, read off the window's thread."""
+"""Preview of a file, read outside the GUI thread."""
 
 from itertools import islice
 from pathlib import Path
@@ -12,19 +12,20 @@ from engine.messages.explore.text import Token
 from engine.tokenizers.tokenizer import Tokenizer
 
 EXAMPLES = 5
-GUESSED_BY = 2_000  # rows by which columns are told apart
+GUESSED_BY = 2_000  # rows used to guess the roles of columns
 GUESSED_CHARACTERS = 5_000_000
 EXAMPLE_LENGTH = 128  # tokens; the default of the training form
-EXAMPLE_CHARACTERS = 20_000  # of a text, far more than so many tokens; a tokenizer takes seconds
-# for a word of millions of letters, and lets no other thread run meanwhile
+# Of a text, far more than that many tokens: a tokenizer takes seconds for a word of a million letters,
+# while no other thread runs.
+EXAMPLE_CHARACTERS = 20_000
 SHOWN_LABEL = 200  # characters
 
 
 class FilePreview(NamedTuple):
-    """The beginning of a file under one reading.
+    """Start of a file under one reading.
 
-    `columns` are all of them, `table` has the first rows cut for a table, `first` a few whole.
-    `mapping` is what the columns seem to mean; those in `guessed` are no more than that.
+    `columns` are all columns, `table` has the first rows truncated, `first` a few untruncated ones.
+    `mapping` has the roles of the columns; those in `guessed` are guesses.
     """
 
     columns: tuple[str, ...]
@@ -35,7 +36,7 @@ class FilePreview(NamedTuple):
 
 
 class Example(NamedTuple):
-    """One row as the network gets it."""
+    """A tokenized row."""
 
     line: int
     tokens: tuple[Token, ...]
@@ -44,9 +45,9 @@ class Example(NamedTuple):
 
 
 def preview_file(path: Path, reading: Reading) -> FilePreview:
-    """Read the beginning of a file.
+    """Read the start of a file.
 
-    Raises BadFile with the line where it cannot be read so.
+    Raises BadFile with the line that cannot be read.
     """
     table = read(path, reading)
     rows: list[Row] = []
@@ -61,7 +62,7 @@ def preview_file(path: Path, reading: Reading) -> FilePreview:
 
 
 def examples_of(shown: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> list[Example]:
-    """The first rows as tokens with their segments and labels."""
+    """First rows as tokens with segments and labels."""
     found = []
     for row in shown.first:
         cells = dict(zip(shown.columns, row.cells, strict=True))

@@ -1,4 +1,4 @@
-"""What is wrong with an import, and what was noticed, as a list."""
+"""List of problems and notes of an import."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -20,11 +20,11 @@ SHOWN_NOTES = 50
 
 
 class Problems(QWidget):
-    """Problems first, then notes; it scrolls when there are many, and has no height when none.
+    """Problems first, then notes; scrolls if there are many, and has no height if there are none.
 
     Signals:
         cleaning_chosen: the Problem whose button was pressed.
-        fixed: the check and the Fix that was chosen for it.
+        fixed: the check and the chosen Fix.
     """
 
     cleaning_chosen = Signal(object)
@@ -34,7 +34,7 @@ class Problems(QWidget):
         super().__init__(parent)
         self.setAccessibleName(self.tr("Problems and notes"))
         self._shown: tuple[list[Problem], tuple[str, ...]] = ([], ())
-        self._named: list[tuple[QPushButton, str]] = []  # and the text of its problem
+        self._named: list[tuple[QPushButton, str]] = []  # with the text of the problem
         self._inner = QWidget()
         self._list = layouts.column(
             parent=self._inner, spacing=2 * SPACE, margins=(0, 0, 2 * SPACE, 0)
@@ -53,7 +53,7 @@ class Problems(QWidget):
         place = self._area.verticalScrollBar().value()
         focused = next((name for one, name in self._named if one.hasFocus()), None)
         if focused is not None:
-            self._area.setFocus()  # or else another part of the page gets it
+            self._area.setFocus()  # otherwise another part of the page gets it
         clear(self._list)
         self._named = []
         for problem in problems:
@@ -71,7 +71,7 @@ class Problems(QWidget):
         QTimer.singleShot(0, self, partial(self._settle, place))  # it has its height only then
 
     def _settle(self, place: int) -> None:
-        """Take the height of what is new, and show what stood there before."""
+        """Set the height of new content and restore the scroll position."""
         self._fit()
         self._area.verticalScrollBar().setValue(place)
 
@@ -80,17 +80,17 @@ class Problems(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        """Take the height that the sentences need at this width."""
+        """Set the height that the sentences need at this width."""
         needed = self._list.totalHeightForWidth(max(self.width(), 60 * SPACE))
         self._inner.setFixedHeight(max(needed, 0))
         self._area.setFixedHeight(min(max(needed, 0), TALLEST))
 
     def says(self, sentence: str) -> bool:
-        """Whether this sentence is among the problems that are shown."""
+        """Return True if this sentence is shown."""
         return any(problem.text == sentence for problem in self._shown[0])
 
     def sentences(self) -> list[str]:
-        """All that is shown, for tests and screen readers."""
+        """All shown sentences, for tests and screen readers."""
         problems, notes = self._shown
         return [*(join(" ", filter(None, (p.text, p.advice))) for p in problems), *notes]
 

@@ -1,4 +1,4 @@
-"""Which column plays which role, while the columns are being chosen."""
+"""Roles of the columns while they are being chosen."""
 
 from dataclasses import asdict, dataclass
 from typing import Self
@@ -12,7 +12,7 @@ ROLES = tuple(Mapping.model_fields)
 
 @dataclass(frozen=True)
 class Roles:
-    """The columns as in a `Mapping`; None for a role that no column plays."""
+    """Columns as in a `Mapping`; None for an unassigned role."""
 
     text: str | None = None
     pair: str | None = None
@@ -26,12 +26,12 @@ class Roles:
 
     @classmethod
     def of(cls, mapping: Mapping | None) -> Self:
-        """Those of a mapping; none where there is none."""
+        """Roles of a mapping; empty for None."""
         return cls() if mapping is None else cls(**mapping.model_dump())
 
     @property
     def columns(self) -> dict[str, str]:
-        """The columns in use, and the role that each plays; the last where it plays two."""
+        """Role of each used column; the last one if it has two."""
         roles = ((role, getattr(self, role)) for role in ROLES)
         return {
             column: role
@@ -41,7 +41,7 @@ class Roles:
         }
 
     def mapping(self) -> Mapping | None:
-        """As a mapping; None while there is no text or one column has two roles."""
+        """As a mapping; None without a text or if a column has two roles."""
         try:
             return Mapping.model_validate(asdict(self))
         except ValidationError:

@@ -1,4 +1,4 @@
-"""The choices of an import, and the import itself. No widgets."""
+"""State of an import, and the import itself. No widgets."""
 
 import shutil
 from collections.abc import Callable, Collection, Sequence
@@ -35,17 +35,17 @@ from engine.progress import Cancelled
 
 
 class ImportState(QObject):
-    """One import from the choice of files to the new folder.
+    """One import, from the choice of files to the new folder.
 
-    `count` reads all rows for the choices, `examples` shows the first ones as tokens.
+    `count` reads all rows for the choices, `examples` tokenizes the first ones.
 
     Signals:
-        opened: files were chosen; `files`, `splits`, `name` are there.
-        previewed: `preview` or `preview_problem`, `reading` and `roles` are others now.
-        checked: `problems` may be others now.
-        progressed: bytes read and in all.
-        ended: the import is over, done or not.
-        imported: the folder of the new version.
+        opened: files were chosen; `files`, `splits`, `name` are set.
+        previewed: `preview` or `preview_problem`, `reading` and `roles` changed.
+        checked: `problems` may have changed.
+        progressed: bytes read and in total.
+        ended: the import is over, successful or not.
+        imported: folder of the new version.
     """
 
     opened = Signal()
@@ -58,7 +58,7 @@ class ImportState(QObject):
     def __init__(
         self, studio: Studio, known: Callable[[], list[DataEntry]], parent: QObject | None = None
     ) -> None:
-        """`known` gives the data sets that there are, for the number of a new version."""
+        """`known` gives the existing data sets, for the number of a new version."""
         super().__init__(parent)
         self._studio, self._known = studio, known
         self.count = CountState(studio.home.cache, self)
@@ -74,10 +74,10 @@ class ImportState(QObject):
         self.fetched: Fetched | None = None  # from the hub; None: files of the user
         self.files: list[Path] = []
         self.splits: list[SplitName | None] = []
-        self.shown = 0  # the file whose rows are shown
+        self.shown = 0  # index of the file shown
         self.reading: Reading | None = None
-        self.notes: tuple[str, ...] = ()  # on how the format was recognised
-        self.columns_note: str = ""  # on how columns were guessed, until the user chooses some
+        self.notes: tuple[str, ...] = ()  # on the recognised format
+        self.columns_note: str = ""  # on guessed columns, until the user chooses some
         self.preview: FilePreview | None = None
         self.preview_problem: StudioError | None = None
         self.import_problem: StudioError | None = None
@@ -88,9 +88,9 @@ class ImportState(QObject):
     # ── the files ────────────────────────────────────────────────────────────────────────────
 
     def open(self, paths: Sequence[Path], fetched: Fetched | None = None) -> None:
-        """Begin with these files, or with the data files in these folders.
+        """Start with these files, or with the data files in these folders.
 
-        `fetched` says that they are of the hub, with the split of each.
+        `fetched` has the split of each file from the hub.
         """
         self.close()
         self._begin_anew()
@@ -104,7 +104,7 @@ class ImportState(QObject):
         self._previewing = background.run(self, work, self._on_opened, self._on_no_preview)
 
     def close(self) -> None:
-        """Stop whatever is under way."""
+        """Cancel all jobs."""
         for job in (self._previewing, self._importing):
             if job is not None:
                 job.cancel()
@@ -118,13 +118,13 @@ class ImportState(QObject):
         self._count_anew()
 
     def show_file(self, file: int) -> None:
-        """Show the rows of another of the files."""
+        """Show the rows of another file."""
         self.shown = file
         self._preview_anew()
 
     @property
     def sources(self) -> dict[Source, tuple[Path, ...]]:
-        """The files by split; where there are none but for training, they hold all rows."""
+        """Files by split; if all are for training, they hold all rows."""
         if len(self.files) == 1:
             return {"all": tuple(self.files)}
         found: dict[Source, tuple[Path, ...]] = {}
@@ -135,7 +135,7 @@ class ImportState(QObject):
 
     @property
     def random_splits(self) -> tuple[SplitName, ...]:
-        """The splits that have no file of their own and get a share of the rows for training."""
+        """Splits without a file, which get a fraction of the training rows."""
         sources = self.sources
         splits: tuple[SplitName, ...] = ("validation", "test")
         return tuple(split for split in splits if split not in sources)
@@ -157,7 +157,7 @@ class ImportState(QObject):
             self._count_anew()
 
     def _suggest_others(self) -> None:
-        """What is likely beside a text that the user has chosen, since none was found."""
+        """Guess the other roles from a text column chosen by the user."""
         if self.preview is None:
             return
         columns, rows, _ = self.preview.table
@@ -176,13 +176,13 @@ class ImportState(QObject):
                 self.count.split_again(split)
 
     def set_cleaning(self, cleaning: Cleaning) -> None:
-        """Skip rows, or read labels in another spelling."""
+        """Skip rows, or merge spellings of labels."""
         if cleaning != self.cleaning:
             self.cleaning = cleaning
             self._count_anew()
 
     def clean(self, problem: Problem) -> None:
-        """Do what the button of a problem says."""
+        """Apply the button of a problem."""
         if problem.chosen is not None:
             self.findings.leave(problem.chosen)
         else:
@@ -204,7 +204,7 @@ class ImportState(QObject):
 
     @property
     def version(self) -> int:
-        """The number that the new version gets."""
+        """Number of the new version."""
         return 1 + max((entry.version for entry in self._versions()), default=0)
 
     def _versions(self) -> list[DataEntry]:
@@ -212,7 +212,7 @@ class ImportState(QObject):
         return [entry for entry in self._known() if entry.spec and entry.spec.name == name]
 
     def problems(self) -> list[Problem]:
-        """All that is wrong, what blocks first."""
+        """All problems, blocking ones first."""
         found = []
         if self.preview_problem is not None:
             found.append(Problem.of(self.preview_problem))
@@ -230,7 +230,7 @@ class ImportState(QObject):
         return sorted(found, key=lambda problem: not problem.blocks)
 
     def obstacle(self) -> str:
-        """Why the import cannot start now; “” when it can."""
+        """Reason why the import cannot start; “” if it can."""
         if not self.files and self.preview_problem is None:
             return self.tr("Opening the files…")
         blocking = next((problem for problem in self.problems() if problem.blocks), None)
@@ -308,7 +308,7 @@ class ImportState(QObject):
     # ── the import ───────────────────────────────────────────────────────────────────────────
 
     def start_import(self) -> None:
-        """Make the data set; nothing happens while something blocks it."""
+        """Import the data set, unless a problem blocks it."""
         mapping, reading = self.roles.mapping(), self.reading
         if self.obstacle() or self.is_importing or mapping is None or reading is None:
             return
@@ -345,7 +345,7 @@ class ImportState(QObject):
         self.checked.emit()
 
     def cancel_import(self) -> None:
-        """Stop reading; nothing of it stays."""
+        """Cancel; nothing is kept."""
         if self._importing is not None:
             self._importing.cancel()
             self._importing = None
@@ -353,7 +353,7 @@ class ImportState(QObject):
             self._count_anew()
 
     def _target(self) -> Path:
-        """The folder of the new version: beside the older ones of its name, or on its own."""
+        """Folder of the new version: next to older ones of its name, or on its own."""
         older = self._versions()
         home = self._studio.home.datasets
         if older:
@@ -379,9 +379,9 @@ class ImportState(QObject):
 def _fixed(
     folder: Path, version: int, fixes: Collection[FixName], progress: background.Progress
 ) -> Path:
-    """The version that these fixes make of what was imported; itself where they change nothing.
+    """Version made by these fixes from the imported one; the same if they change nothing.
 
-    Where it cannot be made, what was imported goes, too.
+    If it fails, the imported version is removed as well.
     """
     into = free_folder(folder.parent, str(version + 1))
     try:

@@ -1,4 +1,4 @@
-"""The first rows of a file as an item model."""
+"""Item model of the first rows of a file."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from engine.data.formats.reading import FirstRows
 
 
 class PreviewModel(QAbstractTableModel):
-    """Rows as read; the header says what a column is used for, the side in which line a row is."""
+    """Rows as read; headers show the roles of columns, row headers the line numbers."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The page on which an import is checked, corrected and started."""
+"""Page on which an import is checked, corrected and started."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
@@ -41,7 +41,7 @@ _NOTHING = FirstRows((), [], ())
 class ImportView(Page):
     """Signals:
     left: back to the list; the import is abandoned.
-    files_asked: the user wants to choose other files.
+    files_asked: choose other files.
     """
 
     left = Signal()
@@ -65,7 +65,7 @@ class ImportView(Page):
         self._connect()
 
     def set_models(self, models: list[ModelEntry]) -> None:
-        """The models whose tokenizers can show the examples; the first one is taken."""
+        """Models whose tokenizers can show the examples; the first one is selected."""
         self.tokenizer.set_models(models)
         usable = next((model for model in models if model.info is not None), None)
         if self.tokenizer.chosen() is None and usable is not None:
@@ -224,7 +224,7 @@ class ImportView(Page):
         self._size_columns()
 
     def _show_unread(self) -> None:
-        """Where nothing can be read, the reason stands in the place of the rows."""
+        """If nothing can be read, show the reason instead of rows."""
         problem = self.state.preview_problem
         self.table_or_not.setCurrentWidget(self.unread if problem else self.table)
         self.seen.setVisible(problem is None)

@@ -1,1 +1,1 @@
-"""What the checks find in the rows of a data set, and their fixes."""
+"""Findings of the checks of a data set, with fixes."""

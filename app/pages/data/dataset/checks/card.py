@@ -1,4 +1,4 @@
-"""A list of what the checks found, each with its rows and its fixes."""
+"""List of findings, each with its rows and fixes."""
 
 from collections.abc import Callable
 from functools import partial
@@ -27,8 +27,8 @@ SHOWN = 20  # findings
 
 class ChecksCard(Card):
     """Signals:
-    rows_asked: the Finding whose rows are to be shown.
-    fix_asked: the Fix that was chosen.
+    rows_asked: the Finding whose rows to show.
+    fix_asked: the chosen Fix.
     """
 
     rows_asked = Signal(object)
@@ -56,7 +56,7 @@ class ChecksCard(Card):
         self._fit()
 
     def _fit(self) -> None:
-        """Take the height that the sentences need at this width."""
+        """Set the height that the sentences need at this width."""
         margins = self.body.contentsMargins()
         width = self.width() - margins.left() - margins.right()
         self._inner.setFixedHeight(max(self._list.totalHeightForWidth(width), 0))
@@ -98,7 +98,7 @@ class ChecksCard(Card):
             self.progress.tell(*state.done, stage)
 
     def fix_buttons(self) -> list[QWidget]:
-        """For tests, and while a version is being made."""
+        """For tests, and to disable them while a version is being made."""
         return [one for one in self.findChildren(QWidget) if one.property("fix")]
 
     def _fill(self, findings: list[Finding]) -> None:
@@ -111,7 +111,7 @@ class ChecksCard(Card):
             more = self.tr("… and %Ln more", "", len(findings) - SHOWN)
             self._list.addWidget(Text(more, "muted"))
         self._inner.setVisible(bool(findings))
-        QTimer.singleShot(0, self, self._fit)  # what is new has its height only then
+        QTimer.singleShot(0, self, self._fit)  # new widgets have their height only then
 
     def _entry(self, finding: Finding) -> QHBoxLayout:
         picture, role = PICTURES[finding.severity]

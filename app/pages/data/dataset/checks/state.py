@@ -1,4 +1,4 @@
-"""The checks of one version, run once and kept in the cache, and their fixes. No widgets."""
+"""Cached findings of one version, and their fixes. No widgets."""
 
 from pathlib import Path
 
@@ -16,13 +16,13 @@ from engine.errors import StudioError
 from engine.files.home import free_folder, next_version
 from engine.progress import Cancelled
 
-REST = 500  # ms after the rows are there
+REST = 500  # ms after the rows are shown
 
 
 class ChecksState(QObject):
     """Signals:
-    changed: `findings`, how far the work has come, or its problem is another now.
-    fixed: the folder of a version that was made by a fix, and what it changed.
+    changed: findings, progress or problem.
+    fixed: the folder of a version made by a fix, and what it changed.
     """
 
     changed = Signal()
@@ -48,16 +48,16 @@ class ChecksState(QObject):
 
     @property
     def can_fix(self) -> bool:
-        """Whether a new version can be made: the data set is one of this home."""
+        """True if a new version can be made: the data set is in this home."""
         return self._data.folder.is_relative_to(self._studio.home.datasets)
 
     @property
     def new_version(self) -> int:
-        """The number that a fixed version gets."""
+        """Number of the version that a fix will make."""
         return next_version(self._data.folder.parent)
 
     def close(self) -> None:
-        """Stop whatever is under way."""
+        """Cancel all jobs."""
         for job in (self._examining, self._fixing):
             if job is not None:
                 job.cancel()
@@ -66,16 +66,16 @@ class ChecksState(QObject):
     # ── checking ─────────────────────────────────────────────────────────────────────────────
 
     def examine(self) -> None:
-        """Check all rows, unless that is known already."""
+        """Check all rows unless the findings are known."""
         self._begin(asks=True)
 
     def cancel(self) -> None:
-        """Stop checking, or making a version."""
+        """Cancel the checks, or the making of a version."""
         self.close()
         self.changed.emit()
 
     def _on_opened(self) -> None:
-        """The rows are shown first: work beside it would make the page slower."""
+        """Show the rows first: checks at the same time would make the page slower."""
         QTimer.singleShot(REST, self, self._begin_unasked)
 
     def _begin_unasked(self) -> None:
@@ -117,7 +117,7 @@ class ChecksState(QObject):
     # ── fixing ───────────────────────────────────────────────────────────────────────────────
 
     def fix(self, fix: Fix) -> None:
-        """Make the next version by a fix; `fixed` tells where it is."""
+        """Make the next version by a fix; `fixed` gives its folder."""
         if self.is_fixing or not self.can_fix:
             return
         folder, number = self._data.folder, self.new_version
@@ -152,7 +152,7 @@ class ChecksState(QObject):
 def _findings(
     dataset: Dataset, cache: Path, progress: background.Progress, asks: bool
 ) -> list[Finding] | None:
-    """What is kept of the rows, or what the checks find now; None where nobody asks for it."""
+    """Cached findings, or those of the checks if `asks` is True; otherwise None."""
     known = read_findings(cache, dataset.spec.fingerprint)
     if known is not None or not asks:
         return known

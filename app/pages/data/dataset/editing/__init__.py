@@ -1,1 +1,1 @@
-"""Rows are corrected and labelled: edits wait in a bar until they become the next version."""
+"""Correcting and labelling rows: edits wait in a bar until they become the next version."""

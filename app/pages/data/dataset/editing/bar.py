@@ -1,4 +1,4 @@
-"""What is edited and not saved yet, and what can be done with it."""
+"""Bar of unsaved edits."""
 
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QFrame, QWidget

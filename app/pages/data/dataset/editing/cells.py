@@ -1,4 +1,4 @@
-"""Editors of single cells in the table: a text, a label, a split."""
+"""Editors of single cells: text, label, split."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
 class TextCells(QStyledItemDelegate):
-    """Edits a text in a field of several lines: Enter takes it, Shift+Enter is a line break."""
+    """Edits a text in a field of several lines: Enter accepts, Shift+Enter is a line break."""
 
     def createEditor(
         self, parent: QWidget, option: QStyleOptionViewItem, index: Index
@@ -67,7 +67,7 @@ class TextCells(QStyledItemDelegate):
 
 
 class LabelCells(QStyledItemDelegate):
-    """Edits a short cell in one line, and offers the labels that there are."""
+    """Edits a short cell on one line, with existing labels as completions."""
 
     def __init__(self, labels: tuple[str, ...], parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -86,7 +86,7 @@ class LabelCells(QStyledItemDelegate):
 
 
 class SplitCells(QStyledItemDelegate):
-    """Chooses the split of a row."""
+    """Selects the split of a row."""
 
     def createEditor(
         self, parent: QWidget, option: QStyleOptionViewItem, index: Index

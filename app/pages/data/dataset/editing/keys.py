@@ -1,4 +1,4 @@
-"""One key for each label: shown as buttons, pressed in the table, for all selected rows."""
+"""Keys for labels: shown as buttons, pressed in the table, applied to all selected rows."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,17 +15,17 @@ from app.widgets.text.labels import plain_menu_text, tooltip
 from app.widgets.text.wrapping import Wrapping
 
 DIGITS, MINUS = "0123456789", "-"
-FIRST_SPECIAL_KEY = Qt.Key.Key_Escape  # those before it are characters
+FIRST_SPECIAL_KEY = Qt.Key.Key_Escape  # keys before it are characters
 SHOWN_CHARACTERS = 18  # of a label on its button
 
 
 class LabelKeys(QWidget):
-    """A button for each of the first nine labels, with its key: 1 to 9, or the label itself.
+    """Buttons for the first nine labels with their keys: 1 to 9, or the label itself.
 
-    Key 0 takes the label away; where 0 is a label, the minus does.
+    Key 0 removes the label; if 0 is a label, minus does.
 
     Signals:
-        pressed: a label was chosen, "" for none.
+        pressed: the chosen label, "" for none.
     """
 
     pressed = Signal(str)
@@ -33,12 +33,12 @@ class LabelKeys(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.labels: tuple[str, ...] = ()
-        self._keys: dict[str, str] = {}  # the label of each key, "" for none
+        self._keys: dict[str, str] = {}  # label of each key, "" for none
         self._rows = layouts.column(parent=self)
         self.hide()
 
     def show_labels(self, labels: Sequence[str], none: str) -> None:
-        """Show these; `none` is how no label is called, "" where each row needs one."""
+        """Show labels; `none` is the text for no label, "" if each row needs one."""
         self.labels = tuple(labels[:KEYS])
         are_keys = set(self.labels) <= set(DIGITS)
         self._keys = dict(zip(self.labels if are_keys else DIGITS[1:], self.labels, strict=False))
@@ -57,11 +57,11 @@ class LabelKeys(QWidget):
         self.setVisible(bool(self.labels))
 
     def watch(self, table: QWidget) -> None:
-        """Let the keys work while `table` has the focus."""
+        """Enable the keys while `table` has the focus."""
         KeyFilter(table, self._on_key)
 
     def label_of(self, key: int) -> str | None:
-        """The label of a key, "" for none; None where the key does nothing."""
+        """Label of a key, "" for none; None if the key has no function."""
         return self._keys.get(chr(key)) if key < FIRST_SPECIAL_KEY else None
 
     def _on_key(self, event: QKeyEvent) -> bool:
@@ -89,7 +89,7 @@ class LabelKeys(QWidget):
 
 
 class KeyFilter(QObject):
-    """Does something when a key is pressed in a widget; `act` says whether it took the key."""
+    """Calls `act` for keys pressed in a widget; it returns True if it handled the key."""
 
     def __init__(self, widget: QWidget, act: Callable[[QKeyEvent], bool]) -> None:
         super().__init__(widget)
@@ -102,7 +102,7 @@ class KeyFilter(QObject):
 
 
 class _KeyIconEngine(DrawnIcon):
-    """Draws the key at any size, at the left of a rectangle that is wider than high."""
+    """Draws the key at any size, left-aligned in a wider rectangle."""
 
     def __init__(self, character: str) -> None:
         super().__init__()
@@ -129,5 +129,5 @@ class _KeyIconEngine(DrawnIcon):
 
 
 def _key_icon(character: str) -> QIcon:
-    """The key of one character."""
+    """Icon of the key with this character."""
     return QIcon(_KeyIconEngine(character))

@@ -1,4 +1,4 @@
-"""The best score of each run over the number of labelled rows that it had."""
+"""Best score of each run against its number of labelled rows."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +23,7 @@ HEIGHT = 52 * SPACE
 
 
 class Scored(NamedTuple):
-    """A finished run: how many labelled rows its version had, and its best score."""
+    """A finished run: labelled rows of its version, and its best score."""
 
     labelled: int
     score: float
@@ -31,9 +31,9 @@ class Scored(NamedTuple):
 
 
 def scores_of(record: Record, versions: list[DataEntry]) -> list[Scored]:
-    """The finished runs on these versions of a data set, by their labelled rows.
+    """Finished runs on these versions of a data set, by number of labelled rows.
 
-    Only those with the metric that most of them have.
+    Only those with the most common metric.
     """
     labelled = {
         entry.folder: sum(entry.spec.rows.values()) - entry.spec.labels.get("", 0)

@@ -1,4 +1,4 @@
-"""What makes the rows of a data set editable: keys, editors of cells, and the bar of changes."""
+"""Editing of the rows of a data set: keys, cell editors, and the bar of edits."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,11 +23,11 @@ from engine.data.columns.words import split_words
 from engine.data.datasets.editing import with_tag
 
 WORDS_HEIGHT = 104  # px
-SUGGESTION_WIDTH = 190  # px, with “label kept” behind a short label
+SUGGESTION_WIDTH = 190  # px, with “label kept” after a short label
 
 
 class EditingPart(QObject):
-    """Makes the table of a data set editable; `bar`, `keys` and `words` stand around it."""
+    """Makes the table of a data set editable; owns `bar`, `keys` and `words` around it."""
 
     def __init__(
         self, studio: Studio, data: DatasetState, table: QTableView, parent: QWidget
@@ -50,7 +50,7 @@ class EditingPart(QObject):
         KeyFilter(table, self._on_key)
 
     def add_around(self, column: QVBoxLayout, table: QLayout, below: QWidget) -> None:
-        """Put the bar and the keys above the table, and the words of a row over what is below."""
+        """Add the bar and the keys above the table, and the words of a row above `below`."""
         column.addWidget(self.bar)
         column.addWidget(self.keys)
         column.addLayout(table, 1)
@@ -79,7 +79,8 @@ class EditingPart(QObject):
             table.setItemDelegateForColumn(place, made)
         table.setItemDelegateForColumn(SPLIT_COLUMN, SplitCells(table))
         table.selectionModel().currentRowChanged.connect(lambda *_: self._show_words())
-        model.modelReset.connect(self._show_words)  # no row is current then, which nobody tells
+        # then no row is current, which no signal reports
+        model.modelReset.connect(self._show_words)
         self.state.changed.connect(self._show_words)
         none = self.tr("outside (O)") if spec.mapping.tags is not None else self.tr("no label")
         has_none = spec.mapping.tags is not None or spec.mapping.label is not None
@@ -96,12 +97,12 @@ class EditingPart(QObject):
         self.state.changed.connect(self.card.show_state)
 
     def close(self) -> None:
-        """Write what is not saved, and stop what is under way."""
+        """Save pending edits to their file and cancel jobs."""
         self.state.keep()
         self.review.cancel()
 
     def selected(self) -> list[int]:
-        """The numbers of the selected rows."""
+        """Indices of the selected rows."""
         model = self._table.selectionModel()
         return [int(self._data.numbers[index.row()]) for index in model.selectedRows()]
 
@@ -117,7 +118,7 @@ class EditingPart(QObject):
             self._go_on()
 
     def _go_on(self) -> None:
-        """Select the row below, so that labels can be given one after another."""
+        """Select the next row, for labelling one after another."""
         table = self._table
         here = table.currentIndex()
         below = here.siblingAtRow(here.row() + 1)
@@ -143,19 +144,19 @@ class EditingPart(QObject):
     # ── reviews ──────────────────────────────────────────────────────────────────────────────
 
     def _decide(self, decide: Callable[[int], None]) -> None:
-        """Accept or keep the current row, and go on to the next one."""
+        """Accept or keep the current row, then select the next one."""
         number = self._current()
         if number is not None:
             decide(number)
             self._go_on()
 
     def _on_found(self) -> None:
-        """Begin a list at its first row; given and suggested labels stand before the texts."""
+        """Start a list at its first row, with labels and suggestions before the texts."""
         header, model = self._table.horizontalHeader(), self._table.model()
         columns, last = self._data.columns, OWN_COLUMNS + len(self._data.columns)
         if model is None or self._data.is_seeking:
             return
-        for place in range(last):  # as they were
+        for place in range(last):  # restore the order
             header.moveSection(header.visualIndex(place), place)
         label = self._data.spec.mapping.label
         if not self.review.kind or self._data.wanted is not None:
@@ -169,7 +170,7 @@ class EditingPart(QObject):
         self._table.setFocus()
 
     def _train(self, studio: Studio) -> None:
-        """Save the labels as a version, and take its rows with a label to the wizard."""
+        """Save the labels as a version, and open the wizard with its labelled rows."""
 
         def saved(folder: Path) -> None:
             studio.go.emit("train", {"data": folder, "labelled": True})
@@ -200,6 +201,6 @@ class EditingPart(QObject):
         self.words.show_row(words, tags, self.state.labels)
 
     def _current(self) -> int | None:
-        """The number of the current row."""
+        """Index of the current row."""
         row, numbers = self._table.currentIndex().row(), self._data.numbers
         return int(numbers[row]) if 0 <= row < len(numbers) else None

@@ -1,4 +1,4 @@
-"""Where a search for label errors, or the labelling of rows, is begun, and how far it is."""
+"""Start and progress of a search for label errors, or of suggesting labels."""
 
 from collections.abc import Sequence
 
@@ -76,7 +76,7 @@ class ReviewCard(Card):
         self.hide()
 
     def show_spec(self, spec: DatasetSpec, labels: Sequence[str], has_sets: bool) -> None:
-        """Show what can be done with these rows; nothing where a row has not one label."""
+        """Show what these rows allow; nothing unless each row has one label."""
         mapping = spec.mapping
         is_class = mapping.label is not None and not mapping.endings and not has_sets
         without = spec.labels.get("", 0)
@@ -91,7 +91,7 @@ class ReviewCard(Card):
         self.show_state()
 
     def set_models(self, models: Sequence[ModelEntry]) -> None:
-        """The models to choose from; MiniLM is taken, or the first usable one."""
+        """Set the models; MiniLM or the first usable one is selected."""
         self.model.set_models(list(models))
         readable = [one for one in models if one.info is not None]
         usable = next((one for one in readable if one.path == minilm()), next(iter(readable), None))

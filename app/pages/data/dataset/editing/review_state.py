@@ -1,4 +1,4 @@
-"""A list of rows that is gone through: likely label errors, rows without a label, or changes."""
+"""Review of a list of rows: likely label errors, unlabelled rows, or changes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -30,8 +30,8 @@ Kind = Literal["", "errors", "labels", "changes"]
 
 class ReviewState(QObject):
     """Signals:
-    changed: `kind`, the suggestions, what was decided, or `is_busy` is another now.
-    working: how far the search is.
+    changed: `kind`, suggestions, decisions or `is_busy`.
+    working: progress of the search.
     """
 
     changed = Signal()
@@ -41,13 +41,14 @@ class ReviewState(QObject):
         super().__init__(data)
         self._studio, self._data, self._edits = studio, data, edits
         self.kind: Kind = ""
-        self.suggestions: dict[int, Suggestion] = {}  # by number of the row, in their order
+        self.suggestions: dict[int, Suggestion] = {}  # by row index, in their order
         self.kept: set[int] = set()  # rows whose label was confirmed
         self.likely = self.rows = 0
-        self.changes: dict[int, RowDifference] = {}  # by number of the row in this version
+        self.changes: dict[int, RowDifference] = {}  # by row index in this version
         self.counts = Counts(0, 0, 0)  # of all changes
-        self.older: Path | None = None  # the version that was compared with
-        self.deleted: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # its rows without this one's
+        self.older: Path | None = None  # version compared with
+        # its rows missing in this version
+        self.deleted: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._comparing: background.Job | None = None
         self._worker: OneTimeWorker | None = None
 
@@ -57,13 +58,13 @@ class ReviewState(QObject):
 
     @property
     def is_asking(self) -> bool:
-        """Whether a model is looking at the labels."""
+        """True while a model is computing suggestions."""
         return self._worker is not None
 
     def find_errors(self, checkpoint: Path | None, fine_tune: bool = False) -> None:
-        """Look for labels that are probably wrong; `fine_tune` the model itself on folds.
+        """Search for likely label errors; `fine_tune` trains the model itself on folds.
 
-        Folds that are finished are kept in the cache until all are.
+        Finished folds are cached until all are done.
         """
         folder, cache = self._data.folder, self._studio.home.cache
         folds = cache / "folds" if fine_tune else None
@@ -71,19 +72,19 @@ class ReviewState(QObject):
         self._ask(question, "errors")
 
     def suggest_labels(self, checkpoint: Path, order: Literal["uncertain", "diverse"]) -> None:
-        """Let a fine-tuned model suggest labels for the rows that have none."""
+        """Let a fine-tuned model suggest labels for unlabelled rows."""
         question = SuggestLabels(data=self._data.folder, checkpoint=checkpoint, order=order)
         self._ask(question, "labels")
 
     @property
     def made_from(self) -> Path | None:
-        """The version that this one was made from, where it is still there."""
+        """Version that this one was made from, if it still exists."""
         number = self._edits.spec.made_from
         folder = self._data.folder.parent / str(number)
         return folder if number is not None and folder.is_dir() else None
 
     def show_changes(self) -> None:
-        """List the rows that differ from the version that this one was made from."""
+        """List the rows that differ from the parent version."""
         new, folder = self._edits.dataset, self.made_from
         if self.is_busy or folder is None:
             return
@@ -121,7 +122,7 @@ class ReviewState(QObject):
         self._studio.notices.show(error)
 
     def cancel(self) -> None:
-        """Stop whatever is under way."""
+        """Cancel all jobs."""
         if self._comparing is not None:
             self._comparing.cancel()
             self._comparing = None
@@ -131,12 +132,12 @@ class ReviewState(QObject):
         self.changed.emit()
 
     def end(self) -> None:
-        """Show all rows again; what was decided stays among the edits."""
+        """Show all rows again; decisions stay among the edits."""
         self.forget()
         self._data.show_rows(np.arange(len(self._edits.dataset), dtype=np.int64))
 
     def forget(self) -> None:
-        """End the list; the rows that are shown stay."""
+        """End the list; the shown rows stay."""
         self.kind, self.suggestions, self.changes = "", {}, {}
         self.kept.clear()
         self.changed.emit()
@@ -144,13 +145,13 @@ class ReviewState(QObject):
     # ── what was decided ─────────────────────────────────────────────────────────────────────
 
     def accept(self, number: int) -> None:
-        """Give a row the label that is suggested."""
+        """Give a row its suggested label."""
         if number in self.suggestions:
             self.kept.discard(number)
             self._edits.set_label([number], self.suggestions[number].label)
 
     def keep(self, number: int) -> None:
-        """Confirm the label that a row has."""
+        """Confirm the label of a row."""
         if number in self.suggestions and self.kind == "errors":
             self._edits.restore_label(number)
             self.kept.add(number)
@@ -158,14 +159,14 @@ class ReviewState(QObject):
 
     @property
     def labelled(self) -> list[int]:
-        """The rows of the list whose label was changed."""
+        """Listed rows whose label was changed."""
         column = self._edits.spec.mapping.label
         rows = self._edits.rows
         return [n for n in self.suggestions if n in rows and column in rows[n].cells]
 
     @property
     def agreement(self) -> float | None:
-        """The share of the labelled rows that got the label that was suggested."""
+        """Fraction of labelled rows that got the suggested label."""
         column, labelled = self._edits.spec.mapping.label, self.labelled
         if column is None or not labelled:
             return None

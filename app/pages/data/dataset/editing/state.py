@@ -1,4 +1,4 @@
-"""The edits of one version that are not saved yet, with undo. No widgets."""
+"""Unsaved edits of one version, with undo. No widgets."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,8 +25,8 @@ from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
 from engine.files.home import next_version
 
-WRITE_PAUSE_MS = 400  # after an edit, before it is written
-KEYS = 9  # labels that have a key of their own
+WRITE_PAUSE_MS = 400  # from an edit to the write
+KEYS = 9  # labels with a key
 NOT_EDITED = RowEdit()
 
 Rows = Mapping[int, RowEdit]
@@ -34,9 +34,9 @@ Rows = Mapping[int, RowEdit]
 
 class EditsState(QObject):
     """Signals:
-    changed: `rows` are others now.
-    saving: whether a version is being made.
-    saved: the folder of the version that was made of the edits.
+    changed: `rows` changed.
+    saving: a version is being made, or no longer.
+    saved: folder of the version made from the edits.
     """
 
     changed = Signal()
@@ -46,12 +46,12 @@ class EditsState(QObject):
     def __init__(self, studio: Studio, data: DatasetState) -> None:
         super().__init__(data)
         self._studio, self._data = studio, data
-        self.rows: dict[int, RowEdit] = {}  # by number of the row; none of them is empty
+        self.rows: dict[int, RowEdit] = {}  # by row index; none is empty
         self.stack = QUndoStack(self)
         self.stack.indexChanged.connect(self._on_command)
         self.is_saving = False
-        self.last_saved: PendingEdits | None = None  # what the last version was made of
-        self._can_keep = False  # whether the file of the edits is known
+        self.last_saved: PendingEdits | None = None  # edits of the last version saved
+        self._can_keep = False  # the file of the edits is known
         self._pause = debounced(self, WRITE_PAUSE_MS, self.keep)
         program = QCoreApplication.instance()
         if program is not None:
@@ -70,18 +70,18 @@ class EditsState(QObject):
 
     @property
     def file(self) -> Path:
-        """Where the edits are kept until they are saved."""
+        """File of the unsaved edits."""
         folder, rows = self._data.folder, self.spec.fingerprint[:12]
         return self._studio.home.edits / f"{folder.parent.name}-{folder.name}-{rows}.json"
 
     @property
     def can_edit(self) -> bool:
-        """Whether a next version can be made: a data set of this home is open."""
+        """True if a next version can be made: a data set of this home is open."""
         home = self._studio.home.datasets
         return self._data.dataset is not None and self._data.folder.is_relative_to(home)
 
     def open(self) -> None:
-        """Read the edits that were left unsaved."""
+        """Read unsaved edits of an earlier session."""
         try:
             found = read_edits(self.file, self.spec.fingerprint)
         except StudioError as error:
@@ -105,17 +105,17 @@ class EditsState(QObject):
         return PendingEdits(fingerprint=self.spec.fingerprint, rows=dict(sorted(self.rows.items())))
 
     def cell(self, number: int, column: str, stored: str) -> str:
-        """What stands in a cell now; `stored` is what the version says."""
+        """Current content of a cell; `stored` is that of the version."""
         return self.rows.get(number, NOT_EDITED).cells.get(column, stored)
 
     def whole_cell(self, number: int, column: str) -> str:
-        """The same, in full, read from the version."""
+        """The same untruncated, read from the version."""
         return self.cell(number, column, self._stored([number], column)[0])
 
     # ── editing ──────────────────────────────────────────────────────────────────────────────
 
     def set_cells(self, numbers: Sequence[int], column: str, cells: Sequence[str]) -> None:
-        """Let each of these rows say something else in a column."""
+        """Set the cells of a column in these rows."""
         stored = self._stored(numbers, column)
         after: dict[int, RowEdit] = {}
         for number, cell, was in zip(numbers, cells, stored, strict=True):
@@ -126,9 +126,9 @@ class EditsState(QObject):
         self._do(after, self.tr("Edit “{0}”").format(column[:60]))
 
     def set_label(self, numbers: Sequence[int], label: str) -> None:
-        """Give rows this label, "" takes it away; where rows have several, turn it on or off.
+        """Set the label of rows, "" removes it; toggle it if rows have several.
 
-        Of several rows, those that lack the label get it; it is taken away where all have it.
+        Of several rows, those without the label get it; it is removed if all have it.
         """
         mapping = self.spec.mapping
         if label in mapping.flags:
@@ -148,13 +148,13 @@ class EditsState(QObject):
             self.set_cells(numbers, mapping.label, [label] * len(numbers))
 
     def restore_label(self, number: int) -> None:
-        """Let a row have the label that the version says."""
+        """Restore the stored label of a row."""
         column = self.spec.mapping.label
         if column is not None and column in self.rows.get(number, NOT_EDITED).cells:
             self.set_cells([number], column, self._stored([number], column))
 
     def delete(self, numbers: Sequence[int]) -> None:
-        """Leave rows out of the next version; where all are left out, take them in again."""
+        """Exclude rows from the next version; include them again if all are excluded."""
         present = [self.rows.get(number, NOT_EDITED) for number in numbers]
         gone = not all(edit.deleted for edit in present)
         edits = (edit.model_copy(update={"deleted": gone}) for edit in present)
@@ -162,7 +162,7 @@ class EditsState(QObject):
         self._do(dict(zip(numbers, edits, strict=True)), text)
 
     def move(self, numbers: Sequence[int], split: SplitName) -> None:
-        """Put rows in another split."""
+        """Move rows to another split."""
         after = {}
         for number in numbers:
             is_there = SPLITS[self.dataset.splits[number]] == split
@@ -171,12 +171,12 @@ class EditsState(QObject):
         self._do(after, self.tr("Move rows"))
 
     def discard(self) -> None:
-        """Drop all edits; undo brings them back."""
+        """Drop all edits; can be undone."""
         self._do(dict.fromkeys(self.rows, NOT_EDITED), self.tr("Discard edits"))
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels that can be given, those with a key first; none where rows have numbers."""
+        """Labels to choose from, those with a key first; none if labels are numbers."""
         spec = self.spec
         if spec.mapping.tags is not None:
             return tuple(name for name in spec.spans if name != "O")
@@ -190,7 +190,7 @@ class EditsState(QObject):
 
     @property
     def has_sets(self) -> bool:
-        """Whether one cell holds any number of labels."""
+        """True if a cell may hold several labels."""
         return count_label_sets(self.spec.labels) is not None
 
     # ── the next version ─────────────────────────────────────────────────────────────────────
@@ -200,7 +200,7 @@ class EditsState(QObject):
         return next_version(self._data.folder.parent)
 
     def save(self) -> None:
-        """Make the next version of the edits; `saved` tells its folder."""
+        """Make the next version from the edits; `saved` gives its folder."""
         if self.is_saving or not self.rows:
             return
         self.keep()
@@ -235,7 +235,7 @@ class EditsState(QObject):
     # ── undo ─────────────────────────────────────────────────────────────────────────────────
 
     def take(self, rows: Rows) -> None:
-        """Let these rows have these edits; called by the commands of the stack."""
+        """Replace the edits of rows; called by the commands of the undo stack."""
         for number, edit in rows.items():
             if edit.is_empty:
                 self.rows.pop(number, None)
@@ -257,7 +257,7 @@ class EditsState(QObject):
         return list(zip(numbers, self._stored(numbers, column), strict=True))
 
     def _stored(self, numbers: Sequence[int], column: str) -> list[str]:
-        """The cells of a column as the version has them."""
+        """Stored cells of a column."""
         if len(numbers) == 1:
             return [row[column] or "" for row in self.dataset.take(np.array(numbers), [column])]
         cells = self.dataset.column(column)
@@ -265,7 +265,7 @@ class EditsState(QObject):
 
 
 class _Edit(QUndoCommand):
-    """Edits of some rows, and what they were before."""
+    """Undo command: edits of some rows and their previous edits."""
 
     def __init__(self, state: EditsState, before: Rows, after: Rows, text: str) -> None:
         super().__init__(text)

@@ -1,4 +1,4 @@
-"""The words of a row with their tags: words are selected, and a key gives them a tag."""
+"""Words of a row with their tags; a key sets the tag of the selected words."""
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -24,12 +24,12 @@ PAD = 1.5 * SPACE
 
 
 class TagWords(QWidget):
-    """Words in rows, the tag of each below it.
+    """Words in lines, each with its tag below.
 
-    Drag or Shift+arrow selects several words next to one another; arrows move, Home and End jump.
+    Drag or Shift+arrow selects adjacent words; arrows move, Home and End jump.
 
     Signals:
-        selected: the first and the last word of the selection are others now.
+        selected: first and last word of the selection.
     """
 
     selected = Signal()
@@ -48,7 +48,7 @@ class TagWords(QWidget):
         self.setAccessibleName(self.tr("Words of the selected row"))
 
     def show_row(self, words: list[str], tags: list[str], types: tuple[str, ...]) -> None:
-        """Show a row, or none; the selection stays where the words are the same."""
+        """Show a row, or none; the selection stays if the words are the same."""
         words = words[:SHOWN_WORDS]
         if words != self.words:
             self._anchor = self._current = 0
@@ -60,7 +60,7 @@ class TagWords(QWidget):
 
     @property
     def selection(self) -> tuple[int, int]:
-        """The first and the last selected word, both included."""
+        """First and last selected word, both included."""
         return min(self._anchor, self._current), max(self._anchor, self._current)
 
     def select(self, first: int, last: int) -> None:
@@ -94,7 +94,7 @@ class TagWords(QWidget):
             self.select(self._anchor, word)
 
     def box(self, word: int) -> QRectF:
-        """Where a word stands."""
+        """Rectangle of a word."""
         return self._boxes[word]
 
     def _word_at(self, place: QPointF) -> int | None:
@@ -162,7 +162,7 @@ class TagWords(QWidget):
         self.update()
 
     def _placed(self, width: int) -> list[QRectF]:
-        """The box of each word, in rows of at most `width`."""
+        """Rectangle of each word, in lines of at most `width`."""
         metrics, below = QFontMetricsF(self.font()), QFontMetricsF(font("small"))
         height = metrics.height() + below.height() + 2 * SPACE
         boxes: list[QRectF] = []
@@ -177,7 +177,7 @@ class TagWords(QWidget):
         return boxes
 
     def _tell(self) -> None:
-        """Let a screen reader say what is selected."""
+        """Update the accessible description with the selection."""
         first, last = self.selection
         pairs = zip(self.words[first : last + 1], self.tags[first : last + 1], strict=False)
         self.setAccessibleDescription(", ".join(f"{word}: {tag}" for word, tag in pairs))

@@ -1,1 +1,1 @@
-"""The choices of an import, a file for each group of controls."""
+"""Controls of an import, a file for each group."""

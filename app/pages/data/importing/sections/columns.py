@@ -1,4 +1,4 @@
-"""Which columns hold what."""
+"""Roles of the columns."""
 
 from typing import Any, get_origin
 
@@ -13,14 +13,14 @@ from app.widgets.forms.controls import ComboBox, SeveralColumns
 from app.widgets.text.spec_texts import help_of, title_of
 from engine.config.dataset import Mapping
 
-ALWAYS = ("text", "pair", "label")  # roles that are always offered
-SEVERAL = tuple(  # roles of more than one column
+ALWAYS = ("text", "pair", "label")  # roles always shown
+SEVERAL = tuple(  # roles of several columns
     role for role, field in Mapping.model_fields.items() if get_origin(field.annotation) is tuple
 )
 
 
 class ColumnsSection(Section):
-    """A box for each role; what only some tasks need is shown when it is asked for or used."""
+    """A box for each role; rare ones are shown if requested or used."""
 
     def __init__(self, state: ImportState, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""How the files are read: what was recognised, and can be changed."""
+"""Format of the files: recognised, and can be changed."""
 
 from PySide6.QtGui import QStandardItemModel
 from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
@@ -13,7 +13,7 @@ from engine.config.dataset import Reading
 from engine.data.formats import FORMATS
 from engine.phrases import join
 
-TYPING_PAUSE_MS = 400  # after a key, before the encoding that was typed is taken
+TYPING_PAUSE_MS = 400  # from the last key to applying a typed encoding
 ENCODINGS = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1251", "shift_jis", "gb18030", "big5")
 AFTER_LABEL = " "
 
@@ -64,7 +64,7 @@ class FormatSection(Section):
         typed.textEdited.connect(lambda _: self._pause.start())
 
     def _enable_formats(self, chosen: str) -> None:
-        """No file can be read as a folder, and no text as what is none."""
+        """Disable formats of folders for files, and binary formats for text."""
         model = self.format.model()
         assert isinstance(model, QStandardItemModel)
         for name, one in FORMATS.items():
@@ -72,7 +72,7 @@ class FormatSection(Section):
             model.item(self.format.findData(name)).setEnabled(enabled)
 
     def show_reading(self) -> None:
-        """Show what the state has."""
+        """Show the reading of the state."""
         reading = self._state.reading
         self.setEnabled(reading is not None)
         if reading is None:
@@ -87,7 +87,8 @@ class FormatSection(Section):
         for field, control in self._options.items():
             self.show_row(control, field in one.options)
         self._enable_formats(reading.format)
-        self.format.setEnabled(one.is_text and bool(one.suffixes))  # else it can be nothing else
+        # otherwise there is no alternative
+        self.format.setEnabled(one.is_text and bool(one.suffixes))
         self.show_note(join("\n", self._state.notes))
 
     def _on_changed(self) -> None:

@@ -1,4 +1,4 @@
-"""Which split each of several files is."""
+"""Splits of several files."""
 
 from PySide6.QtWidgets import QComboBox, QWidget
 
@@ -11,7 +11,7 @@ from engine.config.dataset import SPLITS
 
 
 class FilesSection(Section):
-    """A box with the splits for each file; a single file needs none."""
+    """A box with the splits for each file; not needed for a single file."""
 
     def __init__(self, state: ImportState, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""The name of the data set."""
+"""Name of the data set."""
 
 from PySide6.QtWidgets import QLineEdit, QWidget
 
@@ -8,7 +8,7 @@ from app.pages.data.importing.state import ImportState
 
 
 class NameSection(Section):
-    """A line for the name; one that is taken makes a new version."""
+    """Field for the name; an existing name makes a new version."""
 
     def __init__(self, state: ImportState, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""A heading with rows of a name and a control, and a remark below."""
+"""Group of controls: a heading, rows of label and control, a note."""
 
 from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QWidget
 
@@ -8,7 +8,7 @@ from app.widgets.text.labels import Text, tooltip
 
 
 class Section(QWidget):
-    """One group of the controls beside the rows."""
+    """One group of controls at the side of the rows."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -25,7 +25,7 @@ class Section(QWidget):
         layouts.column(self.heading, self._grid, self.note, parent=self, spacing=2 * SPACE)
 
     def add(self, name: str, control: QWidget, help_text: str = "") -> None:
-        """Add a row; `name` may come from outside and is shown as it is."""
+        """Add a row; `name` may be foreign text and is shown literally."""
         row = self._grid.rowCount()
         label = self._label(name, control)
         self._grid.addWidget(label, row, 0)
@@ -33,7 +33,7 @@ class Section(QWidget):
         self._describe(name, control, help_text)
 
     def add_below(self, name: str, control: QWidget) -> None:
-        """Add a row whose control has the whole width, below its name."""
+        """Add a row whose control has the full width below its label."""
         row = self._grid.rowCount()
         self._grid.addWidget(self._label(name, control), row, 0, 1, 2)
         self._grid.addWidget(control, row + 1, 0, 1, 2)
@@ -51,7 +51,7 @@ class Section(QWidget):
         return label
 
     def add_box(self, name: str, box: QCheckBox, help_text: str = "") -> None:
-        """Add a box that bears its name itself."""
+        """Add a checkbox with its own text."""
         box.setText(name)
         self._grid.addWidget(box, self._grid.rowCount(), 0, 1, 2)
         self._describe(name.replace("&", ""), box, help_text)
@@ -67,7 +67,7 @@ class Section(QWidget):
         self.note.setVisible(bool(text))
 
     def clear(self) -> None:
-        """Take all rows away."""
+        """Remove all rows."""
         for row in self._labels.items():
             for widget in row:
                 if widget is not None:
@@ -84,5 +84,5 @@ class Section(QWidget):
 
 
 def place_of(column: str | None, columns: tuple[str, ...]) -> int:
-    """The row of a column in a box that begins with “none”."""
+    """Index of a column in a box whose first item is “none”."""
     return 0 if column is None or column not in columns else columns.index(column) + 1

@@ -1,4 +1,4 @@
-"""How many rows go to validation and test, or which column says it."""
+"""Fractions of validation and test rows, or the column that has the split."""
 
 from PySide6.QtCore import QStringListModel
 from PySide6.QtWidgets import QCheckBox, QWidget
@@ -13,7 +13,7 @@ from engine.config.dataset import Split
 
 
 class SplitSection(Section):
-    """The shares of a random split, its seed, or a column."""
+    """Fractions of a random split with its seed, or a column."""
 
     def __init__(self, state: ImportState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -49,7 +49,7 @@ class SplitSection(Section):
         self.stratify.clicked.connect(lambda _: self._on_changed())
 
     def show_split(self) -> None:
-        """Show what the state has, and only what makes a difference."""
+        """Show the state, and only controls that have an effect."""
         state, split = self._state, self._state.split
         self._is_showing = True
         if self._columns != state.columns:
@@ -72,7 +72,7 @@ class SplitSection(Section):
         self.setEnabled(bool(self._columns))
 
     def show_sizes(self) -> None:
-        """How many rows each split will have, once all are counted."""
+        """Show the sizes of the splits once all rows are counted."""
         rows = self._state.count.split_rows
         if rows is None:
             self.show_note("")
