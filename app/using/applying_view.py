@@ -1,9 +1,10 @@
 """Dialog that applies a model to a file."""
 
+from operator import itemgetter
 from pathlib import Path
 
 from PySide6.QtCore import QSize, QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtGui import QDesktopServices, QFont
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
@@ -13,24 +14,25 @@ from PySide6.QtWidgets import (
 )
 
 from app.studio import Studio
-from app.theme import SPACE
+from app.theme import SPACE, Role, colour
 from app.translation import tr, translated
 from app.using.applying_state import DATASET, ApplyingState
-from app.using.first_table import FirstTable
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import foot
 from app.widgets.forms.controls import ComboBox, DoubleSpinBox, SeveralColumns
 from app.widgets.progress import StageProgress, StagesDialog
 from app.widgets.screen import resize_within
-from app.widgets.tables import apply_style
+from app.widgets.tables import Column, ColumnsModel, apply_style
 from app.widgets.text import numbers
 from app.widgets.text.labels import OneLine, Text, visible
 from app.widgets.text.spec_texts import title_of
 from engine.config.dataset import Mapping
 from engine.data.formats.sources import data_suffixes
+from engine.messages.applying import FirstPredicted
 
 SIZE = QSize(860, 620)  # px
 WIDEST_COLUMN = 320  # px
+CELL_CHARACTERS = 200  # shown of a cell
 STEP = 0.05  # of the threshold
 NAME_CHARACTERS = 100  # of a column name in a list
 
@@ -112,7 +114,7 @@ class Choices(QWidget):
         self.out = OneLine()
         self.choose_place = buttons.plain(self.tr("F&older…"), self._on_place, "folder-open")
         self.said = Text("", "muted")
-        self.model = FirstTable(self)
+        self.model = ColumnsModel[tuple[str, ...]](parent=self)
         self.table = QTableView()
         self.table.setModel(self.model)
         apply_style(self.table, self.tr("First rows with their predictions"))
@@ -202,7 +204,9 @@ class Choices(QWidget):
         self.said.setText(self._sentence())
         self.said.set_style("bad" if state.problem else "muted")
         if not state.is_looking:
-            self.model.show_first(state.first)
+            self.model.show_rows(
+                () if state.first is None else state.first.rows, first_columns(state.first)
+            )
             self.table.resizeColumnsToContents()
             for column in range(self.model.columnCount()):
                 if self.table.columnWidth(column) > WIDEST_COLUMN:
@@ -261,6 +265,31 @@ class Choices(QWidget):
         dialog.fileSelected.connect(lambda chosen: self._state.set_place(Path(chosen)))
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
+
+
+def first_columns(first: FirstPredicted | None) -> list[Column[tuple[str, ...]]]:
+    """Columns of the file, muted, then the predicted ones, whose headings are bold."""
+    if first is None:
+        return []
+    of_file = len(first.columns) - first.predicted
+    return [_first_column(n, name, n >= of_file) for n, name in enumerate(first.columns)]
+
+
+def _first_column(number: int, name: str, is_predicted: bool) -> Column[tuple[str, ...]]:
+    bold = QFont()
+    bold.setBold(True)
+    return Column(
+        _one_line(name),
+        lambda row: _one_line(row[number]),
+        value=itemgetter(number),
+        tooltip=itemgetter(number),
+        color=None if is_predicted else lambda _: colour(Role.MUTED),
+        title_font=bold if is_predicted else None,
+    )
+
+
+def _one_line(cell: str) -> str:
+    return visible(cell[:CELL_CHARACTERS]).replace("\n", " ")
 
 
 class Outcome(QWidget):

@@ -1,8 +1,7 @@
 """Nearest rows: choice of the rows, progress of their vectors, and a table."""
 
-from typing import Any
+from collections.abc import Callable
 
-from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 from PySide6.QtWidgets import (
     QComboBox,
     QHeaderView,
@@ -18,10 +17,10 @@ from app.widgets import buttons, layouts
 from app.widgets.forms.controls import ComboBox
 from app.widgets.help import HelpButton
 from app.widgets.progress import WHOLE
-from app.widgets.tables import NOWHERE, Index, apply_style
+from app.widgets.tables import Column, ColumnsModel, apply_style
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
-from app.widgets.text.labels import Text, tooltip, visible
+from app.widgets.text.labels import Text, visible
 from engine.messages.explore.nearest import NearRow
 
 LEAST_HEIGHT = 60 * SPACE  # of the table
@@ -48,7 +47,7 @@ class NearestView(QWidget):
         self.bar.setAccessibleName(self.tr("Progress of the vectors"))
         self.bar.setTextVisible(False)
         self.said = Text("", "muted")
-        self.model = NearestModel(self)
+        self.model = ColumnsModel(self._columns(), self)
         self.table = QTableView()
         self.table.setModel(self.model)
         apply_style(self.table, self.tr("Nearest rows"))
@@ -76,6 +75,14 @@ class NearestView(QWidget):
         state.changed.connect(self.show_state)
         self.show_state()
 
+    def _columns(self) -> list[Column[NearRow]]:
+        cells: dict[str, Callable[[NearRow], str]] = {
+            self.tr("Cosine"): lambda row: f"{row.cosine:.3f}",
+            self.tr("Row"): lambda row: numbers.count(row.number),
+            self.tr("Text"): lambda row: visible(row.text).replace("\n", " "),
+        }
+        return [Column(title, text, tooltip=lambda row: row.text) for title, text in cells.items()]
+
     def show_state(self) -> None:
         """Update every control from the state."""
         state = self.state
@@ -92,7 +99,9 @@ class NearestView(QWidget):
         self.said.setText(self._sentence())
         self.said.set_style("bad" if state.problem else "muted")
         self.said.setVisible(bool(self.said.text()))
-        self.model.show_rows(state.found.nearest if state.found else ())
+        nearest = state.found.nearest if state.found else ()
+        if nearest != self.model.rows:
+            self.model.show_rows(nearest)
         self.table.setVisible(state.found is not None)
 
     def _fill(self) -> None:
@@ -128,41 +137,3 @@ class NearestView(QWidget):
         if not state.text.strip():
             return self.tr("Type a text; the rows nearest to it follow.")
         return ""
-
-
-class NearestModel(QAbstractTableModel):
-    """Item model of rows with their cosine."""
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._rows: tuple[NearRow, ...] = ()
-
-    def show_rows(self, rows: tuple[NearRow, ...]) -> None:
-        if rows != self._rows:
-            self.beginResetModel()
-            self._rows = rows
-            self.endResetModel()
-
-    def rowCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self._rows)
-
-    def columnCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else 3
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        row = self._rows[index.row()]
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return tooltip(row.text)
-        if role != Qt.ItemDataRole.DisplayRole:
-            return None
-        cells = (f"{row.cosine:.3f}", numbers.count(row.number), visible(row.text))
-        return cells[index.column()].replace("\n", " ")
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if role != Qt.ItemDataRole.DisplayRole or orientation == Qt.Orientation.Vertical:
-            return None
-        return (self.tr("Cosine"), self.tr("Row"), self.tr("Text"))[section]

@@ -1,10 +1,8 @@
 """Label counts as bars; selecting a bar shows its rows."""
 
 from operator import itemgetter
-from typing import Any
 
 from PySide6.QtCore import (
-    QAbstractTableModel,
     QItemSelection,
     QObject,
     QRectF,
@@ -24,56 +22,38 @@ from PySide6.QtWidgets import (
 
 from app.pages.data.cells import one_line
 from app.theme import SPACE, Role, colour
-from app.widgets.tables import NOWHERE, Index, apply_style
+from app.widgets.tables import Column, ColumnsModel, Index, apply_style
 from app.widgets.text import numbers
-from app.widgets.text.labels import tooltip
 
-SHARE = Qt.ItemDataRole.UserRole  # relative to the most frequent label, 0 to 1
+SHARE = int(Qt.ItemDataRole.UserRole)  # relative to the most frequent label, 0 to 1
 SHOWN_BARS = 10  # without scrolling
 BALANCED = 1.5  # max. ratio of the most frequent to the rarest label
 
 
-class LabelsModel(QAbstractTableModel):
+class LabelsModel(ColumnsModel[tuple[str, int]]):
     """Labels by decreasing count: name and number of rows."""
 
     def __init__(
         self, labels: dict[str, int], rows: int = 0, parent: QObject | None = None
     ) -> None:
         """`rows` is the total for fractions; 0 if each row has one label."""
-        super().__init__(parent)
-        self.labels = sorted(sorted(labels.items()), key=itemgetter(1), reverse=True)
-        self._total = max(rows or sum(labels.values()), 1)
-        self._most = max(labels.values(), default=1)
-
-    def rowCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self.labels)
-
-    def columnCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else 2
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return (self.tr("Label"), self.tr("Rows"))[section]
-        return None
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        label, count = self.labels[index.row()]
-        match role, index.column():
-            case Qt.ItemDataRole.DisplayRole, 0:
-                return one_line(label[:100]) if label else self.tr("(empty)")
-            case Qt.ItemDataRole.EditRole, 0:
-                return label
-            case Qt.ItemDataRole.ToolTipRole, 0:
-                return tooltip(label)
-            case Qt.ItemDataRole.DisplayRole, 1:
-                return f"{numbers.count(count)}  {numbers.percent(count / self._total)}"
-            case _ if role == SHARE and index.column() == 1:
-                return count / self._most
-        return None
+        super().__init__(parent=parent)
+        total = max(rows or sum(labels.values()), 1)
+        most = max(labels.values(), default=1)
+        self.columns = (
+            Column(
+                self.tr("Label"),
+                lambda row: one_line(row[0][:100]) if row[0] else self.tr("(empty)"),
+                value=itemgetter(0),
+                tooltip=itemgetter(0),
+            ),
+            Column(
+                self.tr("Rows"),
+                lambda row: f"{numbers.count(row[1])}  {numbers.percent(row[1] / total)}",
+                roles={SHARE: lambda row: row[1] / most},
+            ),
+        )
+        self.show_rows(sorted(sorted(labels.items()), key=itemgetter(1), reverse=True))
 
 
 class LabelBars(QTableView):
@@ -112,7 +92,7 @@ class LabelBars(QTableView):
         indexes = selected.indexes()
         model = self.model()
         assert isinstance(model, LabelsModel)
-        self.chosen.emit(model.labels[indexes[0].row()][0] if indexes else None)
+        self.chosen.emit(model.row(indexes[0].row())[0] if indexes else None)
 
 
 class _Bar(QStyledItemDelegate):

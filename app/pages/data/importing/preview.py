@@ -15,7 +15,7 @@ EXAMPLES = 5
 GUESSED_BY = 2_000  # rows used to guess the roles of columns
 GUESSED_CHARACTERS = 5_000_000
 EXAMPLE_LENGTH = 128  # tokens; the default of the training form
-# Of a text, far more than that many tokens: a tokenizer takes seconds for a word of a million letters,
+# Of a text, far more than that many tokens: a word of a million letters takes a tokenizer seconds
 # while no other thread runs.
 EXAMPLE_CHARACTERS = 20_000
 SHOWN_LABEL = 200  # characters

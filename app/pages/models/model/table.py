@@ -5,7 +5,6 @@ from typing import Any
 
 from PySide6.QtCore import (
     QAbstractItemModel,
-    QAbstractTableModel,
     QModelIndex,
     QObject,
     Qt,
@@ -13,7 +12,7 @@ from PySide6.QtCore import (
 
 from app.resources import mono_font
 from app.translation import translated
-from app.widgets.tables import AT_RIGHT, NOWHERE, Index
+from app.widgets.tables import AT_RIGHT, NOWHERE, Column, ColumnsModel, Index
 from app.widgets.text import numbers
 from app.widgets.text.labels import visible
 from engine.checkpoints.outline import Block, parameters
@@ -112,57 +111,30 @@ def _shape(shape: tuple[int, ...]) -> str:
     return " × ".join(str(length) for length in shape)
 
 
-class VocabularyModel(QAbstractTableModel):
-    """Tokens of a vocabulary, or search results: id, token, kind."""
+class VocabularyModel(ColumnsModel[int]):
+    """Tokens of a vocabulary, or search results, by their ids: id, token, kind."""
 
     def __init__(self, vocabulary: Vocabulary, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent=parent)
         self._vocabulary = vocabulary
         self._special = set(vocabulary.special) | set(vocabulary.added)
-        self._found: list[int] | None = None
+        self.columns = (
+            Column(self.tr("ID"), str, align_right=True, font=mono_font()),
+            Column(self.tr("Token"), self._token, font=mono_font()),
+            Column(self.tr("Kind"), self._kind),
+        )
+        self.show_only(None)
 
     def show_only(self, ids: list[int] | None) -> None:
         """Show the tokens with these ids; None shows all."""
-        self.beginResetModel()
-        self._found = ids
-        self.endResetModel()
+        self.show_rows(range(len(self._vocabulary.tokens)) if ids is None else ids)
 
-    def rowCount(self, parent: Index = NOWHERE) -> int:
-        if parent.isValid():
-            return 0
-        return len(self._vocabulary.tokens if self._found is None else self._found)
+    def _token(self, number: int) -> str:
+        shown = self._vocabulary.shown(self._vocabulary.tokens[number])
+        return visible(shown[:MAX_TOKEN_CHARACTERS])
 
-    def columnCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else 3
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return (self.tr("ID"), self.tr("Token"), self.tr("Kind"))[section]
-        if role == Qt.ItemDataRole.TextAlignmentRole and section == 0:
-            return AT_RIGHT
-        return None
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        number = index.row() if self._found is None else self._found[index.row()]
+    def _kind(self, number: int) -> str:
         token = self._vocabulary.tokens[number]
-        match role, index.column():
-            case Qt.ItemDataRole.DisplayRole, 0:
-                return str(number)
-            case Qt.ItemDataRole.DisplayRole, 1:
-                return visible(self._vocabulary.shown(token)[:MAX_TOKEN_CHARACTERS])
-            case Qt.ItemDataRole.DisplayRole, 2:
-                return self._kind(token)
-            case Qt.ItemDataRole.TextAlignmentRole, 0:
-                return AT_RIGHT
-            case Qt.ItemDataRole.FontRole, 0 | 1:
-                return mono_font()
-        return None
-
-    def _kind(self, token: str) -> str:
         if token in self._special:
             return self.tr("special")
         if token.startswith("[unused"):

@@ -309,7 +309,7 @@ def test_tags_are_counted_by_type(qtbot, page, tagged, screen) -> None:
     assert row_texts(view)[0] == "Ada Lovelace saw Paris"
     assert view.model.index(0, 3).data() == "B-person I-person O B-place"
     assert "2 type(s) of tags" in view.labels.title.text()
-    assert view.labels.bars.model().labels == [("person", 40), ("place", 40)]
+    assert view.labels.bars.model().rows == [("person", 40), ("place", 40)]
     assert "“tags”" in view.labels.balance.text()
     assert view.train.text() == "Fine-&tune on this…"
     view.labels.bars.selectRow(0)
