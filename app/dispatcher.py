@@ -274,7 +274,7 @@ class _RequestRunner(QObject):
     def run(self, request: _Request) -> None:
         try:
             request.updates = request.work()
-        except Exception as error:  # noqa: BLE001 - an edge: it is told or raised in the window's thread
+        except Exception as error:  # noqa: BLE001 - an edge: reported or raised on the GUI thread
             request.error = explain_error(error) or error
         self.done.emit(request)
 

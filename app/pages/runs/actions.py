@@ -1,4 +1,4 @@
-"""What can be done with a run, for menus, keys and buttons: why it cannot be, and how it is."""
+"""Actions on runs, for menus, keys and buttons."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,9 +27,8 @@ ON_HOLD = "on hold"
 
 @dataclass(frozen=True)
 class RunAction:
-    """`text` says what it does with some runs. `why_not` says for a run why it cannot be done, or
-    “”. `do` is given runs that can.
-    """
+    """An action. `text` is its title for some runs, `why_not` the reason why a run cannot have it
+    (“” if it can), and `do` applies it to runs that can."""
 
     key: str
     text: Callable[[Rows], str]
@@ -41,7 +40,7 @@ class RunAction:
 
 
 def run_actions() -> Sequence[RunAction | None]:
-    """In the order of the menu; None stands for a line between two groups."""
+    """In the order of the menu; None is a separator."""
     again, fine_tune = tr("Run a&gain with changes…"), tr("&Fine-tune this…")
     export = tr("E&xport runs…")
     return (
@@ -97,44 +96,44 @@ def run_actions() -> Sequence[RunAction | None]:
 
 
 def why_not(key: str, row: RunRow) -> str:
-    """Why this cannot be done with the run, or “”."""
+    """Reason why the run cannot have this action; “” if it can."""
     return next(action for action in run_actions() if action and action.key == key).why_not(row)
 
 
 def resume_text(row: RunRow) -> str:
-    """What “Resume” does for this run."""
+    """Title of “Resume” for this run."""
     if row.checkpoint_step:
         return tr("&Resume from step {0}").format(numbers.count(row.checkpoint_step))
     return tr("&Restart from the beginning") if row.started else tr("&Start")
 
 
 def stop_text(rows: Rows) -> str:
-    """What “Stop” does for these runs: those that only wait in the queue have nothing to save."""
+    """Title of “Stop”; runs in the queue have nothing to save."""
     if rows and all(row.is_waiting for row in rows):
         return tr("&Cancel")
     return tr("&Stop and save")
 
 
 def hold_text(rows: Rows) -> str:
-    """What “Hold” does for these runs."""
+    """Title of “Hold” for these runs."""
     held = bool(rows) and all(row.state == ON_HOLD for row in rows)
     return tr("Re&lease") if held else tr("&Hold")
 
 
 def star_text(rows: Rows) -> str:
-    """What “Star” does for these runs."""
+    """Title of “Star” for these runs."""
     starred = bool(rows) and all(row.star for row in rows)
     return tr("Remove s&tar") if starred else tr("S&tar")
 
 
 def archive_text(rows: Rows) -> str:
-    """What “Archive” does for these runs."""
+    """Title of “Archive” for these runs."""
     archived = bool(rows) and all(row.archived for row in rows)
     return tr("Unarc&hive") if archived else tr("Arc&hive")
 
 
 def newer_text(rows: Rows) -> str:
-    """The button that trains again on corrected data."""
+    """Title of the button that trains again on corrected data."""
     newer = rows[0].newer_data() if rows else None
     if newer is None:
         return tr("Train again on ne&wer data…")
@@ -145,7 +144,6 @@ def newer_text(rows: Rows) -> str:
 
 
 def _is(text: str) -> Callable[[Rows], str]:
-    """The same text for whatever runs."""
     return lambda rows: text
 
 
@@ -213,7 +211,7 @@ def _deletes(row: RunRow) -> str:
 
 
 def _nothing(_: QWidget, runs: RunsState, rows: Rows) -> None:
-    """Whoever shows the runs opens one."""
+    """“Open” is done by the view."""
 
 
 def _stop(_: QWidget, runs: RunsState, rows: Rows) -> None:

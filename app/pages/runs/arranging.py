@@ -1,6 +1,6 @@
-"""Which runs the table shows and in which order: those that fit search and filter, sorted, grouped.
+"""Filter, sort and group the rows of the table of runs, and order the queue.
 
-Plain functions over rows: ten thousand of them take some milliseconds.
+Plain functions over rows, a few milliseconds for ten thousand of them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,7 +21,7 @@ Test = Callable[[RunRow], bool]
 
 
 class Shown(IntEnum):
-    """Which runs are shown."""
+    """The filter buttons."""
 
     ALL = 0
     ACTIVE = 1
@@ -33,9 +33,9 @@ class Shown(IntEnum):
 
 @dataclass(frozen=True)
 class GroupRow:
-    """Runs that say the same in the columns by which they are grouped, in the order of the table.
+    """Runs with equal values in the grouping columns, in table order.
 
-    `values` has what they say, in the order of these columns.
+    `values` are in the order of `keys`.
     """
 
     keys: tuple[str, ...]
@@ -59,7 +59,7 @@ Item = RunRow | GroupRow
 
 
 def is_shown(row: RunRow, shown: Shown) -> bool:
-    """Whether the row belongs to these. What is archived is shown among the archived alone."""
+    """True if the row passes this filter. Archived runs appear only under ARCHIVED."""
     if row.archived or shown is Shown.ARCHIVED:
         return row.archived and shown is Shown.ARCHIVED
     match shown:
@@ -76,12 +76,12 @@ def is_shown(row: RunRow, shown: Shown) -> bool:
 
 
 def has_words(words: Sequence[str]) -> Test:
-    """Whether every one of these occurs in what is said of a run; `words` are casefolded."""
+    """Test that all `words` (casefolded) occur in the texts of a run."""
     return lambda row: all(word in haystack(row) for word in words)
 
 
 def haystack(row: RunRow) -> str:
-    """What a search reads of a run, casefolded; made once for each row."""
+    """Searchable text of a run, casefolded and cached in the row."""
     kept: str | None = row.__dict__.get("_haystack")
     if kept is None:
         known = _task_and_state(row.task, row.state)
@@ -93,12 +93,12 @@ def haystack(row: RunRow) -> str:
 
 @lru_cache(1024)
 def _task_and_state(task: str, state: str) -> str:
-    """Both with their titles: ten thousand runs have a few of them."""
+    """Cached: ten thousand runs share a few of them."""
     return f"{task} {run_texts.task_title(task)} {state} {run_texts.state_text(state)}"
 
 
 def arranged(rows: Sequence[RunRow], key: str, descending: bool) -> list[RunRow]:
-    """Sorted by a column; runs of which it says nothing come last, whichever way."""
+    """Sort by a column; runs without a value come last in either direction."""
     facts = column_of(key)
     if facts is None:
         return list(rows)
@@ -109,7 +109,7 @@ def arranged(rows: Sequence[RunRow], key: str, descending: bool) -> list[RunRow]
 
 
 def grouped(rows: Sequence[RunRow], keys: Sequence[str]) -> list[GroupRow]:
-    """The rows by what they say in these columns, in the order in which each first comes."""
+    """Group rows by their values in these columns, in order of first appearance."""
     facts = [one for key in keys if (one := column_of(key)) is not None]
     found: dict[tuple[Value, ...], list[RunRow]] = {}
     for row in rows:
@@ -119,9 +119,9 @@ def grouped(rows: Sequence[RunRow], keys: Sequence[str]) -> list[GroupRow]:
 
 
 def best_group(groups: Sequence[GroupRow]) -> GroupRow | None:
-    """The group with the best mean of the best scores; None where they cannot be compared.
+    """The group with the best mean score.
 
-    That is where there are fewer than two with a score, or scores of several metrics.
+    None if fewer than two groups have a score, or the scores are of several metrics.
     """
     scored = [[row for row in group.rows if row.best_score is not None] for group in groups]
     rows = [row for some in scored for row in some]
@@ -137,7 +137,7 @@ def best_group(groups: Sequence[GroupRow]) -> GroupRow | None:
 
 
 def group_text(group: GroupRow, key: str) -> str:
-    """What a group says in a column: of numbers mean ± SD, of texts the one that all have."""
+    """Cell text of a group: mean ± SD of numbers, the common value of texts."""
     facts = column_of(key)
     if key == Column.NAME:
         return f"{group.title()} ({tr('%Ln run(s)', len(group.rows))})"
@@ -165,7 +165,7 @@ def _metric_of(key: str) -> str:
 
 
 def _spread(found: Aggregate, metric: str) -> str:
-    """“82.1 % ± 0.6 %” of a metric; of other numbers as short as they are."""
+    """“82.1 % ± 0.6 %” for a metric; other numbers with four digits."""
 
     def say(value: float) -> str:
         return run_texts.metric_value(metric, value) if metric else written(float(f"{value:.4g}"))
@@ -174,23 +174,23 @@ def _spread(found: Aggregate, metric: str) -> str:
 
 
 def in_order(rows: Iterable[RunRow]) -> list[RunRow]:
-    """The runs that wait, the next one first."""
+    """The waiting runs, the next one first."""
     return sorted((row for row in rows if row.is_waiting), key=queue_key)
 
 
 def dropped(
     queue: Sequence[str], moved: Sequence[str], above: Item | None, below: Item | None, rising: bool
 ) -> list[str] | None:
-    """The new order of the queue where rows are dropped between two others.
+    """The order of the queue after rows are dropped between two others.
 
     Args:
-        queue: the ids of all runs that wait, the next one first.
-        moved: those that are dropped, which keep their order.
-        above, below: the rows between which they are dropped; None: there is none.
-        rising: whether the table has the next run above.
+        queue: the ids of all waiting runs, the next one first.
+        moved: the dropped ids; they keep their order.
+        above, below: the rows at the drop position; None: there is none.
+        rising: True if the table shows the next run first.
 
     Returns:
-        None where neither neighbour waits in the queue, and where nothing changes.
+        None if neither neighbour is waiting, or nothing changes.
     """
     there = [run for run in queue if run in set(moved)]
     rest = [run for run in queue if run not in set(moved)]

@@ -1,7 +1,7 @@
-"""The columns of the table of runs: for each one its title, its text, its tooltip and its order.
+"""Columns of the table of runs: title, text, tooltip, sort order.
 
-`COLUMNS` has those of a run itself. Any setting of the job and any metric is a column as well: by
-the path of the setting, or by the metric and where on its curve (`column_of`).
+`COLUMNS` has those of a run itself. Each setting of the job and each metric is a column as well, by
+its path, or by its name and point on the curve (`column_of`).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,13 +20,13 @@ from app.widgets.text.spec_texts import value_text
 from engine.config.tasks import TASKS
 from engine.record.metrics import When
 
-Rows = Sequence[RunRow]  # those that differ from a run only in their seed, with it
-WIDTH = 100  # px of a column of a setting or a metric, to begin with
+Rows = Sequence[RunRow]  # the seeds of a run: runs equal but for the seed, itself included
+WIDTH = 100  # px, initial width of setting and metric columns
 TRAINING_METRICS = ("loss", "learning_rate", "gradient_norm", "tokens_per_second", "tokens")
 
 
 class Column(StrEnum):
-    """The columns of a run itself, by the keys under which the settings keep them."""
+    """Columns of a run itself; the values are keys in the settings."""
 
     STATE = "state"
     NAME = "name"
@@ -34,7 +34,7 @@ class Column(StrEnum):
     DATA = "data"
     BASE_MODEL = "base_model"
     BEST = "best"
-    SEEDS = "seeds"  # shown where there are runs of several seeds
+    SEEDS = "seeds"  # shown if there are runs with several seeds
     LOSS = "loss"
     PROGRESS = "progress"
     TIME = "time"
@@ -46,7 +46,7 @@ class Column(StrEnum):
     EXAMPLES = "examples"
     STEP = "step"
     BEST_STEP = "best_step"
-    JOB = "job"  # of which it is one of several runs
+    JOB = "job"  # the job of several runs that it belongs to
 
 
 DEFAULT = (
@@ -61,21 +61,20 @@ DEFAULT = (
     Column.TIME,
     Column.STARTED,
 )
-"""The columns that are shown until the user chooses others."""
+"""The columns shown until the user chooses others."""
 
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """What one column says of a run, and by what it is sorted.
+    """One column: its texts, and its values to sort and filter by.
 
-    `order` is None where it says nothing. `tooltip` is asked for more than the text; where it has
-    nothing, the text is the tooltip. `value` is what filters and charts read: a number, a truth, or
-    a text; None: the text of the cell. `names` are other texts that mean the same as that text.
-    `measure` is the metric that must be read for it.
+    `order` is the sort key, None to come last. `tooltip` adds to the text; if “”, the text is the
+    tooltip. `value` is what filters and charts read: a number, a boolean, or a text; None: the
+    cell's text. `names` are synonyms of that text. `measure` is the metric to read for it.
     """
 
     title: Callable[[], str]
-    width: int  # px, to begin with
+    width: int  # px, initial
     text: Callable[[RunRow, Rows], str]
     order: Callable[[RunRow], Any]
     tooltip: Callable[[RunRow, Rows], str] = lambda row, seeds: ""
@@ -85,7 +84,7 @@ class ColumnFacts:
     is_number: bool = False
 
     def value_of(self, row: RunRow) -> Value:
-        """What filters, groups and charts read; None where it says nothing."""
+        """The value for filters, groups and charts; None if there is none."""
         return self.value(row) if self.value is not None else self.text(row, ()) or None
 
 
@@ -96,7 +95,7 @@ def _best(row: RunRow, _: Rows) -> str:
 
 
 def _best_order(row: RunRow) -> tuple[str, float] | None:
-    """Only scores of one metric can be compared: by metric, then the best first."""
+    """By metric, then the best first: scores of different metrics cannot be compared."""
     if row.best_score is None:
         return None
     sign = -1 if row.higher_is_better else 1
@@ -140,12 +139,12 @@ def _name_tooltip(row: RunRow, _: Rows) -> str:
 
 
 def _is_new(row: RunRow) -> bool:
-    """Whether a run waits for its first start."""
+    """True before the first start."""
     return row.is_waiting and row.started is None
 
 
 def _start_order(row: RunRow) -> tuple[Any, ...]:
-    """What waits starts after all others, in the order of the queue."""
+    """Waiting runs come after all others, in queue order."""
     if row.is_waiting:
         return 1, *queue_key(row)
     return 0, (row.started or row.created).timestamp()
@@ -179,7 +178,7 @@ def _count(number: int) -> str:
 def _counted(
     title: Callable[[], str], number: Callable[[RunRow], int], width: int = 96
 ) -> ColumnFacts:
-    """A column of a whole number, of which 0 says nothing."""
+    """A column of a whole number; 0 is shown empty."""
     return ColumnFacts(
         title,
         width,
@@ -312,7 +311,7 @@ COLUMNS = {
 
 @cache
 def column_of(key: str) -> ColumnFacts | None:
-    """The facts of a column; None where there is no such one."""
+    """The column of this key; None if there is none."""
     if key in COLUMNS:
         return COLUMNS[Column(key)]
     name, at, when = key.partition("@")
@@ -322,7 +321,7 @@ def column_of(key: str) -> ColumnFacts | None:
 
 
 def all_columns() -> Iterator[str]:
-    """The keys of every column that there is; of equal names in a filter the first one counts."""
+    """Keys of all columns; of equal names in a filter the first one wins."""
     yield from Column
     of_evaluations = [m.key for m in all_measures() if m.name.startswith(run_texts.VALIDATION)]
     yield from of_evaluations
@@ -332,7 +331,8 @@ def all_columns() -> Iterator[str]:
 
 @cache
 def all_measures() -> tuple[Measure, ...]:
-    """Each metric of each task at the best checkpoint and at the last evaluation; its extremes."""
+    """Each metric of each task at the best checkpoint and at the last evaluation, and its best
+    value."""
     of_tasks = {m.name: m for kind in TASKS.values() for m in kind.info.metrics}
     found = []
     for name, metric in of_tasks.items():
@@ -389,7 +389,7 @@ def _job_column(path: str) -> ColumnFacts:
         return "" if value is None else value_text(value)
 
     def order(row: RunRow) -> Any:
-        """Numbers before texts, where jobs have both."""
+        """Numbers before texts, if jobs have both."""
         value = row.fields.get(path)
         return None if value is None else (isinstance(value, str), value)
 

@@ -1,4 +1,4 @@
-"""Which columns the table of runs shows, and in which order."""
+"""The dialog that chooses and orders the columns of the table of runs."""
 
 from collections.abc import Callable, Sequence
 
@@ -20,11 +20,11 @@ from app.widgets.dialogs import Choice, Question, ask
 from app.widgets.text.labels import Text
 
 KEY = Qt.ItemDataRole.UserRole
-HIGH = 280  # px of the lists
+HIGH = 280  # px, height of the lists
 
 
 class ColumnChoice(QWidget):
-    """All columns at the left, with a search; the chosen ones at the right, in their order."""
+    """All columns on the left, with a search; the chosen ones in order on the right."""
 
     def __init__(self, chosen: Sequence[str]) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class ColumnChoice(QWidget):
         grid.addLayout(right, 0, 1)
 
     def keys(self) -> list[str]:
-        """The chosen columns in their order."""
+        """The chosen columns in order."""
         return [str(self.shown.item(row).data(KEY)) for row in range(self.shown.count())]
 
     def _narrow(self, text: str) -> None:
@@ -98,7 +98,7 @@ class ColumnChoice(QWidget):
 def ask_for_columns(
     owner: QWidget, chosen: Sequence[str], on_chosen: Callable[[Sequence[str]], object]
 ) -> Question:
-    """Let the user choose; `on_chosen` gets the keys of at least one column."""
+    """Open the dialog; `on_chosen` gets the keys of at least one column."""
     choice = ColumnChoice(chosen)
 
     def answered(key: str) -> None:

@@ -1,4 +1,4 @@
-"""How cells of the table of runs are painted: the state with its icon, the curve, the progress."""
+"""Painting of the table of runs: state icons, sparklines, progress bars."""
 
 from collections.abc import Callable, Sequence
 
@@ -24,15 +24,15 @@ from app.widgets.tables import Index
 from app.widgets.text import run_texts
 from app.widgets.text.labels import font
 
-ROW_HEIGHT = 40  # px of a row
-ICON_SIDE = 16  # px of an icon
-BAR = 6  # px, height of a progress bar
+ROW_HEIGHT = 40  # px
+ICON_SIDE = 16  # px
+BAR = 6  # px, height of the progress bar
 
 
 class RunDelegate(QStyledItemDelegate):
-    """Paints every cell; the style draws selection, hover and focus below.
+    """Paints each cell over the style's selection, hover and focus.
 
-    `spark` gives the shape of the training loss of a run.
+    `spark` returns the downsampled training loss of a run.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class RunDelegate(QStyledItemDelegate):
                 _paint_text(painter, inner, False, text)
 
     def _paint_group(self, painter: QPainter, inner: QRectF, group: GroupRow, index: Index) -> None:
-        """In bold, with an arrow before its name."""
+        """Bold, with an arrow before the name."""
         bold = painter.font()
         bold.setBold(True)
         painter.setFont(bold)
@@ -103,7 +103,7 @@ class RunDelegate(QStyledItemDelegate):
 
 
 def paint_state(painter: QPainter, place: QRectF, state: str, word: str) -> None:
-    """The icon of a state and its word."""
+    """Paint the icon and the word of a state."""
     name, role = run_texts.ICONS.get(state, ("circle", Role.MUTED))
     square = QRectF(place.left(), place.center().y() - ICON_SIDE / 2, ICON_SIDE, ICON_SIDE)
     resources.icon(name, role).paint(painter, square.toRect())
@@ -121,7 +121,7 @@ def _paint_text(
     text: str,
     elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
 ) -> None:
-    """One line, cut where there is no room; a star before it if it has one."""
+    """Paint one elided line, with a star before it if `star`."""
     if star:
         square = QRectF(place.left(), place.center().y() - ICON_SIDE / 2, ICON_SIDE, ICON_SIDE)
         resources.icon("star", Role.WARN).paint(painter, square.toRect())
@@ -132,7 +132,7 @@ def _paint_text(
 
 
 def _paint_loss(painter: QPainter, place: QRectF, losses: Sequence[float], word: str) -> None:
-    """The curve of the training loss, and where it stands now."""
+    """Paint the loss curve and its last value."""
     width = painter.fontMetrics().horizontalAdvance("00.000")
     number = QRectF(place.right() - width, place.top(), width, place.height())
     painter.setPen(theme.colour(Role.MUTED))
@@ -164,7 +164,7 @@ def _paint_progress(painter: QPainter, place: QRectF, row: RunRow, word: str) ->
 
 
 class StateBadge(QWidget):
-    """As wide as its word."""
+    """The state of a run as an icon and a word."""
 
     def __init__(self) -> None:
         super().__init__()

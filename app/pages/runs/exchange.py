@@ -1,4 +1,4 @@
-"""Runs that leave this home as files, and runs from elsewhere that come in as one. No widgets."""
+"""Export of runs into files, and import of such files. No widgets."""
 
 import shutil
 import uuid
@@ -20,13 +20,13 @@ from engine.runs.tensorboard import TensorBoardFiles
 
 
 class Exchange(QObject):
-    """One work at a time.
+    """Exports and imports, one job at a time.
 
     Signals:
-        begun: what is done now.
-        progressed: bytes that are done, and in all.
-        ended: nothing is done any more.
-        unpacked: the folders of runs that are to be copied in, and what was said of each.
+        begun: title of the job.
+        progressed: bytes done and in total.
+        ended: the job has ended.
+        unpacked: the run folders to copy in, with the notes and tags of each.
     """
 
     begun = Signal(str)
@@ -56,7 +56,7 @@ class Exchange(QObject):
     def export_curves(
         self, rows: Sequence[RunRow], into: Path, kind: type[CurveFiles] = TensorBoardFiles
     ) -> None:
-        """Write the curves of these runs for TensorBoard or MLflow, each in a folder of its own."""
+        """Write the curves for TensorBoard or MLflow, a folder for each run."""
         runs = [RunFolder(row.folder) for row in rows]
 
         def work(progress: background.Progress) -> Path:
@@ -67,7 +67,7 @@ class Exchange(QObject):
         self._start(tr("Exporting the curves of %Ln run(s)", len(rows)), work, self._on_saved)
 
     def open(self, path: Path) -> None:
-        """Take the runs out of a file, to be copied in."""
+        """Unpack the runs of a file, to be copied in."""
         into = self._studio.home.cache / f"unpacked-{uuid.uuid4().hex[:12]}"
 
         def work(progress: background.Progress) -> dict[Path, dict[str, Any]]:
@@ -80,7 +80,7 @@ class Exchange(QObject):
         self._start(tr("Opening {0}").format(path.name), work, self._on_unpacked)
 
     def forget(self, root: Path) -> None:
-        """Delete what was taken out of a file, once it was copied in."""
+        """Delete unpacked files after the copy."""
         background.run(self, lambda: shutil.rmtree(root, ignore_errors=True), lambda _: None)
 
     def cancel(self) -> None:
@@ -111,5 +111,5 @@ class Exchange(QObject):
 
 
 def _said(row: RunRow) -> dict[str, Any]:
-    """What the record alone knows of a run."""
+    """Name, notes, star and tags, which only the record knows."""
     return {"name": row.name, "notes": row.notes, "star": row.star, "tags": list(row.tags)}

@@ -1,4 +1,4 @@
-"""The line in which runs are searched or filtered: words, or a sentence that is completed."""
+"""The line that searches or filters the runs: words, or a sentence with completion."""
 
 from collections.abc import Callable, Iterable
 
@@ -19,8 +19,10 @@ TYPING_PAUSE_MS = 60
 
 
 class FilterLine(QWidget):
-    """Signals:
-    filtered: a test for runs, and the metrics that must be read for it.
+    """A search field with completion and an error line.
+
+    Signals:
+        filtered: a test for runs, and the metrics that it needs.
     """
 
     filtered = Signal(object, object)
@@ -56,7 +58,7 @@ class FilterLine(QWidget):
         self.field.setText(text)
 
     def add(self, comparison: str) -> None:
-        """Narrow the filter by one more comparison."""
+        """Add a comparison to the filter."""
         before = self.field.text().strip()
         if before and not is_sentence(before):
             before = f"name contains {quoted(before)}"
@@ -65,7 +67,7 @@ class FilterLine(QWidget):
         self.set_text(f"{before} and {comparison}" if before else comparison)
 
     def _on_text(self, text: str) -> None:
-        """Filter at once; a sentence that is not whole yet leaves the rows as they were."""
+        """Filter at once; an incomplete sentence leaves the filter as it is."""
         if not is_sentence(text):
             self._say("")
             words = text.replace('"', "").casefold().split()
@@ -83,7 +85,7 @@ class FilterLine(QWidget):
         self._say("" if error.start >= len(text.rstrip()) and self.field.hasFocus() else place)
 
     def show_error(self) -> None:
-        """Say what is wrong, also where the sentence only ends too soon."""
+        """Show the error, even if the sentence is only incomplete."""
         if self._parsed.error is not None and is_sentence(self.text()):
             self._say(self._parsed.error.said)
             self.field.setSelection(
@@ -100,7 +102,7 @@ class FilterLine(QWidget):
     # ── completion ───────────────────────────────────────────────────────────────────────────
 
     def _offer(self) -> None:
-        """Show how the text may go on, where the cursor stands at its end."""
+        """Offer completions if the cursor is at the end."""
         text = self.field.text()
         if not text or self.field.cursorPosition() != len(text) or not self.field.hasFocus():
             self._hide_options()
@@ -121,7 +123,7 @@ class FilterLine(QWidget):
             popup.hide()
 
     def _complete(self, chosen: str) -> None:
-        """Put what was chosen in the place of what was begun."""
+        """Replace the partial word by the completion."""
         text = self.field.text()
         parsed = parse(text)
         value = quoted(chosen) if parsed.expected == "value" else chosen

@@ -1,5 +1,4 @@
-"""Runs that belong to one job: its seeds, the rows of a layer sweep, or the combinations of several
-values; and their mean score."""
+"""Runs of one job: seeds, rows of a layer sweep, or combinations of a search; their mean score."""
 
 from collections.abc import Sequence
 
@@ -15,27 +14,27 @@ from engine.runs.searching import SearchRun, best_trial, is_by_search, trials_of
 
 
 def group_of(row: RunRow) -> str:
-    """What the runs of one job have in common; empty for a run that is alone."""
+    """Id of the job of several runs; “” for a single run."""
     return row.group
 
 
 def sweep_row_of(row: RunRow) -> str:
-    """Which features a run of a layer sweep reads; empty for any other run."""
+    """The features that a run of a layer sweep reads; “” for other runs."""
     return row.sweep
 
 
 def search_of(row: RunRow) -> SearchSpec | None:
-    """The search that a run is a part of."""
+    """The search that a run belongs to."""
     return row.job.group.search if row.job is not None and row.job.group is not None else None
 
 
 def setting_of(row: RunRow) -> int:
-    """Which combination of its search a run has, from 0; -1 for any other run."""
+    """Index of the run's combination in its search; -1 for other runs."""
     return row.setting
 
 
 def values_text(row: RunRow) -> str:
-    """The values that make the combination of a run."""
+    """The values of a run's combination."""
     search = search_of(row)
     if row.job is None or search is None:
         return ""
@@ -52,13 +51,13 @@ def _title(job: JobSpec, path: str) -> str:
 
 
 def title_at(job: JobSpec, path: str) -> str:
-    """What a field of a search is called, also where it is a whole part of the job."""
+    """Title of a searched field, or of a whole part of the job."""
     whole = {"base_model": tr("Base model"), "data": tr("Data set")}
     return whole.get(path) or _title(job, path)
 
 
 def is_pruned(row: RunRow) -> bool:
-    """Whether its search has stopped a run."""
+    """True if its search has stopped the run."""
     return row.state == "stopped" and is_by_search(row.problem)
 
 
@@ -76,7 +75,7 @@ def trials(rows: Sequence[RunRow]) -> list[Trial]:
 
 
 def best_setting(rows: Sequence[RunRow]) -> int:
-    """The combination with the best mean score of a search that has ended; -1 without one."""
+    """The combination with the best mean score of a search; -1 if there is none."""
     if not rows or search_of(rows[0]) is None:
         return -1
     higher = all(row.higher_is_better for row in rows if row.best_score is not None)
@@ -95,18 +94,18 @@ def best_setting(rows: Sequence[RunRow]) -> int:
 
 
 def seeds_key(row: RunRow) -> tuple[str, str, int]:
-    """What runs that differ only in their seed have in common."""
+    """Key shared by the runs that differ only in their seed."""
     return group_of(row), sweep_row_of(row), setting_of(row)
 
 
 def best_scores(rows: Sequence[RunRow]) -> list[float]:
-    """The best scores of the runs that are finished."""
+    """The best scores of the finished runs."""
     ended = [row.best_score for row in rows if row.state == "finished"]
     return [score for score in ended if score is not None]
 
 
 def mean_and_deviation(rows: Sequence[RunRow]) -> str:
-    """Mean ± standard deviation of the best scores; empty where no run is finished."""
+    """Mean ± standard deviation of the best scores; “” if no run has finished."""
     found = aggregate(best_scores(rows))
     if found is None:
         return ""

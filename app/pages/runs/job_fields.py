@@ -1,4 +1,4 @@
-"""The settings of a job by their paths, small enough for ten thousand jobs, and their titles."""
+"""Settings of a job by path, in little memory for ten thousand jobs, and their titles."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -14,34 +14,33 @@ from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
 
 Value = str | int | float | bool | None
-LEFT_OUT = ("name",)  # a run has a name of its own, which the user may change
-MOST_SHARED = 50_000  # values of jobs that are kept once for all of them
+LEFT_OUT = ("name",)  # the user may have renamed the run
+MOST_SHARED = 50_000  # values shared among jobs
 
 _layouts: dict[tuple[str, ...], dict[str, int]] = {}
 _shared: dict[tuple[type, Value], Value] = {}
 
 
 class JobFields:
-    """What a job says, by paths as in “training.learning_rate”. Jobs of one kind share the paths,
-    and all of them share equal values.
-    """
+    """Settings by paths as “training.learning_rate”. Jobs of one kind share the paths, and all jobs
+    share equal values."""
 
     __slots__ = ("_layout", "_values")
 
     def __init__(self, job: dict[str, Any]) -> None:
-        """`job` is a JobSpec of whatever version, as it is in JSON."""
+        """`job` is a JobSpec of any version, as JSON."""
         pairs = list(_flat(job, ""))
         paths = tuple(path for path, _ in pairs)
         self._layout = _layouts.setdefault(paths, {path: n for n, path in enumerate(paths)})
         self._values = tuple(_once(value) for _, value in pairs)
 
     def get(self, path: str) -> Value:
-        """The value at `path`; None where the job has none."""
+        """The value at `path`; None if the job lacks it."""
         place = self._layout.get(path)
         return None if place is None else self._values[place]
 
     def paths(self) -> tuple[str, ...]:
-        """All paths, in the order of the job."""
+        """All paths, in job order."""
         return tuple(self._layout)
 
 
@@ -63,7 +62,7 @@ def _once(value: Value) -> Value:
 
 @cache
 def job_titles() -> dict[str, str]:
-    """The titles of all settings that a user sets, by their paths; those of training come first."""
+    """Titles of all settings by path; those of training come first."""
     specs: list[tuple[str, type[BaseModel]]] = [
         ("training.", TrainingSpec),
         *(("task.", kind) for kind in TASKS.values()),

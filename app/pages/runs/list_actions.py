@@ -1,4 +1,4 @@
-"""What can be done with the runs selected in the table, as actions with keys and in a menu."""
+"""Actions on the runs selected in the table, with keys and in a menu."""
 
 from collections.abc import Callable, Sequence
 
@@ -20,12 +20,12 @@ SAID = 40  # characters of a cell in the menu
 
 
 class ListActions(QObject):
-    """The actions of a table; `by_key` has each one.
+    """The actions of a table, by key in `by_key`.
 
     Signals:
-        open_wanted, rename_wanted: the RunRow that the table should open or let be renamed.
-        compare_wanted: the runs that should be shown side by side.
-        narrowed: a comparison that the user wants in the filter.
+        open_wanted, rename_wanted: the RunRow to open or rename.
+        compare_wanted: the runs to compare.
+        narrowed: a comparison to add to the filter.
     """
 
     open_wanted = Signal(object)
@@ -56,7 +56,7 @@ class ListActions(QObject):
         self.by_key[action.key] = made
 
     def enable(self) -> None:
-        """Enable what can be done with the selected runs; the others say why not."""
+        """Enable the actions that the selected runs allow; the others show why not."""
         rows = self._selected()
         for action in run_actions():
             if action is not None:
@@ -66,7 +66,7 @@ class ListActions(QObject):
                 self.by_key[action.key].setText(action.text(rows))
 
     def do(self, key: str) -> None:
-        """Do it with those of the selected runs that can."""
+        """Apply an action to those of the selected runs that allow it."""
         rows = self._selected()
         action = next(action for action in run_actions() if action and action.key == key)
         able = [row for row in rows if not action.why_not(row)]
@@ -97,7 +97,7 @@ class ListActions(QObject):
         menu.popup(self._table.viewport().mapToGlobal(place))
 
     def _add_narrowing(self, menu: QMenu, cell: QModelIndex) -> None:
-        """“Only these” and “Not these” for what the cell says."""
+        """“Only these” and “Not these” for the value of the cell."""
         row, key = cell.data(ROW_ROLE), self._key_of(cell)
         facts = column_of(key)
         if not isinstance(row, RunRow) or facts is None:

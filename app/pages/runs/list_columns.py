@@ -1,7 +1,6 @@
-"""The columns of the table of runs as they stand: widths, order, what is pinned; and their menu.
+"""Columns of the table of runs: widths, order, pinned columns, and the menu of a header.
 
-Until the user resizes a column all of them share the room that there is, so that nothing has to be
-scrolled sideways.
+Until the user resizes a column, all columns share the available width.
 """
 
 from collections.abc import Sequence
@@ -17,15 +16,18 @@ from app.theme import Role
 from app.translation import tr
 
 LEAST = 44  # px of a column
-SQUEEZED = 0.9  # of the usual width of a column: narrower, its texts can hardly be read
-YIELDING = (Column.LOSS, Column.TIME, Column.STARTED)  # hidden one by one where room is short
+SQUEEZED = 0.9  # of a column's default width; narrower texts are hardly readable
+# hidden one by one if there is too little room
+YIELDING = (Column.LOSS, Column.TIME, Column.STARTED)
 
 
 class ListColumns(QObject):
-    """Signals:
-    changed: the user has arranged the columns, the order or the groups anew.
-    choosing: the user wants to choose columns.
-    grouping: the keys of the columns by which the user wants to group.
+    """Arranges the columns of a table.
+
+    Signals:
+        changed: the user changed columns, order or groups.
+        choosing: the user wants to choose columns.
+        grouping: keys of the columns to group by.
     """
 
     changed = Signal()
@@ -55,7 +57,7 @@ class ListColumns(QObject):
         table.viewport().installEventFilter(self)
 
     def apply(self, layout: Layout) -> None:
-        """Show the columns of a layout in its order."""
+        """Show columns and order of a layout."""
         self._widths = dict(layout.widths)
         self.pinned = layout.pinned
         self.show_columns(layout.columns)
@@ -70,7 +72,7 @@ class ListColumns(QObject):
         self._model.rearrange()
 
     def show_columns(self, keys: Sequence[str]) -> None:
-        """Show these in this order."""
+        """Show these columns in this order."""
         header = self._table.horizontalHeader()
         with QSignalBlocker(header):
             self._model.set_columns(keys)
@@ -79,7 +81,7 @@ class ListColumns(QObject):
         self.fit()
 
     def layout(self, sentence: str, shown: int) -> Layout:
-        """How the table stands now."""
+        """The present layout."""
         model = self._model
         return Layout(
             model.keys,
@@ -93,8 +95,8 @@ class ListColumns(QObject):
         )
 
     def fit(self) -> None:
-        """Let the columns share the room; those that the user resized keep their width."""
-        self._is_fitting = True  # to hide and to show a column changes its width, too
+        """Share the width among the columns that the user has not resized."""
+        self._is_fitting = True  # hiding and showing columns changes widths, too
         self._yield_room()
         self._is_fitting = False
         header, keys = self._table.horizontalHeader(), self._model.keys
@@ -110,7 +112,8 @@ class ListColumns(QObject):
         self.frozen.pin(self.pinned)
 
     def _yield_room(self) -> None:
-        """Hide the mean over seeds where there are none, and what yields where room is short."""
+        """Hide the mean over seeds if there are none, and further columns if there is too little
+        room."""
         keys, room = self._model.keys, self._table.viewport().width()
         hidden = set() if self._model.has_groups() else {str(Column.SEEDS)}
         for yielding in YIELDING if keys == DEFAULT and not self._widths else ():
@@ -121,13 +124,13 @@ class ListColumns(QObject):
                 self._table.setColumnHidden(place, key in hidden)
 
     def pin(self, columns: int) -> None:
-        """Keep so many columns at the left while the others are scrolled; 0: none."""
+        """Pin the first `columns`; 0: none."""
         self.pinned = columns
         self.frozen.pin(columns)
         self.changed.emit()
 
     def hide(self, key: str) -> None:
-        """Show all columns but this one; the last one stays."""
+        """Hide a column, unless it is the last one."""
         left = [other for other in self._model.keys if other != key]
         if left:
             self.pinned = min(self.pinned, len(left) - 1)
@@ -140,7 +143,7 @@ class ListColumns(QObject):
         return False
 
     def menu(self, place: int) -> QMenu:
-        """What can be done with a column."""
+        """The menu of a column header."""
         key = self._model.keys[place]
         order = Qt.SortOrder
         menu = QMenu(self._table)
@@ -179,7 +182,7 @@ class ListColumns(QObject):
         self.changed.emit()
 
     def _take_order(self) -> None:
-        """The order in which the user put the columns is that of the model."""
+        """Apply the order of the header to the model."""
         header, keys = self._table.horizontalHeader(), self._model.keys
         self.show_columns([keys[header.logicalIndex(place)] for place in range(len(keys))])
         self.changed.emit()
@@ -191,9 +194,9 @@ def _usual(key: str) -> int:
 
 
 class PinnedColumns(QObject):
-    """A second view of the first columns, over the table and moved with it up and down.
+    """A second view of the first columns, over the table; it scrolls only vertically.
 
-    It has no focus of its own: keys, menus and clicks belong to the table.
+    It takes no focus: keys, menus and clicks go to the table.
     """
 
     def __init__(self, table: QTableView) -> None:
@@ -205,7 +208,7 @@ class PinnedColumns(QObject):
         table.viewport().installEventFilter(self)
 
     def pin(self, columns: int) -> None:
-        """Keep the first `columns` in place; 0: none."""
+        """Pin the first `columns`; 0: none."""
         self.columns = columns
         if columns and self._view is None:
             self._view = self._made()

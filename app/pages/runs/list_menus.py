@@ -1,4 +1,4 @@
-"""The menus above the table of runs: by what they are grouped, and the views that have a name."""
+"""Layouts of the table of runs, saved views of them, and the menus to group and to choose views."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -19,17 +19,18 @@ from app.widgets.dialogs import Choice, ask_for_name
 from app.widgets.forms.controls import CheckableMenu
 from app.widgets.text.labels import plain_menu_text
 
-PRESENT_KEY, VIEWS_KEY = "runs.table", "runs.views"  # keys of the settings
+PRESENT_KEY, VIEWS_KEY = "runs.table", "runs.views"  # keys in the settings
 MOST_VIEWS, VIEW_NAME = 50, 80  # characters of a name
 LONGEST_SENTENCE = 1_000  # characters
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What is shown of the runs and how. `widths` has the columns that the user has resized."""
+    """Columns, order, groups and filter of the table. `widths` are of columns that the user
+    resized."""
 
     columns: tuple[str, ...] = tuple(map(str, DEFAULT))
-    pinned: int = 0  # so many columns stay at the left while the others are scrolled
+    pinned: int = 0  # number of pinned columns
     widths: Mapping[str, int] = field(default_factory=dict)  # px
     sort: str = Column.STARTED.value
     descending: bool = True
@@ -38,12 +39,12 @@ class Layout:
     shown: int = 0
 
     def plain(self) -> dict[str, Any]:
-        """As the settings keep it."""
+        """As JSON for the settings."""
         return {**asdict(self), "columns": list(self.columns), "groups": list(self.groups)}
 
 
 def layout_from(plain: object) -> Layout:
-    """What the settings kept; what is damaged or unknown in it is as it was at first."""
+    """Read a layout from the settings; invalid parts fall back to the defaults."""
     found = plain if isinstance(plain, dict) else {}
     first = Layout()
     columns = _keys(found.get("columns")) or first.columns
@@ -67,7 +68,7 @@ def layout_from(plain: object) -> Layout:
 
 
 class Views:
-    """The layouts that have a name, in the order of the alphabet."""
+    """Saved views by name, in alphabetical order."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -79,7 +80,7 @@ class Views:
         return layout_from(self._kept().get(name))
 
     def save(self, name: str, layout: Layout) -> None:
-        """Keep it under this name, in the place of another that had it."""
+        """Save or replace the view of this name."""
         kept = self._kept() | {name[:VIEW_NAME]: layout.plain()}
         self._settings.keep(VIEWS_KEY, dict(list(kept.items())[-MOST_VIEWS:]))
 
@@ -88,7 +89,7 @@ class Views:
         self._settings.keep(VIEWS_KEY, others)
 
     def present(self) -> Layout:
-        """The layout in which the table was left."""
+        """The layout of the last session."""
         return layout_from(self._settings.place(PRESENT_KEY))
 
     def keep_present(self, layout: Layout) -> None:
@@ -100,7 +101,7 @@ class Views:
 
 
 def _keys(found: object) -> tuple[str, ...]:
-    """Those of columns that there are, each once."""
+    """The known columns among them, each once."""
     listed = found if isinstance(found, list | tuple) else ()
     return tuple(dict.fromkeys(key for key in listed if isinstance(key, str) and column_of(key)))
 
@@ -116,7 +117,7 @@ NOT_TO_GROUP = (Column.NAME, Column.NOTES, Column.STARTED, Column.LOSS, Column.S
 
 
 class _MenuButton(QToolButton):
-    """A word with a menu that is made when it opens."""
+    """A button with a menu that is filled when it opens."""
 
     def __init__(self, text: str, icon: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -135,8 +136,10 @@ class _MenuButton(QToolButton):
 
 
 class GroupMenu(_MenuButton):
-    """Signals:
-    chosen: the keys of the columns by which the runs are grouped.
+    """Chooses the columns to group by.
+
+    Signals:
+        chosen: the keys of the grouping columns.
     """
 
     chosen = Signal(object)
@@ -168,7 +171,7 @@ class GroupMenu(_MenuButton):
 
 
 def varied(rows: Iterable[RunRow]) -> list[str]:
-    """The settings in which runs differ, those in which they differ least often first."""
+    """The settings in which runs differ, those with the fewest values first."""
     found: dict[str, set[object]] = {}
     for _, row in zip(range(MOST_READ), rows, strict=False):
         for path in row.fields.paths():
@@ -179,8 +182,10 @@ def varied(rows: Iterable[RunRow]) -> list[str]:
 
 
 class ViewMenu(_MenuButton):
-    """Signals:
-    chosen: the layout that is to be shown.
+    """Chooses, saves and deletes views.
+
+    Signals:
+        chosen: the layout to show.
     """
 
     chosen = Signal(object)

@@ -1,4 +1,4 @@
-"""All runs in one table: searched, filtered, grouped, and kept as views."""
+"""The table of all runs with search, filters, groups and saved views."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,11 +35,13 @@ from app.widgets.text.labels import Text
 
 
 class RunsList(QWidget):
-    """Signals:
-    opened: the id of the run that the user wants to see.
-    first_wanted: the user wants the first fine-tuning.
-    new_wanted: the user wants to compose a run.
-    compared: the runs, at least two, that the user wants side by side.
+    """The table with its controls.
+
+    Signals:
+        opened: the id of a run to open.
+        first_wanted: start the first fine-tuning.
+        new_wanted: compose a new run.
+        compared: at least two runs to compare.
     """
 
     opened = Signal(str)
@@ -53,7 +55,8 @@ class RunsList(QWidget):
         self.model = RunsTable(self)
         self.model.renamed.connect(state.rename)
         self.model.queue_ordered.connect(state.order)
-        self._kept: tuple[set[str], str] = (set(), "")  # selected, and the current one
+        # ids of the selected runs, and of the current one
+        self._kept: tuple[set[str], str] = (set(), "")
         self.table = self._table()
         self.columns = ListColumns(self.table, self.model)
         self.actions_ = ListActions(self.table, state, self.selected)
@@ -78,7 +81,7 @@ class RunsList(QWidget):
         self._on_listed()
 
     def _exchange(self) -> ProgressLine:
-        """How far a file of runs is that is being written or read."""
+        """Progress of an export or import."""
         exchange = self._state.exchange
         self.exchange = ProgressLine(self.tr("File of runs"), in_bytes=True)
         self.exchange.cancelled.connect(exchange.cancel)
@@ -88,7 +91,7 @@ class RunsList(QWidget):
         return self.exchange
 
     def _connect_columns(self) -> None:
-        """Columns, groups and views, as they were left."""
+        """Connect columns, groups and views, and restore the last layout."""
         self.actions_.narrowed.connect(self.filter.add)
         self.columns.choosing.connect(self.choose_columns)
         self.columns.grouping.connect(self.group_by)
@@ -221,7 +224,7 @@ class RunsList(QWidget):
     # ── what is shown and how ────────────────────────────────────────────────────────────────
 
     def apply(self, layout: Layout) -> None:
-        """Show the columns, the order, the groups and the filter of a layout."""
+        """Show columns, order, groups and filter of a layout."""
         self.columns.apply(layout)
         self._want_measures(layout.columns)
         self.shown.choose(min(layout.shown, len(Shown) - 1))
@@ -230,7 +233,7 @@ class RunsList(QWidget):
         self._keep_layout()
 
     def choose_columns(self) -> None:
-        """Ask which columns are shown."""
+        """Open the dialog of the columns."""
         ask_for_columns(self, self.model.keys, self.show_columns)
 
     def show_columns(self, keys: Sequence[str]) -> None:
@@ -240,13 +243,13 @@ class RunsList(QWidget):
         self._keep_layout()
 
     def group_by(self, keys: Sequence[str]) -> None:
-        """Put runs together that say the same in these columns."""
+        """Group the runs by these columns."""
         self._want_measures(keys)
         self.model.group_by(keys)
         self._keep_layout()
 
     def sort_by(self, key: str, descending: bool = False) -> None:
-        """Sort by a column that is shown."""
+        """Sort by a shown column."""
         order = Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder
         self.table.sortByColumn(self.model.column(key), order)
 
@@ -275,7 +278,7 @@ class RunsList(QWidget):
         return self.columns.layout(self.filter.text(), max(0, self.shown.choice()))
 
     def _keep_layout(self) -> None:
-        """For the next start; what was searched for is not kept."""
+        """Save the layout for the next start, without the search."""
         self.kept_views.keep_present(replace(self._layout(), sentence="", shown=0))
 
     def _on_clicked(self, index: QModelIndex) -> None:
@@ -290,7 +293,7 @@ class RunsList(QWidget):
         self._kept = kept, current.id if isinstance(current, RunRow) else ""
 
     def _restore_selection(self) -> None:
-        """Select what was selected before the rows were arranged anew."""
+        """Select the same runs after a reset of the model."""
         kept, current = self._kept
         places = sorted(place for run in kept if (place := self.model.place(run)) >= 0)
         last = len(self.model.keys) - 1
@@ -308,7 +311,7 @@ class RunsList(QWidget):
     # ── which are selected ───────────────────────────────────────────────────────────────────
 
     def selected(self) -> list[RunRow]:
-        """The runs that are selected, in the order of the table; of a group all its runs."""
+        """The selected runs in table order, with all runs of a selected group."""
         rows = self.table.selectionModel().selectedRows()
         found: dict[str, RunRow] = {}
         for index in sorted(rows, key=lambda index: index.row()):
@@ -318,7 +321,7 @@ class RunsList(QWidget):
         return list(found.values())
 
     def select(self, run_id: str) -> None:
-        """Select this run alone, where it is shown."""
+        """Select only this run, if it is shown."""
         self.table.clearSelection()
         self._select(run_id)
 

@@ -1,4 +1,4 @@
-"""What is asked of the user about a run: its name, notes, and whether it may be deleted."""
+"""Dialogs about runs: name, notes, tags, export, deletion, and the queue."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -32,7 +32,7 @@ CURVES: dict[str, type[CurveFiles]] = {"tensorboard": TensorBoardFiles, "mlflow"
 
 
 def ask_name(owner: QWidget, runs: RunsState, row: RunRow) -> None:
-    """Ask for another name of a run."""
+    """Ask for a new name."""
     ask_for_name(
         owner,
         (tr("Rename the run"), tr("The folder on disk keeps its name.")),
@@ -62,7 +62,7 @@ def ask_notes(owner: QWidget, runs: RunsState, row: RunRow) -> None:
 
 
 def ask_tags(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
-    """Ask which tags these runs have; those that only some of them have stay with these."""
+    """Ask for the tags of these runs; tags of only some runs are kept."""
     common = [tag for tag in rows[0].tags if all(tag in row.tags for row in rows)]
     field = QLineEdit(", ".join(common))
     field.setAccessibleName(tr("Tags"))
@@ -89,7 +89,7 @@ def ask_tags(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
 
 
 def ask_to_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
-    """Ask in which form runs are exported, and where to."""
+    """Ask for the format and the place of an export."""
     kept = ComboBox()
     kept.setAccessibleName(tr("Checkpoints"))
     for title, key in (
@@ -128,7 +128,7 @@ def ask_to_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
 
 
 def ask_folder(owner: QWidget, chosen: Callable[[Path], object]) -> None:
-    """Ask for a folder without stopping the program."""
+    """Ask for a folder; does not block."""
     dialog = QFileDialog(owner.window(), tr("Choose a folder"))
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
@@ -137,7 +137,7 @@ def ask_folder(owner: QWidget, chosen: Callable[[Path], object]) -> None:
 
 
 def ask_to_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
-    """Say what goes and what stays, then delete."""
+    """Say what is deleted and what stays, then delete."""
 
     def answer(key: str) -> None:
         if key == "delete":
@@ -169,7 +169,7 @@ def ask_to_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
 
 
 def _left_without_base(runs: RunsState, rows: Sequence[RunRow]) -> list[str]:
-    """The names of other runs whose base model goes with these, and which are not finished."""
+    """Names of unfinished runs whose base model is deleted with these."""
     gone = {row.id for row in rows}
     folders = [row.folder for row in rows]
     found = []
@@ -188,7 +188,7 @@ MOST_RUNS = 500  # offered in a list
 
 
 class QueueList(QListWidget):
-    """The runs that wait, in their order, which is changed by dragging and by Ctrl+Up and Down."""
+    """The waiting runs, reordered by dragging or by Ctrl+Up and Ctrl+Down."""
 
     def __init__(self, rows: Sequence[RunRow]) -> None:
         super().__init__()
@@ -204,7 +204,7 @@ class QueueList(QListWidget):
         self.setCurrentRow(0)
 
     def ids(self) -> list[str]:
-        """The ids of the runs in their order."""
+        """The ids in the chosen order."""
         return [str(self.item(place).data(RUN)) for place in range(self.count())]
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -221,7 +221,7 @@ class QueueList(QListWidget):
 
 
 def ask_order(owner: QWidget, runs: RunsState) -> None:
-    """Let the user put the queue in another order."""
+    """Let the user reorder the queue."""
     queue = QueueList(in_order(runs.rows.values()))
     ask(
         owner,

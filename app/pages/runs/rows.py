@@ -1,7 +1,4 @@
-"""What the pages know of a run: a frozen copy of its row in the record.
-
-Reading runs off the window's thread.
-"""
+"""Frozen copies of the runs in the record, read off the GUI thread."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
@@ -35,7 +32,7 @@ BASE_MODEL: TypeAdapter[BaseModelSource] = TypeAdapter(BaseModelSource)
 
 @dataclass(frozen=True)
 class Measure:
-    """One number of each run: a metric by its name in events, and where on its curve."""
+    """One number of each run: a metric by its event name, and the point on its curve."""
 
     name: str
     when: When
@@ -47,7 +44,7 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class RunRow(RunNow):
-    """One run. `measured` has the metrics that were asked for since, by the keys of columns."""
+    """A run. `measured` has the requested metrics, by column key."""
 
     id: str
     name: str
@@ -58,9 +55,9 @@ class RunRow(RunNow):
     archived: bool
     task: str
     job_text: str
-    group: str  # what the runs of one job have in common; empty for a run that is alone
-    setting: int  # which combination of its search it has, from 0; -1: of no search
-    sweep: str  # which features a run of a layer sweep reads; empty for any other run
+    group: str  # id of the job of several runs; “” for a single run
+    setting: int  # index of its combination in its search; -1: none
+    sweep: str  # features that a run of a layer sweep reads; “” for other runs
     data: str
     base_model: str
     folder: Path
@@ -83,13 +80,13 @@ class RunRow(RunNow):
     details: str
     bug: bool
     remarks: tuple[str, ...]
-    checkpoint: Path | None  # the best one, or else the last
-    checkpoint_step: int  # the last one, from which it would be resumed; 0 for none
+    checkpoint: Path | None  # the best, otherwise the last one
+    checkpoint_step: int  # of the last one, to resume from; 0: none
     measured: dict[str, float] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def job(self) -> JobSpec | None:
-        """What was asked for; None where another version wrote what this one cannot read."""
+        """The job; None if it was written by an incompatible version."""
         try:
             return JobSpec.model_validate_json(self.job_text)
         except ValidationError:
@@ -97,7 +94,7 @@ class RunRow(RunNow):
 
     @cached_property
     def fields(self) -> JobFields:
-        """What was asked for, by paths, whatever version wrote it."""
+        """The settings of the job by path, for jobs of any version."""
         return JobFields(from_json(self.job_text))
 
     @property
@@ -106,7 +103,7 @@ class RunRow(RunNow):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it is in the queue."""
+        """True if it is in the queue."""
         return self.state in WAITING
 
     @property
@@ -114,9 +111,9 @@ class RunRow(RunNow):
         return self.state in RESUMABLE
 
     def newer_data(self) -> Path | None:
-        """The newest version of the stored data set it was trained on, where that is a newer one.
+        """The newest version of its data set, if newer than the one it was trained on.
 
-        Looks into the folder of the data set.
+        Reads the folder of the data set.
         """
         data = self.job.data if self.job is not None else None
         if not isinstance(data, StoredData) or not data.folder.name.isdecimal():
@@ -126,12 +123,12 @@ class RunRow(RunNow):
 
     @property
     def branched(self) -> str:
-        """Of which run it is a branch, from which step on and with what; empty where of none."""
+        """The run, step and changes that it branched from; “” if it is no branch."""
         return next((one for one in self.remarks if one.startswith(Branched.BEGINNING)), "")
 
 
-MADE = {"tags", "versions", "remarks"}  # of the record, in another form
-SAME = tuple(  # as the record has it
+MADE = {"tags", "versions", "remarks"}  # converted from the record
+SAME = tuple(  # as in the record
     one.name
     for one in fields(RunRow)
     if one.name in Run.__table__.columns and one.name not in {*MADE, *RunNow.__annotations__}
@@ -139,19 +136,19 @@ SAME = tuple(  # as the record has it
 
 
 def queue_key(row: RunRow) -> tuple[int, float, str]:
-    """By what runs that wait are sorted: the next one first."""
+    """Sort key of waiting runs: the next one first."""
     return -row.priority, row.created.timestamp(), row.id
 
 
 def read_rows(record: Record) -> list[RunRow]:
-    """All runs, the newest first."""
+    """All runs, newest first."""
     with record.read() as session:
         saved = best_and_last(session)
         return [_row(run, saved.get(run.id)) for run in all_runs(session)]
 
 
 def read_row(record: Record, run_id: str, metrics: Iterable[Measure] = ()) -> RunRow | None:
-    """One run with these metrics; None where it was removed."""
+    """A run with these metrics; None if it was removed."""
     with record.read() as session:
         run = find(session, run_id)
         if run is None:
@@ -168,23 +165,23 @@ def read_row(record: Record, run_id: str, metrics: Iterable[Measure] = ()) -> Ru
 
 
 def read_measures(record: Record, measure: Measure) -> dict[str, float]:
-    """This number of all runs that have it, by their ids."""
+    """This number of all runs that have it, by run id."""
     with record.read() as session:
         return values_of_runs(session, measure.name, measure.when)
 
 
 def read_sparks(record: Record, run_ids: Iterable[str]) -> dict[str, tuple[float, ...]]:
-    """The shapes of the curves of the training loss of these runs."""
+    """Downsampled training loss of these runs."""
     with record.read() as session:
         return {run_id: tuple(sparkline(session, run_id, "loss", SPARKS)) for run_id in run_ids}
 
 
 def _row(run: Run, saved: tuple[Path, int] | None) -> RunRow:
-    """`saved` has its best checkpoint and the step of its last one; None where it has none."""
+    """`saved`: its best checkpoint and the step of its last one; None if it has none."""
     job = from_json(run.job)
     group = job.get("group") or {}
     checkpoint, checkpoint_step = saved if saved is not None else (None, 0)
-    loaded = vars(run)  # ten thousand runs: an attribute of the ORM takes ten times as long
+    loaded = vars(run)  # ORM attributes are ten times as slow, for ten thousand runs
     return RunRow(
         **vars(RunNow.of(run)),
         **{name: loaded[name] for name in SAME},
@@ -204,7 +201,7 @@ def _row(run: Run, saved: tuple[Path, int] | None) -> RunRow:
 
 @lru_cache(4096)
 def _data_name(source: bytes) -> str:
-    """The name of a data source as JSON; empty where another version wrote it."""
+    """The name of a data source given as JSON; “” if an incompatible version wrote it."""
     try:
         return DATA.validate_json(source).name
     except ValidationError:
@@ -213,7 +210,7 @@ def _data_name(source: bytes) -> str:
 
 @lru_cache(4096)
 def _base_model_name(source: bytes) -> str:
-    """The same of a base model."""
+    """The same for a base model."""
     try:
         return base_model_name(BASE_MODEL.validate_json(source))
     except ValidationError:
@@ -221,7 +218,7 @@ def _base_model_name(source: bytes) -> str:
 
 
 def base_model_name(base_model: BaseModelSource) -> str:
-    """What a run begins with."""
+    """Name of the base model, or the size if from scratch."""
     if isinstance(base_model, FromScratch):
         template = tr("From scratch ({0} layers × {1})")
         return template.format(base_model.model.layers, base_model.model.hidden_size)
@@ -229,7 +226,7 @@ def base_model_name(base_model: BaseModelSource) -> str:
 
 
 def checkpoint_name(path: Path) -> str:
-    """A checkpoint of a run as run and step; any other by its folder."""
+    """Run and step of a run's checkpoint; otherwise the name of the folder."""
     if path.parent.name == "checkpoints" and path.name.startswith("step-"):
         step = numbers.count(step_of(path))
         return tr("{0}, step {1}").format(path.parent.parent.name, step)

@@ -4,8 +4,8 @@
     single     = "not" single | "(" sentence ")" | field comparison
     comparison = operator value | "in" "(" value { "," value } ")" | "is empty" | "is not empty"
 
-Fields have the titles of the columns, or their keys; longer names win. A value ends where the next
-“and”, “or” or bracket begins, or stands in quotation marks. Upper and lower case are the same.
+Fields have the titles of the columns, or their keys; longer names win. A value ends before the next
+“and”, “or” or bracket, or is quoted. Case is ignored.
 """
 
 import difflib
@@ -50,13 +50,13 @@ NUMBER = re.compile(
 )
 DATE = re.compile(r"\d{4}-\d{2}(-\d{2}( \d{2}:\d{2})?)?")
 TRUTHS = {"on": True, "yes": True, "true": True, "off": False, "no": False, "false": False}
-CLOSE = 1e-6  # relative difference of two numbers that are written alike
+CLOSE = 1e-6  # relative difference below which numbers count as equal
 LONGEST_NAME = 8  # words
 MOST_OFFERED = 200
 
 
 class SentenceError(Exception):
-    """What is wrong, in one sentence, and where: characters from `start` to `end`."""
+    """An error in one sentence, at the characters from `start` to `end`."""
 
     def __init__(self, said: str, start: int, end: int) -> None:
         super().__init__(said)
@@ -65,7 +65,7 @@ class SentenceError(Exception):
 
 @dataclass
 class Parsed:
-    """A test for runs, the metrics that it reads, and what the end of the text is part of.
+    """A test for runs, the metrics that it reads, and what the end of the text belongs to.
 
     `expected` begins at `start`; a value belongs to the column `key`.
     """
@@ -90,14 +90,14 @@ class _Token(NamedTuple):
 
 
 def is_sentence(text: str) -> bool:
-    """Whether a text compares something; otherwise it has words to search for."""
+    """True if a text compares something; otherwise it has search words."""
     tokens = _tokens(text)
     compared = {"is", "contains", "in", "has"} | set(SYMBOLS)
     return any(token.word in compared for token in tokens[1:])
 
 
 def parse(text: str) -> Parsed:
-    """Read a sentence. What is wrong with it stands in `error`; then the test lets all through."""
+    """Parse a sentence. On an error, `error` is set and the test passes all runs."""
     reader = _Reader(text)
     try:
         if reader.tokens:
@@ -110,7 +110,7 @@ def parse(text: str) -> Parsed:
 
 
 def quoted(value: str) -> str:
-    """A value as it can stand in a sentence."""
+    """Quote a value if necessary."""
     plain = value and all(token.word not in _ENDS for token in _tokens(value))
     is_plain = (
         plain and TOKEN.sub("", value).strip() == "" and not re.search(r'["“”<>=(),!]', value)
@@ -119,7 +119,7 @@ def quoted(value: str) -> str:
 
 
 def comparison(key: str, row: RunRow, negated: bool = False) -> str:
-    """The sentence that holds of the runs that say the same as `row` in a column."""
+    """A sentence for the runs with the same value as `row` in a column."""
     facts = column_of(key)
     name = name_of(key)
     value = facts.value_of(row) if facts is not None else None
@@ -141,7 +141,7 @@ def _written(value: object) -> str:
 
 
 def offered(parsed: Parsed, text: str, rows: Iterable[RunRow]) -> list[str]:
-    """How what is typed at the end of a sentence may go on."""
+    """Completions at the end of a sentence."""
     typed = text[parsed.start :].strip().strip('"“').casefold()
     match parsed.expected:
         case "field":
@@ -158,7 +158,7 @@ def offered(parsed: Parsed, text: str, rows: Iterable[RunRow]) -> list[str]:
 
 
 def _values(key: str, rows: Iterable[RunRow]) -> list[str]:
-    """What runs say in a column, each once."""
+    """The values of a column, each once."""
     facts = column_of(key)
     if facts is None:
         return []
@@ -188,7 +188,7 @@ def _tokens(text: str) -> list[_Token]:
 
 
 class _Reader:
-    """Reads from left to right and notes what the end of the text is part of."""
+    """Recursive-descent parser that notes what the end of the text belongs to."""
 
     def __init__(self, text: str) -> None:
         self.text, self.tokens, self.place = text, _tokens(text), 0
@@ -227,7 +227,7 @@ class _Reader:
             return inside
         key = self._field()
         facts = column_of(key)
-        assert facts is not None  # it has a name
+        assert facts is not None  # it was found by its name
         if facts.measure is not None:
             self.found.measures.append(facts.measure)
         operator, said = self._operator(key)
@@ -259,7 +259,7 @@ class _Reader:
         raise SentenceError(said, meant[0].start, meant[-1].end)
 
     def _operator(self, key: str) -> tuple[str, str]:
-        """The operator, and how it was written."""
+        """The operator, and as it was typed."""
         self._note("operator", self._at(), key)
         here = self.tokens[self.place : self.place + 3]
         if here and not here[0].quoted and here[0].text in SYMBOLS:
@@ -311,7 +311,7 @@ class _Reader:
         return _Token(self.text[start:end], start, end)
 
     def _checked(self, facts: ColumnFacts, operator: str, token: _Token) -> str:
-        """A value that fits the field and the operator."""
+        """The value, checked against field and operator."""
         number = as_number(token.text)
         if facts.is_number and number is None and operator not in ("contains", "lacks"):
             said = tr("“{0}” is not a number, but “{1}” is.")
@@ -352,7 +352,7 @@ def _begins_operator(words: Sequence[_Token], place: int) -> bool:
 
 
 def as_number(text: str) -> float | None:
-    """A number as people write one, with its unit: 3e-5, 1,000, 70 %, 10 min; None: it is none."""
+    """A number with its unit, as 3e-5, 1,000, 70 %, 10 min; None if it is none."""
     match = NUMBER.fullmatch(text.strip())
     if match is None:
         return None
@@ -364,7 +364,7 @@ def as_number(text: str) -> float | None:
 
 
 def _test(facts: ColumnFacts, operator: str, wanted: str) -> Test:
-    """Whether what a run says in a column stands so to `wanted`."""
+    """Test the value of a run in a column against `wanted`."""
     number, text = as_number(wanted), wanted.casefold()
     truth = TRUTHS.get(text)
     holds = _HOLDS.get(operator)
@@ -372,7 +372,7 @@ def _test(facts: ColumnFacts, operator: str, wanted: str) -> Test:
     known: dict[Value, bool] = {}
 
     def says(row: RunRow, value: Value) -> bool:
-        """Whether the value, the text of its cell, or another name of it is the wanted one."""
+        """True if the value, its cell text or a synonym equals the wanted one."""
         if value not in known:
             names = (str(value or ""), facts.text(row, ()), *facts.names(row))
             known[value] = any(text == name.casefold() for name in names)
@@ -396,7 +396,7 @@ def _test(facts: ColumnFacts, operator: str, wanted: str) -> Test:
 
 
 def _dated(value: str, wanted: str, operator: str) -> bool:
-    """Moments as text, of which the wanted one may be a month or a day."""
+    """Compare moments as texts; `wanted` may be a month or a day."""
     cut = value[: len(wanted)]
     return {
         "<": cut < wanted,
@@ -422,9 +422,9 @@ _HOLDS: dict[str, Callable[[float, float], bool]] = {
 
 @cache
 def field_keys() -> dict[str, str]:
-    """The column for each name that may be typed, casefolded; the first that claims a name has it.
+    """Columns by the names that can be typed, casefolded; of equal names the first wins.
 
-    Made once for a language: names are titles, and the keys themselves.
+    Cached for the language: names are titles, and the keys.
     """
     found: dict[str, str] = {}
     for key in all_columns():
@@ -434,7 +434,7 @@ def field_keys() -> dict[str, str]:
 
 
 def names_of(key: str) -> list[str]:
-    """How a column is called in a sentence, the best name first."""
+    """The names of a column in a sentence, the best first."""
     facts = column_of(key)
     title = facts.title() if facts is not None else key
     measure = facts.measure if facts is not None else None
@@ -462,5 +462,5 @@ def _names_of_measure(measure: Measure, title: str) -> list[str]:
 
 
 def name_of(key: str) -> str:
-    """The best name of a column that no other column claims before it."""
+    """The best name of a column that no earlier column has."""
     return next(name for name in names_of(key) if field_keys()[name.casefold()] == key)

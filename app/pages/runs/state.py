@@ -1,4 +1,4 @@
-"""All runs as they stand, and what can be done with each. No widgets."""
+"""All runs, kept up to date, and requests about them. No widgets."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -25,10 +25,10 @@ from engine.record import runs as table
 from engine.runs.advice import Advice
 
 translate = QCoreApplication.translate
-READ_DELAY_MS = 200  # in which changes of runs are read together
-SPARK_DELAY_MS = 30  # in which the curves that are drawn are asked for together
-MOST_SPARKS = 60  # rows that are on a screen
-ROWS_AT_ONCE = 50  # whose jobs are taken apart before the window's thread may have its turn
+READ_DELAY_MS = 200  # changes within it are read together
+SPARK_DELAY_MS = 30  # sparklines requested within it are read together
+MOST_SPARKS = 60  # rows on a screen
+ROWS_AT_ONCE = 50  # jobs parsed before the GUI thread gets its turn
 TURN_SECONDS = 0.002
 
 
@@ -36,14 +36,14 @@ class RunsState(QObject):
     """The rows of the table, kept up to date.
 
     Signals:
-        listed: `rows` was read as a whole.
-        changed: this RunRow is new or another now.
-        removed: the id of a run that is gone.
-        copying: another is being copied in, or more of it, or one no more; see `copies`.
-        arrived: the id of a run that was copied in and is listed now.
-        measured: metrics that were asked for are there now, in `measured` of the rows.
-        sparked: likewise the shapes of curves; see `spark`.
-        lineage_wanted: the id of a run whose lineage should be shown.
+        listed: all `rows` were read.
+        changed: a RunRow that is new or changed.
+        removed: the id of a removed run.
+        copying: `copies` changed.
+        arrived: the id of a run that was copied in and is now listed.
+        measured: requested metrics are in `measured` of the rows.
+        sparked: requested sparklines are there; see `spark`.
+        lineage_wanted: the id of a run whose lineage is to be shown.
     """
 
     listed = Signal()
@@ -59,14 +59,16 @@ class RunsState(QObject):
         super().__init__(parent)
         self._studio = studio
         self.rows: dict[str, RunRow] = {}
-        self.copies: dict[Path, tuple[int, int]] = {}  # bytes that are copied, and in all
+        self.copies: dict[Path, tuple[int, int]] = {}  # bytes copied and in total
         self.is_listed = False
         self._stale: set[str] = set()
-        self._awaited: set[str] = set()  # copied in, and not listed yet
+        self._awaited: set[str] = set()  # copied in, not listed yet
         self.exchange = Exchange(studio, self)
         self.exchange.unpacked.connect(self._on_unpacked)
-        self._to_say: dict[str, dict[str, Any]] = {}  # of runs that are not listed yet
-        self._unpacked: dict[Path, dict[str, Any]] = {}  # folders that are copied in, what was said
+        # notes and tags of runs that are not listed yet
+        self._to_say: dict[str, dict[str, Any]] = {}
+        # folders being copied in, with notes and tags
+        self._unpacked: dict[Path, dict[str, Any]] = {}
         self._reading = False
         self._measures: set[Measure] = set()
         self._sparks: dict[str, tuple[int, tuple[float, ...]]] = {}  # with the step of the run
@@ -90,7 +92,7 @@ class RunsState(QObject):
         self._sparking.stop()
 
     def read(self) -> None:
-        """Read all runs, off the window's thread."""
+        """Read all runs off the GUI thread."""
         record, wanted = self._studio.record, tuple(self._measures)
 
         def work() -> list[RunRow]:
@@ -113,7 +115,7 @@ class RunsState(QObject):
     # ── what is read of them when it is wanted ───────────────────────────────────────────────
 
     def want(self, measures: Iterable[Measure]) -> None:
-        """Read these metrics of all runs, now and of each run that changes."""
+        """Read these metrics of all runs, and of each run that changes from now on."""
         record = self._studio.record
         new = [measure for measure in measures if measure not in self._measures]
         if not new:
@@ -134,7 +136,7 @@ class RunsState(QObject):
         self.measured.emit()
 
     def spark(self, row: RunRow) -> tuple[float, ...]:
-        """The shape of its training loss as far as it is known; a newer one is read."""
+        """The known downsampled training loss; requests a newer one."""
         step, values = self._sparks.get(row.id, (-1, ()))
         if step != row.step:
             self._sparks_wanted[row.id] = row.step
@@ -159,7 +161,7 @@ class RunsState(QObject):
             self._pause.start()
 
     def _read_stale(self) -> None:
-        """Read what changed in the meantime, one work at a time."""
+        """Read the changed runs, one job at a time."""
         wanted, self._stale = self._stale, set()
         record, measures = self._studio.record, tuple(self._measures)
         self._reading = True
@@ -208,16 +210,15 @@ class RunsState(QObject):
         self._write(run_id, lambda s: table.set_tags(s, run_id, tags))
 
     def set_archived(self, run_ids: Sequence[str], archived: bool) -> None:
-        """Put runs away, or take them out again."""
         for run_id in run_ids:
             self._write(run_id, partial(table.set_archived, run_id=run_id, archived=archived))
 
     def all_tags(self) -> list[str]:
-        """Every tag that some run has, in the order of the alphabet."""
+        """All tags in use, in alphabetical order."""
         return sorted({tag for row in self.rows.values() for tag in row.tags}, key=str.casefold)
 
     def _write(self, run_id: str, work: Callable[[Session], None]) -> None:
-        """Change the record off the window's thread, then tell everyone of it."""
+        """Change the record off the GUI thread, then announce it."""
         record = self._studio.record
 
         def change() -> None:
@@ -259,7 +260,7 @@ class RunsState(QObject):
         self._studio.go.emit("train", {"model": checkpoint})
 
     def start_again(self, row: RunRow, advice: Advice | None = None) -> None:
-        """Take the job of a run to the train page, to change one thing, or as an advice has it."""
+        """Open the wizard with the job of a run, changed by an advice if given."""
         if row.job is None:
             return
         if advice is not None and advice.fix is not None:
@@ -269,7 +270,7 @@ class RunsState(QObject):
         self._studio.go.emit("train", {"job": job})
 
     def run_again(self, rows: Iterable[RunRow]) -> None:
-        """Queue the same jobs once more, each for itself."""
+        """Queue the same jobs again, each as a single run."""
         jobs = [row.job for row in rows if row.job is not None]
         try:
             for job in jobs:
@@ -278,14 +279,14 @@ class RunsState(QObject):
             self._studio.notices.show(error)
 
     def can_follow(self, row: RunRow, advice: Advice) -> bool:
-        """Whether there is a run that tries it: a fix needs a data set of this home."""
+        """True if a run can try it: a fix needs a data set of this home."""
         if advice.fix is None:
             return bool(advice.change)
         data = row.job.data if row.job is not None else None
         return isinstance(data, StoredData) and data.folder.parent.parent == self._home.datasets
 
     def _start_fixed(self, job: JobSpec, fix: FixName) -> None:
-        """The same with a version of its data set that is fixed, made off the window's thread."""
+        """Make a fixed version of the data set, then open the wizard with it."""
         if self.is_fixing or not isinstance(job.data, StoredData):
             return
         folder = job.data.folder
@@ -304,11 +305,11 @@ class RunsState(QObject):
 
     @property
     def is_fixing(self) -> bool:
-        """Whether a version of a data set is being made for a run that follows an advice."""
+        """True while a fixed version of a data set is being made."""
         return self._fixing is not None
 
     def train_on(self, row: RunRow, data: Path) -> None:
-        """Take the job of a run to the train page, with another version of its data set."""
+        """Open the wizard with the job of a run and another version of its data set."""
         if row.job is not None:
             job = row.job.model_copy(update={"data": StoredData(folder=data)})
             self._studio.go.emit("train", {"job": job})
@@ -320,7 +321,7 @@ class RunsState(QObject):
         refused: Callable[[Refused], object],
         owner: QObject,
     ) -> None:
-        """Which fields of a search the score depends on; a worker computes it."""
+        """Have a worker measure which fields of a search the score depends on."""
         self._studio.one_time_worker(question, done, refused, None, owner)
 
     # ── runs from elsewhere ──────────────────────────────────────────────────────────────────
@@ -337,13 +338,13 @@ class RunsState(QObject):
         self.copying.emit()
 
     def _on_unpacked(self, found: dict[Path, dict[str, Any]]) -> None:
-        """Copy in what a file of runs had."""
+        """Copy in the runs of a file."""
         self._unpacked |= found
         for folder in found:
             self.adopt(folder)
 
     def _say_again(self, folder: Path, run_id: str) -> None:
-        """Keep the name, notes, star and tags of a run until it is listed; forget its folder."""
+        """Keep name, notes, star and tags until the run is listed; delete its unpacked folder."""
         said = self._unpacked.pop(folder)
         if not any(other.parent == folder.parent for other in self._unpacked):
             self.exchange.forget(folder.parent.parent)
@@ -351,7 +352,6 @@ class RunsState(QObject):
             self._to_say[run_id] = said
 
     def _say(self, run_id: str, said: dict[str, Any]) -> None:
-        """Write it; the run is listed by now."""
         self._write(run_id, lambda session: table.say_again(session, run_id, said))
 
     def _on_copied(self, folder: Path, run_id: str) -> None:
@@ -365,9 +365,9 @@ class RunsState(QObject):
 
 
 def _fixed(folder: Path, fix: FixName) -> Path:
-    """The next version of a data set, without what an advice is about.
+    """The next version of a data set with a fix applied.
 
-    Raises StudioError where nothing in it can be mended so, or it is gone.
+    Raises StudioError if the data set is gone or the fix leaves too few rows.
     """
     version = next_version(folder.parent)
     into = free_folder(folder.parent, str(version))
@@ -380,10 +380,10 @@ def _fixed(folder: Path, fix: FixName) -> Path:
 
 
 def _take_apart(rows: Sequence[RunRow]) -> None:
-    """Read the settings of all jobs, so that a filter need not wait for them.
+    """Parse the settings of all jobs ahead of the first filter.
 
-    With pauses: this work gives up the interpreter's lock only by the clock, every 5 ms, and the
-    window's thread needs it hundreds of times to paint the table.
+    Pauses between batches: a thread gives up the interpreter lock only every 5 ms, and painting the
+    table takes it hundreds of times.
     """
     for first in range(0, len(rows), ROWS_AT_ONCE):
         for row in rows[first : first + ROWS_AT_ONCE]:

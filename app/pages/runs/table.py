@@ -1,6 +1,6 @@
-"""The table of all runs: an item model that filters, sorts and groups by itself.
+"""The item model of all runs; filters, sorts and groups by itself.
 
-A proxy model asks row by row, which takes seconds for ten thousand; here one list is made.
+A proxy model works row by row, which takes seconds for ten thousand runs; this makes one list.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,19 +32,18 @@ from app.widgets.text.labels import tooltip, visible
 
 ROW_ROLE = Qt.ItemDataRole.UserRole
 KEY_ROLE = Qt.ItemDataRole.UserRole + 1  # of a header: the key of its column
-DRAGGED = "application/x-bert-studio-waiting-runs"  # ids, one a line
+DRAGGED = "application/x-bert-studio-waiting-runs"  # ids, one per line
 LONGEST_CELL = 300  # characters
 
 
 class RunsTable(QAbstractTableModel):
-    """Rows that are replaced one by one, so that a selection stays where it is.
+    """Rows are replaced one by one, so that the selection stays.
 
-    Runs that wait can be dragged where the table shows the order of the queue: sorted by Started,
-    without groups.
+    Waiting runs can be dragged while the table shows the queue: sorted by Started, without groups.
 
     Signals:
-        renamed: id of a run and the name that the user typed for it.
-        queue_ordered: the ids of all runs that wait, in the order that the user dragged them into.
+        renamed: id of a run and its new name.
+        queue_ordered: ids of all waiting runs in their new order.
     """
 
     renamed = Signal(str, str)
@@ -57,20 +56,21 @@ class RunsTable(QAbstractTableModel):
         self.group_keys: tuple[str, ...] = ()
         self._rows: dict[str, RunRow] = {}
         self._items: list[Item] = []
-        self._places: dict[str, int] = {}  # of the runs that are shown
-        self._seeds: dict[tuple[str, str, int], list[RunRow]] = {}  # alike but for the seed
-        self._groups: dict[str, list[RunRow]] = {}  # the runs of one job
+        self._places: dict[str, int] = {}  # row of each shown run
+        # runs that differ only in the seed
+        self._seeds: dict[tuple[str, str, int], list[RunRow]] = {}
+        self._groups: dict[str, list[RunRow]] = {}  # runs of each job
         self._best_values: tuple[object, ...] | None = None  # of the group with the best mean
-        self._best: dict[str, int] = {}  # of a search, the combination with the best mean score
-        self._open: set[tuple[object, ...]] = set()  # groups whose runs are shown
-        self._fitting = 0  # runs that pass the filter, also in groups that are closed
+        self._best: dict[str, int] = {}  # combination with the best mean score of each search
+        self._open: set[tuple[object, ...]] = set()  # expanded groups
+        self._fitting = 0  # runs that pass the filter, including those in collapsed groups
         self._shown = Shown.ALL
         self._test: Test = lambda row: True
 
     # ── which rows there are ─────────────────────────────────────────────────────────────────
 
     def show_rows(self, rows: Sequence[RunRow]) -> None:
-        """Show these instead of all others."""
+        """Replace all rows."""
         self._rows = {row.id: row for row in rows}
         self._find_seeds()
         self._rearrange()
@@ -91,7 +91,7 @@ class RunsTable(QAbstractTableModel):
             self._rearrange()
         is_search = row.group and setting_of(row) >= 0
         also = self._groups[row.group] if is_search else self._seeds_of(row)
-        for other in also:  # their mean is another now, or which of them is the best
+        for other in also:  # their mean or the best among them changed
             if other.id != row.id and other.id in self._places:
                 self._say_changed(self._places[other.id])
 
@@ -110,25 +110,25 @@ class RunsTable(QAbstractTableModel):
         self.endRemoveRows()
 
     def place(self, run_id: str) -> int:
-        """Which row shows this run; -1 where none does."""
+        """The row of a run; -1 if it is not shown."""
         return self._places.get(run_id, -1)
 
     def count(self) -> tuple[int, int]:
-        """How many runs fit the filter, and how many there are."""
+        """Number of runs that pass the filter, and of all runs."""
         return self._fitting, len(self._rows)
 
     def has_groups(self) -> bool:
-        """Whether some run is one of several seeds."""
+        """True if some run is one of several seeds."""
         return bool(self._seeds)
 
     def shown_rows(self) -> list[RunRow]:
-        """The runs that fit the filter, also those in groups that are closed."""
+        """The runs that pass the filter, including those in collapsed groups."""
         rows = [row for row in self._rows.values() if self._accepts(row)]
         self._fitting = len(rows)
         return arranged(rows, self.sort_key, self.descending)
 
     def rows(self) -> Iterable[RunRow]:
-        """Every run, shown or not."""
+        """All runs, shown or not."""
         return self._rows.values()
 
     # ── how they are arranged ────────────────────────────────────────────────────────────────
@@ -149,13 +149,13 @@ class RunsTable(QAbstractTableModel):
             self._rearrange()
 
     def group_by(self, keys: Sequence[str]) -> None:
-        """Put the runs together that say the same in these columns; none: all by themselves."""
+        """Group runs by equal values in these columns; empty: no groups."""
         self.group_keys = tuple(keys)
         self._open = set()
         self._rearrange()
 
     def toggle(self, group: GroupRow) -> None:
-        """Show the runs of a group, or hide them."""
+        """Expand or collapse a group."""
         self._open ^= {group.values}
         self._rearrange()
 
@@ -163,18 +163,18 @@ class RunsTable(QAbstractTableModel):
         return group.values in self._open
 
     def set_columns(self, keys: Sequence[str]) -> None:
-        """Show these columns in this order; unknown ones are left out."""
+        """Show these columns in this order; unknown ones are dropped."""
         known = tuple(dict.fromkeys(key for key in keys if column_of(key) is not None))
         self.beginResetModel()
         self.keys = known or DEFAULT
         self.endResetModel()
 
     def column(self, key: str) -> int:
-        """Where a column stands; -1 where it is not shown."""
+        """The position of a column; -1 if it is not shown."""
         return self.keys.index(key) if key in self.keys else -1
 
     def rearrange(self) -> None:
-        """After values of rows were read that cells, the order or the filter look at."""
+        """Update after values were read that cells, order or filter depend on."""
         self._rearrange()
         if self._items:
             last = self.index(len(self._items) - 1, len(self.keys) - 1)
@@ -197,7 +197,7 @@ class RunsTable(QAbstractTableModel):
         self.endResetModel()
 
     def _stays(self, before: RunRow, row: RunRow) -> bool:
-        """Whether a row that changed keeps its place."""
+        """True if a changed row keeps its position."""
         facts = column_of(self.sort_key)
         same = facts is None or facts.order(before) == facts.order(row)
         return same and self._accepts(row) and not self.group_keys
@@ -218,11 +218,11 @@ class RunsTable(QAbstractTableModel):
                 self._groups.setdefault(group_of(row), []).append(row)
 
     def is_best_group(self, group: GroupRow) -> bool:
-        """Whether a group has the best mean score of those that are shown."""
+        """True for the shown group with the best mean score."""
         return group.values == self._best_values
 
     def is_best(self, row: RunRow) -> bool:
-        """Whether a run has the best combination of its search so far."""
+        """True if a run has the best combination of its search so far."""
         group = group_of(row)
         if not group or setting_of(row) < 0:
             return False
@@ -245,7 +245,7 @@ class RunsTable(QAbstractTableModel):
         return 0 if parent.isValid() else len(self.keys)
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        if not index.isValid():  # what is dropped between two rows
+        if not index.isValid():  # a drop between two rows
             drops = Qt.ItemFlag.ItemIsDropEnabled
             return drops if self.shows_queue() else Qt.ItemFlag.NoItemFlags
         usual = super().flags(index) | Qt.ItemFlag.ItemNeverHasChildren
@@ -303,7 +303,7 @@ class RunsTable(QAbstractTableModel):
 
     def _facts(self, column: int) -> ColumnFacts:
         facts = column_of(self.keys[column])
-        assert facts is not None  # `set_columns` takes no other
+        assert facts is not None  # `set_columns` drops unknown keys
         return facts
 
     def _text(self, item: Item, column: int) -> str:
@@ -323,7 +323,7 @@ class RunsTable(QAbstractTableModel):
     # ── the queue ────────────────────────────────────────────────────────────────────────────
 
     def shows_queue(self) -> bool:
-        """Whether runs that wait stand in the order in which they start, or in its reverse."""
+        """True if waiting runs appear in queue order, or in its reverse."""
         return self.sort_key == Column.STARTED and not self.group_keys
 
     def supportedDropActions(self) -> Qt.DropAction:
@@ -351,13 +351,13 @@ class RunsTable(QAbstractTableModel):
         order = self._order_after(data, row, parent)
         if order is not None:
             self.queue_ordered.emit(order)
-        return False  # the rows move when the queue has done it
+        return False  # the rows move once the queue has changed
 
     def _order_after(self, data: QMimeData, row: int, parent: Index) -> list[str] | None:
-        """The order of the queue where this is dropped above `row`; None where it cannot be."""
+        """The order of the queue after a drop above `row`; None if not possible."""
         if parent.isValid() or not data.hasFormat(DRAGGED):
             return None
-        row = row if 0 <= row <= len(self._items) else len(self._items)  # below all of them
+        row = row if 0 <= row <= len(self._items) else len(self._items)  # below all rows
         moved = bytes(data.data(DRAGGED).data()).decode("utf-8").split("\n")
         queue = [one.id for one in in_order(self._rows.values())]
         above = self._items[row - 1] if row else None

@@ -1,4 +1,4 @@
-"""The page of all runs, and from there the page of each."""
+"""The page of all runs, which opens the page of a run, a comparison, or a lineage."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -28,7 +28,7 @@ from engine.runs.lineage import run_key
 
 
 class RunsPage(QWidget):
-    """Nothing about a run lives here: it shows what the record says and passes requests on."""
+    """Shows the record and passes requests on; holds no state of runs."""
 
     def __init__(self, studio: Studio, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -53,7 +53,7 @@ class RunsPage(QWidget):
 
     @cached_property
     def list(self) -> RunsList:
-        """All runs; made when they are shown first, for which a run that begins does not wait."""
+        """The table of all runs; made on first use, as a new run opens its own page."""
         go = self._studio.go
         runs = RunsList(self.state, self._studio.settings)
         runs.opened.connect(self.open)
@@ -66,7 +66,7 @@ class RunsPage(QWidget):
     # ── called by the window ─────────────────────────────────────────────────────────────────
 
     def arrive(self, argument: object) -> None:
-        """Show all runs, the one with this id, or the lineage of the thing with this key."""
+        """Show all runs, the run with this id, or the lineage of a node."""
         if isinstance(argument, dict) and isinstance(key := argument.get("lineage"), str):
             self.show_lineage(key)
             return
@@ -77,7 +77,7 @@ class RunsPage(QWidget):
             self.show_all()
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
-        """Take over run folders that were trained elsewhere; a file is for the run that is open."""
+        """Copy in run folders or exported runs; a table of data goes to the open run."""
         if self.run is not None and self.run.accept_drop(paths):
             return True
         folders = [folder for path in paths if path.is_dir() for folder in _runs_at(path)]
@@ -106,7 +106,7 @@ class RunsPage(QWidget):
     # ── between the two ──────────────────────────────────────────────────────────────────────
 
     def open(self, run_id: str) -> None:
-        """Show the page of one run; Back leads to where it was opened."""
+        """Show the page of a run; Back returns to the previous view."""
         if self.run is not None and self.run.state.run_id == run_id:
             self._stack.setCurrentWidget(self.run)
             return
@@ -141,13 +141,13 @@ class RunsPage(QWidget):
         self._stack.setCurrentWidget(view)
 
     def _show_flips(self, second: Scored, first: Scored) -> None:
-        """The results of the second run beside those of the first, row by row."""
+        """Show the results of the second run against those of the first, row by row."""
         self.open(second.run.key)
         if self.run is not None:
             self.run.compare_results(second.file, Other(first.run.name, first.file))
 
     def show_lineage(self, key: str) -> None:
-        """Show what the thing with this key was made from, and what was made from it."""
+        """Show the sources and results of this node."""
         self._close_run()
         self._close_comparison()
         self._close_lineage()
@@ -175,7 +175,7 @@ class RunsPage(QWidget):
             self.comparison = None
 
     def show_all(self) -> None:
-        """Show the table; the run that was open stays selected there."""
+        """Show the table, with the run that was open selected."""
         if self.run is not None:
             self.list.select(self.run.state.run_id)
         self._close_run()
@@ -185,7 +185,7 @@ class RunsPage(QWidget):
         self.list.table.setFocus()
 
     def _leave_run(self) -> None:
-        """Back to where the run was opened: the comparison, or the table."""
+        """Back to the comparison, the lineage, or the table."""
         back = self.comparison or self.lineage
         if back is None:
             self.show_all()

@@ -1,5 +1,5 @@
-"""The curves of several runs over one another: by steps, epochs, tokens or time; smoothed; as means
-of groups with the interval of these means."""
+"""Curves of several runs in one chart: by steps, epochs, tokens or time; smoothed; as group means
+with confidence intervals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,21 +34,21 @@ from engine.results.significance import t_limit
 from engine.runs.pace import Pace
 
 SMOOTHINGS = (1, 9, 49, 249)  # points; 1 is off
-GRID = 400  # places at which the curves of a group are averaged
+GRID = 400  # points at which the curves of a group are averaged
 FIRST_SHOWN = ("validation_f1", "validation_accuracy", "validation_loss", "loss")
 
 
 @dataclass(frozen=True)
 class Look:
-    """How runs are told apart: by the columns that give the colour and the dashes."""
+    """The columns that colour and dash the curves."""
 
-    colour: str  # the key of a column, or "" for each run by itself
+    colour: str  # key of a column; “”: a colour for each run
     dash: str = ""
-    together: bool = False  # a mean and its 95 % interval for each group, in place of the runs
+    together: bool = False  # draw the mean and its 95 % interval for each group instead of the runs
 
 
 class CurvesTab(QWidget):
-    """A drawing with its choices above and the names of its lines below."""
+    """A chart with its options above and the names of its lines below."""
 
     def __init__(self, state: CompareState) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class CurvesTab(QWidget):
                 self.dash_box.addItem(facts.title(), key)
 
     def _on_named(self, counts: Mapping[str, int]) -> None:
-        """Show the metric that was shown, or of the usual ones the first that most runs have."""
+        """Keep the metric; otherwise show the first usual one that most runs have."""
         before = self.metric_box.currentData()
         self.metric_box.clear()
         for name in counts:
@@ -149,12 +149,11 @@ class CurvesTab(QWidget):
         self.draw()
 
     def _on_changed(self) -> None:
-        """A run that trains has new points."""
         self._state.forget_paces()
         self._ask()
 
     def draw(self) -> None:
-        """Draw what was read as the choices say."""
+        """Draw the curves with the chosen options."""
         axis = self.axis_box.currentData()
         if axis in ("tokens", "time") and self._state.paces is None:
             self._state.read_paces()
@@ -170,7 +169,7 @@ class CurvesTab(QWidget):
         self.note.setText(_missing_text(missing))
 
     def chart(self) -> tuple[Chart, int]:
-        """What is drawn, and how many runs say nothing of it."""
+        """The chart, and the number of runs that lack the metric or the axis."""
         assert self._curves is not None
         look = Look(
             self.colour_box.currentData() or "",
@@ -194,7 +193,7 @@ class CurvesTab(QWidget):
         return chart, len(rows) - drawn
 
     def figure(self) -> Figure | None:
-        """The drawing as it stands, to be kept."""
+        """The present chart for export."""
         if self._curves is None or self.view.chart is None or not self.view.chart.lines:
             return None
         said = [tr("%Ln run(s)", len(self._state.rows))]
@@ -217,7 +216,7 @@ def lines_of(
     look: Look,
     paces: dict[str, Pace] | None = None,
 ) -> list[Line]:
-    """A line for each run that has the metric, or one for each group of them."""
+    """A line for each run that has the metric, or for each group of them."""
     found: list[tuple[RunRow, Floats, Floats]] = []
     for row in rows:
         if row.id not in curves.points:
@@ -243,7 +242,7 @@ def lines_of(
 
 
 def _numbers(rows: Sequence[RunRow], key: str) -> dict[str, int]:
-    """A number for each run: its own without a key, or that of what it says in a column."""
+    """Index of each run: its own, or that of its value in a column."""
     facts = column_of(key)
     if facts is None:
         return {row.id: number for number, row in enumerate(rows)}
@@ -254,13 +253,13 @@ def _numbers(rows: Sequence[RunRow], key: str) -> dict[str, int]:
 def _mean(
     members: Sequence[tuple[RunRow, Floats, Floats]], look: Look, colour_: int, dash: int
 ) -> Line:
-    """The mean of curves where all of them have points, with its 95 % interval (Student's t)."""
+    """Mean over the range that all curves cover, with its 95 % interval (Student's t)."""
     first = max(float(x[0]) for _, x, _ in members)
     last = min(float(x[-1]) for _, x, _ in members)
     own = np.unique(np.concatenate([x for _, x, _ in members]))
     own = own[(own >= first) & (own <= last)]
     grid = own if len(own) <= GRID else np.linspace(first, last, GRID)
-    values = np.stack([np.interp(grid, x, y) for _, x, y in members])  # [runs, places]
+    values = np.stack([np.interp(grid, x, y) for _, x, y in members])  # [runs, points]
     n = len(members)
     mean = values.mean(axis=0)
     name = _group_name(members[0][0], look, n)

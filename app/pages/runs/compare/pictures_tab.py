@@ -1,4 +1,4 @@
-"""Any columns of the compared runs as a picture: parallel coordinates, or two of them as points."""
+"""Any columns of the compared runs as parallel coordinates or as a scatter plot."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -25,12 +25,12 @@ from app.widgets.forms.controls import CheckableMenu, ComboBox
 from app.widgets.page import Card
 from app.widgets.text.labels import OneLine, Text, plain_menu_text, visible
 
-MOST_AXES = 6  # to begin with
+MOST_AXES = 6  # initially
 NOT_AXES = ("name", "notes", "seeds", "started", "state", "step", "progress", "time", "loss")
 
 
 class ParallelTab(QWidget):
-    """The axes are chosen in a menu; the runs that are chosen are named below."""
+    """Axes are chosen in a menu; the brushed runs are named below."""
 
     def __init__(self, state: CompareState) -> None:
         super().__init__()
@@ -113,15 +113,17 @@ class ParallelTab(QWidget):
 
 
 def _has_two(key: str, rows: Sequence[RunRow]) -> bool:
-    """Whether two runs say different things in a column: nothing and one thing make no axis."""
+    """True if two runs differ in a column."""
     facts = column_of(key)
     said = [facts.value_of(row) for row in rows] if facts is not None else []
     return len({repr(value) for value in said if value is not None}) > 1
 
 
 class ScatterTab(QWidget):
-    """Signals:
-    opened: the id of a run that the user wants to see.
+    """Two or three columns as points.
+
+    Signals:
+        opened: the id of a run to open.
     """
 
     opened = Signal(str)
@@ -162,7 +164,7 @@ class ScatterTab(QWidget):
         self._fill()
 
     def _fill(self) -> None:
-        """Offer what these runs say; what was chosen stays."""
+        """Offer the columns that these runs have; keep the choice."""
         rows = self._state.rows
         numeric = numeric_columns(rows)
         usual = [key for key in numeric if "." in key] + [str(Column.TIME)]

@@ -1,4 +1,4 @@
-"""The scores of several runs on the same rows: intervals, tests, and the rows that flipped."""
+"""Scores of several runs on the same rows: intervals, tests, and the rows that flipped."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -28,7 +28,7 @@ from engine.results.several import Scored, parts_of, scored
 
 
 class ScoresTable(QAbstractTableModel):
-    """A row for each run; the first one is what the others are compared with."""
+    """A row for each run; the others are compared with the first."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -76,7 +76,7 @@ class ScoresTable(QAbstractTableModel):
         return None
 
     def cells(self, one: Scored) -> tuple[str, ...]:
-        """What the table says of a run."""
+        """The cells of a run."""
         name = f"{VALIDATION}{one.metric}"
         first = visible(one.run.name).replace("\n", " ")
         score = (metric_value(name, one.score.value), interval_text(name, one.score))
@@ -95,8 +95,10 @@ class ScoresTable(QAbstractTableModel):
 
 
 class ScoresTab(QWidget):
-    """Signals:
-    flips_wanted: a Scored whose rows should be shown beside those of the first, another Scored.
+    """Scores, differences and tests, with the flipped rows of a pair.
+
+    Signals:
+        flips_wanted: the Scored whose rows are compared with those of the first, and the first.
     """
 
     flips_wanted = Signal(object, object)
@@ -152,7 +154,7 @@ class ScoresTab(QWidget):
             self.note.setText(tr("None of these runs has predictions for labelled rows yet."))
 
     def measure(self) -> None:
-        """Score the runs and compare them, in the background."""
+        """Score and compare the runs in the background."""
         self._cancel()
         runs, part = self._state.candidates(), self.part.currentData()
         self.progress.begin(tr("Comparing the results"))
@@ -199,14 +201,14 @@ class ScoresTab(QWidget):
             self.flips_wanted.emit(chosen, self.model.found[0])
 
     def copy(self) -> None:
-        """The table for a spreadsheet."""
+        """Copy the table for a spreadsheet."""
         rows = [self.model.cells(one) for one in self.model.found]
         QGuiApplication.clipboard().setText(format_table(self.model.titles(), rows, "\t"))
         self._state.studio.notices.say(tr("Scores copied to the clipboard as a table."))
 
 
 def interval_text(metric: str, found: Interval) -> str:
-    """“81.0 % to 84.2 %”; empty where it is not known."""
+    """“81.0 % to 84.2 %”; “” if unknown."""
     return ends_text(found, partial(metric_value, metric))
 
 

@@ -1,4 +1,4 @@
-"""The settings of several runs side by side, the differences alone."""
+"""Settings of several runs side by side, or only the differences."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ WIDTH, FIRST_WIDTH = 150, 210  # px
 
 
 class SettingsTable(QAbstractTableModel):
-    """A row for each setting and a column for each run; what differs from the first is bold."""
+    """A row for each setting and a column for each run; differences from the first are bold."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -72,7 +72,7 @@ class SettingsTable(QAbstractTableModel):
         return None
 
     def text(self, path: str, column: int) -> str:
-        """The title of a setting, or what a run says of it; a dash where it has no such one."""
+        """The title of a setting, or its value in a run; a dash if the job lacks it."""
         if not column:
             return title_of(path)
         row = self.rows[column - 1]
@@ -82,7 +82,7 @@ class SettingsTable(QAbstractTableModel):
 
 
 def title_of(path: str) -> str:
-    """What a setting is called; one that has no title by its path."""
+    """The title of a setting, or its path if it has none."""
     known = {"task.kind": tr("Task"), "base_model.path": tr("Base model")}
     known |= {"data.folder": tr("Data set"), "data.path": tr("Data file")}
     known |= {"data.fingerprint": tr("Data fingerprint")}
@@ -90,7 +90,7 @@ def title_of(path: str) -> str:
 
 
 class SettingsTab(QWidget):
-    """The table with a search, and all of it for the clipboard."""
+    """A searchable table that can be copied as a whole."""
 
     def __init__(self, state: CompareState) -> None:
         super().__init__()
@@ -131,7 +131,7 @@ class SettingsTab(QWidget):
             self.table.setColumnWidth(place, WIDTH)
 
     def copy(self) -> None:
-        """What is shown, as a table with tabs."""
+        """Copy the shown table, separated by tabs."""
         header = (tr("Setting"), *(row.name for row in self.model.rows))
         rows = [
             [self.model.text(path, place) for place in range(self.model.columnCount())]

@@ -1,4 +1,4 @@
-"""The runs that are compared, and what was read of them. No widgets."""
+"""The compared runs, their curves and their paces. No widgets."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ from engine.runs.pace import Pace, pace_of
 Floats = NDArray[np.float64]
 MOST_RUNS = 50
 AXES = ("step", "epoch", "tokens", "time")
-JOINT = " · "  # between the parts of the name of a run of a search
+JOINT = " · "  # between the parts of a search run's name
 
 
 def telling_names(rows: Sequence[RunRow]) -> list[str]:
-    """The name of each run without the parts in front and at the end that all of them share."""
+    """The name of each run without the leading and trailing parts that all share."""
     parts = [row.name.split(JOINT) for row in rows]
     shortest = min(map(len, parts), default=0)
     if len(rows) < 2 or len({row.name for row in rows}) < 2:
@@ -45,18 +45,20 @@ def telling_names(rows: Sequence[RunRow]) -> list[str]:
 
 @dataclass(frozen=True)
 class Curves:
-    """One metric of several runs by their ids: steps, int64 [N], and values, float64 [N]."""
+    """One metric of several runs by id: steps, int64 [N], and values, float64 [N]."""
 
     name: str
     points: dict[str, tuple[NDArray[np.int64], Floats]]
 
 
 class CompareState(QObject):
-    """Signals:
-    named: how many of these runs have a curve, by its name.
-    read: the Curves of a metric that was asked for.
-    paced: `paces` has the time and the tokens of each run.
-    changed: a run is another now, or is gone.
+    """Reads curves and paces of the compared runs off the GUI thread.
+
+    Signals:
+        named: number of these runs that have a curve, by its name.
+        read: the Curves of the requested metric.
+        paced: `paces` has the time and the tokens of each run.
+        changed: a run changed or was removed.
     """
 
     named = Signal(object)
@@ -76,15 +78,15 @@ class CompareState(QObject):
 
     @property
     def rows(self) -> list[RunRow]:
-        """Those that are still there, in the order in which they were chosen."""
+        """The runs that still exist, in the order chosen."""
         return [self.runs.rows[run] for run in self.ids if run in self.runs.rows]
 
     def candidates(self) -> list[Candidate]:
-        """The same for what reads their folders."""
+        """The same with their folders, for scoring."""
         return [Candidate(row.id, row.name, row.folder) for row in self.rows]
 
     def find_names(self) -> None:
-        """Ask for the names of curves."""
+        """Request the names of the curves."""
         record, ids = self.studio.record, self.ids
 
         def work() -> dict[str, int]:
@@ -95,7 +97,7 @@ class CompareState(QObject):
         background.run(self, work, self.named.emit)
 
     def read_curves(self, name: str) -> None:
-        """Ask for a metric of all runs; of several that were asked for the last one comes."""
+        """Request a metric of all runs; only the last request is answered."""
         record, ids = self.studio.record, self.ids
         self._wanted = name
 
@@ -106,7 +108,7 @@ class CompareState(QObject):
         background.run(self, lambda: curves_of(record, ids, name), done)
 
     def read_paces(self) -> None:
-        """Ask for the time and the tokens of each run, from its folder."""
+        """Request time and tokens of each run, from its folder."""
         if self._pacing or self.paces is not None:
             return
         self._pacing = True
@@ -122,7 +124,7 @@ class CompareState(QObject):
         background.run(self, work, done, self.studio.notices.show)
 
     def forget_paces(self) -> None:
-        """Read them anew when they are wanted: a run has taken more steps."""
+        """Drop them, to be read again: a run has taken more steps."""
         self.paces = None
 
     def want(self, keys: Sequence[str]) -> None:
@@ -140,14 +142,14 @@ class CompareState(QObject):
 
 
 def curves_of(record: Record, run_ids: Sequence[str], name: str) -> Curves:
-    """One metric of these runs; those that have not measured it are left out."""
+    """One metric of these runs, without runs that lack it."""
     with record.read() as session:
         found = {run: points_of(session, run, name) for run in run_ids}
     return Curves(name, {run: (p.steps, p.values) for run, p in found.items() if len(p)})
 
 
 def along(axis: str, row: RunRow, steps: NDArray[np.int64], pace: Pace | None) -> Floats | None:
-    """The steps of a curve on another axis; None where the run does not say it."""
+    """The steps of a curve converted to another axis; None if that is unknown."""
     match axis:
         case "epoch":
             batch = row.fields.get("training.batch_size")
@@ -168,14 +170,14 @@ def along(axis: str, row: RunRow, steps: NDArray[np.int64], pace: Pace | None) -
 
 
 def differing(rows: Sequence[RunRow]) -> list[str]:
-    """The paths of settings that are not the same in all of these runs, in the order of jobs."""
+    """Paths of the settings that differ among these runs, in job order."""
     paths = dict.fromkeys(path for row in rows for path in row.fields.paths())
     own = [path for path in paths if not path.startswith("group.")]
     return [path for path in own if len({repr(row.fields.get(path)) for row in rows}) > 1]
 
 
 def columns_that_differ(rows: Sequence[RunRow]) -> list[str]:
-    """The columns in which these runs say different things: by them they are coloured."""
+    """Columns in which these runs differ, to colour them by."""
     return [
         key
         for key in all_columns()
@@ -190,7 +192,7 @@ def _said(facts: ColumnFacts, row: RunRow) -> str:
 
 
 def numeric_columns(rows: Sequence[RunRow]) -> list[str]:
-    """The columns of which at least two of these runs say different numbers."""
+    """Columns with different numbers for at least two of these runs."""
     found = []
     for key in all_columns():
         facts = column_of(key)
@@ -204,7 +206,7 @@ def numeric_columns(rows: Sequence[RunRow]) -> list[str]:
 
 
 def measured_here(rows: Sequence[RunRow]) -> list[Measure]:
-    """The metrics at the best checkpoint that the tasks of these runs have."""
+    """Metrics at the best checkpoint for the tasks of these runs."""
     names = {
         f"validation_{metric.name}"
         for row in rows

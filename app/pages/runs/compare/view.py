@@ -1,4 +1,4 @@
-"""Several runs side by side: their curves, settings, scores, and pictures of any columns."""
+"""Comparison of several runs: curves, settings, scores, and charts of any columns."""
 
 from functools import partial
 
@@ -21,10 +21,12 @@ from app.widgets.text.labels import OneLine, Text, visible
 
 
 class CompareView(QWidget):
-    """Signals:
-    left: the user wants to see all runs.
-    opened: the id of one of these runs.
-    flips_wanted: two Scored of which the rows should be shown that flipped; see ScoresTab.
+    """The tabs of a comparison.
+
+    Signals:
+        left: go back to all runs.
+        opened: the id of a run to open.
+        flips_wanted: two Scored whose flipped rows are shown; see ScoresTab.
     """
 
     left = Signal()
@@ -65,7 +67,7 @@ class CompareView(QWidget):
         self._show_saving()
 
     def _ask_where(self) -> None:
-        """Ask for the file of the report without stopping the program."""
+        """Ask for the file of the report; does not block."""
         gathered = partial(gather_comparison, self.state.candidates())
         save = partial(self.saving.save, gathered)
         ask_where(self, self.tr("Save the report"), "comparison-report.html", list(FORMS), save)

@@ -1,1 +1,1 @@
-"""What was made from what: one picture that can be walked."""
+"""Lineage of data, models and runs as a graph."""

@@ -1,4 +1,4 @@
-"""The picture of a lineage: boxes in columns, what was made from something right of it."""
+"""The graph of a lineage: boxes in columns, from sources at the left to results at the right."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,16 +26,16 @@ from app.widgets.text.labels import font, visible
 from engine.runs.lineage import Edge, Lineage, Node
 
 BOX = QSizeF(170, 46)  # px
-GAP = QSizeF(40, 12)  # px between two columns, and between two boxes
-EDGE_ROOM = 12  # px around all
+GAP = QSizeF(40, 12)  # px between columns, and between boxes
+EDGE_ROOM = 12  # px around the graph
 STRIPE = 5  # px, in the colour of the kind
 INSET = 12  # px from the left of a box to its text
-SWEEPS = 4  # over the columns, until boxes stand near to what they belong to
+SWEEPS = 4  # passes of the barycentre heuristic
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Where everything stands; `texts` are title and kind of each box."""
+    """The laid out graph; `texts` are title and kind of each box."""
 
     boxes: dict[str, QRectF]
     nodes: dict[str, Node]
@@ -46,7 +46,7 @@ class Drawn:
 
 
 def arranged(lineage: Lineage, keys: Sequence[str]) -> Drawn:
-    """Boxes by layer; in each column near to what they were made from or what they became."""
+    """Lay out boxes by layer, each near its sources and results."""
     edges = tuple(lineage.edges_among(keys))
     layers = _beside_their_targets(lineage.layers(keys), edges)
     columns = _columns(keys, layers, edges)
@@ -67,7 +67,7 @@ def arranged(lineage: Lineage, keys: Sequence[str]) -> Drawn:
 
 
 def _beside_their_targets(layers: dict[str, int], edges: Sequence[Edge]) -> dict[str, int]:
-    """What begins here stands right before what was made from it, so that lines stay short."""
+    """Move sources right before their results, to keep lines short."""
     begun = layers.keys() - {edge.target for edge in edges}
     first: dict[str, int] = {}
     for edge in edges:
@@ -81,7 +81,7 @@ def _beside_their_targets(layers: dict[str, int], edges: Sequence[Edge]) -> dict
 def _columns(
     keys: Sequence[str], layers: dict[str, int], edges: Sequence[Edge]
 ) -> tuple[tuple[str, ...], ...]:
-    """The barycentre heuristic of Sugiyama, Tagawa and Toda (1981)."""
+    """Barycentre heuristic of Sugiyama, Tagawa and Toda (1981)."""
     numbers = sorted(set(layers.values()))
     columns = [[key for key in keys if layers[key] == number] for number in numbers]
     beside: dict[str, list[str]] = {key: [] for key in keys}
@@ -103,11 +103,11 @@ def _mean(values: Sequence[float], otherwise: float) -> float:
 
 
 class LineagePicture(QWidget):
-    """Arrow keys walk along the lines and up and down a column; Enter or a double click opens.
+    """The graph. Arrow keys follow lines and columns; Enter or a double click opens.
 
     Signals:
-        selected: the key of the thing that was clicked or walked to.
-        opened: the key of a thing.
+        selected: the key of the node that was clicked or walked to.
+        opened: the key of a node.
     """
 
     selected = Signal(str)
@@ -132,7 +132,7 @@ class LineagePicture(QWidget):
         self.update()
 
     def figure(self) -> Figure | None:
-        """As it stands, with a line of the table for each arrow."""
+        """The graph for export; its table has a row for each arrow."""
         drawn, focus = self.drawn, self.focus_key
         if drawn is None or focus not in drawn.nodes:
             return None
@@ -181,7 +181,7 @@ class LineagePicture(QWidget):
         return next((k for k, box in self.drawn.boxes.items() if box.contains(place)), "")
 
     def _beside(self, key: Qt.Key) -> str | None:
-        """Where an arrow key leads; None where it leads nowhere."""
+        """The node in the direction of an arrow key; None if there is none."""
         drawn, current = self.drawn, self.current
         if drawn is None or current not in drawn.boxes:
             return None
@@ -211,7 +211,7 @@ def paint(
     colour: Callable[..., QColor],
     letters: Callable[[float, bool], QFont],
 ) -> None:
-    """Lines first, then boxes; those of the current thing stand out."""
+    """Lines first, then boxes; those of the current node are highlighted."""
     painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     for edge in drawn.edges:
         is_current = current in (edge.source, edge.target)

@@ -1,4 +1,4 @@
-"""The lineage of one thing, and what is needed to make it again. No widgets."""
+"""The lineage of a node, and what is needed to reproduce it. No widgets."""
 
 from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
@@ -12,16 +12,16 @@ from engine.record.runs import all_runs
 from engine.runs.lineage import Lineage, Node, RunFacts, read_lineage
 from engine.runs.needed import as_text, needed_for
 
-MOST_SHOWN = 150  # things in one picture
+MOST_SHOWN = 150  # nodes in one graph
 
 
 class LineageState(QObject):
-    """`focus` is the thing whose lineage is shown, `current` the one that is selected.
+    """`focus` is the node whose lineage is shown, `current` the selected one.
 
     Signals:
-        changed: another thing is in focus, or all was read anew; `lineage` is there.
-        selected: another thing is current; what it needs is being read.
-        needed: what the current thing needs, line by line.
+        changed: another focus, or `lineage` was read again.
+        selected: another node is current; its requirements are being read.
+        needed: the requirements of the current node, line by line.
     """
 
     changed = Signal()
@@ -36,7 +36,7 @@ class LineageState(QObject):
         self._reading: background.Job | None = None
 
     def read(self) -> None:
-        """Read all that the home has, off the window's thread."""
+        """Read the lineage of the home off the GUI thread."""
         home, record = self.studio.home, self.studio.record
         background.run(
             self,
@@ -53,21 +53,21 @@ class LineageState(QObject):
 
     @property
     def is_known(self) -> bool:
-        """Whether the thing in focus is still there."""
+        """True if the focus still exists."""
         return self.focus in self.lineage.nodes
 
     def node(self) -> Node | None:
-        """The current thing."""
+        """The current node."""
         return self.lineage.nodes.get(self.current)
 
     def centre(self, key: str) -> None:
-        """Show the lineage of this thing."""
+        """Show the lineage of this node."""
         self.focus = self.current = key
         self.changed.emit()
         self.select(key)
 
     def select(self, key: str) -> None:
-        """Make this thing the current one, and read what it needs."""
+        """Make this node current, and read its requirements."""
         self.current = key
         self.selected.emit()
         if self._reading is not None:
@@ -88,7 +88,7 @@ class LineageState(QObject):
         self._reading = background.run(self, work, read, not_read, progress=lambda *_: None)
 
     def shown(self) -> tuple[list[str], int]:
-        """The things of the picture, those nearest to the focus, and how many there are in all."""
+        """The nodes in the graph, those nearest to the focus, and their total number."""
         before = self.lineage.ancestors(self.focus)
         after = self.lineage.descendants(self.focus)
         half = MOST_SHOWN // 2
@@ -97,7 +97,7 @@ class LineageState(QObject):
         return [self.focus, *kept], 1 + len(before) + len(after)
 
     def open(self, key: str) -> None:
-        """Show the page of this thing; a folder that has none is opened by the system."""
+        """Open the page of a node, or its folder if it has none."""
         node = self.lineage.nodes.get(key)
         if node is None:
             return
@@ -118,13 +118,13 @@ class LineageState(QObject):
 
 
 def facts_in(record: Record) -> list[RunFacts]:
-    """All runs as the record has them."""
+    """All recorded runs."""
     with record.read() as session:
         return [RunFacts(r.id, r.name, r.state, r.folder, r.job) for r in all_runs(session)]
 
 
 def kind_text(node: Node) -> str:
-    """What a thing is, in a few words."""
+    """Kind of a node in a few words."""
     kinds = {
         "files": tr("File"),
         "data": tr("Data set, {0}").format(translated(node.detail)),

@@ -1,4 +1,4 @@
-"""The lineage of one thing: the picture, and beside it what was made from it and what it needs."""
+"""Lineage of a node: the graph, and a list of its results and requirements."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
@@ -23,13 +23,15 @@ from app.widgets.text.labels import OneLine, Text, visible
 from engine.runs.lineage import Edge
 
 KEY = Qt.ItemDataRole.UserRole
-MOST_LISTED = 500  # things in the list of what was made
+MOST_LISTED = 500  # results in the list
 SIDE_WIDTH = 340  # px
 
 
 class LineageView(QWidget):
-    """Signals:
-    left: the user wants to see all runs.
+    """The graph on the left, details of the current node on the right.
+
+    Signals:
+        left: go back to all runs.
     """
 
     left = Signal()

@@ -1,4 +1,4 @@
-"""What a run should be told of itself, found out off the window's thread. No widgets."""
+"""Advice on a run: one calm line, and a button that prepares the run to try."""
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QWidget
@@ -19,13 +19,15 @@ from engine.record.opening import Record
 from engine.runs.advice import Advice, Measurements, advise, needed_curves
 from engine.runs.folder import RunFolder
 
-PAUSE_MS = 500  # after an evaluation, before its metrics are looked at together
+PAUSE_MS = 500  # after an evaluation, so that its metrics are read together
 VALIDATION = "validation_"
 
 
 class AdviceState(QObject):
-    """Signals:
-    changed: `found` is another now.
+    """Finds advice off the GUI thread.
+
+    Signals:
+        changed: `found` changed.
     """
 
     changed = Signal()
@@ -33,7 +35,7 @@ class AdviceState(QObject):
     def __init__(self, record: Record, run: RunState) -> None:
         super().__init__(run)
         self._record, self._run = record, run
-        self._seen = ""  # the state of the run at the last reading
+        self._seen = ""  # state of the run at the last reading
         self._reading: background.Job | None = None
         self.found: list[Advice] = []
         self._pause = debounced(self, PAUSE_MS, self._read)
@@ -42,12 +44,12 @@ class AdviceState(QObject):
         self._on_row()
 
     def can_try(self, advice: Advice) -> bool:
-        """Whether there is a run that tries it."""
+        """True if a run can try it."""
         row = self._run.row
         return row is not None and self._run.runs.can_follow(row, advice)
 
     def try_it(self, advice: Advice) -> None:
-        """Take the job with that change made, or with its data fixed, to the train page."""
+        """Open the wizard with the changed job or the fixed data."""
         if self._run.row is not None:
             self._run.runs.start_again(self._run.row, advice)
 
@@ -78,7 +80,7 @@ class AdviceState(QObject):
 
 
 def advice_for(record: Record, row: RunRow) -> list[Advice]:
-    """What is to be said of a run as it stands; nothing of one that has not begun."""
+    """Advice on a run; none before it has begun."""
     if row.job is None:
         return []
     events = RunFolder(row.folder).milestones()
@@ -93,7 +95,7 @@ def advice_for(record: Record, row: RunRow) -> list[Advice]:
 
 
 class AdviceLine(QWidget):
-    """The advice of the run, one at a time; it takes no place while there is none."""
+    """One piece of advice at a time; hidden if there is none."""
 
     def __init__(self, state: AdviceState) -> None:
         super().__init__()

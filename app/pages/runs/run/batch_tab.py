@@ -1,4 +1,4 @@
-"""What the network is given in a step: its inputs, a few to a page, as they were trained on."""
+"""The inputs of one training step, a few to a page."""
 
 from collections import Counter
 
@@ -20,12 +20,14 @@ from app.widgets.text.labels import OneLine, Text
 from engine.messages.batch import BatchRow, BatchShown, ShowBatch
 from engine.messages.question import Answer, Refused, Working
 
-FOLLOW_MS = 2000  # between two batches of a run that is followed
+FOLLOW_MS = 2000  # between two batches while following the run
 
 
 class BatchState(QObject):
-    """Signals:
-    changed: `shown`, `refusal`, `working`, `is_waiting` or `follows` is another now.
+    """Requests the batch of a step.
+
+    Signals:
+        changed: `shown`, `refusal`, `working`, `is_waiting` or `follows` changed.
     """
 
     changed = Signal()
@@ -39,24 +41,24 @@ class BatchState(QObject):
         self.follows = True
         self._run, self._explorer = run, explorer
         self._is_seen = False
-        self._asked = 0  # the number of the newest question
-        self._step = 0  # that was asked for last
+        self._asked = 0  # id of the newest question
+        self._step = 0  # requested last
         self._pause = debounced(self, FOLLOW_MS, self._follow)
         run.changed.connect(self._on_run)
         explorer.answered.connect(self._on_answer)
 
     def set_seen(self, seen: bool) -> None:
-        """Whether the batch is on the screen; nothing is asked while it is not."""
+        """Tell if the batch is on the screen; otherwise nothing is requested."""
         self._is_seen = seen
         self._follow()
 
     def show_step(self, step: int) -> None:
-        """Show this step, and follow the run no more."""
+        """Show this step, and stop following the run."""
         self.follows = False
         self._ask(step)
 
     def set_follows(self, follows: bool) -> None:
-        """Show the present step again and again, or stay at this one."""
+        """Follow the newest step, or stay at this one."""
         self.follows = follows
         self.changed.emit()
         self._follow()
@@ -99,12 +101,12 @@ ON_A_PAGE = 4  # inputs
 
 
 class BatchTab(QWidget):
-    """The step, the switch that follows the run, a legend with counts, and cards of inputs."""
+    """Step, follow switch, legend with counts, and cards of inputs."""
 
     def __init__(self, state: BatchState) -> None:
         super().__init__()
         self.state = state
-        self._first = 0  # input of the page
+        self._first = 0  # index of the first input of the page
         self._showing = False
         self.cards = [InputCard() for _ in range(ON_A_PAGE)]
         self.legend = Text("", "muted")
@@ -207,7 +209,7 @@ class BatchTab(QWidget):
         self.legend.setText(self._counted(shown))
 
     def _counted(self, shown: BatchShown) -> str:
-        """How many tokens of the batch are shown in which way."""
+        """Number of tokens shown in each way."""
         how: Counter[str] = Counter(one.shown_as for given in shown.rows for one in given.targets)
         real = sum(given.length for given in shown.rows)
         padding = sum(len(given.tokens) - given.length for given in shown.rows)
@@ -224,7 +226,7 @@ class BatchTab(QWidget):
         return "   ·   ".join(parts)
 
     def _show_why(self) -> None:
-        """Why there is nothing to show."""
+        """Say why there is no batch."""
         refusal, working = self.state.refusal, self.state.working
         self.page.setText("")
         self.of.setText("")
@@ -253,7 +255,7 @@ class BatchTab(QWidget):
 
 
 class InputCard(Card):
-    """One input: what is wanted of it as a whole, and its tokens."""
+    """An input: its target, and its tokens."""
 
     def __init__(self) -> None:
         super().__init__("", padding=4 * SPACE)

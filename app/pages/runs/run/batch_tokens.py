@@ -1,7 +1,7 @@
-"""One input of a batch as the network is given it: a chip for each token.
+"""One input of a batch: a chip for each token.
 
-A chip that something is asked of has a colour, a mark and, below it, what is wanted. The line under
-a chip tells the segment: one for the first, two for the second. Padding is one chip at the end.
+A chip with a prediction target has a colour, a mark and the target below it. The line under a chip
+shows the segment: one line for the first, two for the second. Padding is one chip at the end.
 """
 
 from dataclasses import dataclass
@@ -24,10 +24,10 @@ from app.translation import tr
 from app.widgets.text.labels import tooltip, visible
 from engine.messages.batch import BatchRow, Target
 
-LONGEST_TOKEN = 40  # characters that are painted
-INSIDE = 1.5 * SPACE  # beside the text of a chip
+LONGEST_TOKEN = 40  # characters painted
+INSIDE = 1.5 * SPACE  # padding of the text in a chip
 ROUND = 4.0
-LOOKS = {  # how a token is shown → its colour, and a mark besides
+LOOKS = {  # colour and mark by the way a token is shown
     "mask": (Role.ACCENT, "▪"),
     "random": (Role.WARN, "⇄"),
     "kept": (Role.GOOD, "="),
@@ -36,7 +36,7 @@ LOOKS = {  # how a token is shown → its colour, and a mark besides
 
 
 def shown_text(shown_as: str) -> str:
-    """How a token that is to be predicted is shown, for people."""
+    """Name of the way in which a target token is shown."""
     texts = {
         "mask": tr("masked"),
         "random": tr("replaced by a random token"),
@@ -55,7 +55,7 @@ class _Chip:
 
 
 class BatchTokens(QWidget):
-    """As high as its width needs; the pointer tells of each token."""
+    """Chips in lines, with height for width; a tooltip for each token."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -197,7 +197,7 @@ class BatchTokens(QWidget):
         return super().event(event)
 
     def description_of(self, position: int) -> str:
-        """All about one token, or about the padding (-1), in a sentence."""
+        """Description of a token, or of the padding (-1)."""
         given = self._input
         assert given is not None
         if position < 0:
@@ -215,7 +215,7 @@ class BatchTokens(QWidget):
         return f"{text} {wanted}"
 
     def _sentence(self, given: BatchRow) -> str:
-        """The input for a screen reader."""
+        """The input in a sentence, for a screen reader."""
         parts = []
         for position, token in enumerate(given.tokens[: given.length]):
             one = self._targets.get(position)
@@ -227,7 +227,7 @@ class BatchTokens(QWidget):
 
 
 def _painted(text: str) -> str:
-    """A token as one short line; what cannot be seen is made visible."""
+    """A token as one short line with visible control characters."""
     shown = visible(text[: LONGEST_TOKEN + 1]).replace("\n", "⏎")
     return f"{shown[:LONGEST_TOKEN]}…" if len(text) > LONGEST_TOKEN else shown
 

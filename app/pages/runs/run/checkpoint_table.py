@@ -1,4 +1,4 @@
-"""The checkpoints of a run as the rows of a table."""
+"""The item model of a run's checkpoints."""
 
 from enum import IntEnum
 from typing import Any
@@ -27,7 +27,7 @@ class Column(IntEnum):
 
 
 class CheckpointTable(QAbstractTableModel):
-    """Step, scores, reason to keep it, time and size of each checkpoint."""
+    """Step, scores, reason to keep, time and size of each checkpoint."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -35,9 +35,9 @@ class CheckpointTable(QAbstractTableModel):
         self._kept_last, self._metric = 0, ""
 
     def show_saved(self, saved: list[Saved], kept_last: int, metric: str) -> None:
-        """Show these, compared by `metric` (empty: by none).
+        """Show these, compared by `metric` (“”: none).
 
-        Their last `kept_last` are kept; 0: nobody knows how many.
+        `kept_last` is the number of latest checkpoints kept; 0: unknown.
         """
         self.beginResetModel()
         self.saved, self._kept_last, self._metric = list(saved), kept_last, metric
@@ -99,7 +99,7 @@ class CheckpointTable(QAbstractTableModel):
 
 
 def reason_text(reason: str, kept_last: int) -> str:
-    """Why a checkpoint is kept, for people."""
+    """The reason to keep a checkpoint, in words."""
     if reason.startswith("every "):
         every = tr("every {0} steps")
         return every.format(numbers.count(int(reason.removeprefix("every "))))

@@ -1,4 +1,4 @@
-"""The checkpoints of a run, kept up to date, and what can be done with each. No widgets."""
+"""The checkpoints of a run, kept up to date, and requests about them. No widgets."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,10 +26,10 @@ from engine.runs.retention import check_removal, reasons_to_keep, size
 
 @dataclass(frozen=True)
 class Saved:
-    """One checkpoint of a run, and why it is kept: “best”, “last”, “every n”.
+    """A checkpoint, and why it is kept: “best”, “last”, “every n”.
 
-    `score` is the run's best metric at its step and `loss` the validation loss there; None where it
-    was not evaluated.
+    `score` is the run's best metric at its step and `loss` the validation loss; None if it was not
+    evaluated.
     """
 
     step: int
@@ -43,9 +43,11 @@ class Saved:
 
 
 class CheckpointsState(QObject):
-    """Signals:
-    checkpoints_read: the checkpoints are others now, a list of Saved, the newest first.
-    deletion_asked: a checkpoint, and what would be lost with it, in a sentence.
+    """Reads the checkpoints off the GUI thread.
+
+    Signals:
+        checkpoints_read: list of Saved, newest first.
+        deletion_asked: a checkpoint, and a sentence about what would be lost with it.
     """
 
     checkpoints_read = Signal(object)
@@ -78,7 +80,7 @@ class CheckpointsState(QObject):
         background.run(self, lambda: read_checkpoints(record, run_id), self.checkpoints_read.emit)
 
     def _match_folders(self) -> None:
-        """Let the record say what stands on the disk, then everyone who shows it."""
+        """Update the record from the disk, then announce it."""
         if self.row is None:
             return
         record, run_id, folder = self._studio.record, self.run.run_id, RunFolder(self.row.folder)
@@ -96,12 +98,12 @@ class CheckpointsState(QObject):
     # ── what is done with one ────────────────────────────────────────────────────────────────
 
     def export_of(self, checkpoint: Path) -> ExportState:
-        """An export of a checkpoint, for the dialog that asks what is wanted."""
+        """An export of a checkpoint, for its dialog."""
         run = self.row.name if self.row else self.run.run_id
         return ExportState(self._studio, checkpoint, f"{run}-{checkpoint.name}", parent=self)
 
     def want_deleted(self, saved: Saved) -> None:
-        """Delete a checkpoint, at once where nothing is lost with it; else ask first."""
+        """Delete a checkpoint, after a question if something is lost with it."""
         if self.row is None:
             return
         run = RunFolder(self.row.folder)
@@ -117,7 +119,7 @@ class CheckpointsState(QObject):
         )
 
     def delete(self, saved: Saved) -> None:
-        """Move a checkpoint to the trash; a notice offers to undo that."""
+        """Move a checkpoint to the trash; a notice offers Undo."""
 
         def removed(place: Path) -> None:
             self._match_folders()
@@ -155,7 +157,7 @@ class CheckpointsState(QObject):
 
 
 def read_checkpoints(record: Record, run_id: str) -> list[Saved]:
-    """The checkpoints of a run, the newest first, with their sizes on the disk."""
+    """The checkpoints of a run with their sizes on disk, newest first."""
     with record.read() as session:
         found = list(checkpoints_of(session, run_id))
         run = find(session, run_id)
@@ -181,7 +183,7 @@ def read_checkpoints(record: Record, run_id: str) -> list[Saved]:
 
 
 def _plan(run: Run | None) -> TrainingSpec | None:
-    """How a run is trained; None where another version made its job."""
+    """The training settings; None if an incompatible version wrote the job."""
     try:
         return run.asked().training if run is not None else None
     except ValidationError:

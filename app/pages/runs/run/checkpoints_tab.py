@@ -1,4 +1,4 @@
-"""The checkpoints of a run, and what can be done with each."""
+"""The checkpoints of a run, with buttons to use them."""
 
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,10 @@ ROW_HEIGHT = 36  # px
 
 
 class CheckpointsTab(QWidget):
-    """Signals:
-    explore_wanted, fine_tune_wanted: the folder of a checkpoint to explore or to train further.
+    """Table and buttons.
+
+    Signals:
+        explore_wanted, fine_tune_wanted: the folder of a checkpoint to explore or fine-tune.
     """
 
     explore_wanted = Signal(Path)
@@ -105,7 +107,7 @@ class CheckpointsTab(QWidget):
     # ── which there are ──────────────────────────────────────────────────────────────────────
 
     def show_saved(self, saved: list[Saved]) -> None:
-        """Show these; the selected one stays selected, or else the best one is."""
+        """Show these, keeping the selection; at first the best one is selected."""
         chosen, row = self.chosen(), self._state.row
         kept = row.job.training.keep if row and row.job else 0
         metric = row.best_metric if row else ""
@@ -130,7 +132,7 @@ class CheckpointsTab(QWidget):
         return next((s for s in self.model.saved if s.folder == self.chosen()), None)
 
     def _sum(self, saved: list[Saved]) -> str:
-        """What all take, and which are kept."""
+        """Total size, and which checkpoints are kept."""
         text = self.tr("%Ln checkpoint(s)", "", len(saved))
         size = numbers.size(sum(s.bytes for s in saved))
         total = self.tr("{0}, {1} in total.").format(text, size)
@@ -193,7 +195,7 @@ FORM_WIDTH = 640  # px
 
 
 def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
-    """Ask for a name and for changes, then make the branch."""
+    """Ask for name and changed settings of a branch, then start it."""
     row = state.row
     if row is None or row.job is None:
         return
@@ -208,7 +210,7 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
         values=job.training.model_dump(),
         others=job.training.model_dump(),
     )
-    form.setMinimumWidth(FORM_WIDTH)  # narrower, its usual values are cut off
+    form.setMinimumWidth(FORM_WIDTH)  # tick values are cut off below this width
     said = Text("", "strong")
 
     def wanted() -> JobSpec:

@@ -1,4 +1,4 @@
-"""All that is known of a run, its settings as a file, and the user's own notes."""
+"""Details of a run, its settings as a file, the user's notes, and the log."""
 
 from PySide6.QtGui import QGuiApplication, QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QWidget
@@ -70,7 +70,7 @@ class DetailsTab(QWidget):
                 self._pause.stop()
 
     def save_notes(self) -> None:
-        """Save what was typed."""
+        """Save the notes."""
         self._pause.stop()
         notes = self.notes.toPlainText()
         if self._saved is not None and notes != self._saved:
@@ -108,7 +108,7 @@ class DetailsTab(QWidget):
 
 
 class LogTab(QWidget):
-    """Reads only while it is on the screen."""
+    """The training log; scrolls along while the user is at its end. Reads only while visible."""
 
     def __init__(self, state: RunState) -> None:
         super().__init__()

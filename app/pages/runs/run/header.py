@@ -1,4 +1,4 @@
-"""The head of the page of a run: its name, how it stands, and what can be done with it."""
+"""The head of a run's page: name, state, action buttons, and its problem."""
 
 from collections.abc import Callable
 
@@ -22,22 +22,24 @@ from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import OneLine, Text, tooltip, visible
 from app.widgets.text.spec_texts import value_text
 
-CLOCK_MS = 1000  # between two readings of the clock
-# not in the menu: buttons here
+CLOCK_MS = 1000  # between two updates of the time
+# shown as buttons, not in the menu
 IN_SIGHT = ("open", "stop", "resume", "explore", "fine_tune", "newer")
 
 
 class RunHeader(QWidget):
-    """Signals:
-    left: the user wants to see all runs.
-    export_wanted: the folder of the checkpoint that is to be exported.
+    """Name, state and actions.
+
+    Signals:
+        left: go back to all runs.
+        export_wanted: the folder of the checkpoint to export.
     """
 
     left = Signal()
     export_wanted = Signal(object)
 
     def __init__(self, state: RunState, speed: Callable[[], float | None]) -> None:
-        """`speed` gives the last tokens per second, None before the first."""
+        """`speed` returns the last tokens per second, None before the first."""
         super().__init__()
         self.state, self._speed = state, speed
         layouts.column(self._name_and_buttons(), self._progress(), parent=self, spacing=3 * SPACE)
@@ -92,7 +94,7 @@ class RunHeader(QWidget):
         row = layouts.row(self.badge, (self.pace, 1), spacing=4 * SPACE)
         return layouts.column(row, self.bar, spacing=2 * SPACE)
 
-    # ── how it stands ────────────────────────────────────────────────────────────────────────
+    # ── state ────────────────────────────────────────────────────────────────────────────────
 
     def _show(self) -> None:
         row = self.state.row
@@ -209,10 +211,10 @@ DETAILS_HEIGHT = 160  # px
 
 
 class ProblemBanner(Card):
-    """Hidden while there is nothing to say.
+    """The problem of a run with its advice; hidden if there is none.
 
     Signals:
-        resume_wanted: the user wants the run to be resumed.
+        resume_wanted: resume the run.
     """
 
     resume_wanted = Signal()
@@ -243,7 +245,7 @@ class ProblemBanner(Card):
         self.hide()
 
     def show_run(self, row: RunRow) -> None:
-        """Show the problem of this run, or nothing."""
+        """Show the problem of this run, or hide."""
         wrong = row.state in ("failed", "crashed", "unreadable") or bool(row.problem)
         self.setVisible(wrong)
         if not wrong:

@@ -1,4 +1,4 @@
-"""What the machine did while the run trained, as curves over the steps."""
+"""Load of the machine during a run: curves over the steps, and the present load in a line."""
 
 import socket
 import time
@@ -25,13 +25,13 @@ from engine.runs.folder import RunFolder
 
 MACHINE_POLL_MS = 2_000  # between two readings while the run trains
 PERCENT, GIGABYTE = 100.0, 1e-9
-ALWAYS: tuple[Figure, ...] = ("busy", "memory")  # every system tells them
+ALWAYS: tuple[Figure, ...] = ("busy", "memory")  # known on every system
 
 Read = tuple[list[Look], int, dict[Figure, Curves]]
 
 
 class MachineTab(QWidget):
-    """Load, memory, temperature and power; reads only while it is on the screen."""
+    """Load, memory, temperature and power. Reads only while visible."""
 
     def __init__(self, state: RunState, notices: Notices) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class MachineTab(QWidget):
         self._looks: list[Look] = []
         self._byte = 0
         self._reading: background.Job | None = None
-        self._works: bool | None = None  # not known yet
+        self._works: bool | None = None  # None: not known yet
         self.busy = LiveChart(self.tr("Load"), self.tr("Load (%)"), decimals=0)
         self.memory = LiveChart(self.tr("Memory"), self.tr("Memory (GB)"), decimals=2)
         self.temperature = LiveChart(
@@ -106,7 +106,7 @@ class MachineTab(QWidget):
             )
 
     def read(self) -> None:
-        """Read on off the window's thread, unless that is being done."""
+        """Read new events off the GUI thread, unless that is under way."""
         if self._reading is not None:
             return
         file, known, byte = self._state.folder.machine_file, self._looks, self._byte
@@ -131,14 +131,14 @@ class MachineTab(QWidget):
                 curve.set_series(place_text(place, len(gpus) > 1), steps, scaled)
 
     def _look_at(self, step: float) -> None:
-        """One crosshair for all."""
+        """One crosshair for all charts."""
         for curve, _ in self.figures.values():
             if curve is not self.sender():
                 curve.point_at(step)
 
 
 def place_text(place: Place, is_one_of_several: bool = False) -> str:
-    """What a curve is about, as its legend says it."""
+    """Legend of a curve."""
     match place.of:
         case "machine":
             return tr("machine")
@@ -148,12 +148,12 @@ def place_text(place: Place, is_one_of_several: bool = False) -> str:
     return f"{name} ({place.number})" if is_one_of_several else name
 
 
-LOAD_POLL_MS = 2000  # between two looks
-FIRST_S = 0.3  # over which the first shares are measured
+LOAD_POLL_MS = 2000  # between two readings
+FIRST_S = 0.3  # interval of the first measurement
 
 
 class MachineLine(QWidget):
-    """Looks only while it is on the screen and the run trains on this machine."""
+    """Present load. Reads only while visible, and while the run trains on this machine."""
 
     def __init__(self, state: RunState, notices: Notices) -> None:
         super().__init__()
@@ -184,7 +184,7 @@ class MachineLine(QWidget):
             self.said.hide()
 
     def look(self) -> None:
-        """Look at the machine off the window's thread, unless that is being done."""
+        """Read the load off the GUI thread, unless that is under way."""
         if self._looking is not None:
             return
         folder, known = self._state.folder, self._watch
@@ -192,7 +192,7 @@ class MachineLine(QWidget):
         def work() -> tuple[MachineWatch, MachineLoad | None]:
             watch = known or MachineWatch()
             pid = worker_here(folder)
-            if pid and known is None:  # shares are those since the look before
+            if pid and known is None:  # usage is measured since the last reading
                 watch.look(pid)
                 time.sleep(FIRST_S)
             return watch, watch.look(pid) if pid else None
@@ -207,7 +207,7 @@ class MachineLine(QWidget):
             self.said.setText(load_text(load))
 
     def _on_failed(self, error: BaseException) -> None:
-        """Say it once, and look no more."""
+        """Report it once, and stop reading."""
         self._looking = None
         self._timer.stop()
         self.said.hide()
@@ -215,7 +215,7 @@ class MachineLine(QWidget):
 
 
 def worker_here(folder: RunFolder) -> int:
-    """The process that trains a run on this machine; 0 where there is none."""
+    """Id of the worker process on this machine; 0 if there is none."""
     started = folder.last_started()
     if started is None or started.host not in ("", socket.gethostname()):
         return 0
@@ -223,7 +223,7 @@ def worker_here(folder: RunFolder) -> int:
 
 
 def load_text(load: MachineLoad) -> str:
-    """Processors, memory, temperature and GPUs in one line."""
+    """CPU, memory, temperature and GPUs in one line."""
     processors = tr("Machine: CPU {0}").format(numbers.percent(load.processors, 0))
     if load.run_processors is not None:
         own = numbers.percent(load.run_processors, 0)
@@ -240,7 +240,7 @@ def load_text(load: MachineLoad) -> str:
 
 
 def gpu_text(gpu: GpuLoad) -> str:
-    """One GPU, with what it tells."""
+    """One GPU in a few words."""
     said = [gpu.name]
     if gpu.busy is not None:
         said.append(numbers.percent(gpu.busy, 0))

@@ -1,6 +1,5 @@
-"""What decided the weights of a run, whether they can be reproduced, and whether its files are
-intact.
-"""
+"""What determined the weights of a run, whether they are reproducible, and whether its files are
+intact."""
 
 from collections.abc import Iterable, Sequence
 
@@ -32,16 +31,18 @@ from engine.runs.reproducibility import (
     reproducibility_of,
 )
 
-MOST_REPETITIONS = 20  # that are told
+MOST_REPETITIONS = 20  # in the list
 
 
 class ReproducibilityState(QObject):
-    """Signals:
-    changed: the run itself is another now.
-    read_anew: the Reproducibility of the run as it is now.
-    compared: a Repetition for each other run of the same job, the newest first.
-    checking: checkpoints whose files were read, and how many there are; both 0 when it is over.
-    files_checked: a sentence for each checkpoint that is damaged.
+    """Reads reproducibility, repetitions and checksums off the GUI thread.
+
+    Signals:
+        changed: the run changed.
+        read_anew: the Reproducibility of the run.
+        compared: a Repetition for each other run of the same job, newest first.
+        checking: checkpoints checked and in total; both 0 at the end.
+        files_checked: a sentence for each damaged checkpoint.
     """
 
     changed = Signal()
@@ -58,7 +59,7 @@ class ReproducibilityState(QObject):
         run.changed.connect(self.changed)
 
     def read(self) -> None:
-        """Read it anew, unless that is being done."""
+        """Read again, unless that is under way."""
         if self._run.row is None or self._reading is not None:
             return
         row, folder = self._run.row, RunFolder(self._run.row.folder)
@@ -79,12 +80,12 @@ class ReproducibilityState(QObject):
         self._reading = background.run(self, work, read, not_read)
 
     def run_again(self) -> None:
-        """Train the same once more."""
+        """Train the same job again."""
         if self._run.row is not None:
             self._run.runs.run_again([self._run.row])
 
     def check_files(self) -> None:
-        """Compare every byte of every checkpoint with what was saved."""
+        """Verify the checksums of all checkpoints."""
         if self._run.row is None or self._checking is not None:
             return
         folder = RunFolder(self._run.row.folder)
@@ -114,13 +115,13 @@ class ReproducibilityState(QObject):
 
 
 def _may_repeat(other: RunRow, row: RunRow) -> bool:
-    """Whether to compare the jobs of two runs; to read all of them would take long."""
+    """Cheap test before the jobs of two runs are compared."""
     alike = (other.task, other.data, other.base_model) == (row.task, row.data, row.base_model)
     return alike and other.id != row.id and other.started is not None
 
 
 def repetitions(row: RunRow, others: Iterable[RunRow]) -> list[Repetition]:
-    """How the runs of the same job came out, the newest first; reads their folders."""
+    """Results of the runs of the same job, newest first; reads their folders."""
     found = []
     for other in sorted(others, key=lambda one: one.created, reverse=True):
         if row.job is None or other.job is None or changes(row.job, other.job):
@@ -137,7 +138,7 @@ SHA_256 = 64  # characters
 
 
 class ReproducibilityTab(QWidget):
-    """Reads only while it is on the screen."""
+    """Reads only while visible."""
 
     def __init__(self, state: ReproducibilityState) -> None:
         super().__init__()
@@ -213,7 +214,7 @@ class ReproducibilityTab(QWidget):
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
     def show_found(self, found: Reproducibility) -> None:
-        """Show this one; the same again changes nothing."""
+        """Show this, unless it is shown already."""
         if found == self._found:
             return
         self._found = found
@@ -234,7 +235,7 @@ class ReproducibilityTab(QWidget):
         self.files.setText("")
 
     def show_repetitions(self, found: Sequence[Repetition]) -> None:
-        """How other runs of the same job came out."""
+        """Show the results of other runs of the same job."""
         clear(self._repetitions)
         for one in found:
             style: TextStyle = "good" if one.is_same else "warn"
@@ -262,7 +263,7 @@ class ReproducibilityTab(QWidget):
 
 
 def verdict(found: Reproducibility) -> tuple[TextStyle, str]:
-    """In a sentence, whether the same job gives the same weights."""
+    """A sentence that says if the same job gives the same weights."""
     if not found.step:
         return "muted", tr("No checkpoint has been saved yet, so there is nothing to reproduce.")
     if found.obstacles:
@@ -273,7 +274,7 @@ def verdict(found: Reproducibility) -> tuple[TextStyle, str]:
 
 
 def repetition_text(one: Repetition) -> str:
-    """Whether a run of the same job came out the same, and what was not the same."""
+    """A sentence that compares a run of the same job."""
     name, step = visible(one.name), numbers.count(one.step)
     if one.is_same:
         return tr("“{0}”, the same job: identical weights at step {1}.").format(name, step)
@@ -285,12 +286,12 @@ def repetition_text(one: Repetition) -> str:
 
 
 def session_lines(found: Reproducibility) -> list[str]:
-    """A sentence for each session of training."""
+    """A sentence for each training session."""
     return [session_text(n, one) for n, one in enumerate(found.sessions, start=1)]
 
 
 def session_text(number: int, session: RunSession) -> str:
-    """What one worker trained, and how exactly it resumed."""
+    """The steps of one worker, and how exactly it resumed."""
     first, last = numbers.count(session.first), numbers.count(session.last)
     at = numbers.moment(session.at)
     if not session.counts:
@@ -308,7 +309,7 @@ def session_text(number: int, session: RunSession) -> str:
 
 
 def environment_names() -> dict[str, str]:
-    """The parts of an environment by names for people; others are called as they are."""
+    """Titles of the parts of an environment; others keep their names."""
     return {
         "processor": tr("Processor"),
         "instructions": tr("Instruction set"),
@@ -325,7 +326,7 @@ def environment_names() -> dict[str, str]:
 
 
 def facts(found: Reproducibility) -> list[tuple[str, str]]:
-    """Environment and checksums by names for people; what is not known is left out."""
+    """Environment and checksums with titles; unknown ones are left out."""
     names = environment_names()
     ways = {
         "rectangles": tr("in groups of similar length"),
@@ -348,6 +349,6 @@ def _size(peak: int) -> str:
 
 
 def _in_two_lines(value: str) -> str:
-    """A SHA-256 has no place to break by itself."""
+    """A SHA-256 cannot be wrapped by itself."""
     is_sum = len(value) == SHA_256 and value.isalnum()
     return f"{value[: SHA_256 // 2]}\n{value[SHA_256 // 2 :]}" if is_sum else value

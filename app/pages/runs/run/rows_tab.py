@@ -1,6 +1,6 @@
-"""The best and the worst validation rows while a run trains, as its best network so far has them.
+"""The best and worst validation rows of the best network so far, while a run trains.
 
-What is read is the file of predictions that the worker writes whenever an evaluation is the best.
+Reads the file of predictions that the worker writes at each best evaluation.
 """
 
 from dataclasses import dataclass
@@ -24,29 +24,29 @@ from engine.results.predictions import CELL, read_predictions
 from engine.results.store import file_of
 
 ROWS = 10  # at each end
-POLL_MS = 1_000  # between two looks at the file
+POLL_MS = 1_000  # between two checks of the file
 WHAT_WAS_SAID = ("score", "gold", "predicted", "probability", "loss", "row")
 
 
 @dataclass(frozen=True)
 class Ends:
-    """The rows as they are shown: titles of the columns, which of them are texts, and cells."""
+    """The rows to show: column titles, and cells as texts."""
 
     step: int
     rows: int  # with a label
     titles: tuple[str, ...]
-    texts: tuple[int, ...]  # places of the columns that get the room
+    texts: tuple[int, ...]  # indices of the columns that stretch
     worst: tuple[tuple[str, ...], ...]
     best: tuple[tuple[str, ...], ...]
 
 
 class RowsTab(QWidget):
-    """Reads only while it is on the screen, and only a file that is another than before."""
+    """Reads only while visible, and only a changed file."""
 
     def __init__(self, state: RunState) -> None:
         super().__init__()
         self._state = state
-        self._seen: tuple[int, int] | None = None  # when the file was written, and its bytes
+        self._seen: tuple[int, int] | None = None  # mtime (ns) and size of the file
         self._reading: background.Job | None = None
         self.said = Text(
             self.tr("The best and the worst rows are shown after the first evaluation."), "muted"
@@ -78,7 +78,7 @@ class RowsTab(QWidget):
         self._timer.stop()
 
     def read(self) -> None:
-        """Read the predictions off the window's thread, where they are others than before."""
+        """Read the predictions off the GUI thread, if they changed."""
         if self._reading is not None:
             return
         file, seen = file_of(self._state.folder.results, "validation"), self._seen
@@ -91,7 +91,7 @@ class RowsTab(QWidget):
                     return None
                 predictions = read_predictions(file)
             except (OSError, StudioError):
-                return None  # not there yet, or just being replaced: the next look finds it
+                return None  # missing, or just being replaced: the next check reads it
             columns = columns_of(predictions)
             texts = {CELL + name for name in predictions.info.mapping.texts}
             columns = [one for one in columns if one.key in {*WHAT_WAS_SAID, *texts}]
@@ -133,15 +133,14 @@ class RowsTab(QWidget):
 
 
 class RowsTable(QTableWidget):
-    """The rows at one end; columns get wider with what they have to show, and those whose width the
-    user has chosen keep it."""
+    """The rows at one end. Columns grow with their content, unless the user has resized them."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._given: list[int] = []  # px of each column, as it was given here
+        self._given: list[int] = []  # px of each column, as set here
 
     def fill(self, ends: Ends, rows: tuple[tuple[str, ...], ...]) -> None:
-        """Show these rows; the one that was selected stays so by its number."""
+        """Show these rows; the selected row index stays."""
         place, header = self.currentRow(), self.horizontalHeader()
         mode = header.ResizeMode
         if self.columnCount() != len(ends.titles):

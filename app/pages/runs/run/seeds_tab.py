@@ -1,5 +1,4 @@
-"""The runs of one job, side by side: its seeds, the rows of a layer sweep, or the combinations of
-several values; and their scores."""
+"""The runs of one job side by side: seeds, rows of a layer sweep, or combinations of a search."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -34,13 +33,13 @@ from app.widgets.text.spec_texts import value_text
 from engine.messages.question import Answer, Refused
 from engine.messages.searching import ImportanceMeasured, MeasureImportance
 
-LEAST_EXPLAINED = 0.1  # R² below which nothing is said of the fields
+LEAST_EXPLAINED = 0.1  # R² below which the importance of the fields is not reported
 COLUMNS = 7
 FEATURES, SEED, STATE, BEST, MEAN = range(5)
 
 
 class SeedsTable(QAbstractTableModel):
-    """Features and seed, state, best score with its step, mean, and time of each run."""
+    """Features or values, seed, state, best score, mean, and time of each run."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -49,7 +48,7 @@ class SeedsTable(QAbstractTableModel):
 
     @property
     def is_search(self) -> bool:
-        """Whether the runs are those of a search."""
+        """True for the runs of a search."""
         return bool(self.rows) and search_of(self.rows[0]) is not None
 
     def show_rows(self, rows: Sequence[RunRow]) -> None:
@@ -108,8 +107,10 @@ class SeedsTable(QAbstractTableModel):
 
 
 class SeedsTab(QWidget):
-    """Signals:
-    opened: the id of the run that the user wants to see.
+    """The table, a sentence about all runs, and the importance of the searched fields.
+
+    Signals:
+        opened: the id of a run to open.
     """
 
     opened = Signal(str)
@@ -141,7 +142,7 @@ class SeedsTab(QWidget):
         runs.removed.connect(lambda _: self._show())
 
     def show_run(self, row: RunRow) -> None:
-        """Show the runs that belong to this one."""
+        """Show the runs of the same job."""
         if self._group != group_of(row):
             self.importance.setText("")
         self._group = group_of(row)
@@ -171,7 +172,6 @@ class SeedsTab(QWidget):
         self.together.setText(said(rows, runs))
 
     def _seeds(self, rows: Sequence[RunRow], runs: int) -> str:
-        """The mean over the seeds, in a sentence."""
         scores = best_scores(rows)
         if not rows:
             return ""
@@ -182,7 +182,6 @@ class SeedsTab(QWidget):
         return template.format(heading, mean_and_deviation(rows), len(scores), runs)
 
     def _sweep(self, rows: Sequence[RunRow], runs: int) -> str:
-        """How far the layer sweep is, in a sentence."""
         ended = sum(row.state == "finished" for row in rows)
         if not _metric(rows):
             return self.tr("Layer probing sweep: {0} of {1} runs finished.").format(ended, runs)
@@ -190,7 +189,6 @@ class SeedsTab(QWidget):
         return template.format(ended, runs, run_texts.metric_title(_metric(rows)))
 
     def _search(self, rows: Sequence[RunRow], runs: int) -> str:
-        """How far a search is, and what is the best so far, in a sentence."""
         ended = sum(row.state == "finished" for row in rows)
         pruned = sum(map(is_pruned, rows))
         said = self.tr("{0} of at most {1} runs finished.").format(ended, runs)
@@ -206,7 +204,6 @@ class SeedsTab(QWidget):
         return template.format(said, title, mean_and_deviation(best), values_text(best[0]))
 
     def _measure(self) -> None:
-        """Ask which fields the score depends on."""
         rows = self.model.rows
         search = search_of(rows[0]) if rows else None
         if search is None:
@@ -236,7 +233,7 @@ class SeedsTab(QWidget):
 
 
 def importance_text(found: ImportanceMeasured, title: Callable[[str], str]) -> str:
-    """The share of each field with its range, and how sure that is, in sentences."""
+    """Fraction of the variance that each field explains, with its range, in sentences."""
     if found.explained < LEAST_EXPLAINED:
         template = tr(
             "Not known yet: in the {0} finished combinations the fields do not explain the score."
@@ -257,19 +254,19 @@ def importance_text(found: ImportanceMeasured, title: Callable[[str], str]) -> s
 
 
 def _what(row: RunRow, is_best: bool) -> str:
-    """The features of a run of a sweep, or the values of one of a search."""
+    """The features of a run of a sweep, or the values of a run of a search."""
     if search_of(row) is None:
         return value_text(sweep_row_of(row))
     return tr("{0} (best)").format(values_text(row)) if is_best else values_text(row)
 
 
 def _metric(rows: Sequence[RunRow]) -> str:
-    """The metric by which these runs are compared; empty before the first score."""
+    """The metric that compares these runs; “” before the first score."""
     return next((row.best_metric for row in rows if row.best_score is not None), "")
 
 
 def _place(row: RunRow) -> tuple[int, int]:
-    """As the job has them: by features, then by seed."""
+    """Sort key: job order by features or combination, then seed."""
     if row.job is None or row.job.group is None:
         return 0, 0
     if row.job.group.search is not None:

@@ -1,4 +1,4 @@
-"""One run: its row, its curves and its log, kept up to date. No widgets."""
+"""One run: row, curves and log, kept up to date. No widgets."""
 
 from collections.abc import Sequence
 
@@ -16,16 +16,18 @@ from engine.record.opening import Record
 from engine.runs.folder import RunFolder
 
 LOG_POLL_MS = 1000  # between two readings of the log
-SILENCE_MS = 30_000  # without an event, after which a worker may be force-stopped
+SILENCE_MS = 30_000  # without an event, before a worker may be force-stopped
 
 
 class RunState(QObject):
-    """Signals:
-    changed: `row` is another now.
-    gone: the run was removed.
-    curves_read: all curves so far, Points by name.
-    measured: new Points by name, after what was read.
-    log_read: the end of the worker's log is another now.
+    """Follows a run.
+
+    Signals:
+        changed: `row` changed.
+        gone: the run was removed.
+        curves_read: all curves so far, Points by name.
+        measured: new Points by name, after those read.
+        log_read: the new end of the worker's log.
     """
 
     changed = Signal()
@@ -41,7 +43,7 @@ class RunState(QObject):
         self._studio, self.runs, self.run_id = studio, runs, run_id
         self.row: RunRow | None = runs.rows.get(run_id)
         self.log = ""
-        self._unread: list[Measured] | None = []  # None once the curves were read
+        self._unread: list[Measured] | None = []  # None after the curves were read
         self._heard = QElapsedTimer()
         self._heard.start()
         self._log_timer = repeated(self, LOG_POLL_MS, self._read_log)
@@ -57,7 +59,7 @@ class RunState(QObject):
         )
 
     def open(self) -> None:
-        """Read what there is, off the window's thread."""
+        """Read row and curves off the GUI thread."""
         record, run_id = self._studio.record, self.run_id
         background.run(self, lambda: read_row(record, run_id), self._on_first_row)
         background.run(self, lambda: read_curves(record, run_id), self._on_curves)
@@ -83,7 +85,7 @@ class RunState(QObject):
             self.gone.emit()
 
     def is_silent(self) -> bool:
-        """Whether a run that should work has said nothing for long."""
+        """True if a working run has sent no event for long."""
         working = self.row is not None and self.row.is_working and self.row.state != "paused"
         return working and self._heard.hasExpired(SILENCE_MS)
 
@@ -110,7 +112,7 @@ class RunState(QObject):
     # ── the log ──────────────────────────────────────────────────────────────────────────────
 
     def follow_log(self, follow: bool) -> None:
-        """Read the log again and again while it is on the screen."""
+        """Poll the log while it is visible."""
         if follow:
             self._log_timer.start()
             self._read_log()
@@ -130,7 +132,7 @@ class RunState(QObject):
 
 
 LOG_CHARACTERS = 60_000
-LONGEST_LINE = 2_000  # characters; longer lines stop a text widget for seconds
+LONGEST_LINE = 2_000  # characters; longer lines block a text widget for seconds
 
 
 def read_curves(record: Record, run_id: str) -> dict[str, Points]:
@@ -139,9 +141,8 @@ def read_curves(record: Record, run_id: str) -> dict[str, Points]:
 
 
 def points_of(measured: Sequence[Measured]) -> dict[str, Points]:
-    """What was measured, curve by curve, in the order of steps; of points with the same step the
-    last, as after a resume.
-    """
+    """Curves of measured points in step order. Of points with the same step, as after a resume, the
+    last counts."""
     latest: dict[str, dict[int, Measured]] = {}
     for point in measured:
         latest.setdefault(point.name, {})[point.step] = point
@@ -149,7 +150,7 @@ def points_of(measured: Sequence[Measured]) -> dict[str, Points]:
 
 
 def _points(measured: Sequence[Measured]) -> Points:
-    import numpy as np  # the window opens without it
+    import numpy as np  # slow to import, so not when the window opens
 
     return Points(
         np.array([point.step for point in measured], np.int64),
@@ -159,7 +160,7 @@ def _points(measured: Sequence[Measured]) -> Points:
 
 
 def log_of(row: RunRow) -> str:
-    """The events that were noted and the end of what the worker printed; long lines are cut."""
+    """Remarks and the end of the worker's output; long lines are truncated."""
     text = RunFolder(row.folder).log_end(LOG_CHARACTERS)
     lines = [f"• {translated(remark)}" for remark in row.remarks] + text.splitlines()
     return "\n".join(

@@ -1,6 +1,4 @@
-"""The page of one run: how it stands; its results, curves, rows, checkpoints, batch, machine, log,
-details.
-"""
+"""The page of one run: results, curves, rows, checkpoints, batch, machine, log, details."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,9 +34,11 @@ from engine.data.formats.sources import is_data_file
 
 
 class RunView(QWidget):
-    """Signals:
-    left: the user wants to see all runs.
-    other_wanted: the id of another run of the same job.
+    """The header and the tabs of a run.
+
+    Signals:
+        left: go back to all runs.
+        other_wanted: the id of another run of the same job.
     """
 
     left = Signal()
@@ -107,7 +107,7 @@ class RunView(QWidget):
         return tab
 
     def accept_drop(self, paths: Sequence[Path]) -> bool:
-        """Apply the model of the run to a dropped file; False where there is none."""
+        """Apply the model of the run to a dropped file; False if there is no model."""
         row = self.state.row
         if len(paths) != 1 or not is_data_file(paths[0]) or row is None or row.checkpoint is None:
             return False
@@ -116,7 +116,7 @@ class RunView(QWidget):
         return True
 
     def compare_results(self, file: Path, other: Other) -> None:
-        """Show the rows of these predictions that flipped against another result."""
+        """Show the rows that flipped between two results."""
         self._has_chosen_tab = True
         self.tabs.setTabVisible(self.tabs.indexOf(self.results), True)
         self.tabs.setCurrentWidget(self.results)
@@ -130,13 +130,13 @@ class RunView(QWidget):
         return tab
 
     def _show_results(self, row: RunRow) -> None:
-        """What the model gets right and wrong, once the run is over; of CLM nothing is kept."""
+        """Show the results once the run is over; a CLM has none."""
         keeps = row.job is not None and not row.job.task.causal
         is_there = keeps and row.checkpoint is not None and not row.is_active
         self.tabs.setTabVisible(self.tabs.indexOf(self.results), is_there)
         had_rows = self.tabs.currentWidget() is self.rows
         self.tabs.setTabVisible(self.tabs.indexOf(self.rows), keeps and row.is_active)
-        if had_rows and not row.is_active:  # all of its rows are among the results
+        if had_rows and not row.is_active:  # the results tab has all of its rows
             self.tabs.setCurrentWidget(self.results if is_there else self.charts)
         if is_there and self.results.is_made:
             self.results.made.show_results()
