@@ -284,12 +284,12 @@ def attention(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
     from app.pages.explore.panels.attention.pixels import GAP
 
     page, state = bench.page, bench.page.panels["attention"]._state
-    wall = page.panels["attention"].overview.wall
+    wall = page.panels["attention"].overview.grid
     page.bench.show_panel("attention")
     whole = lambda: (  # noqa: E731
         not state.maps.query.is_waiting
-        and state.maps.wall is not None
-        and not np.any(state.maps.wall == GAP)
+        and state.maps.thumbnails is not None
+        and not np.any(state.maps.thumbnails == GAP)
     )
     bench.watch(wall)
     times, first, after = [], [], []
@@ -297,11 +297,11 @@ def attention(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
         sentence(bench, tokens, number)
         bench.until(whole)
         at_the_end(bench)
-        answer, wall_then = state.maps.query.answer, state.maps.wall
+        answer, wall_then = state.maps.query.answer, state.maps.thumbnails
         began = time.perf_counter()
         typed(bench)
         bench.until(lambda answer=answer: state.maps.query.answer is not answer)
-        bench.until(lambda wall_then=wall_then: state.maps.wall is not wall_then)
+        bench.until(lambda wall_then=wall_then: state.maps.thumbnails is not wall_then)
         painted = bench.painted[wall]
         wall.update()
         bench.until_painted(wall, painted)
@@ -347,11 +347,11 @@ def switching(bench: Bench, inputs: int) -> None:
 
     def arrow(number: int) -> None:
         there = Qt.Key.Key_Right if number % 2 == 0 else Qt.Key.Key_Left
-        QTest.keyClick(page.overview.wall, there)
+        QTest.keyClick(page.overview.grid, there)
 
     def layer(number: int) -> None:
         there = Qt.Key.Key_Down if number % 2 == 0 else Qt.Key.Key_Up
-        QTest.keyClick(page.overview.wall, there)
+        QTest.keyClick(page.overview.grid, there)
 
     def share(_: int) -> None:
         slider = page.filters.threshold
@@ -374,7 +374,7 @@ def moving(bench: Bench) -> None:
     """Frames per second of the wall of 144 heads at 512 tokens."""
     from PySide6.QtTest import QTest
 
-    wall = bench.page.panels["attention"].overview.wall
+    wall = bench.page.panels["attention"].overview.grid
     area = wall._area()
 
     def rate(act: Callable[[int], object], frames: int = 120) -> float:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 PROJECT = Path(__file__).parents[1]
 sys.path.insert(0, str(PROJECT))
@@ -81,7 +81,56 @@ def start(home: Path) -> Iterator[None]:
     studio.close()
 
 
-WALKS: dict[str, Walk] = {"start": start}
+def edit(home: Path) -> Iterator[None]:
+    """Type a character in Explore, until the attention of all heads is painted."""
+    from PySide6.QtCore import QEvent, QObject, Qt
+    from PySide6.QtTest import QTest
+
+    from app.notices import Notices
+    from app.studio import Studio
+    from app.window import MainWindow
+    from engine.files.home import Home
+    from engine.files.shipped import starter_model
+
+    place = Home(home)
+    place.make()
+    studio = Studio.open(place, Notices())
+    window = MainWindow(studio)
+    window.resize(1400, 900)
+    window.show()
+    window.begin()
+    model = starter_model()
+    text = "The president spoke to the people of the United States."
+    window.go("explore", {"model": str(model), "text": text})
+    page: Any = window.pages["explore"]
+    wait_until(lambda: page.state.first.checkpoint == model and page.state.is_settled)
+    page.bench.show_panel("attention")
+    panel = page.panels["attention"]
+    maps = panel._state.maps
+    wait_until(lambda: maps.thumbnails is not None and not maps.query.is_waiting)
+    page.text.setFocus()
+    QTest.qWait(3_000)  # timers run out
+    before = maps.thumbnails
+
+    class Painted(QObject):
+        is_done = False
+
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            is_new = maps.thumbnails is not before and maps.tokens == page.state.first.tokens
+            self.is_done = self.is_done or (event.type() == QEvent.Type.Paint and is_new)
+            return False
+
+    painted = Painted()
+    panel.overview.grid.installEventFilter(painted)
+    yield
+    QTest.keyClick(page.text, Qt.Key.Key_S)
+    wait_until(lambda: painted.is_done)
+    yield
+    window.close()
+    studio.close()
+
+
+WALKS: dict[str, Walk] = {"start": start, "edit": edit}
 
 
 def main() -> None:

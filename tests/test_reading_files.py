@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[1]
 HOME = "engine/files/regular_file.py"
 OWN = {  # files in which a read is of what the system or the program itself holds
     "app/machine.py": "/proc and /sys",
-    "app/pages/explore/panels/attention/tensor.py": "what the explorer worker just wrote",
+    "app/pages/explore/panels/attention/maps.py": "what the explorer worker just wrote",
     "app/pages/settings/about.py": "licences that come with the program",
     "app/resources.py": "icons that come with the program",
     "app/widgets/help_topics.py": "help that comes with the program",

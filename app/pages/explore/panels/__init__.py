@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from app.pages.explore.panel import PanelDescription
-from app.pages.explore.panels.attention.panel import panel as attention
+from app.pages.explore.panels.attention.view import panel as attention
 from app.pages.explore.panels.attribution.view import panel as attribution
 from app.pages.explore.panels.difference.view import panel as difference
 from app.pages.explore.panels.heads.view import panel as heads

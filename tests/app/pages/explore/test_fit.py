@@ -193,7 +193,7 @@ def fit(page, size):
 
 def assert_read_above_the_pictures(page, view, dock):
     inside = place(page, dock.area)
-    wall = view.overview.wall
+    wall = view.overview.grid
     for widget in (view.readout, view.overview.legend, view.overview.area, view.matrix):
         assert inside.contains(place(page, widget)), widget.accessibleName()
     for picture in (view.overview.area, view.lines_area, view.matrix):

@@ -27,7 +27,7 @@ def wall(page, explorer, wait):
     page.bench.show_panel("attention")
     wait(lambda: bool(explorer.of_kind("attend")))
     explorer.truly(explorer.of_kind("attend")[-1])
-    wall = page.panels["attention"].overview.wall
+    wall = page.panels["attention"].overview.grid
     wait(lambda: wall.size_in_heads == (3, 2))
     return wall
 

@@ -212,14 +212,14 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
     page.bench.show_panel("attention")
     state = page.panels["attention"]._state
     qtbot.waitUntil(
-        lambda: state.maps.wall is not None and len(state.links.weights) > 0, timeout=LATER
+        lambda: state.maps.thumbnails is not None and len(state.links.weights) > 0, timeout=LATER
     )
     assert state.maps.size == (3, 2)
     first = state.map
     qtbot.mouseClick(
-        page.panels["attention"].overview.wall,
+        page.panels["attention"].overview.grid,
         Qt.MouseButton.LeftButton,
-        pos=page.panels["attention"].overview.wall.cell(1, 1).center().toPoint(),
+        pos=page.panels["attention"].overview.grid.cell(1, 1).center().toPoint(),
     )
     assert (state.map != first).any()
     state.exclude_special(False)  # as they are at first

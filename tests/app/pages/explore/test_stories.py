@@ -217,7 +217,7 @@ def test_what_happens_if_it_is_switched_off(hand):
     strip = hand.page.strip
     hand.click(strip, strip.boxes[2].center().toPoint(), twice=True)  # “cat” is masked
     view = hand.panel("attention")
-    wall = view.overview.wall
+    wall = view.overview.grid
     hand.until(lambda: wall.size_in_heads == (3, 2))
     hand.click(wall, wall.cell(1, 1).center().toPoint(), ALT)
     words = hand.panel("words")

@@ -10,18 +10,30 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
 
+from app.pages.explore.captions import source
 from app.pages.explore.panels.attention import pixels
+from app.pages.explore.panels.attention.description import (
+    csv_header,
+    csv_rows,
+    texts_of,
+    value_name,
+)
 from app.pages.explore.panels.attention.drawing import (
     dashed,
     head_dashes,
     head_role,
     paint_links,
 )
+from app.pages.explore.panels.attention.heads import HeadsState
 from app.pages.explore.panels.attention.links import Links
+from app.pages.explore.panels.attention.state import AttentionState
+from app.pages.explore.panels.attention.tables import HeadRows
 from app.resources import mono_font
-from app.theme import Role, print_color
-from app.widgets.charts.figure import paper_font
-from app.widgets.text.chips import AS_STORED
+from app.theme import SIGNS, Role, print_color
+from app.translation import in_language, tr
+from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.text import numbers
+from app.widgets.text.chips import AS_STORED, painted
 from app.widgets.text.numbers import decimal
 
 GAP = 24.0
@@ -184,3 +196,267 @@ def _tokens(cell: float) -> QFont:
     font = mono_font()
     font.setPixelSize(max(1, round(cell * 0.7)))
     return font
+
+
+ROW = 20.0  # px of a row of the table
+MOST_ROWS = 60  # rows of the table that are drawn
+COLUMN = 170.0  # px
+CELL = 56.0  # px of a head with its number
+HEAD_SIDE, HEAD_GAP = 64, 4  # px of a head of the grid, and between two
+MARGIN = 24.0  # px for the numbers of layers and heads
+BAND, NAME = 60.0, 20.0  # px of a row of elements, and of its name
+ELEMENTS = 640.0  # px of all elements
+
+
+def maps_figure(state: AttentionState, left_out: str, drawn: str) -> Figure:
+    """The lines of the chosen heads, and the matrix of the current one."""
+    drawing = Drawing(
+        state.names, state.map, state.drawn, state.maps.largest, value_name(state), state.head_names
+    )
+    text = tr(
+        "{0}. Lines: the strongest {1} of the attention shown ({2}). Matrix of {3}: query tokens "
+        "(rows) attend to key tokens (columns), square-root colour scale from 0 to {4}."
+    ).format(
+        in_language(texts_of(state).name),
+        numbers.percent(state.strongest.threshold, 0),
+        drawn,
+        state.head_names[-1],
+        numbers.decimal(state.maps.largest, 2),
+    )
+    return _of_links(state, "attention", f"{text} {left_out}", drawing.size, drawing.paint)
+
+
+def links_figure(state: AttentionState, left_out: str, drawn: str) -> Figure:
+    """The strongest links as rows."""
+    header, rows = csv_header(state), csv_rows(state)
+    shown = [
+        (f"{a}", f"{n}  {b}", f"{m}  {c}", numbers.decimal(value))
+        for a, b, c, n, m, value in rows[:MOST_ROWS]
+    ]
+
+    def paint(painter: QPainter, _: QSizeF) -> None:
+        _paint_table(painter, (header[0], *header[1:3], value_name(state)), shown)
+
+    text = tr("{0}. The {1} strongest links that hold {2} of the attention shown ({3}).").format(
+        in_language(texts_of(state).name),
+        numbers.count(len(shown)),
+        numbers.percent(state.strongest.threshold, 0),
+        drawn,
+    )
+    size = QSize(round(4 * COLUMN), round(ROW * (len(shown) + 1)))
+    return _of_links(state, "attention-links", f"{text} {left_out}", size, paint)
+
+
+def _of_links(state: AttentionState, name: str, caption: str, size: QSize, paint: object) -> Figure:
+    header, rows = csv_header(state), csv_rows(state)
+    counted = tr("Tokens are numbered from 1, in the array (.npy) of all heads and tokens from 0.")
+    return Figure(
+        name=f"{name}-layer-{state.layer + 1}-head-{state.head + 1}",
+        title=tr("Attention: {0}").format(", ".join(state.head_names)),
+        caption=f"{caption.strip()} {counted} {_source(state)}",
+        size=size,
+        paint=paint,  # type: ignore[arg-type]
+        array=state.maps.weights,
+        table=lambda: Table(header, rows),
+    )
+
+
+def pair_figure(state: AttentionState) -> Figure | None:
+    """The query and the key of the picked pair; None where none is picked."""
+    shown = state.query_key
+    side = state.maps.side
+    if shown is None or max(shown.query_token, shown.key_token) >= len(side.tokens):
+        return None
+    ends = [painted(side.model_token(n)) for n in (shown.query_token, shown.key_token)]
+    values = np.array([shown.query, shown.key, shown.products], np.float32)  # [3, K]
+    names = ("query", "key", "query × key ÷ √K")
+    head = state.head_name(shown.layer, shown.head)
+    text = tr(
+        "Elements of the query of “{0}” (token {1}) and the key of “{2}” (token {3}), and their "
+        "products divided by √K, which sum to the attention score {4}; attention weight {5}."
+    ).format(
+        ends[0],
+        shown.query_token + 1,
+        ends[1],
+        shown.key_token + 1,
+        numbers.decimal(shown.score),
+        numbers.decimal(shown.weight),
+    )
+    return Figure(
+        name=f"query-key-layer-{shown.layer + 1}-head-{shown.head + 1}",
+        title=tr("Query and key: {0}, “{1}” to “{2}”").format(head, *ends),
+        caption=f"{text} {_source(state)}",
+        size=QSize(round(ELEMENTS), round(3 * (BAND + NAME))),
+        paint=lambda painter, _: _paint_elements(painter, names, values),
+        array=values,
+        table=lambda: Table(
+            ("element", "query", "key", "product"),
+            [(n + 1, *map(float, column)) for n, column in enumerate(values.T)],
+        ),
+    )
+
+
+def heads_figure(state: HeadsState, rows: HeadRows) -> Figure | None:
+    """All heads, coloured by the column by which they are sorted; the table has all columns."""
+    values = state.values(state.column)
+    if values is None or not rows.keys:
+        return None
+    layers, count = values.shape
+    name, most = state.name(state.column), float(values.max())
+
+    def paint(painter: QPainter, _: QSizeF) -> None:
+        _paint_values(painter, values)
+
+    columns = [state.values(key) for key in rows.keys]
+    table_rows = [
+        (
+            layer + 1,
+            head + 1,
+            state.pattern(layer, head),
+            *(float(column[layer, head]) for column in columns if column is not None),
+        )
+        for layer, head in rows.order
+    ]
+    header = ("layer", "head", "pattern", *(state.name(key) for key in rows.keys))
+    text = tr(
+        "{0}: {1}. Layers from top to bottom, heads from left to right; the stronger the colour, "
+        "the larger the value, up to {2}. Means over the query tokens that are not special."
+    ).format(name, state.meaning(state.column), numbers.decimal(most, 3))
+    wide, high = MARGIN + count * (CELL + HEAD_GAP), MARGIN + layers * (CELL / 2 + HEAD_GAP)
+    return Figure(
+        name=f"attention-heads-{state.column.replace('_', '-')}",
+        title=tr("Attention heads: {0}").format(name),
+        caption=f"{text} {_source(state.of)}",
+        size=QSize(round(wide), round(high)),
+        paint=paint,
+        array=values,
+        table=lambda: Table(header, table_rows),
+    )
+
+
+def grid_figure(state: AttentionState) -> Figure | None:
+    """All heads of all layers; None while there are none."""
+    levels, weights = state.maps.thumbnails, state.maps.weights
+    if levels is None or weights is None:
+        return None
+    layers, heads = levels.shape[:2]
+    step = HEAD_SIDE + HEAD_GAP
+    name, most = value_name(state), state.maps.largest
+
+    def paint(painter: QPainter, _: QSizeF) -> None:
+        _paint_grid(painter, levels)
+        paint_scale(painter, QPointF(MARGIN, MARGIN + layers * step + HEAD_GAP), name, most)
+
+    def rows() -> Table:
+        table_rows = []
+        for layer in range(len(weights)):
+            for head in range(heads):
+                one = np.asarray(weights[layer, head])
+                row, column = np.unravel_index(int(one.argmax()), one.shape)
+                strongest = float(one[row, column])
+                table_rows.append((layer + 1, head + 1, int(row) + 1, int(column) + 1, strongest))
+        header = ("layer", "head", "query number", "key number", f"strongest {name.lower()}")
+        return Table(header, table_rows)
+
+    text = tr(
+        "{0} of all heads: layers from top to bottom, heads from left to right, query tokens over "
+        "key tokens, all tokens; square-root colour scale from 0 to {1}. Of more than {2} tokens "
+        "the strongest of each block is shown."
+    ).format(in_language(texts_of(state).name), numbers.decimal(most, 2), pixels.POOLED)
+    wide, high = MARGIN + heads * step, MARGIN + layers * step + SCALE_HEIGHT + HEAD_GAP
+    return Figure(
+        name="attention-grid",
+        title=tr("Attention: all heads"),
+        caption=f"{text} {_source(state)}",
+        size=QSize(round(wide), round(high)),
+        paint=paint,
+        array=weights,
+        table=rows,
+    )
+
+
+def _source(state: AttentionState) -> str:
+    return source(state.explore, state.maps.side.index)
+
+
+# ── drawings ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _paint_table(painter: QPainter, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    middle = Qt.AlignmentFlag.AlignVCenter | AS_STORED
+    for number, cells in enumerate([header, *rows]):
+        painter.setFont(paper_font(12, bold=not number))
+        painter.setPen(print_color(Role.TEXT))
+        for column, cell in enumerate(cells):
+            last = column == len(cells) - 1
+            box = QRectF(column * COLUMN, number * ROW, COLUMN - 8, ROW)
+            side = Qt.AlignmentFlag.AlignRight if last else Qt.AlignmentFlag.AlignLeft
+            painter.drawText(box, side | middle, cell)
+
+
+def _paint_elements(painter: QPainter, names: Sequence[str], values: np.ndarray) -> None:
+    """Float32 [3, K]: what rises is positive, what hangs negative."""
+    wide = ELEMENTS / values.shape[1]
+    for number, (name, row) in enumerate(zip(names, values, strict=True)):
+        top = number * (BAND + NAME)
+        most = float(np.abs(row).max()) or 1.0
+        painter.setFont(paper_font(11))
+        painter.setPen(print_color(Role.MUTED))
+        text = tr("{0}: up to ±{1}").format(name, numbers.decimal(most, 2))
+        box = QRectF(0, top, ELEMENTS, NAME)
+        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
+        middle = top + NAME + BAND / 2
+        for place, value in enumerate(row.tolist()):
+            high = (BAND / 2 - 2) * abs(value) / most
+            bar = QRectF(place * wide, middle if value < 0 else middle - high, wide * 0.85, high)
+            painter.fillRect(bar, print_color(SIGNS[value < 0]))
+        painter.setPen(print_color(Role.BORDER))
+        painter.drawLine(QPointF(0, middle), QPointF(ELEMENTS, middle))
+
+
+def _paint_values(painter: QPainter, values: np.ndarray) -> None:
+    """float [L, H], a cell for each head with its number."""
+    low, high = float(values.min()), float(values.max())
+    for layer, row in enumerate(values.tolist()):
+        for head, value in enumerate(row):
+            left = MARGIN + head * (CELL + HEAD_GAP)
+            top = MARGIN + layer * (CELL / 2 + HEAD_GAP)
+            box = QRectF(left, top, CELL, CELL / 2)
+            share = (value - low) / (high - low) if high > low else 0.0
+            painter.fillRect(box, print_color(Role.ACCENT, 0.5 * share))
+            painter.setPen(print_color(Role.BORDER))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(box)
+            painter.setFont(paper_font(11))
+            painter.setPen(print_color(Role.TEXT))
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter, f"{value:.2f}")
+            painter.setPen(print_color(Role.MUTED))
+            if not layer:
+                above = QRectF(box.left(), 0, CELL, MARGIN - 4)
+                painter.drawText(above, Qt.AlignmentFlag.AlignCenter, str(head + 1))
+            if not head:
+                beside = QRectF(0, box.top(), MARGIN - 6, CELL / 2)
+                right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+                painter.drawText(beside, right, str(layer + 1))
+
+
+def _paint_grid(painter: QPainter, levels: np.ndarray) -> None:
+    """Levels uint8 [L, H, P, P], each head in its frame."""
+    low, high = print_color(Role.SURFACE), print_color(Role.ACCENT)
+    step = HEAD_SIDE + HEAD_GAP
+    painter.setFont(paper_font(11))
+    for layer, row in enumerate(levels):
+        for head, one in enumerate(row):
+            box = QRectF(MARGIN + head * step, MARGIN + layer * step, HEAD_SIDE, HEAD_SIDE)
+            painter.drawImage(box, pixels.picture(np.ascontiguousarray(one), low, high))
+            painter.setPen(print_color(Role.BORDER))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(box)
+            painter.setPen(print_color(Role.MUTED))
+            if not layer:
+                above = QRectF(box.left(), 0, HEAD_SIDE, MARGIN - 4)
+                painter.drawText(above, Qt.AlignmentFlag.AlignCenter, str(head + 1))
+            if not head:
+                beside = QRectF(0, box.top(), MARGIN - 6, HEAD_SIDE)
+                right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+                painter.drawText(beside, right, str(layer + 1))

@@ -24,7 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import background
-from app.pages.explore.panels.attention import readout
+from app.pages.explore.panels.attention import description
 from app.pages.explore.panels.attention.drawing import (
     FAINTEST,
     MAX_LINES_OF_TOKEN,
@@ -121,7 +121,7 @@ class Lines(QWidget):
 
     def _on_links(self) -> None:
         """Another share of the mass often leaves the lines as they are: no more can be drawn."""
-        self.setAccessibleDescription(readout.sentence(self._state))
+        self.setAccessibleDescription(description.describe_head(self._state))
         before, self._shown = self._shown, (self._state.shown, self._state.drawn)
         if before[0] is not self._shown[0]:
             self._draw_base()

@@ -3,6 +3,10 @@
 Shapes: L layers, H heads, T tokens, P pixels.
 """
 
+import mmap
+from collections.abc import Callable
+from typing import TypeVar
+
 import numpy as np
 from PySide6.QtCore import QObject, Signal
 
@@ -11,10 +15,34 @@ from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.model_input import ModelInput
 from app.pages.explore.panels.attention import pixels
-from app.pages.explore.panels.attention.tensor import opened, read_through
 from app.pages.explore.state import ExploreState
 from engine.messages.explore.attention import Attend, Attended, Measure
 from engine.messages.explore.text import Token
+
+T = TypeVar("T")
+
+
+def opened(answer: Attended) -> np.ndarray:
+    """float32 [L, H, T, T], mapped from the file; of an early answer the layers that are there.
+
+    Raises FileNotFoundError where newer answers have replaced it.
+    """
+    with open(answer.weights.path, "rb") as file:
+        np.lib.format.read_magic(file)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        start = file.tell()
+    there = shape[0] if answer.layers is None else answer.layers
+    return np.memmap(answer.weights.path, dtype, "r", start, (there, *shape[1:]))
+
+
+def read_through(work: Callable[[np.ndarray], T], weights: np.ndarray) -> T:
+    """What `work` makes of such a file, or of a part of it, and no more of it is held in memory
+    afterwards. Whoever reads it again has it from the system's cache."""
+    made = work(weights)
+    mapped = getattr(weights, "_mmap", None)
+    if mapped is not None and hasattr(mapped, "madvise"):  # not on Windows
+        mapped.madvise(mmap.MADV_DONTNEED)
+    return made
 
 
 class AttentionMaps(QObject):
@@ -24,21 +52,21 @@ class AttentionMaps(QObject):
         replaced: another answer is there.
         grown: the same answer has more layers; how many there were before.
         forgotten: there are no maps any more.
-        wall_changed: the thumbnails of all heads.
+        thumbnails_changed: the thumbnails of all heads.
         told: whether an answer is awaited, or why there is none.
     """
 
     replaced = Signal()
     grown = Signal(int)
     forgotten = Signal()
-    wall_changed = Signal()
+    thumbnails_changed = Signal()
     told = Signal()
 
     def __init__(self, explore: ExploreState, explorer: Explorer) -> None:
         super().__init__(explore)
         self.measure: Measure = "weights"
         self.weights: np.ndarray | None = None  # float32 [L, H, T, T], mapped; or its first layers
-        self.wall: np.ndarray | None = None  # levels uint8 [L, H, P, P]
+        self.thumbnails: np.ndarray | None = None  # levels uint8 [L, H, P, P]
         self.tokens: tuple[Token, ...] = ()  # T of them
         self.shows_second = False
         self._explore = explore
@@ -144,19 +172,19 @@ class AttentionMaps(QObject):
         if is_same:
             self.grown.emit(before)
         else:
-            self._forget_wall()
+            self._forget_thumbnails()
             self.replaced.emit()
         self._pool()
 
     def _forget(self) -> None:
-        self.weights, self.wall, self._taken, self.tokens = None, None, None, ()
-        self._forget_wall()
-        self.wall_changed.emit()
+        self.weights, self.thumbnails, self._taken, self.tokens = None, None, None, ()
+        self._forget_thumbnails()
+        self.thumbnails_changed.emit()
         self.forgotten.emit()
 
     # ── the wall ─────────────────────────────────────────────────────────────────────────────
 
-    def _forget_wall(self) -> None:
+    def _forget_thumbnails(self) -> None:
         self._pooled = None
         if self._pooling is not None:
             self._pooling.cancel()
@@ -168,7 +196,7 @@ class AttentionMaps(QObject):
         if weights is None or self._pooling is not None:
             return
         if done == len(weights):
-            self._show_wall()
+            self._show_thumbnails()
             return
         more = weights[done:]
         self._pooling = background.run(
@@ -178,14 +206,14 @@ class AttentionMaps(QObject):
     def _on_pooled(self, more: np.ndarray) -> None:
         self._pooling = None
         self._pooled = more if self._pooled is None else np.concatenate((self._pooled, more))
-        self._show_wall()
+        self._show_thumbnails()
         if len(self._pooled) < self.layers_there:
             self._pool()
 
-    def _show_wall(self) -> None:
+    def _show_thumbnails(self) -> None:
         """Layers that are not there yet are left blank."""
         assert self._pooled is not None
-        wall = np.full((self.size[0], *self._pooled.shape[1:]), pixels.GAP, np.uint8)
-        wall[: len(self._pooled)] = pixels.levels(self._pooled, self.largest)
-        self.wall = wall
-        self.wall_changed.emit()
+        thumbnails = np.full((self.size[0], *self._pooled.shape[1:]), pixels.GAP, np.uint8)
+        thumbnails[: len(self._pooled)] = pixels.levels(self._pooled, self.largest)
+        self.thumbnails = thumbnails
+        self.thumbnails_changed.emit()

@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QSizePolicy, QWidget
 
-from app.pages.explore.panels.attention import pixels, readout
+from app.pages.explore.panels.attention import description, pixels
 from app.pages.explore.panels.attention.drawing import name_font
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
@@ -64,7 +64,9 @@ class Matrix(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(self.tr("Attention head as a matrix"))
         state.head_changed.connect(self._on_head)
-        state.links_changed.connect(lambda: self.setAccessibleDescription(readout.sentence(state)))
+        state.links_changed.connect(
+            lambda: self.setAccessibleDescription(description.describe_head(state))
+        )
         state.pointed_changed.connect(self.update)
 
     def sizeHint(self) -> QSize:

@@ -1,26 +1,33 @@
 """All heads at a glance: the wall; and, for whoever lays them out, the controls that go with it."""
 
-from PySide6.QtCore import Qt
+import numpy as np
+from PySide6.QtCore import QObject, QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
+    QCheckBox,
     QComboBox,
     QFrame,
     QScrollArea,
     QSizePolicy,
+    QSlider,
     QStackedWidget,
     QWidget,
 )
 
+from app.pages.explore.panels.attention import pixels
 from app.pages.explore.panels.attention.description import MEASURES
-from app.pages.explore.panels.attention.legend import Legend
-from app.pages.explore.panels.attention.state import AttentionState
-from app.pages.explore.panels.attention.wall import Wall
-from app.theme import SPACE
+from app.pages.explore.panels.attention.head_grid import HeadGrid
+from app.pages.explore.panels.attention.state import AttentionState, Block
+from app.theme import SPACE, Role, colour
 from app.translation import in_language
 from app.widgets import buttons, layouts
 from app.widgets.forms.controls import ComboBox
 from app.widgets.help import HelpButton
 from app.widgets.screen import set_shown
-from app.widgets.text.labels import OneLine, tooltip
+from app.widgets.text import numbers
+from app.widgets.text.chips import painted
+from app.widgets.text.labels import OneLine, Text, font, tooltip
+from app.widgets.text.numbers import decimal
 
 
 class Overview(QWidget):
@@ -33,13 +40,13 @@ class Overview(QWidget):
     def __init__(self, state: AttentionState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._state, self._maps = state, state.maps
-        self.wall, self.legend = Wall(), Legend()
+        self.grid, self.legend = HeadGrid(), Legend()
         self.said = OneLine("", "small")
         self.models = buttons.Segments(
             [self.tr("First model"), self.tr("Second model")], self.tr("Model")
         )
         self.measure, self.help = self._measures()
-        self.area = scroll_area(self.wall)
+        self.area = scroll_area(self.grid)
         self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         column = layouts.column(
             (self.area, 1), parent=self, spacing=SPACE, margins=(0, 0, 2 * SPACE, 0)
@@ -54,7 +61,7 @@ class Overview(QWidget):
         self.foot.addWidget(self.list)
         self.foot.addWidget(self.switch)
         column.addLayout(self.foot)
-        self.wall.setToolTip(
+        self.grid.setToolTip(
             tooltip(
                 self.tr(
                     "Click: add or remove a head. Double-click: show this head only. "
@@ -64,12 +71,12 @@ class Overview(QWidget):
         )
         self.setMinimumWidth(50 * SPACE)
         self.models.chosen.connect(lambda number: state.show_side(bool(number)))
-        self.wall.toggled.connect(state.selection.toggle)
-        self.wall.switched.connect(state.switch_head)
+        self.grid.toggled.connect(state.selection.toggle)
+        self.grid.switched.connect(state.switch_head)
         state.explore.heads_off_changed.connect(self._on_off)
-        self.wall.picked.connect(state.selection.pick)
-        self.wall.pointed.connect(self._say)
-        self._maps.wall_changed.connect(self._on_wall)
+        self.grid.picked.connect(state.selection.pick)
+        self.grid.pointed.connect(self._say)
+        self._maps.thumbnails_changed.connect(self._on_wall)
         self._maps.told.connect(self._say)
         state.head_changed.connect(self._on_head)
         state.explore.sides_changed.connect(self._on_sides)
@@ -97,22 +104,22 @@ class Overview(QWidget):
 
     def _on_off(self) -> None:
         """The second side has all heads."""
-        self.wall.show_off(self._maps.side.heads_off)
+        self.grid.show_off(self._maps.side.heads_off)
         self._say()
 
     def _on_sides(self) -> None:
-        self.wall.show_off(self._maps.side.heads_off)
+        self.grid.show_off(self._maps.side.heads_off)
         set_shown(self.models, self._state.explore.is_compared)
         self.models.choose(int(self._maps.side.index))
 
     def _on_head(self) -> None:
-        self.wall.show_off(self._maps.side.heads_off)
+        self.grid.show_off(self._maps.side.heads_off)
         self.switch.setEnabled(self._maps.has_heads)
-        self.wall.choose(self._state.heads)
+        self.grid.choose(self._state.heads)
         self._say()
 
     def _on_wall(self) -> None:
-        self.wall.show_heads(self._maps.wall)
+        self.grid.show_heads(self._maps.thumbnails)
         self.legend.show_most(self._maps.largest)
         self._say()
 
@@ -147,3 +154,128 @@ def scroll_area(inner: QWidget) -> QScrollArea:
     inner.setProperty("bare", True)
     area.setWidget(inner)
     return area
+
+
+TICKS = (0.0, 0.1, 0.5, 1.0)
+HEIGHT = 8  # px of the ramp
+EDGE = 3 * SPACE  # px beside it, for the outer numbers
+
+
+class Legend(QWidget):
+    """The ramp from 0 to the most with its numbers; they are shown by their square roots."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._most = 1.0
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(self.tr("Colour scale"))
+        self.setAccessibleDescription(self._told())
+
+    def show_most(self, most: float) -> None:
+        """The number that has the strongest colour."""
+        if most != self._most:
+            self._most = most
+            self.setAccessibleDescription(self._told())
+            self.update()
+
+    def _told(self) -> str:
+        text = self.tr("The stronger the colour, the larger the value, from 0 to {0}.")
+        return text.format(decimal(self._most, 2))
+
+    def sizeHint(self) -> QSize:
+        return QSize(50 * SPACE, HEIGHT + round(font("small").pointSizeF() * 2) + SPACE)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(36 * SPACE, self.sizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        ramp = QRectF(EDGE, 1, self.width() - 2 * EDGE, HEIGHT)
+        levels = np.arange(pixels.TOP + 1, dtype=np.uint8)[None, :]
+        painter.drawImage(ramp, pixels.themed(np.ascontiguousarray(levels)))
+        painter.setPen(colour(Role.BORDER))
+        painter.drawRect(ramp)
+        painter.setFont(font("small"))
+        painter.setPen(colour(Role.MUTED))
+        for tick in TICKS:
+            x = ramp.left() + ramp.width() * tick**0.5
+            box = QRectF(x - 20, ramp.bottom() + 2, 40, self.height() - ramp.bottom() - 2)
+            whole = tick in (0.0, 1.0) and self._most == 1
+            shown = decimal(tick * self._most, 0 if whole or not tick else 1)
+            painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, shown)
+
+
+STEP = 5  # % of the attention, between two places of the slider
+BLOCKS: tuple[Block | None, ...] = (None, (0, 0), (0, 1), (1, 0), (1, 1))
+
+
+class LinkFilters(QObject):
+    """Controls, and in words what they leave out; the panel lays them out."""
+
+    def __init__(self, state: AttentionState) -> None:
+        super().__init__(state)
+        self._state = state
+        self.threshold = QSlider(Qt.Orientation.Horizontal)
+        self.threshold.setRange(1, 100 // STEP)
+        self.threshold.setValue(round(state.strongest.threshold * 100 / STEP))
+        self.threshold.setFixedWidth(30 * SPACE)
+        self.threshold.setAccessibleName(self.tr("Attention threshold (cumulative mass)"))
+        self.said, self.left_out = Text("", wraps=False), OneLine("", "small")
+        self.block = ComboBox()
+        self.block.setAccessibleName(self.tr("Filter links by text"))
+        self.block.addItems(
+            [
+                self.tr("All links"),
+                self.tr("Within the first text"),
+                self.tr("First to second text"),
+                self.tr("Second to first text"),
+                self.tr("Within the second text"),
+            ]
+        )
+        self.special = QCheckBox()
+        self.threshold.valueChanged.connect(self._on_threshold)
+        self.block.currentIndexChanged.connect(lambda n: state.show_block(BLOCKS[n]))
+        self.special.toggled.connect(state.exclude_special)
+        state.head_changed.connect(self.show_state)
+        self.show_state()
+
+    def show_state(self) -> None:
+        state = self._state
+        is_pair = any(token.segment for token in state.tokens)
+        set_shown(self.block, is_pair or state.block is not None)
+        self.block.blockSignals(True)
+        self.block.setCurrentIndex(BLOCKS.index(state.block))
+        self.block.blockSignals(False)
+        names = _listed(state.special_names) or "[CLS], [SEP]"
+        self.special.setText(self.tr("Exclude {0}").format(names))
+        self.special.setAccessibleName(self.special.text())
+        for control in (self.special, self.threshold):
+            control.blockSignals(True)
+        self.special.setChecked(state.excludes_special)
+        self.threshold.setValue(round(state.strongest.threshold * 100 / STEP))
+        for control in (self.special, self.threshold):
+            control.blockSignals(False)
+        share = numbers.percent(state.strongest.threshold, 0)
+        self.said.setText(self.tr("Threshold {0}").format(share))
+        self.left_out.setText(self.sentence())
+
+    def sentence(self) -> str:
+        """What is not shown, and how much of the current head goes there; empty where all is."""
+        state = self._state
+        if state.maps.weights is None:
+            return ""
+        if not state.excludes_special and state.block is None:
+            return ""
+        text = self.tr("{0} of this head’s attention is not shown; the rest is not rescaled.")
+        said = text.format(numbers.percent(state.hidden_mass, 0))
+        if state.block is None:
+            return said
+        return f"{said} {self.tr('Only links between the selected texts are shown.')}"
+
+    def _on_threshold(self, value: int) -> None:
+        self._state.strongest.set_threshold(value * STEP / 100)
+        self.show_state()
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(painted(name) for name in names)

@@ -1,6 +1,6 @@
 """The overview of all heads, and beside it the chosen ones: lines and matrix, table, or a pair."""
 
-from PySide6.QtCore import QPointF, QSignalBlocker, Qt
+from PySide6.QtCore import QCoreApplication, QPointF, QSignalBlocker, Qt
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QSizePolicy,
@@ -9,16 +9,22 @@ from PySide6.QtWidgets import (
 )
 
 from app.notices import Notices
-from app.pages.explore.panel import Panel
-from app.pages.explore.panels.attention import readout, saving
-from app.pages.explore.panels.attention.filters import LinkFilters
-from app.pages.explore.panels.attention.heads import HeadsState, HeadsTable
+from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
+from app.pages.explore.panels.attention import description
+from app.pages.explore.panels.attention.figure import (
+    grid_figure,
+    heads_figure,
+    links_figure,
+    maps_figure,
+    pair_figure,
+)
+from app.pages.explore.panels.attention.heads import HeadsState
 from app.pages.explore.panels.attention.lines import AxisTitles, Lines
 from app.pages.explore.panels.attention.matrix import Matrix
-from app.pages.explore.panels.attention.overview import Overview, scroll_area
+from app.pages.explore.panels.attention.overview import LinkFilters, Overview, scroll_area
 from app.pages.explore.panels.attention.pair import PairView
 from app.pages.explore.panels.attention.state import AttentionState
-from app.pages.explore.panels.attention.table import LinkTable
+from app.pages.explore.panels.attention.tables import HeadsTable, LinkTable
 from app.theme import SPACE
 from app.widgets import buttons, layouts
 from app.widgets.charts.figure import Figure
@@ -50,12 +56,12 @@ class AttentionView(Panel):
         self._is_scrolling = False
         self.keep = FigureButton(self.figure, notices)
         self.keep.offer_on(self.lines, self.matrix, self.table, self.pair, self.heads_table)
-        self.keep_wall = FigureButton(self.wall_figure, notices)
-        self.keep_wall.offer_on(self.overview.wall)
+        self.keep_grid = FigureButton(self.overview_figure, notices)
+        self.keep_grid.offer_on(self.overview.grid)
         buttons.dress_icon_button(
-            self.keep_wall, "image-down", self.tr("Copy or save the overview of all heads")
+            self.keep_grid, "image-down", self.tr("Copy or save the overview of all heads")
         )
-        self.overview.foot.addWidget(self.keep_wall)
+        self.overview.foot.addWidget(self.keep_grid)
         self.halves = QSplitter(Qt.Orientation.Horizontal)
         self.halves.setChildrenCollapsible(False)
         self.halves.addWidget(self.overview)
@@ -182,7 +188,7 @@ class AttentionView(Panel):
     def _tint(self) -> None:
         """The wall shows the column by which the heads are sorted."""
         is_shown = self.heads.is_seen
-        self.overview.wall.show_tint(self.heads.values(self.heads.column) if is_shown else None)
+        self.overview.grid.show_tint(self.heads.values(self.heads.column) if is_shown else None)
 
     def _on_told(self) -> None:
         query = self._state.maps.query
@@ -218,7 +224,7 @@ class AttentionView(Panel):
         hint = self.tr("Hover over a token or a cell to see its values; click to select the token.")
         if state.maps.weights is not None and not state.is_current_there:
             hint = self.tr("Computing layer {0} …").format(state.layer + 1)
-        self.readout.setText(readout.pointed(state) or hint)
+        self.readout.setText(description.describe_pointed(state) or hint)
         self.note.setText(self._drawn())
         self.filters.left_out.setVisible(
             bool(self.filters.sentence())
@@ -242,14 +248,36 @@ class AttentionView(Panel):
         if state.maps.weights is None:
             return None
         if self.forms.currentIndex() == PAIR:
-            return saving.pair(state)
+            return pair_figure(state)
         if self.forms.currentIndex() == HEADS:
-            return saving.heads(self.heads, self.heads_table.rows)
+            return heads_figure(self.heads, self.heads_table.rows)
         if not state.drawn:
             return None
-        make = saving.table if self.forms.currentIndex() == TABLE else saving.maps
+        make = links_figure if self.forms.currentIndex() == TABLE else maps_figure
         return make(state, self.filters.sentence(), self._drawn())
 
-    def wall_figure(self) -> Figure | None:
+    def overview_figure(self) -> Figure | None:
         """All heads, as the wall shows them."""
-        return saving.wall(self._state)
+        return grid_figure(self._state)
+
+
+def panel() -> PanelDescription:
+    return PanelDescription(
+        id="attention",
+        title=QCoreApplication.translate("Panels", "Attention"),
+        icon="scan-search",
+        help="attention",
+        make=_make,
+    )
+
+
+def _make(context: PanelContext) -> MakePanel:
+    state = AttentionState(context.explore, context.explorer)
+
+    def view() -> Panel:
+        made = AttentionView(state, context.notices)
+        context.settings.remember(made.halves, "explore.heads")
+        context.settings.remember(made.pictures, "explore.pictures")
+        return made
+
+    return view

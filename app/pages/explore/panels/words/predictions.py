@@ -142,7 +142,7 @@ class Predictions(Part):
         return " ".join(parts)
 
     def _on_picked(self, picked: int) -> None:
-        """TokenAnchor the selected token's card and scroll to it."""
+        """Mark the selected token's card and scroll to it."""
         for place, card in zip(self.state.places(), self.cards, strict=False):
             card.set_picked(place.token == picked)
             if place.token == picked:

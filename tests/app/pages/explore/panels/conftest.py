@@ -28,5 +28,5 @@ def view(qtbot, state, workshop) -> AttentionView:
 def weights(view, state, explorer, wait) -> np.ndarray:
     """The attention that is shown, float32 [3, 2, 5, 5]."""
     made = explorer.attend(explorer.asked[-1])
-    wait(lambda: state.maps.wall is not None and len(state.links.weights))
+    wait(lambda: state.maps.thumbnails is not None and len(state.links.weights))
     return made

@@ -9,14 +9,13 @@ from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QLabel
 
 from app.library import describe_model
-from app.pages.explore.panels.attention import lines, readout
+from app.pages.explore.panels.attention import description, lines
 from app.pages.explore.panels.attention.description import MEASURES
 from app.pages.explore.panels.attention.drawing import MAX_LINES_OF_TOKEN, draw, of_token
 from app.pages.explore.panels.attention.figure import Drawing
-from app.pages.explore.panels.attention.links import ranked
+from app.pages.explore.panels.attention.links import MAX_LINES, ranked
 from app.pages.explore.panels.attention.pixels import GAP, TOP, levels, themed
-from app.pages.explore.panels.attention.selection import MAX_HEADS
-from app.pages.explore.panels.attention.strongest import MAX_LINES
+from app.pages.explore.panels.attention.state import MAX_HEADS
 from app.widgets.charts import figure as figures
 from app.widgets.text import numbers
 from app.widgets.text.numbers import decimal
@@ -36,9 +35,9 @@ def test_a_double_click_on_the_wall_shows_a_head_alone_and_asks_nothing(
     qtbot, view, state, weights, explorer
 ):
     asked = len(explorer.asked)
-    place = view.overview.wall.cell(2, 1).center().toPoint()
+    place = view.overview.grid.cell(2, 1).center().toPoint()
     for act in (qtbot.mouseClick, qtbot.mouseDClick):
-        act(view.overview.wall, Qt.MouseButton.LeftButton, pos=place)
+        act(view.overview.grid, Qt.MouseButton.LeftButton, pos=place)
     assert state.heads == ((2, 1),)
     assert (state.explore.layer, state.explore.head) == (2, 1)
     assert np.array_equal(state.map, weights[2, 1].astype(np.float32))
@@ -48,16 +47,16 @@ def test_a_double_click_on_the_wall_shows_a_head_alone_and_asks_nothing(
 
 def test_arrow_keys_and_boxes_pick_heads_too(qtbot, view, state, weights):
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Right):
-        qtbot.keyClick(view.overview.wall, key)
+        qtbot.keyClick(view.overview.grid, key)
     assert (state.layer, state.head) == (2, 1)
     view.layer.setValue(1)
     assert (state.layer, state.head) == (0, 1)
-    assert view.overview.wall.accessibleDescription() == "Layer 1 of 3, head 2 of 2"
+    assert view.overview.grid.accessibleDescription() == "Layer 1 of 3, head 2 of 2"
 
 
 def test_the_mouse_over_the_wall_names_the_head(qtbot, view, weights):
-    qtbot.mouseMove(view.overview.wall, view.overview.wall.cell(1, 1).center().toPoint())
-    view.overview.wall.pointed.emit(1, 1)
+    qtbot.mouseMove(view.overview.grid, view.overview.grid.cell(1, 1).center().toPoint())
+    view.overview.grid.pointed.emit(1, 1)
     assert view.overview.said.whole() == "Layer 2, head 2"
 
 
@@ -222,7 +221,7 @@ def test_masked_words_are_masked_here_too(view, state, explore, explorer, weight
 
 def test_every_picture_is_told_in_words(view, state, weights):
     said = view.lines.accessibleDescription()
-    assert said == view.matrix.accessibleDescription() == readout.sentence(state)
+    assert said == view.matrix.accessibleDescription() == description.describe_head(state)
     assert said.startswith("Layer 1, head 1. Strongest links: “")
 
 
@@ -287,17 +286,17 @@ def click(qtbot, wall, layer, head):
 def test_a_click_adds_a_head_or_takes_it_away_and_one_always_stays(
     qtbot, view, state, weights, wait
 ):
-    click(qtbot, view.overview.wall, 1, 1)
-    click(qtbot, view.overview.wall, 2, 0)
+    click(qtbot, view.overview.grid, 1, 1)
+    click(qtbot, view.overview.grid, 2, 0)
     assert state.heads == ((0, 0), (1, 1), (2, 0))
     assert np.array_equal(state.map, weights[2, 0])
     wait(lambda: len(state.drawn) == 3)
     for links, (layer, head) in zip(state.drawn, state.heads, strict=True):
         assert links.weights[0] == weights[layer, head].max()
-    click(qtbot, view.overview.wall, 2, 0)
-    click(qtbot, view.overview.wall, 0, 0)
+    click(qtbot, view.overview.grid, 2, 0)
+    click(qtbot, view.overview.grid, 0, 0)
     assert state.heads == ((1, 1),)
-    click(qtbot, view.overview.wall, 1, 1)
+    click(qtbot, view.overview.grid, 1, 1)
     assert state.heads == ((1, 1),)
     assert "1 head(s) selected" in view.overview.said.whole()
 
@@ -350,11 +349,11 @@ def test_other_numbers_are_those_of_the_worker(view, state, explorer, weights, w
     answer = explorer.truly(asked)
     exact = np.load(answer.weights.path)
     assert np.array_equal(state.map, exact[0, 0])
-    wait(lambda: np.array_equal(state.maps.wall, levels(exact, answer.largest)))
+    wait(lambda: np.array_equal(state.maps.thumbnails, levels(exact, answer.largest)))
     assert state.maps.largest == (exact.max() if measure == "norms" else 1)
     assert view.head.isHidden() == (measure != "norms")
     if measure == "norms":
-        assert state.maps.wall.max() == TOP
+        assert state.maps.thumbnails.max() == TOP
 
 
 def test_the_wall_shows_layers_while_more_are_computed(view, state, explore, explorer, wait):
@@ -367,9 +366,13 @@ def test_the_wall_shows_layers_while_more_are_computed(view, state, explore, exp
     answer = Attended(to=asked.number, tokens=explore.first.tokens, weights=file)
     for layers in (1, 2):
         explorer.answered.emit(answer.model_copy(update={"layers": layers}))
-        wait(lambda n=layers: state.maps.wall is not None and (state.maps.wall[n - 1] != GAP).all())
-        assert np.array_equal(state.maps.wall[:layers], levels(whole[:layers]))
-        assert (state.maps.wall[layers:] == GAP).all()
+        wait(
+            lambda n=layers: (
+                state.maps.thumbnails is not None and (state.maps.thumbnails[n - 1] != GAP).all()
+            )
+        )
+        assert np.array_equal(state.maps.thumbnails[:layers], levels(whole[:layers]))
+        assert (state.maps.thumbnails[layers:] == GAP).all()
         assert f"{layers} of 3 layers" in view.overview.said.whole()
         assert np.array_equal(state.map, whole[0, 0])
         if layers == 1:
@@ -378,7 +381,7 @@ def test_the_wall_shows_layers_while_more_are_computed(view, state, explore, exp
             state.selection.pick(0, 0)
     state.selection.pick(2, 1)
     explorer.answered.emit(answer)
-    wait(lambda: not (state.maps.wall == GAP).any())
+    wait(lambda: not (state.maps.thumbnails == GAP).any())
     assert np.array_equal(state.map, whole[2, 1])
     assert "layers" not in view.overview.said.whole()
 
@@ -459,7 +462,7 @@ def colour_at(level):
 
 
 def test_the_wall_zooms_around_the_mouse_and_is_dragged(qtbot, view, state, weights):
-    wall = view.overview.wall
+    wall = view.overview.grid
     area = wall._area()
     side = wall.cell(0, 0).width()
     for _ in range(6):
@@ -479,7 +482,7 @@ def test_the_wall_zooms_around_the_mouse_and_is_dragged(qtbot, view, state, weig
 
 
 def test_heads_of_one_colour_are_told_apart_by_their_frames(view, weights):
-    wall = view.overview.wall
+    wall = view.overview.grid
     wall.show_heads(np.full((3, 2, 5, 5), TOP // 2, np.uint8))
     image = wall.grab().toImage()
     box = wall.cell(2, 1).toRect()
@@ -490,6 +493,6 @@ def test_heads_of_one_colour_are_told_apart_by_their_frames(view, weights):
 def test_the_wall_takes_the_room_that_there_is(view, weights):
     view.resize(1600, 1000)
     view.halves.setSizes([800, 800])
-    wall = view.overview.wall
+    wall = view.overview.grid
     assert wall.cell(0, 0).width() > 200
     assert wall.cell(2, 1).bottom() > 0.8 * view.overview.area.height()

@@ -9,8 +9,8 @@ from PySide6.QtCore import Qt
 
 from app.pages.explore.panels.attention import pixels
 from app.pages.explore.panels.attention.description import MEASURES
+from app.pages.explore.panels.attention.links import default_threshold
 from app.pages.explore.panels.attention.state import AttentionState
-from app.pages.explore.panels.attention.strongest import default_threshold
 from app.theme import Role, print_color
 from app.widgets.charts import figure as figures
 
@@ -141,7 +141,7 @@ def test_each_form_is_saved_as_it_is_shown(view, state, explore, explorer, weigh
 
 
 def test_the_wall_is_saved_with_every_head(view, state, weights):
-    shown = view.wall_figure()
+    shown = view.overview_figure()
     assert np.array_equal(shown.array, weights)
     table = shown.table()
     assert [row[:2] for row in table.rows] == [(a, b) for a in (1, 2, 3) for b in (1, 2)]

@@ -9,9 +9,9 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QImage, QStandardItemModel
 from PySide6.QtWidgets import QTableView
 
-from app.pages.explore.panels.attention.head_cells import PADDING, HeadCells
 from app.pages.explore.panels.attention.heads import FIRST, HEAD, PATTERN
-from app.pages.explore.panels.attention.tensor import read_through
+from app.pages.explore.panels.attention.maps import read_through
+from app.pages.explore.panels.attention.tables import PADDING, HeadCells
 from app.pages.explore.panels.attention.view import HEADS
 from app.pages.explore.view import ExplorePage
 from app.resources import mono_font
@@ -57,7 +57,7 @@ def by_hand(weights: np.ndarray, tokens, head: tuple[int, int]) -> dict[str, flo
 
 def test_every_measure_is_that_of_its_definition(known):  # noqa: F811
     """Attention of transformers, in float64."""
-    given = known.source_text("A quiet film, a film.", "Nobody laughs?")
+    given = known.typed("A quiet film, a film.", "Nobody laughs?")
     out = known.run(given, output_attentions=True)
     weights = np.stack([layer[0].numpy() for layer in out.attentions])
     found = head_figures(weights, given.described)
@@ -75,7 +75,7 @@ def test_every_measure_is_that_of_its_definition(known):  # noqa: F811
 
 
 def test_layers_by_themselves_give_the_whole(known):  # noqa: F811
-    given = known.source_text("A quiet film.")
+    given = known.typed("A quiet film.")
     weights = np.random.default_rng(1).dirichlet(
         np.ones(len(given.described)), (3, 4, len(given.described))
     )
@@ -125,15 +125,15 @@ def test_which_head_attends_to_the_previous_token(page, explorer, wait, qtbot):
     qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=place)  # 3
     first = [table.model().index(0, n).data() for n in range(table.model().columnCount())]
     assert first[0] == "2.2" and "previous" in first[1]
-    assert view.overview.wall.tint is not None
-    assert np.unravel_index(view.overview.wall.tint.argmax(), (3, 2)) == (1, 1)
+    assert view.overview.grid.tint is not None
+    assert np.unravel_index(view.overview.grid.tint.argmax(), (3, 2)) == (1, 1)
     table.selectRow(0)
     assert (page.state.layer, page.state.head) == (1, 1)
     assert_accessible(view.heads_table)
     saved = view.figure()
     assert saved is not None and saved.table().rows[0][:2] == (2, 2)
     qtbot.mouseClick(view.form.group.button(0), Qt.MouseButton.LeftButton)
-    assert view.overview.wall.tint is None and not view.overview.list.isChecked()
+    assert view.overview.grid.tint is None and not view.overview.list.isChecked()
 
 
 def test_heads_are_ranked_for_a_pair(page, explorer, wait):
@@ -292,7 +292,7 @@ def test_typed_pairs_add_up(page, explorer, wait, qtbot):
     ranked = sorted(np.ndindex(3, 2), key=lambda head: -sums[head])
     assert shown == [f"{a + 1}.{b + 1}" for a, b in ranked]
     assert "cat##s → sat, mat → cat" in heads.note.text()
-    assert view.overview.wall.tint is not None
+    assert view.overview.grid.tint is not None
     saved = view.figure()
     assert saved.array == pytest.approx(sums, abs=1e-6) and saved.table().header[3] == "Typed pairs"
     qtbot.keyClicks(heads.pairs, ", bird > sat, alone")

@@ -36,7 +36,7 @@ DIMMEST = 0.88  # opacity of what is laid over a head that has least
 ZOOMS = {"+": ZOOM, "-": 1 / ZOOM, "0": 0.0}
 
 
-class Wall(QWidget):
+class HeadGrid(QWidget):
     """Layers from top to bottom, heads from left to right; arrow keys move from head to head.
 
     Ctrl and the wheel, or + and −, zoom; 0 shows all again. What is dragged moves the area around.
@@ -100,7 +100,7 @@ class Wall(QWidget):
         self.update()
 
     def choose(self, chosen: tuple[tuple[int, int], ...]) -> None:
-        """TokenAnchor the heads that are selected; the last is the current one."""
+        """Mark the heads that are selected; the last is the current one."""
         self._chosen = chosen
         layer, head = chosen[-1]
         self.setAccessibleDescription(
