@@ -27,7 +27,7 @@ class RunNow:
     seconds_left: float | None = None  # None: unknown, or not running
 
     @classmethod
-    def of(cls, run: Run) -> "RunNow":
+    def from_record(cls, run: Run) -> "RunNow":
         """Progress of a recorded run."""
         return cls(
             state=run.state,
@@ -45,7 +45,7 @@ class RunNow:
         return self.state in WORKING
 
     @property
-    def share(self) -> float:
+    def fraction(self) -> float:
         """Fraction done, 0 to 1."""
         return min(1.0, self.step / self.steps) if self.steps else 0.0
 
@@ -104,7 +104,7 @@ class Running(QObject):
     def _look_up(self) -> tuple[list[RunningRun], frozenset[str]]:
         with self._record.read() as session:
             runs = [
-                RunningRun(**vars(RunNow.of(run)), id=run.id, name=run.name)
+                RunningRun(**vars(RunNow.from_record(run)), id=run.id, name=run.name)
                 for run in runs_in(session, (*WAITING, *WORKING))
             ]
             saved = frozenset(f"{c.folder} {c.best}" for c in all_checkpoints(session) if c.run_id)

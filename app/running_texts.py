@@ -6,9 +6,9 @@ from app.widgets.status_bar import Activity
 from app.widgets.text import numbers
 
 
-def activity_of(run: RunningRun) -> Activity:
+def run_activity(run: RunningRun) -> Activity:
     """Progress in a few words and as a fraction, -1 if unknown."""
-    share = run.share if run.steps and run.is_working else -1.0
+    share = run.fraction if run.steps and run.is_working else -1.0
     return Activity(run.id, run.name, _progress(run), share)
 
 

@@ -27,7 +27,7 @@ from app.machine import Machine, look_at_machine
 from app.news import RunNews
 from app.palette import Palette
 from app.running import RunningRun
-from app.running_texts import activity_of
+from app.running_texts import run_activity
 from app.shell.garbage import keep_what_is_there
 from app.studio import Studio
 from app.translation import in_language, marked
@@ -317,7 +317,7 @@ class MainWindow(QMainWindow):
 
     def _on_running(self, runs: list[RunningRun]) -> None:
         working_first = sorted(runs, key=lambda run: not run.is_working)
-        self.status.show_runs([activity_of(run) for run in working_first])
+        self.status.show_runs([run_activity(run) for run in working_first])
 
     def _on_palette_closed(self) -> None:
         self._palette = None

@@ -9,7 +9,7 @@ from enum import IntEnum
 from functools import lru_cache
 from statistics import fmean
 
-from app.pages.runs.columns import Column, column_of
+from app.pages.runs.columns import Column, column_info
 from app.pages.runs.job_fields import Value, job_titles
 from app.pages.runs.rows import RunRow, queue_key
 from app.translation import tr
@@ -46,9 +46,9 @@ class GroupRow:
         """“Token classification (NER) · Learning rate 3e-5”."""
         said = []
         for key, value in zip(self.keys, self.values, strict=True):
-            facts = column_of(key)
-            name = facts.title() if facts is not None else key
-            shown = facts.text(self.rows[0], ()) if facts is not None else str(value)
+            info = column_info(key)
+            name = info.title() if info is not None else key
+            shown = info.text(self.rows[0], ()) if info is not None else str(value)
             is_text = isinstance(value, str) and key not in job_titles()
             here = shown if is_text else f"{name} {shown}"
             said.append(here if value is not None else tr("{0}: none").format(name))
@@ -77,10 +77,10 @@ def is_shown(row: RunRow, shown: Shown) -> bool:
 
 def has_words(words: Sequence[str]) -> Test:
     """Test that all `words` (casefolded) occur in the texts of a run."""
-    return lambda row: all(word in haystack(row) for word in words)
+    return lambda row: all(word in search_text(row) for word in words)
 
 
-def haystack(row: RunRow) -> str:
+def search_text(row: RunRow) -> str:
     """Searchable text of a run, casefolded and cached in the row."""
     kept: str | None = row.__dict__.get("_haystack")
     if kept is None:
@@ -97,24 +97,24 @@ def _task_and_state(task: str, state: str) -> str:
     return f"{task} {run_texts.task_title(task)} {state} {run_texts.state_text(state)}"
 
 
-def arranged(rows: Sequence[RunRow], key: str, descending: bool) -> list[RunRow]:
+def sort_rows(rows: Sequence[RunRow], key: str, descending: bool) -> list[RunRow]:
     """Sort by a column; runs without a value come last in either direction."""
-    facts = column_of(key)
-    if facts is None:
+    info = column_info(key)
+    if info is None:
         return list(rows)
-    pairs = [(facts.order(row), row) for row in rows]
+    pairs = [(info.order(row), row) for row in rows]
     known = [pair for pair in pairs if pair[0] is not None]
     known.sort(key=lambda pair: pair[0], reverse=descending)
     return [row for _, row in known] + [row for order, row in pairs if order is None]
 
 
-def grouped(rows: Sequence[RunRow], keys: Sequence[str]) -> list[GroupRow]:
+def group_rows(rows: Sequence[RunRow], keys: Sequence[str]) -> list[GroupRow]:
     """Group rows by their values in these columns, in order of first appearance."""
-    facts = [one for key in keys if (one := column_of(key)) is not None]
+    info = [one for key in keys if (one := column_info(key)) is not None]
     found: dict[tuple[Value, ...], list[RunRow]] = {}
     for row in rows:
-        found.setdefault(tuple(one.value_of(row) for one in facts), []).append(row)
-    names = tuple(key for key in keys if column_of(key) is not None)
+        found.setdefault(tuple(one.row_value(row) for one in info), []).append(row)
+    names = tuple(key for key in keys if column_info(key) is not None)
     return [GroupRow(names, values, tuple(members)) for values, members in found.items()]
 
 
@@ -138,15 +138,15 @@ def best_group(groups: Sequence[GroupRow]) -> GroupRow | None:
 
 def group_text(group: GroupRow, key: str) -> str:
     """Cell text of a group: mean ± SD of numbers, the common value of texts."""
-    facts = column_of(key)
+    info = column_info(key)
     if key == Column.NAME:
         return f"{group.title()} ({tr('%Ln run(s)', len(group.rows))})"
-    if facts is None or key == Column.SEEDS:
+    if info is None or key == Column.SEEDS:
         return ""
-    if not facts.is_number:
-        said = {facts.text(row, ()) for row in group.rows}
+    if not info.is_number:
+        said = {info.text(row, ()) for row in group.rows}
         return said.pop() if len(said) == 1 else tr("%Ln values", len(said))
-    values = [facts.value_of(row) for row in group.rows]
+    values = [info.row_value(row) for row in group.rows]
     numbers = [float(value) for value in values if isinstance(value, int | float)]
     metrics = {row.best_metric for row in group.rows if row.best_score is not None}
     if key == Column.BEST and len(metrics) > 1:
@@ -155,13 +155,13 @@ def group_text(group: GroupRow, key: str) -> str:
     if found is None:
         return ""
     if len(set(numbers)) == 1 and key not in (Column.BEST, Column.LOSS):
-        return facts.text(group.rows[0], ())
+        return info.text(group.rows[0], ())
     return _spread(found, metrics.pop() if key == Column.BEST else _metric_of(key))
 
 
 def _metric_of(key: str) -> str:
-    facts = column_of(key)
-    return facts.measure.name if facts is not None and facts.measure is not None else ""
+    info = column_info(key)
+    return info.measure.name if info is not None and info.measure is not None else ""
 
 
 def _spread(found: Aggregate, metric: str) -> str:
@@ -173,12 +173,12 @@ def _spread(found: Aggregate, metric: str) -> str:
     return say(found.mean) + (f" ± {say(found.deviation)}" if found.deviation is not None else "")
 
 
-def in_order(rows: Iterable[RunRow]) -> list[RunRow]:
+def waiting_runs(rows: Iterable[RunRow]) -> list[RunRow]:
     """The waiting runs, the next one first."""
     return sorted((row for row in rows if row.is_waiting), key=queue_key)
 
 
-def dropped(
+def order_after_drop(
     queue: Sequence[str], moved: Sequence[str], above: Item | None, below: Item | None, rising: bool
 ) -> list[str] | None:
     """The order of the queue after rows are dropped between two others.

@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, get_args
 
-from app.pages.runs.groups import best_scores, group_of, mean_and_deviation, values_text
+from app.pages.runs.groups import best_scores, mean_and_deviation, values_text
 from app.pages.runs.job_fields import Value, job_titles
 from app.pages.runs.rows import Measure, RunRow, queue_key
 from app.running_texts import stage_text, step_text
@@ -65,7 +65,7 @@ DEFAULT = (
 
 
 @dataclass(frozen=True)
-class ColumnFacts:
+class ColumnInfo:
     """One column: its texts, and its values to sort and filter by.
 
     `order` is the sort key, None to come last. `tooltip` adds to the text; if “”, the text is the
@@ -83,7 +83,7 @@ class ColumnFacts:
     measure: Measure | None = None
     is_number: bool = False
 
-    def value_of(self, row: RunRow) -> Value:
+    def row_value(self, row: RunRow) -> Value:
         """The value for filters, groups and charts; None if there is none."""
         return self.value(row) if self.value is not None else self.text(row, ()) or None
 
@@ -112,7 +112,7 @@ def _best_tooltip(row: RunRow, _: Rows) -> str:
 def _state(row: RunRow, _: Rows) -> str:
     state = run_texts.state_text(row.state)
     if row.is_working and row.steps:
-        return tr("{0} {1}").format(state, numbers.percent(row.share, 0))
+        return tr("{0} {1}").format(state, numbers.percent(row.fraction, 0))
     return state
 
 
@@ -177,9 +177,9 @@ def _count(number: int) -> str:
 
 def _counted(
     title: Callable[[], str], number: Callable[[RunRow], int], width: int = 96
-) -> ColumnFacts:
+) -> ColumnInfo:
     """A column of a whole number; 0 is shown empty."""
-    return ColumnFacts(
+    return ColumnInfo(
         title,
         width,
         lambda row, _: _count(number(row)),
@@ -190,7 +190,7 @@ def _counted(
 
 
 COLUMNS = {
-    Column.STATE: ColumnFacts(
+    Column.STATE: ColumnInfo(
         lambda: tr("State"),
         124,
         _state,
@@ -199,33 +199,33 @@ COLUMNS = {
         value=lambda row: row.state,
         names=lambda row: (run_texts.state_text(row.state),),
     ),
-    Column.NAME: ColumnFacts(
+    Column.NAME: ColumnInfo(
         lambda: tr("Name"),
         144,
         lambda row, _: row.name,
         lambda row: row.name.casefold(),
         _name_tooltip,
     ),
-    Column.TASK: ColumnFacts(
+    Column.TASK: ColumnInfo(
         lambda: tr("Task"),
         128,
         lambda row, _: run_texts.task_title(row.task),
         lambda row: run_texts.task_title(row.task),
         names=_task_names,
     ),
-    Column.DATA: ColumnFacts(
+    Column.DATA: ColumnInfo(
         lambda: tr("Data set"),
         84,
         lambda row, _: row.data,
         lambda row: row.data.casefold() or None,
     ),
-    Column.BASE_MODEL: ColumnFacts(
+    Column.BASE_MODEL: ColumnInfo(
         lambda: tr("Base model"),
         92,
         lambda row, _: row.base_model,
         lambda row: row.base_model.casefold() or None,
     ),
-    Column.BEST: ColumnFacts(
+    Column.BEST: ColumnInfo(
         lambda: tr("Best score"),
         104,
         _best,
@@ -234,14 +234,14 @@ COLUMNS = {
         value=lambda row: row.best_score,
         is_number=True,
     ),
-    Column.SEEDS: ColumnFacts(
+    Column.SEEDS: ColumnInfo(
         lambda: tr("Mean ± SD (seeds)"),
         136,
         lambda row, seeds: mean_and_deviation(seeds),
-        lambda row: group_of(row) or None,
+        lambda row: row.group or None,
         _seeds_tooltip,
     ),
-    Column.LOSS: ColumnFacts(
+    Column.LOSS: ColumnInfo(
         lambda: tr("Training loss"),
         100,
         lambda row, _: numbers.decimal(row.loss, 3) if row.loss is not None else "",
@@ -249,16 +249,16 @@ COLUMNS = {
         value=lambda row: row.loss,
         is_number=True,
     ),
-    Column.PROGRESS: ColumnFacts(
+    Column.PROGRESS: ColumnInfo(
         lambda: tr("Progress"),
         96,
-        lambda row, _: numbers.percent(row.share, 0) if row.steps else "",
-        lambda row: row.share if row.steps else None,
+        lambda row, _: numbers.percent(row.fraction, 0) if row.steps else "",
+        lambda row: row.fraction if row.steps else None,
         lambda row, _: " · ".join(filter(None, (stage_text(row), step_text(row)))),
-        value=lambda row: row.share if row.steps else None,
+        value=lambda row: row.fraction if row.steps else None,
         is_number=True,
     ),
-    Column.TIME: ColumnFacts(
+    Column.TIME: ColumnInfo(
         lambda: tr("Time"),
         104,
         _time,
@@ -266,7 +266,7 @@ COLUMNS = {
         value=lambda row: row.seconds or None,
         is_number=True,
     ),
-    Column.STARTED: ColumnFacts(
+    Column.STARTED: ColumnInfo(
         lambda: tr("Started"),
         76,
         lambda row, _: tr("waiting") if _is_new(row) else numbers.day(row.started or row.created),
@@ -274,20 +274,20 @@ COLUMNS = {
         _start_tooltip,
         value=lambda row: (row.started or row.created).astimezone().strftime("%Y-%m-%d %H:%M"),
     ),
-    Column.TAGS: ColumnFacts(
+    Column.TAGS: ColumnInfo(
         lambda: tr("Tags"),
         110,
         lambda row, _: ", ".join(row.tags),
         lambda row: ", ".join(row.tags).casefold() or None,
         names=lambda row: row.tags,
     ),
-    Column.NOTES: ColumnFacts(
+    Column.NOTES: ColumnInfo(
         lambda: tr("Notes"),
         140,
         lambda row, _: row.notes,
         lambda row: row.notes.casefold() or None,
     ),
-    Column.DEVICE: ColumnFacts(
+    Column.DEVICE: ColumnInfo(
         lambda: tr("Device"),
         88,
         lambda row, _: value_text(row.device) if row.device else "",
@@ -298,7 +298,7 @@ COLUMNS = {
     Column.EXAMPLES: _counted(lambda: tr("Training examples"), lambda row: row.examples),
     Column.STEP: _counted(lambda: tr("Step"), lambda row: row.step, 76),
     Column.BEST_STEP: _counted(lambda: tr("Best step"), lambda row: row.best_step, 76),
-    Column.JOB: ColumnFacts(
+    Column.JOB: ColumnInfo(
         lambda: tr("Job with several runs"),
         110,
         lambda row, _: str(row.fields.get("group.name") or "") if row.group else "",
@@ -310,7 +310,7 @@ COLUMNS = {
 
 
 @cache
-def column_of(key: str) -> ColumnFacts | None:
+def column_info(key: str) -> ColumnInfo | None:
     """The column of this key; None if there is none."""
     if key in COLUMNS:
         return COLUMNS[Column(key)]
@@ -359,7 +359,7 @@ def measure_title(measure: Measure) -> str:
     return template.format(title)
 
 
-def _metric_column(measure: Measure) -> ColumnFacts:
+def _metric_column(measure: Measure) -> ColumnInfo:
     key = measure.key
 
     def text(row: RunRow, _: Rows) -> str:
@@ -370,7 +370,7 @@ def _metric_column(measure: Measure) -> ColumnFacts:
         said = measure_title(measure)
         return said[:1].upper() + said[1:]
 
-    return ColumnFacts(
+    return ColumnInfo(
         title,
         WIDTH,
         text,
@@ -381,7 +381,7 @@ def _metric_column(measure: Measure) -> ColumnFacts:
     )
 
 
-def _job_column(path: str) -> ColumnFacts:
+def _job_column(path: str) -> ColumnInfo:
     title = job_titles()[path]
 
     def text(row: RunRow, _: Rows) -> str:
@@ -393,7 +393,7 @@ def _job_column(path: str) -> ColumnFacts:
         value = row.fields.get(path)
         return None if value is None else (isinstance(value, str), value)
 
-    return ColumnFacts(
+    return ColumnInfo(
         lambda: in_language(title),
         WIDTH,
         text,

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.pages.runs.columns import DEFAULT, all_columns, column_of
+from app.pages.runs.columns import DEFAULT, all_columns, column_info
 from app.theme import SPACE
 from app.translation import tr
 from app.widgets import buttons, layouts
@@ -122,7 +122,7 @@ def ask_for_columns(
 
 
 def _item(key: str) -> QListWidgetItem:
-    facts = column_of(key)
+    facts = column_info(key)
     item = QListWidgetItem(facts.title() if facts is not None else key)
     item.setData(KEY, key)
     if "." in key:

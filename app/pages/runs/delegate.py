@@ -152,10 +152,10 @@ def _paint_progress(painter: QPainter, place: QRectF, row: RunRow, word: str) ->
     painter.setBrush(theme.colour(Role.BORDER))
     painter.drawRoundedRect(bar, BAR / 2, BAR / 2)
     done = QRectF(bar)
-    done.setWidth(max(BAR, bar.width() * row.share))
+    done.setWidth(max(BAR, bar.width() * row.fraction))
     _, role = run_texts.ICONS.get(row.state, ("", Role.MUTED))
     painter.setBrush(theme.colour(role))
-    if row.share > 0:
+    if row.fraction > 0:
         painter.drawRoundedRect(done, BAR / 2, BAR / 2)
     painter.setPen(theme.colour(Role.MUTED))
     number = QRectF(place.right() - width, place.top(), width, place.height())

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QCompleter, QLineEdit, QWidget
 from app import resources
 from app.pages.runs.arranging import Test, has_words
 from app.pages.runs.rows import Measure, RunRow
-from app.pages.runs.sentence import Parsed, is_sentence, offered, parse, quoted
+from app.pages.runs.sentence import Parsed, completions, is_sentence, parse, quote
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
@@ -61,7 +61,7 @@ class FilterLine(QWidget):
         """Add a comparison to the filter."""
         before = self.field.text().strip()
         if before and not is_sentence(before):
-            before = f"name contains {quoted(before)}"
+            before = f"name contains {quote(before)}"
         if before and " or " in before.casefold():
             before = f"({before})"
         self.set_text(f"{before} and {comparison}" if before else comparison)
@@ -108,7 +108,7 @@ class FilterLine(QWidget):
             self._hide_options()
             return
         parsed = parse(text)
-        options = offered(parsed, text, self._rows())
+        options = completions(parsed, text, self._rows())
         typed = text[parsed.start :].strip().casefold()
         if not options or [option.casefold() for option in options] == [typed]:
             self._hide_options()
@@ -126,7 +126,7 @@ class FilterLine(QWidget):
         """Replace the partial word by the completion."""
         text = self.field.text()
         parsed = parse(text)
-        value = quoted(chosen) if parsed.expected == "value" else chosen
+        value = quote(chosen) if parsed.expected == "value" else chosen
         self.field.setText(f"{text[: parsed.start]}{value} ")
         self._pause.start()
 

@@ -13,29 +13,14 @@ from engine.runs.groups import aggregate, label_of
 from engine.runs.searching import SearchRun, best_trial, is_by_search, trials_of, values_of
 
 
-def group_of(row: RunRow) -> str:
-    """Id of the job of several runs; “” for a single run."""
-    return row.group
-
-
-def sweep_row_of(row: RunRow) -> str:
-    """The features that a run of a layer sweep reads; “” for other runs."""
-    return row.sweep
-
-
-def search_of(row: RunRow) -> SearchSpec | None:
+def row_search(row: RunRow) -> SearchSpec | None:
     """The search that a run belongs to."""
     return row.job.group.search if row.job is not None and row.job.group is not None else None
 
 
-def setting_of(row: RunRow) -> int:
-    """Index of the run's combination in its search; -1 for other runs."""
-    return row.setting
-
-
 def values_text(row: RunRow) -> str:
     """The values of a run's combination."""
-    search = search_of(row)
+    search = row_search(row)
     if row.job is None or search is None:
         return ""
     values = values_of(row.job, search)
@@ -50,7 +35,7 @@ def _title(job: JobSpec, path: str) -> str:
     return short_title_of(path.rpartition(".")[2], info) if info is not None else path
 
 
-def title_at(job: JobSpec, path: str) -> str:
+def field_title(job: JobSpec, path: str) -> str:
     """Title of a searched field, or of a whole part of the job."""
     whole = {"base_model": tr("Base model"), "data": tr("Data set")}
     return whole.get(path) or _title(job, path)
@@ -69,24 +54,24 @@ def trials(rows: Sequence[RunRow]) -> list[Trial]:
                 row.job, row.state, row.best_score, (), row.seconds, is_by_search(row.problem)
             )
             for row in rows
-            if row.job is not None and search_of(row) is not None
+            if row.job is not None and row_search(row) is not None
         ]
     )
 
 
 def best_setting(rows: Sequence[RunRow]) -> int:
     """The combination with the best mean score of a search; -1 if there is none."""
-    if not rows or search_of(rows[0]) is None:
+    if not rows or row_search(rows[0]) is None:
         return -1
     higher = all(row.higher_is_better for row in rows if row.best_score is not None)
     best = best_trial(trials(rows), higher)
     return next(
         (
-            setting_of(row)
+            row.setting
             for row in rows
             if best is not None
             and row.job is not None
-            and (found := search_of(row)) is not None
+            and (found := row_search(row)) is not None
             and values_of(row.job, found) == best.values
         ),
         -1,
@@ -95,7 +80,7 @@ def best_setting(rows: Sequence[RunRow]) -> int:
 
 def seeds_key(row: RunRow) -> tuple[str, str, int]:
     """Key shared by the runs that differ only in their seed."""
-    return group_of(row), sweep_row_of(row), setting_of(row)
+    return row.group, row.sweep, row.setting
 
 
 def best_scores(rows: Sequence[RunRow]) -> list[float]:

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QMenu, QTableView
 
 from app import resources
 from app.pages.runs.actions import RunAction, run_actions
-from app.pages.runs.columns import column_of
+from app.pages.runs.columns import column_info
 from app.pages.runs.rows import RunRow
 from app.pages.runs.sentence import comparison
 from app.pages.runs.state import RunsState
@@ -99,10 +99,10 @@ class ListActions(QObject):
     def _add_narrowing(self, menu: QMenu, cell: QModelIndex) -> None:
         """“Only these” and “Not these” for the value of the cell."""
         row, key = cell.data(ROW_ROLE), self._key_of(cell)
-        facts = column_of(key)
-        if not isinstance(row, RunRow) or facts is None:
+        info = column_info(key)
+        if not isinstance(row, RunRow) or info is None:
             return
-        said = plain_menu_text(f"{facts.title()}: {facts.text(row, ())[:SAID] or tr('none')}")
+        said = plain_menu_text(f"{info.title()}: {info.text(row, ())[:SAID] or tr('none')}")
         for text, negated in ((tr("Only “{0}”"), False), (tr("Not “{0}”"), True)):
             wanted = comparison(key, row, negated)
             menu.addAction(text.format(said)).triggered.connect(

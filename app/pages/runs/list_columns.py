@@ -9,7 +9,7 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QSignalBlocker, Qt, QTimer, 
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QHeaderView, QMenu, QTableView
 
 from app import theme
-from app.pages.runs.columns import DEFAULT, Column, column_of
+from app.pages.runs.columns import DEFAULT, Column, column_info
 from app.pages.runs.list_menus import Layout
 from app.pages.runs.table import RunsTable
 from app.theme import Role
@@ -189,8 +189,8 @@ class ListColumns(QObject):
 
 
 def _usual(key: str) -> int:
-    facts = column_of(key)
-    return facts.width if facts is not None else LEAST
+    info = column_info(key)
+    return info.width if info is not None else LEAST
 
 
 class PinnedColumns(QObject):

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QToolButton, QWidget
 
 from app import resources
-from app.pages.runs.columns import DEFAULT, Column, column_of
+from app.pages.runs.columns import DEFAULT, Column, column_info
 from app.pages.runs.rows import RunRow
 from app.pages.runs.table import RunsTable
 from app.settings import Settings
@@ -59,7 +59,7 @@ def layout_from(plain: object) -> Layout:
             for key, width in (widths.items() if isinstance(widths, dict) else ())
             if key in columns and isinstance(width, int) and width > 0
         },
-        sort=sort if isinstance(sort, str) and column_of(sort) is not None else first.sort,
+        sort=sort if isinstance(sort, str) and column_info(sort) is not None else first.sort,
         descending=bool(found.get("descending", True)),
         groups=_keys(found.get("groups")),
         sentence=str(found.get("sentence") or "")[:LONGEST_SENTENCE],
@@ -103,7 +103,7 @@ class Views:
 def _keys(found: object) -> tuple[str, ...]:
     """The known columns among them, each once."""
     listed = found if isinstance(found, list | tuple) else ()
-    return tuple(dict.fromkeys(key for key in listed if isinstance(key, str) and column_of(key)))
+    return tuple(dict.fromkeys(key for key in listed if isinstance(key, str) and column_info(key)))
 
 
 def _whole(found: object) -> int:
@@ -156,10 +156,10 @@ class GroupMenu(_MenuButton):
         menu.addSeparator()
         keys = [*USUAL, *varied(self._model.rows()), *self._model.keys, *self._model.group_keys]
         for key in dict.fromkeys(str(key) for key in keys):
-            facts = column_of(key)
-            if facts is None or (key in NOT_TO_GROUP and key not in self._model.group_keys):
+            info = column_info(key)
+            if info is None or (key in NOT_TO_GROUP and key not in self._model.group_keys):
                 continue
-            action = menu.addAction(plain_menu_text(facts.title()))
+            action = menu.addAction(plain_menu_text(info.title()))
             action.setCheckable(True)
             action.setChecked(key in self._model.group_keys)
             action.triggered.connect(lambda _=False, key=key: self._toggle(key))
@@ -175,7 +175,7 @@ def varied(rows: Iterable[RunRow]) -> list[str]:
     found: dict[str, set[object]] = {}
     for _, row in zip(range(MOST_READ), rows, strict=False):
         for path in row.fields.paths():
-            if column_of(path) is not None:
+            if column_info(path) is not None:
                 found.setdefault(path, set()).add(row.fields.get(path))
     counts = {path: len(values) for path, values in found.items() if len(values) > 1}
     return sorted(counts, key=lambda path: counts[path])[:MOST_SETTINGS]

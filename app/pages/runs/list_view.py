@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.pages.runs.arranging import GroupRow, Shown, Test
-from app.pages.runs.columns import Column, column_of
+from app.pages.runs.columns import Column, column_info
 from app.pages.runs.columns_dialog import ask_for_columns
 from app.pages.runs.delegate import ROW_HEIGHT, RunDelegate
 from app.pages.runs.filter_line import FilterLine
@@ -260,8 +260,8 @@ class RunsList(QWidget):
         self.compare.setEnabled(len(self.selected()) > 1)
 
     def _want_measures(self, keys: Sequence[str]) -> None:
-        facts = [column_of(key) for key in keys]
-        self._state.want(one.measure for one in facts if one is not None and one.measure)
+        info = [column_info(key) for key in keys]
+        self._state.want(one.measure for one in info if one is not None and one.measure)
 
     def _on_filtered(self, test: Test, measures: Sequence[Measure]) -> None:
         self._state.want(measures)

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.pages.runs.arranging import in_order
+from app.pages.runs.arranging import waiting_runs
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.translation import tr
@@ -222,7 +222,7 @@ class QueueList(QListWidget):
 
 def ask_order(owner: QWidget, runs: RunsState) -> None:
     """Let the user reorder the queue."""
-    queue = QueueList(in_order(runs.rows.values()))
+    queue = QueueList(waiting_runs(runs.rows.values()))
     ask(
         owner,
         tr("Order of the queue"),

@@ -183,7 +183,7 @@ def _row(run: Run, saved: tuple[Path, int] | None) -> RunRow:
     checkpoint, checkpoint_step = saved if saved is not None else (None, 0)
     loaded = vars(run)  # ORM attributes are ten times as slow, for ten thousand runs
     return RunRow(
-        **vars(RunNow.of(run)),
+        **vars(RunNow.from_record(run)),
         **{name: loaded[name] for name in SAME},
         tags=tuple(run.tags),
         job_text=run.job,

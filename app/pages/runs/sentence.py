@@ -17,7 +17,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from app.pages.runs.arranging import Test
-from app.pages.runs.columns import Column, ColumnFacts, all_columns, column_of
+from app.pages.runs.columns import Column, ColumnInfo, all_columns, column_info
 from app.pages.runs.job_fields import Value
 from app.pages.runs.rows import Measure, RunRow
 from app.translation import in_language, tr
@@ -82,11 +82,11 @@ class _Token(NamedTuple):
     text: str
     start: int
     end: int
-    quoted: bool = False
+    quote: bool = False
 
     @property
     def word(self) -> str:
-        return "" if self.quoted else self.text.casefold()
+        return "" if self.quote else self.text.casefold()
 
 
 def is_sentence(text: str) -> bool:
@@ -109,7 +109,7 @@ def parse(text: str) -> Parsed:
     return reader.found
 
 
-def quoted(value: str) -> str:
+def quote(value: str) -> str:
     """Quote a value if necessary."""
     plain = value and all(token.word not in _ENDS for token in _tokens(value))
     is_plain = (
@@ -120,9 +120,9 @@ def quoted(value: str) -> str:
 
 def comparison(key: str, row: RunRow, negated: bool = False) -> str:
     """A sentence for the runs with the same value as `row` in a column."""
-    facts = column_of(key)
-    name = name_of(key)
-    value = facts.value_of(row) if facts is not None else None
+    info = column_info(key)
+    name = column_name(key)
+    value = info.row_value(row) if info is not None else None
     if value is None or value == "":
         return f"{name} {'is not empty' if negated else 'is empty'}"
     said = _written(value)
@@ -134,18 +134,18 @@ def _written(value: object) -> str:
         return "on" if value else "off"
     if isinstance(value, int | float):
         return f"{value:.10g}"
-    return quoted(str(value))
+    return quote(str(value))
 
 
 # ── completion ───────────────────────────────────────────────────────────────────────────────
 
 
-def offered(parsed: Parsed, text: str, rows: Iterable[RunRow]) -> list[str]:
+def completions(parsed: Parsed, text: str, rows: Iterable[RunRow]) -> list[str]:
     """Completions at the end of a sentence."""
     typed = text[parsed.start :].strip().strip('"“').casefold()
     match parsed.expected:
         case "field":
-            names = [name_of(key) for key in all_columns()]
+            names = [column_name(key) for key in all_columns()]
         case "operator":
             names = ["is", "is not", ">", "<", "≥", "≤", "contains", "is empty", "is not empty"]
         case "joint":
@@ -159,12 +159,12 @@ def offered(parsed: Parsed, text: str, rows: Iterable[RunRow]) -> list[str]:
 
 def _values(key: str, rows: Iterable[RunRow]) -> list[str]:
     """The values of a column, each once."""
-    facts = column_of(key)
-    if facts is None:
+    info = column_info(key)
+    if info is None:
         return []
     found: dict[str, None] = {}
     for row in rows:
-        value = facts.value_of(row)
+        value = info.row_value(row)
         said = row.tags if key == Column.TAGS else (_written(value),)
         if value is not None:
             found.update(dict.fromkeys(said))
@@ -226,15 +226,15 @@ class _Reader:
                 raise SentenceError(said, len(self.text), len(self.text))
             return inside
         key = self._field()
-        facts = column_of(key)
-        assert facts is not None  # it was found by its name
-        if facts.measure is not None:
-            self.found.measures.append(facts.measure)
+        info = column_info(key)
+        assert info is not None  # it was found by its name
+        if info.measure is not None:
+            self.found.measures.append(info.measure)
         operator, said = self._operator(key)
         if operator in ("empty", "filled"):
             wants = operator == "empty"
-            return lambda row: (facts.value_of(row) in (None, "")) == wants
-        return self._compared(key, facts, operator, said)
+            return lambda row: (info.row_value(row) in (None, "")) == wants
+        return self._compared(key, info, operator, said)
 
     def _field(self) -> str:
         words = self._words_ahead()
@@ -262,26 +262,26 @@ class _Reader:
         """The operator, and as it was typed."""
         self._note("operator", self._at(), key)
         here = self.tokens[self.place : self.place + 3]
-        if here and not here[0].quoted and here[0].text in SYMBOLS:
+        if here and not here[0].quote and here[0].text in SYMBOLS:
             self.place += 1
             return SYMBOLS[here[0].text], here[0].text
         for words, operator in WORDS.items():
             if tuple(token.word for token in here[: len(words)]) == words:
                 self.place += len(words)
                 return operator, " ".join(words)
-        name = name_of(key)
+        name = column_name(key)
         said = tr("After “{0}” comes a comparison, as in: {0} is …").format(name)
         raise SentenceError(said, self._at(), max(self._at(), len(self.text)))
 
-    def _compared(self, key: str, facts: ColumnFacts, operator: str, said: str) -> Test:
+    def _compared(self, key: str, info: ColumnInfo, operator: str, said: str) -> Test:
         self._note("value", self._at(), key)
         if operator in ("in", "not in"):
             wanted = self._listed()
-            tests = [_test(facts, "=", self._checked(facts, "=", one)) for one in wanted]
+            tests = [_test(info, "=", self._checked(info, "=", one)) for one in wanted]
             is_in = operator == "in"
             return lambda row: any(test(row) for test in tests) == is_in
-        token = self._value(f"{name_of(key)} {said}")
-        return _test(facts, operator, self._checked(facts, operator, token))
+        token = self._value(f"{column_name(key)} {said}")
+        return _test(info, operator, self._checked(info, operator, token))
 
     def _listed(self) -> list[_Token]:
         """The values between brackets."""
@@ -297,7 +297,7 @@ class _Reader:
 
     def _value(self, after: str) -> _Token:
         self._note("value", self._at(), self.found.key)
-        if self.place < len(self.tokens) and self.tokens[self.place].quoted:
+        if self.place < len(self.tokens) and self.tokens[self.place].quote:
             self.place += 1
             return self.tokens[self.place - 1]
         words = self._words_ahead()
@@ -310,12 +310,12 @@ class _Reader:
         start, end = words[0].start, words[-1].end
         return _Token(self.text[start:end], start, end)
 
-    def _checked(self, facts: ColumnFacts, operator: str, token: _Token) -> str:
+    def _checked(self, info: ColumnInfo, operator: str, token: _Token) -> str:
         """The value, checked against field and operator."""
         number = as_number(token.text)
-        if facts.is_number and number is None and operator not in ("contains", "lacks"):
+        if info.is_number and number is None and operator not in ("contains", "lacks"):
             said = tr("“{0}” is not a number, but “{1}” is.")
-            raise SentenceError(said.format(token.text, facts.title()), token.start, token.end)
+            raise SentenceError(said.format(token.text, info.title()), token.start, token.end)
         if operator in ORDERS and number is None and not DATE.fullmatch(token.text):
             said = tr("“{0}” is not a number: compare texts with “is” or “contains”.")
             raise SentenceError(said.format(token.text), token.start, token.end)
@@ -327,7 +327,7 @@ class _Reader:
         """The words up to the next symbol or bracket."""
         found = []
         for token in self.tokens[self.place :]:
-            if not token.quoted and (token.text in SYMBOLS or token.text in ("(", ")", ",")):
+            if not token.quote and (token.text in SYMBOLS or token.text in ("(", ")", ",")):
                 break
             found.append(token)
         return found
@@ -363,7 +363,7 @@ def as_number(text: str) -> float | None:
     return number * UNITS[match[2].lower()] if match[2] else number
 
 
-def _test(facts: ColumnFacts, operator: str, wanted: str) -> Test:
+def _test(info: ColumnInfo, operator: str, wanted: str) -> Test:
     """Test the value of a run in a column against `wanted`."""
     number, text = as_number(wanted), wanted.casefold()
     truth = TRUTHS.get(text)
@@ -374,14 +374,14 @@ def _test(facts: ColumnFacts, operator: str, wanted: str) -> Test:
     def says(row: RunRow, value: Value) -> bool:
         """True if the value, its cell text or a synonym equals the wanted one."""
         if value not in known:
-            names = (str(value or ""), facts.text(row, ()), *facts.names(row))
+            names = (str(value or ""), info.text(row, ()), *info.names(row))
             known[value] = any(text == name.casefold() for name in names)
         return known[value]
 
     def test(row: RunRow) -> bool:
-        value = facts.value_of(row)
+        value = info.row_value(row)
         if operator in ("contains", "lacks"):
-            said = " ".join((str(value or ""), facts.text(row, ()), *facts.names(row)))
+            said = " ".join((str(value or ""), info.text(row, ()), *info.names(row)))
             return (text in said.casefold()) == (operator == "contains")
         if isinstance(value, bool) and truth is not None:
             return (value == truth) == (operator == "=")
@@ -428,16 +428,16 @@ def field_keys() -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for key in all_columns():
-        for name in names_of(key):
+        for name in column_names(key):
             found.setdefault(name.casefold(), key)
     return found
 
 
-def names_of(key: str) -> list[str]:
+def column_names(key: str) -> list[str]:
     """The names of a column in a sentence, the best first."""
-    facts = column_of(key)
-    title = facts.title() if facts is not None else key
-    measure = facts.measure if facts is not None else None
+    info = column_info(key)
+    title = info.title() if info is not None else key
+    measure = info.measure if info is not None else None
     if measure is not None:
         return _names_of_measure(measure, title)
     short = title.partition(" (")[0]
@@ -461,6 +461,6 @@ def _names_of_measure(measure: Measure, title: str) -> list[str]:
     return [*dict.fromkeys(f"{prefix}{name}" for name in plain_first), title, measure.key]
 
 
-def name_of(key: str) -> str:
+def column_name(key: str) -> str:
     """The best name of a column that no earlier column has."""
-    return next(name for name in names_of(key) if field_keys()[name.casefold()] == key)
+    return next(name for name in column_names(key) if field_keys()[name.casefold()] == key)

@@ -14,16 +14,16 @@ from app.pages.runs.arranging import (
     Item,
     Shown,
     Test,
-    arranged,
     best_group,
-    dropped,
+    group_rows,
     group_text,
-    grouped,
-    in_order,
     is_shown,
+    order_after_drop,
+    sort_rows,
+    waiting_runs,
 )
-from app.pages.runs.columns import DEFAULT, Column, ColumnFacts, column_of
-from app.pages.runs.groups import best_setting, group_of, seeds_key, setting_of
+from app.pages.runs.columns import DEFAULT, Column, ColumnInfo, column_info
+from app.pages.runs.groups import best_setting, seeds_key
 from app.pages.runs.rows import RunRow
 from app.theme import Role
 from app.translation import tr
@@ -89,7 +89,7 @@ class RunsTable(QAbstractTableModel):
             self._say_changed(place)
         elif place >= 0 or self._accepts(row):
             self._rearrange()
-        is_search = row.group and setting_of(row) >= 0
+        is_search = row.group and row.setting >= 0
         also = self._groups[row.group] if is_search else self._seeds_of(row)
         for other in also:  # their mean or the best among them changed
             if other.id != row.id and other.id in self._places:
@@ -125,7 +125,7 @@ class RunsTable(QAbstractTableModel):
         """The runs that pass the filter, including those in collapsed groups."""
         rows = [row for row in self._rows.values() if self._accepts(row)]
         self._fitting = len(rows)
-        return arranged(rows, self.sort_key, self.descending)
+        return sort_rows(rows, self.sort_key, self.descending)
 
     def rows(self) -> Iterable[RunRow]:
         """All runs, shown or not."""
@@ -164,7 +164,7 @@ class RunsTable(QAbstractTableModel):
 
     def set_columns(self, keys: Sequence[str]) -> None:
         """Show these columns in this order; unknown ones are dropped."""
-        known = tuple(dict.fromkeys(key for key in keys if column_of(key) is not None))
+        known = tuple(dict.fromkeys(key for key in keys if column_info(key) is not None))
         self.beginResetModel()
         self.keys = known or DEFAULT
         self.endResetModel()
@@ -184,7 +184,7 @@ class RunsTable(QAbstractTableModel):
         fitting = self.shown_rows()
         rows: list[Item] = list(fitting)
         if self.group_keys:
-            rows, groups = [], grouped(fitting, self.group_keys)
+            rows, groups = [], group_rows(fitting, self.group_keys)
             best = best_group(groups)
             self._best_values = best.values if best is not None else None
             for group in groups:
@@ -198,8 +198,8 @@ class RunsTable(QAbstractTableModel):
 
     def _stays(self, before: RunRow, row: RunRow) -> bool:
         """True if a changed row keeps its position."""
-        facts = column_of(self.sort_key)
-        same = facts is None or facts.order(before) == facts.order(row)
+        info = column_info(self.sort_key)
+        same = info is None or info.order(before) == info.order(row)
         return same and self._accepts(row) and not self.group_keys
 
     def _accepts(self, row: RunRow) -> bool:
@@ -213,9 +213,9 @@ class RunsTable(QAbstractTableModel):
     def _find_seeds(self) -> None:
         self._seeds, self._groups, self._best = {}, {}, {}
         for row in self._rows.values():
-            if group_of(row):
+            if row.group:
                 self._seeds.setdefault(seeds_key(row), []).append(row)
-                self._groups.setdefault(group_of(row), []).append(row)
+                self._groups.setdefault(row.group, []).append(row)
 
     def is_best_group(self, group: GroupRow) -> bool:
         """True for the shown group with the best mean score."""
@@ -223,12 +223,12 @@ class RunsTable(QAbstractTableModel):
 
     def is_best(self, row: RunRow) -> bool:
         """True if a run has the best combination of its search so far."""
-        group = group_of(row)
-        if not group or setting_of(row) < 0:
+        group = row.group
+        if not group or row.setting < 0:
             return False
         if group not in self._best:
             self._best[group] = best_setting(self._groups.get(group, ()))
-        return self._best[group] == setting_of(row)
+        return self._best[group] == row.setting
 
     def _seeds_of(self, row: RunRow) -> list[RunRow]:
         return self._seeds.get(seeds_key(row), []) if row.group else []
@@ -266,7 +266,7 @@ class RunsTable(QAbstractTableModel):
         if orientation != Qt.Orientation.Horizontal or not 0 <= section < len(self.keys):
             return None
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
-            return self._facts(section).title()
+            return self._info(section).title()
         if role == KEY_ROLE:
             return self.keys[section]
         if role == Qt.ItemDataRole.TextAlignmentRole:
@@ -277,7 +277,7 @@ class RunsTable(QAbstractTableModel):
         if not index.isValid():
             return None
         item, key = self._items[index.row()], self.keys[index.column()]
-        facts = self._facts(index.column())
+        info = self._info(index.column())
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return self._text(item, index.column()).replace("\n", " ")
@@ -286,7 +286,7 @@ class RunsTable(QAbstractTableModel):
             case Qt.ItemDataRole.ToolTipRole:
                 return self._tooltip(item, index.column())
             case Qt.ItemDataRole.AccessibleTextRole:
-                text = f"{facts.title()}: {self._text(item, index.column())}"
+                text = f"{info.title()}: {self._text(item, index.column())}"
                 best = (
                     key == Column.BEST and self.is_best_group(item)
                     if isinstance(item, GroupRow)
@@ -301,21 +301,21 @@ class RunsTable(QAbstractTableModel):
                 return item
         return None
 
-    def _facts(self, column: int) -> ColumnFacts:
-        facts = column_of(self.keys[column])
-        assert facts is not None  # `set_columns` drops unknown keys
-        return facts
+    def _info(self, column: int) -> ColumnInfo:
+        info = column_info(self.keys[column])
+        assert info is not None  # `set_columns` drops unknown keys
+        return info
 
     def _text(self, item: Item, column: int) -> str:
         if isinstance(item, GroupRow):
             return visible(group_text(item, self.keys[column])[:LONGEST_CELL])
-        return visible(self._facts(column).text(item, self._seeds_of(item))[:LONGEST_CELL])
+        return visible(self._info(column).text(item, self._seeds_of(item))[:LONGEST_CELL])
 
     def _tooltip(self, item: Item, column: int) -> str:
         if isinstance(item, GroupRow):
             return tooltip(group_text(item, self.keys[column]))
-        facts, seeds = self._facts(column), self._seeds_of(item)
-        said = facts.tooltip(item, seeds) or facts.text(item, seeds)
+        info, seeds = self._info(column), self._seeds_of(item)
+        said = info.tooltip(item, seeds) or info.text(item, seeds)
         if self.keys[column] == Column.SEEDS and self.is_best(item):
             said = f"{said}\n{tr('The best combination of its search so far.')}"
         return tooltip(said)
@@ -359,10 +359,10 @@ class RunsTable(QAbstractTableModel):
             return None
         row = row if 0 <= row <= len(self._items) else len(self._items)  # below all rows
         moved = bytes(data.data(DRAGGED).data()).decode("utf-8").split("\n")
-        queue = [one.id for one in in_order(self._rows.values())]
+        queue = [one.id for one in waiting_runs(self._rows.values())]
         above = self._items[row - 1] if row else None
         below = self._items[row] if row < len(self._items) else None
-        return dropped(queue, moved, above, below, not self.descending)
+        return order_after_drop(queue, moved, above, below, not self.descending)
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         name = str(value).strip()

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QWidget
 
-from app.pages.runs.columns import column_of
+from app.pages.runs.columns import column_info
 from app.pages.runs.compare.state import (
     CompareState,
     Curves,
     along,
-    columns_that_differ,
-    telling_names,
+    differing_columns,
+    distinct_names,
 )
 from app.pages.runs.rows import RunRow
 from app.theme import SPACE, colour
@@ -117,14 +117,14 @@ class CurvesTab(QWidget):
         column.addWidget(self.note)
 
     def _fill_columns(self) -> None:
-        keys = columns_that_differ(self._state.rows)
+        keys = differing_columns(self._state.rows)
         self.colour_box.addItem(tr("Run"), "")
         self.dash_box.addItem(tr("Nothing"), "")
         for key in keys:
-            facts = column_of(key)
-            if facts is not None:
-                self.colour_box.addItem(facts.title(), key)
-                self.dash_box.addItem(facts.title(), key)
+            info = column_info(key)
+            if info is not None:
+                self.colour_box.addItem(info.title(), key)
+                self.dash_box.addItem(info.title(), key)
 
     def _on_named(self, counts: Mapping[str, int]) -> None:
         """Keep the metric; otherwise show the first usual one that most runs have."""
@@ -179,8 +179,8 @@ class CurvesTab(QWidget):
         rows, curves = self._state.rows, self._curves
         smoothing = SMOOTHINGS[max(0, self.smoothing.choice())]
         axis, paces = self.axis_box.currentData(), self._state.paces
-        lines = lines_of(rows, curves, axis, smoothing, look, paces)
-        drawn = len(lines_of(rows, curves, axis, 1, Look(""), paces))
+        lines = chart_lines(rows, curves, axis, smoothing, look, paces)
+        drawn = len(chart_lines(rows, curves, axis, 1, Look(""), paces))
         name = curves.name
         heading = run_texts.metric_heading(name)
         x_title = tr("Minutes") if axis == "time" else self.axis_box.currentText()
@@ -208,7 +208,7 @@ class CurvesTab(QWidget):
         return figure_of(name, title, caption, self.view.chart, self.view.span)
 
 
-def lines_of(
+def chart_lines(
     rows: Sequence[RunRow],
     curves: Curves,
     axis: str,
@@ -227,7 +227,7 @@ def lines_of(
             continue
         y = StepSeries(x, values).smoothed(smoothing) if smoothing > 1 else values
         found.append((row, x / 60 if axis == "time" else x, y))
-    names = dict(zip((row.id for row in rows), telling_names(rows), strict=True))
+    names = dict(zip((row.id for row in rows), distinct_names(rows), strict=True))
     colours = _numbers(rows, look.colour)
     dashes = _numbers(rows, look.dash) if look.dash else {row.id: 0 for row in rows}
     if not look.together:
@@ -243,11 +243,11 @@ def lines_of(
 
 def _numbers(rows: Sequence[RunRow], key: str) -> dict[str, int]:
     """Index of each run: its own, or that of its value in a column."""
-    facts = column_of(key)
-    if facts is None:
+    info = column_info(key)
+    if info is None:
         return {row.id: number for number, row in enumerate(rows)}
     said: dict[str, int] = {}
-    return {row.id: said.setdefault(repr(facts.value_of(row)), len(said)) for row in rows}
+    return {row.id: said.setdefault(repr(info.row_value(row)), len(said)) for row in rows}
 
 
 def _mean(
@@ -272,9 +272,9 @@ def _mean(
 def _group_name(row: RunRow, look: Look, runs: int) -> str:
     said = []
     for key in dict.fromkeys(key for key in (look.colour, look.dash) if key):
-        facts = column_of(key)
-        if facts is not None:
-            said.append(f"{facts.title()} {facts.text(row, ()) or tr('none')}")
+        info = column_info(key)
+        if info is not None:
+            said.append(f"{info.title()} {info.text(row, ()) or tr('none')}")
     return f"{' · '.join(said) or row.name} (n = {runs})"
 
 

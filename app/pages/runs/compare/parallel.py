@@ -11,7 +11,7 @@ from PySide6.QtGui import QFont, QFontMetricsF, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
-from app.pages.runs.columns import column_of
+from app.pages.runs.columns import column_info
 from app.pages.runs.job_fields import Value
 from app.pages.runs.rows import RunRow
 from app.theme import CHART, SPACE, Palette, Role, print_color
@@ -64,10 +64,10 @@ class Parallel:
 
 def axis_of(key: str, rows: Sequence[RunRow]) -> Axis | None:
     """The axis of a column; None where no run says anything of it."""
-    facts = column_of(key)
+    facts = column_info(key)
     if facts is None:
         return None
-    said = {row.id: value for row in rows if (value := facts.value_of(row)) is not None}
+    said = {row.id: value for row in rows if (value := facts.row_value(row)) is not None}
     if not said:
         return None
     by_text = {row.id: facts.text(row, ()) or str(said.get(row.id)) for row in rows}
@@ -299,10 +299,10 @@ class ParallelView(QWidget):
 
 def table_of(rows: Sequence[RunRow], keys: Sequence[str]) -> Table:
     """What runs say in columns, with the name of each run first."""
-    facts = [one for key in keys if (one := column_of(key)) is not None]
+    facts = [one for key in keys if (one := column_info(key)) is not None]
     header = (tr("Run"), *(one.title() for one in facts))
     return Table(
-        header, [(row.name, *map(_cell, (f.value_of(row) for f in facts))) for row in rows]
+        header, [(row.name, *map(_cell, (f.row_value(row) for f in facts))) for row in rows]
     )
 
 

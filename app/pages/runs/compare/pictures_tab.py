@@ -7,14 +7,14 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QToolButton, QWidget
 
 from app import resources
-from app.pages.runs.columns import Column, column_of
+from app.pages.runs.columns import Column, column_info
 from app.pages.runs.compare.parallel import ParallelView
 from app.pages.runs.compare.scatter import ScatterView, scatter_of
 from app.pages.runs.compare.state import (
     CompareState,
-    columns_that_differ,
-    measured_here,
+    differing_columns,
     numeric_columns,
+    task_measures,
 )
 from app.pages.runs.rows import RunRow
 from app.theme import SPACE, Role
@@ -58,7 +58,7 @@ class ParallelTab(QWidget):
         layouts.column(
             row, (card, 1), self.said, parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
         )
-        state.want([one.key for one in measured_here(state.rows)])
+        state.want([one.key for one in task_measures(state.rows)])
         state.runs.measured.connect(self._show)
         state.changed.connect(self._show)
         self._show()
@@ -71,8 +71,8 @@ class ParallelTab(QWidget):
 
     def _offered(self) -> list[str]:
         rows = self._state.rows
-        differ = [key for key in columns_that_differ(rows) if key not in NOT_AXES]
-        metrics = [one.key for one in measured_here(rows)]
+        differ = [key for key in differing_columns(rows) if key not in NOT_AXES]
+        metrics = [one.key for one in task_measures(rows)]
         return list(dict.fromkeys([*differ, *(k for k in numeric_columns(rows) if k in metrics)]))
 
     def _show(self) -> None:
@@ -89,10 +89,10 @@ class ParallelTab(QWidget):
         menu = self.axes.menu()
         menu.clear()
         for key in dict.fromkeys([*self.keys, *self._offered()]):
-            facts = column_of(key)
-            if facts is None:
+            info = column_info(key)
+            if info is None:
                 continue
-            action = menu.addAction(plain_menu_text(facts.title()))
+            action = menu.addAction(plain_menu_text(info.title()))
             action.setCheckable(True)
             action.setChecked(key in self.keys)
             action.triggered.connect(partial(self._toggle, key))
@@ -114,8 +114,8 @@ class ParallelTab(QWidget):
 
 def _has_two(key: str, rows: Sequence[RunRow]) -> bool:
     """True if two runs differ in a column."""
-    facts = column_of(key)
-    said = [facts.value_of(row) for row in rows] if facts is not None else []
+    info = column_info(key)
+    said = [info.row_value(row) for row in rows] if info is not None else []
     return len({repr(value) for value in said if value is not None}) > 1
 
 
@@ -158,7 +158,7 @@ class ScatterTab(QWidget):
         layouts.column(
             row, (card, 1), self.note, parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
         )
-        state.want([one.key for one in measured_here(state.rows)])
+        state.want([one.key for one in task_measures(state.rows)])
         state.runs.measured.connect(self._fill)
         state.changed.connect(self._fill)
         self._fill()
@@ -171,15 +171,15 @@ class ScatterTab(QWidget):
         first = {self.y_box: [str(Column.BEST)], self.x_box: usual}
         for box in (self.x_box, self.y_box):
             self._offer(box, numeric, first[box])
-        self._offer(self.colour_box, ["", *columns_that_differ(rows)], [""])
+        self._offer(self.colour_box, ["", *differing_columns(rows)], [""])
         self._show()
 
     def _offer(self, box: QComboBox, keys: Sequence[str], usual: Sequence[str]) -> None:
         before = box.currentData()
         box.clear()
         for key in keys:
-            facts = column_of(key)
-            box.addItem(facts.title() if facts is not None else tr("Nothing"), key)
+            info = column_info(key)
+            box.addItem(info.title() if info is not None else tr("Nothing"), key)
         wanted = [key for key in (before, *usual) if key is not None and box.findData(key) >= 0]
         box.setCurrentIndex(box.findData(wanted[0]) if wanted else 0)
 

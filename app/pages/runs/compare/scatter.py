@@ -8,7 +8,7 @@ from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPen
 
 from app import theme
-from app.pages.runs.columns import column_of
+from app.pages.runs.columns import column_info
 from app.pages.runs.compare.parallel import table_of
 from app.pages.runs.rows import RunRow
 from app.theme import SPACE, Role
@@ -39,12 +39,12 @@ class Scatter:
 
 def scatter_of(rows: Sequence[RunRow], x: str, y: str, colour: str) -> Scatter:
     """The runs that say a number in both columns."""
-    one, other, third = column_of(x), column_of(y), column_of(colour)
+    one, other, third = column_info(x), column_info(y), column_info(colour)
     there: list[RunRow] = []
     points: list[tuple[float, float, int]] = []
     names: dict[str, int] = {}
     for row in rows:
-        at = [facts.value_of(row) if facts is not None else None for facts in (one, other)]
+        at = [facts.row_value(row) if facts is not None else None for facts in (one, other)]
         if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in at):
             continue
         said = (third.text(row, ()) or tr("none")) if third is not None else ""
@@ -88,7 +88,7 @@ class ScatterView(ChartView):
         row = self.shown.rows[number]
         said = []
         for key in (self.shown.x, self.shown.y):
-            facts = column_of(key)
+            facts = column_info(key)
             if facts is not None:
                 said.append(f"{facts.title()} {facts.text(row, ())}")
         return f"{visible(row.name)}: {', '.join(said)}"
@@ -155,7 +155,7 @@ class ScatterView(ChartView):
 
 def _chart(shown: Scatter) -> Chart:
     """Points of each colour as a series of their own."""
-    titles = [info.title() if (info := column_of(key)) else key for key in (shown.x, shown.y)]
+    titles = [info.title() if (info := column_info(key)) else key for key in (shown.x, shown.y)]
     values = np.array([point[:2] for point in shown.points]).reshape(-1, 2)
     colors = np.array([point[2] for point in shown.points], dtype=int)
     x, y = (

@@ -7,7 +7,7 @@ from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QLineEdit, QTableView, QWidget
 
-from app.pages.runs.compare.state import JOINT, CompareState, differing, telling_names
+from app.pages.runs.compare.state import JOINT, CompareState, differing_paths, distinct_names
 from app.pages.runs.job_fields import job_titles
 from app.pages.runs.rows import RunRow
 from app.theme import SPACE
@@ -34,7 +34,7 @@ class SettingsTable(QAbstractTableModel):
     def show_settings(self, rows: Sequence[RunRow], paths: Sequence[str]) -> None:
         self.beginResetModel()
         self.rows, self.paths = list(rows), list(paths)
-        self._names = telling_names(rows)
+        self._names = distinct_names(rows)
         self.endResetModel()
 
     def rowCount(self, parent: Index = NOWHERE) -> int:
@@ -74,14 +74,14 @@ class SettingsTable(QAbstractTableModel):
     def text(self, path: str, column: int) -> str:
         """The title of a setting, or its value in a run; a dash if the job lacks it."""
         if not column:
-            return title_of(path)
+            return setting_title(path)
         row = self.rows[column - 1]
         if path not in row.fields.paths():
             return "–"
         return visible(value_text(row.fields.get(path)))
 
 
-def title_of(path: str) -> str:
+def setting_title(path: str) -> str:
     """The title of a setting, or its path if it has none."""
     known = {"task.kind": tr("Task"), "base_model.path": tr("Base model")}
     known |= {"data.folder": tr("Data set"), "data.path": tr("Data file")}
@@ -142,7 +142,7 @@ class SettingsTab(QWidget):
 
     def _show(self) -> None:
         rows = self._state.rows
-        different = differing(rows)
+        different = differing_paths(rows)
         paths = different
         if not self.alone.isChecked():
             every = dict.fromkeys(path for row in rows for path in row.fields.paths())

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
 from app import background
-from app.pages.runs.columns import ColumnFacts, all_columns, all_measures, column_of
+from app.pages.runs.columns import ColumnInfo, all_columns, all_measures, column_info
 from app.pages.runs.rows import Measure, RunRow
 from app.pages.runs.state import RunsState
 from app.studio import Studio
@@ -26,7 +26,7 @@ AXES = ("step", "epoch", "tokens", "time")
 JOINT = " · "  # between the parts of a search run's name
 
 
-def telling_names(rows: Sequence[RunRow]) -> list[str]:
+def distinct_names(rows: Sequence[RunRow]) -> list[str]:
     """The name of each run without the leading and trailing parts that all share."""
     parts = [row.name.split(JOINT) for row in rows]
     shortest = min(map(len, parts), default=0)
@@ -105,7 +105,7 @@ class CompareState(QObject):
             if found.name == self._wanted:
                 self.read.emit(found)
 
-        background.run(self, lambda: curves_of(record, ids, name), done)
+        background.run(self, lambda: read_curve(record, ids, name), done)
 
     def read_paces(self) -> None:
         """Request time and tokens of each run, from its folder."""
@@ -129,8 +129,8 @@ class CompareState(QObject):
 
     def want(self, keys: Sequence[str]) -> None:
         """Read the metrics of these columns."""
-        facts = [column_of(key) for key in keys]
-        self.runs.want(one.measure for one in facts if one is not None and one.measure)
+        info = [column_info(key) for key in keys]
+        self.runs.want(one.measure for one in info if one is not None and one.measure)
 
     def _on_changed(self, row: RunRow) -> None:
         if row.id in self.ids:
@@ -141,7 +141,7 @@ class CompareState(QObject):
             self.changed.emit()
 
 
-def curves_of(record: Record, run_ids: Sequence[str], name: str) -> Curves:
+def read_curve(record: Record, run_ids: Sequence[str], name: str) -> Curves:
     """One metric of these runs, without runs that lack it."""
     with record.read() as session:
         found = {run: points_of(session, run, name) for run in run_ids}
@@ -169,43 +169,43 @@ def along(axis: str, row: RunRow, steps: NDArray[np.int64], pace: Pace | None) -
             return steps.astype(np.float64)
 
 
-def differing(rows: Sequence[RunRow]) -> list[str]:
+def differing_paths(rows: Sequence[RunRow]) -> list[str]:
     """Paths of the settings that differ among these runs, in job order."""
     paths = dict.fromkeys(path for row in rows for path in row.fields.paths())
     own = [path for path in paths if not path.startswith("group.")]
     return [path for path in own if len({repr(row.fields.get(path)) for row in rows}) > 1]
 
 
-def columns_that_differ(rows: Sequence[RunRow]) -> list[str]:
+def differing_columns(rows: Sequence[RunRow]) -> list[str]:
     """Columns in which these runs differ, to colour them by."""
     return [
         key
         for key in all_columns()
-        if (facts := column_of(key)) is not None
-        and facts.measure is None
-        and len({_said(facts, row) for row in rows}) > 1
+        if (info := column_info(key)) is not None
+        and info.measure is None
+        and len({_said(info, row) for row in rows}) > 1
     ]
 
 
-def _said(facts: ColumnFacts, row: RunRow) -> str:
-    return repr(facts.value_of(row))
+def _said(info: ColumnInfo, row: RunRow) -> str:
+    return repr(info.row_value(row))
 
 
 def numeric_columns(rows: Sequence[RunRow]) -> list[str]:
     """Columns with different numbers for at least two of these runs."""
     found = []
     for key in all_columns():
-        facts = column_of(key)
-        if facts is None:
+        info = column_info(key)
+        if info is None:
             continue
-        values = {facts.value_of(row) for row in rows}
+        values = {info.row_value(row) for row in rows}
         numbers = {v for v in values if isinstance(v, int | float) and not isinstance(v, bool)}
         if len(numbers) > 1:
             found.append(key)
     return found
 
 
-def measured_here(rows: Sequence[RunRow]) -> list[Measure]:
+def task_measures(rows: Sequence[RunRow]) -> list[Measure]:
     """Metrics at the best checkpoint for the tasks of these runs."""
     names = {
         f"validation_{metric.name}"

@@ -45,7 +45,7 @@ class Drawn:
     size: QSize
 
 
-def arranged(lineage: Lineage, keys: Sequence[str]) -> Drawn:
+def layout_graph(lineage: Lineage, keys: Sequence[str]) -> Drawn:
     """Lay out boxes by layer, each near its sources and results."""
     edges = tuple(lineage.edges_among(keys))
     layers = _beside_their_targets(lineage.layers(keys), edges)

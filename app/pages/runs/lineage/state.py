@@ -40,7 +40,7 @@ class LineageState(QObject):
         home, record = self.studio.home, self.studio.record
         background.run(
             self,
-            lambda: read_lineage(home, facts_in(record)),
+            lambda: read_lineage(home, read_run_facts(record)),
             self._on_read,
             self.studio.notices.show,
         )
@@ -117,7 +117,7 @@ class LineageState(QObject):
                 QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
 
 
-def facts_in(record: Record) -> list[RunFacts]:
+def read_run_facts(record: Record) -> list[RunFacts]:
     """All recorded runs."""
     with record.read() as session:
         return [RunFacts(r.id, r.name, r.state, r.folder, r.job) for r in all_runs(session)]

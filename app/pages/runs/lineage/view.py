@@ -11,7 +11,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app.pages.runs.lineage.picture import LineagePicture, arranged
+from app.pages.runs.lineage.picture import LineagePicture, layout_graph
 from app.pages.runs.lineage.state import MOST_SHOWN, LineageState, kind_text
 from app.resources import mono_font
 from app.theme import SPACE
@@ -122,7 +122,7 @@ class LineageView(QWidget):
             few = tr("The nearest {0} of {1} are shown.")
             said = f"{said} {few.format(numbers.count(MOST_SHOWN), numbers.count(total))}"
         self.counted.setText(said)
-        self.picture.show_drawn(arranged(state.lineage, keys), state.focus, state.current)
+        self.picture.show_drawn(layout_graph(state.lineage, keys), state.focus, state.current)
 
     def _show_current(self) -> None:
         node = self.state.node()

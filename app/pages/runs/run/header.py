@@ -130,8 +130,8 @@ class RunHeader(QWidget):
         self.force_stop.setVisible(row.is_working and hangs)
         unknown = row.state == "starting" or (row.state == "running" and not row.steps)
         self.bar.setRange(0, 0 if unknown and not row.stage_total else 1000)
-        share = row.stage_done / row.stage_total if unknown and row.stage_total else row.share
-        self.bar.setValue(round(1000 * share))
+        done = row.stage_done / row.stage_total if unknown and row.stage_total else row.fraction
+        self.bar.setValue(round(1000 * done))
         said = (
             stage_text(row),
             step_text(row),

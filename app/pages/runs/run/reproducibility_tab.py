@@ -46,7 +46,7 @@ class ReproducibilityState(QObject):
     """
 
     changed = Signal()
-    read_anew = Signal(object)
+    refreshed = Signal(object)
     compared = Signal(list)
     checking = Signal(int, int)
     files_checked = Signal(list)
@@ -70,7 +70,7 @@ class ReproducibilityState(QObject):
 
         def read(found: tuple[Reproducibility, list[Repetition]]) -> None:
             self._reading = None
-            self.read_anew.emit(found[0])
+            self.refreshed.emit(found[0])
             self.compared.emit(found[1])
 
         def not_read(error: BaseException) -> None:
@@ -163,7 +163,7 @@ class ReproducibilityTab(QWidget):
             (self._story(), 4), parent=self, spacing=3 * SPACE, margins=(0, 3 * SPACE, 0, 0)
         )
         whole.addWidget(self._environment(), 5)  # wide enough for half a SHA-256 at 1100 px
-        state.read_anew.connect(self.show_found)
+        state.refreshed.connect(self.show_found)
         state.compared.connect(self.show_repetitions)
         state.files_checked.connect(self._on_checked)
         state.checking.connect(self._on_checking)

@@ -10,14 +10,11 @@ from app import resources
 from app.pages.runs.groups import (
     best_scores,
     best_setting,
-    group_of,
+    field_title,
     is_pruned,
     mean_and_deviation,
-    search_of,
+    row_search,
     seeds_key,
-    setting_of,
-    sweep_row_of,
-    title_at,
     trials,
     values_text,
 )
@@ -49,7 +46,7 @@ class SeedsTable(QAbstractTableModel):
     @property
     def is_search(self) -> bool:
         """True for the runs of a search."""
-        return bool(self.rows) and search_of(self.rows[0]) is not None
+        return bool(self.rows) and row_search(self.rows[0]) is not None
 
     def show_rows(self, rows: Sequence[RunRow]) -> None:
         if list(rows) != self.rows:
@@ -84,7 +81,7 @@ class SeedsTable(QAbstractTableModel):
         if not index.isValid():
             return None
         row = self.rows[index.row()]
-        is_best = self._best >= 0 and setting_of(row) == self._best
+        is_best = self._best >= 0 and row.setting == self._best
         if role == Qt.ItemDataRole.DecorationRole and index.column() == STATE:
             return resources.icon(*run_texts.ICONS[row.state])
         if role == Qt.ItemDataRole.DecorationRole and index.column() == FEATURES and is_best:
@@ -143,17 +140,17 @@ class SeedsTab(QWidget):
 
     def show_run(self, row: RunRow) -> None:
         """Show the runs of the same job."""
-        if self._group != group_of(row):
+        if self._group != row.group:
             self.importance.setText("")
-        self._group = group_of(row)
+        self._group = row.group
         self._show()
 
     def _on_changed(self, row: RunRow) -> None:
-        if group_of(row) == self._group:
+        if row.group == self._group:
             self._show()
 
     def _show(self) -> None:
-        rows = [row for row in self._runs.rows.values() if self._group == group_of(row)]
+        rows = [row for row in self._runs.rows.values() if self._group == row.group]
         rows = [row for row in rows if row.job is not None and row.job.group is not None]
         self.model.show_rows(sorted(rows, key=_place))
         group = rows[0].job.group if rows and rows[0].job else None
@@ -196,7 +193,7 @@ class SeedsTab(QWidget):
             said = self.tr("{0} of at most {1} runs finished, {2} pruned.").format(
                 ended, runs, pruned
             )
-        best = [row for row in rows if setting_of(row) == best_setting(rows)]
+        best = [row for row in rows if row.setting == best_setting(rows)]
         if not best:
             return said
         template = self.tr("{0} Best {1}: {2}, with {3}.")
@@ -205,7 +202,7 @@ class SeedsTab(QWidget):
 
     def _measure(self) -> None:
         rows = self.model.rows
-        search = search_of(rows[0]) if rows else None
+        search = row_search(rows[0]) if rows else None
         if search is None:
             return
         self.measure.setEnabled(False)
@@ -218,7 +215,7 @@ class SeedsTab(QWidget):
         if isinstance(answer, ImportanceMeasured) and self.model.rows:
             job = self.model.rows[0].job
             assert job is not None
-            self._say(importance_text(answer, lambda path: title_at(job, path)))
+            self._say(importance_text(answer, lambda path: field_title(job, path)))
 
     def _on_refused(self, refused: Refused) -> None:
         self.measure.setEnabled(True)
@@ -255,8 +252,8 @@ def importance_text(found: ImportanceMeasured, title: Callable[[str], str]) -> s
 
 def _what(row: RunRow, is_best: bool) -> str:
     """The features of a run of a sweep, or the values of a run of a search."""
-    if search_of(row) is None:
-        return value_text(sweep_row_of(row))
+    if row_search(row) is None:
+        return value_text(row.sweep)
     return tr("{0} (best)").format(values_text(row)) if is_best else values_text(row)
 
 

@@ -98,14 +98,14 @@ class RunState(QObject):
         self.curves_read.emit(found)
         unread, self._unread = self._unread or [], None
         if unread:
-            self.measured.emit(points_of(unread))
+            self.measured.emit(latest_points(unread))
 
     def _on_measured(self, run_id: str, points: list[Measured]) -> None:
         if run_id != self.run_id:
             return
         self._heard.restart()
         if self._unread is None:
-            self.measured.emit(points_of(points))
+            self.measured.emit(latest_points(points))
         else:
             self._unread += points
 
@@ -123,7 +123,7 @@ class RunState(QObject):
         if self.row is None:
             return
         row = self.row
-        background.run(self, lambda: log_of(row), self._on_log)
+        background.run(self, lambda: read_log(row), self._on_log)
 
     def _on_log(self, text: str) -> None:
         if text != self.log:
@@ -140,7 +140,7 @@ def read_curves(record: Record, run_id: str) -> dict[str, Points]:
         return curves(session, run_id)
 
 
-def points_of(measured: Sequence[Measured]) -> dict[str, Points]:
+def latest_points(measured: Sequence[Measured]) -> dict[str, Points]:
     """Curves of measured points in step order. Of points with the same step, as after a resume, the
     last counts."""
     latest: dict[str, dict[int, Measured]] = {}
@@ -159,7 +159,7 @@ def _points(measured: Sequence[Measured]) -> Points:
     )
 
 
-def log_of(row: RunRow) -> str:
+def read_log(row: RunRow) -> str:
     """Remarks and the end of the worker's output; long lines are truncated."""
     text = RunFolder(row.folder).log_end(LOG_CHARACTERS)
     lines = [f"• {translated(remark)}" for remark in row.remarks] + text.splitlines()

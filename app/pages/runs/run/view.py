@@ -8,7 +8,7 @@ from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QTabWidget, QWidget
 
 from app.exporting import view as exporting
-from app.pages.runs.groups import group_of, search_of, sweep_row_of
+from app.pages.runs.groups import row_search
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run.advice import AdviceLine, AdviceState
 from app.pages.runs.run.batch_tab import BatchState, BatchTab
@@ -156,9 +156,9 @@ class RunView(QWidget):
         if self.use.is_made:
             self.use.made.show_model(row.checkpoint, row.name)
         seeds = self.tabs.indexOf(self.seeds)
-        self.tabs.setTabVisible(seeds, bool(group_of(row)))
-        text = self.tr("Lay&er probing sweep") if sweep_row_of(row) else self.tr("S&eeds")
-        if search_of(row) is not None:
+        self.tabs.setTabVisible(seeds, bool(row.group))
+        text = self.tr("Lay&er probing sweep") if row.sweep else self.tr("S&eeds")
+        if row_search(row) is not None:
             text = self.tr("S&earch")
         self.tabs.setTabText(seeds, text)
 

@@ -10,7 +10,7 @@ from PySide6.QtGui import QGuiApplication, QImage, QPainter
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.lineage.picture import arranged
+from app.pages.runs.lineage.picture import layout_graph
 from app.pages.runs.lineage.state import MOST_SHOWN
 from app.pages.runs.lineage.view import LineageView
 from app.pages.runs.view import RunsPage
@@ -171,7 +171,7 @@ def test_boxes_do_not_overlap_and_lines_go_right(qapp: object) -> None:
         for b in range(a + 1, 60):
             if rng.random() < 0.05:
                 lineage.join(str(a), str(b))
-    drawn = arranged(lineage, list(lineage.nodes))
+    drawn = layout_graph(lineage, list(lineage.nodes))
     boxes = list(drawn.boxes.values())
     assert len(boxes) == 60 and sum(map(len, drawn.columns)) == 60
     for number, box in enumerate(boxes):

@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.arranging import dropped
+from app.pages.runs.arranging import order_after_drop
 from app.pages.runs.columns import Column
 from app.pages.runs.rows import RunRow, read_rows
 from app.pages.runs.view import RunsPage
@@ -64,7 +64,7 @@ def test_what_is_dropped_between_two_rows(
 ) -> None:
     rows = {name: replace(row, id=name, state="queued") for name in "abc"}
     rows["x"] = replace(row, id="x", state="finished")
-    found = dropped("abc", list(moved), rows.get(above), rows.get(below), rising)
+    found = order_after_drop("abc", list(moved), rows.get(above), rows.get(below), rising)
     assert found == (None if order is None else list(order))
 
 

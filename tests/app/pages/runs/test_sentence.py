@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from app.pages.runs.columns import all_columns, column_of
+from app.pages.runs.columns import all_columns, column_info
 from app.pages.runs.rows import RunRow, read_rows
 from app.pages.runs.sentence import (
     as_number,
+    column_name,
     comparison,
+    completions,
     is_sentence,
-    name_of,
-    offered,
     parse,
-    quoted,
+    quote,
 )
 from app.studio import Studio
 from engine.config.tasks.token_classification import TokenClassification
@@ -129,7 +129,7 @@ def test_what_is_begun_is_completed(
 ) -> None:
     parsed = parse(text)
     assert parsed.expected == expected
-    assert offered(parsed, text, rows)[0] == begin
+    assert completions(parsed, text, rows)[0] == begin
 
 
 def test_a_click_on_any_cell_makes_a_sentence_that_holds_of_its_run(rows: list[RunRow]) -> None:
@@ -144,17 +144,17 @@ def test_a_click_on_any_cell_makes_a_sentence_that_holds_of_its_run(rows: list[R
 
 
 def _value(key: str, row: RunRow) -> Any:
-    facts = column_of(key)
-    return facts.value_of(row) if facts is not None else None
+    facts = column_info(key)
+    return facts.row_value(row) if facts is not None else None
 
 
 def test_every_column_is_found_by_a_name() -> None:
     for key in all_columns():
         assert parse(f"{key} is empty").error is None
-        assert parse(f"{name_of(key)} is empty").error is None
+        assert parse(f"{column_name(key)} is empty").error is None
 
 
 def test_values_are_quoted_where_they_must_be() -> None:
-    assert quoted("plain words") == "plain words"
-    assert quoted("this and that") == '"this and that"'
-    assert quoted("a=b") == '"a=b"'
+    assert quote("plain words") == "plain words"
+    assert quote("this and that") == '"this and that"'
+    assert quote("a=b") == '"a=b"'

@@ -14,11 +14,11 @@ from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 import app.__main__
-from app.pages.runs.columns import column_of
-from app.pages.runs.compare.curves_tab import Look, lines_of
+from app.pages.runs.columns import column_info
+from app.pages.runs.compare.curves_tab import Look, chart_lines
 from app.pages.runs.compare.parallel import Parallel, axis_of
 from app.pages.runs.compare.scatter import scatter_of
-from app.pages.runs.compare.state import Curves, along, differing, telling_names
+from app.pages.runs.compare.state import Curves, along, differing_paths, distinct_names
 from app.pages.runs.compare.view import CompareView
 from app.pages.runs.rows import RunRow, read_rows
 from app.pages.runs.view import RunsPage
@@ -74,7 +74,7 @@ def test_a_comparison_names_runs_by_what_tells_them_apart(
     four: list[RunRow], names: str, telling: str
 ) -> None:
     rows = [replace(four[0], name=name) for name in names.split("|")]
-    assert telling_names(rows) == telling.split("|")
+    assert distinct_names(rows) == telling.split("|")
 
 
 def test_columns_of_settings_are_named_by_what_tells_the_runs_apart(
@@ -98,9 +98,9 @@ def test_nothing_and_one_value_make_no_axis(comparison: CompareView) -> None:
     keys = comparison.parallel.made.keys
     assert "training.learning_rate" in keys and "training.seed" in keys
     for key in keys:
-        facts = column_of(key)
+        facts = column_info(key)
         assert facts is not None
-        said = {repr(facts.value_of(row)) for row in comparison.state.rows}
+        said = {repr(facts.row_value(row)) for row in comparison.state.rows}
         assert len(said - {"None"}) > 1, key
 
 
@@ -112,7 +112,7 @@ def curves(four: Sequence[RunRow]) -> Curves:
 
 def test_a_group_is_its_mean_with_the_interval_of_student(four: list[RunRow]) -> None:
     look = Look("training.learning_rate", together=True)
-    low, high = lines_of(four, curves(four), "step", 1, look)
+    low, high = chart_lines(four, curves(four), "step", 1, look)
     assert low.name == "Learning rate 1e-5 (n = 2)"
     values = np.array([[0.0, 0.25, 0.5, 0.75, 1.0], [1.0, 1.25, 1.5, 1.75, 2.0]])
     mean, error = values.mean(axis=0), scipy.stats.sem(values)
@@ -125,9 +125,9 @@ def test_a_group_is_its_mean_with_the_interval_of_student(four: list[RunRow]) ->
 
 def test_runs_are_told_apart_by_what_they_say(four: list[RunRow]) -> None:
     look = Look("training.learning_rate", "training.seed")
-    lines = lines_of(four, curves(four), "step", 1, look)
+    lines = chart_lines(four, curves(four), "step", 1, look)
     assert [(line.color, line.dash) for line in lines] == [(0, 0), (0, 1), (1, 0), (1, 1)]
-    own = lines_of(four, curves(four), "step", 1, Look(""))
+    own = chart_lines(four, curves(four), "step", 1, Look(""))
     assert [(line.color, line.dash) for line in own] == [(0, 0), (1, 0), (2, 0), (3, 0)]
 
 
@@ -188,7 +188,7 @@ def test_every_picture_is_kept_with_its_numbers(comparison: CompareView) -> None
 def test_the_settings_that_differ_are_listed_and_copied(
     comparison: CompareView, four: list[RunRow]
 ) -> None:
-    assert differing(four) == ["training.learning_rate", "training.seed"]
+    assert differing_paths(four) == ["training.learning_rate", "training.seed"]
     tab = comparison.settings.made
     assert [tab.model.text(path, 0) for path in tab.model.paths] == ["Learning rate", "Random seed"]
     tab.search.setText("seed")

@@ -5,7 +5,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.pages.runs.run.checkpoints_state import CheckpointsState, Saved
-from app.pages.runs.run.state import LONGEST_LINE, RunState, points_of
+from app.pages.runs.run.state import LONGEST_LINE, RunState, latest_points
 from app.pages.runs.state import RunsState
 from app.studio import Studio
 from engine.messages.events import measured
@@ -67,7 +67,7 @@ def test_points_that_come_while_the_curves_are_read_are_not_lost(
 
 
 def test_a_step_that_is_measured_again_counts_once_with_its_last_value() -> None:
-    found = points_of([measured("loss", s, v) for s, v in ((3, 0.3), (4, 0.4), (3, 0.5))])
+    found = latest_points([measured("loss", s, v) for s, v in ((3, 0.3), (4, 0.4), (3, 0.5))])
     assert list(found["loss"].finite()) == [(3, 0.5), (4, 0.4)]
 
 
