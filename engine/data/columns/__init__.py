@@ -1,1 +1,1 @@
-"""What the columns of a file hold: texts, labels, numbers, tags, answers, endings."""
+"""Contents of columns: texts, labels, numbers, tags, answers, choices."""

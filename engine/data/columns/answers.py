@@ -1,11 +1,11 @@
-"""The answers to a question as a cell of a table holds them.
+"""Answers to a question, as a cell holds them.
 
-| cell | what it is |
+| cell | meaning |
 | --- | --- |
 | (empty) | no answer in the passage |
-| [{"text": "1912", "answer_start": 13}] | answers with their places, as SQuAD writes them |
-| {"text": ["1912"], "answer_start": [13]} | the same as tables on the web write it |
-| 1912 | one answer, which is looked for in the passage |
+| [{"text": "1912", "answer_start": 13}] | answers with positions, as in SQuAD |
+| {"text": ["1912"], "answer_start": [13]} | the same, as on the Hugging Face hub |
+| 1912 | one answer, located in the passage |
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from engine.phrases import phrase
 
-FORMS = ("'’‘`´", '"“”„«»', "-‐‑–—−")  # characters that are often written for one another
+FORMS = ("'’‘`´", '"“”„«»', "-‐‑–—−")  # characters that are often interchanged
 AROUND = " \t\r\n.,;:!?()[]" + FORMS[0] + FORMS[1]
 
 
@@ -27,13 +27,13 @@ class Answer(NamedTuple):
 
 
 class AnswerMismatch(ValueError):
-    """A cell that holds no answers to its passage; the message is a part of a sentence."""
+    """The passage does not contain an answer of the cell; the message is part of a sentence."""
 
 
 def parse_answers(cell: str, passage: str) -> tuple[Answer, ...]:
-    """All answers in a cell; one that does not stand where it says is moved to the nearest place.
+    """All answers in a cell, each at its occurrence in the passage nearest to the given position.
 
-    Raises Unfit.
+    Raises AnswerMismatch.
     """
     if not cell.strip():
         return ()
@@ -49,10 +49,10 @@ def parse_answers(cell: str, passage: str) -> tuple[Answer, ...]:
 
 
 def respell_answers(cell: str, passage: str) -> str | None:
-    """A cell with the answers as the passage spells them, which `parse_answers` reads.
+    """The cell with the answers spelled as in the passage, for `parse_answers`.
 
-    Case, white space, punctuation around an answer, and the form of quotes and dashes make no
-    difference. None where the passage does not have an answer in any such spelling.
+    Ignores case, white space, surrounding punctuation, and the form of quotes and dashes. None if
+    an answer is not found even so.
     """
     found = []
     for text, start in _stated(cell):
@@ -82,13 +82,13 @@ def _spelled(text: str, start: int, passage: str) -> Answer | None:
 
 
 def _any_form(character: str) -> str:
-    """What finds a character, and others that stand for the same."""
+    """Regular expression for a character and its variants."""
     same = next((forms for forms in FORMS if character in forms), None)
     return re.escape(character) if same is None else f"[{re.escape(same)}]"
 
 
 def format_answers(answers: Sequence[Answer]) -> str:
-    """The cell that holds these answers; empty for none."""
+    """The cell for these answers; empty for none."""
     if not answers:
         return ""
     items = [{"text": text, "answer_start": start} for text, start in answers]
@@ -96,7 +96,8 @@ def format_answers(answers: Sequence[Answer]) -> str:
 
 
 def find_nearest(passage: str, text: str, start: int) -> int | None:
-    """The place of `text` that is nearest to `start`, the first of two; None: it has none."""
+    """Occurrence of `text` nearest to `start`, the first of two equally near; None if there is
+    none."""
     start = min(max(start, 0), len(passage))
     before, after = passage.rfind(text, 0, start + len(text)), passage.find(text, start)
     if before < 0 or after < 0:
@@ -105,7 +106,7 @@ def find_nearest(passage: str, text: str, start: int) -> int | None:
 
 
 def _stated(cell: str) -> list[tuple[str, int]]:
-    """The texts and places that a cell states."""
+    """Texts and positions in a cell."""
     if cell[:1] not in ("[", "{"):
         return [(cell.strip(), 0)]
     try:
@@ -117,5 +118,5 @@ def _stated(cell: str) -> list[tuple[str, int]]:
         if not all(isinstance(text, str) and isinstance(start, int) for text, start in pairs):
             raise ValueError("other types")
     except (ValueError, TypeError, KeyError, RecursionError):
-        return [(cell.strip(), 0)]  # an answer that begins with a bracket
+        return [(cell.strip(), 0)]  # an answer that starts with a bracket
     return pairs

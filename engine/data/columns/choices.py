@@ -1,7 +1,7 @@
-"""Multiple choice: the endings of each row, and which of them is right.
+"""Multiple choice: the endings of each row and the correct one.
 
-The endings stand in a column each, as in SWAG (Zellers et al. 2018), or as a JSON list in one. The
-right one is said by its number from 0 or 1, by its letter, or by its text.
+Endings are in a column each, as in SWAG (Zellers et al. 2018), or in one JSON list. The label is an
+index from 0 or 1, a letter, or the text of the ending.
 """
 
 import json
@@ -26,8 +26,8 @@ LABELS = (
     *("label", "gold", "goldlabel", "correct", "correctansweridx", "answeridx", "answerindex"),
     *("answer", "answerkey", "target"),
 )
-MIN_UNNAMED_CHOICES = 3  # endings by which a table without names is known
-ALIKE = 3.0  # times that one of its columns may hold longer texts than another
+MIN_UNNAMED_CHOICES = 3  # minimum endings of a table without column names
+ALIKE = 3.0  # maximum ratio between the text lengths of its columns
 NUMBER = re.compile(r"[0-9]{1,2}", re.ASCII)
 CORRECT_ROW = phrase("Correct this row, or remove it.")
 
@@ -35,11 +35,10 @@ CORRECT_ROW = phrase("Correct this row, or remove it.")
 def parse_endings(
     cells: Sequence[tuple[str, ...]], lines: Sequence[int] | None = None
 ) -> list[tuple[str, ...]]:
-    """The endings of each row, the same number of them in all.
+    """The endings of each row, the same number in all rows.
 
-    Raises:
-        StudioError: with the line, where a row has too few, an empty one, or another number of
-            them than the first row.
+    Raises StudioError with the line if a row has fewer than two, an empty one, or another number
+    than the first row.
     """
     found: list[tuple[str, ...]] = []
     for place, row in enumerate(cells):
@@ -89,7 +88,7 @@ def parse_endings(
 
 
 def parse_list(cell: str) -> tuple[str, ...] | None:
-    """The texts of a JSON list; None where the cell is none."""
+    """The texts of a JSON list, or None."""
     try:
         found = json.loads(cell)
     except (ValueError, RecursionError):
@@ -105,12 +104,11 @@ def parse_choice_labels(
     first: int | None = None,
     lines: Sequence[int] | None = None,
 ) -> list[int]:
-    """The number of the right ending of each row, from 0.
+    """Index of the correct ending of each row.
 
-    `first` is the number that the labels give to the first ending; None: told from these labels.
+    `first` is the number of the first ending; by default it is inferred from the labels.
 
-    Raises:
-        StudioError: with the line, where a label names no ending.
+    Raises StudioError with the line if a label matches no ending.
     """
     if first is None:
         first = first_choice_number(labels, max(map(len, endings), default=0))
@@ -143,13 +141,13 @@ def _right_one(label: str, endings: tuple[str, ...], first: int, line: str) -> i
 
 
 def first_choice_number(labels: Sequence[str], endings: int) -> int:
-    """Whether labels count the endings from 0 or from 1: from 1 where the last number occurs."""
+    """0 or 1: the number of the first ending, which is 1 if the last number occurs."""
     found = {label.strip() for label in labels}
     return 1 if str(endings) in found and "0" not in found else 0
 
 
 def guess_choices(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Mapping | None:
-    """The columns by their names, else by the numbers in the last one; None where neither tells."""
+    """Guess the columns by name, or by the numbers in the last column; None if neither fits."""
     cells = dict(zip(columns, zip(*rows, strict=True), strict=True)) if rows else {}
     return _by_names(columns, cells) or _by_numbers(columns, cells)
 
@@ -169,7 +167,7 @@ def _by_names(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) ->
 
 
 def _named_endings(names: dict[str, str]) -> tuple[str, ...]:
-    """The largest family of columns such as ending0, ending1, …, in their order."""
+    """The largest family of columns such as ending0, ending1, …, in order."""
     families: dict[str, list[tuple[int, str]]] = {}
     for name, column in names.items():
         match = ENDING.fullmatch(name)
@@ -182,13 +180,13 @@ def _named_endings(names: dict[str, str]) -> tuple[str, ...]:
 
 
 def _list_column(names: dict[str, str], cells: Columns[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """A column with a usual name that begins with a list of two texts or more."""
+    """A column with a usual name whose first cell is a list of at least two texts."""
     found = (names[name] for name in LISTS if name in names)
     return next(((c,) for c in found if c in cells and len(parse_list(cells[c][0]) or ()) > 1), ())
 
 
 def _by_numbers(columns: tuple[str, ...], cells: Columns[str, tuple[str, ...]]) -> Mapping | None:
-    """A table without names: a context, its endings, and the number of the right one at the end."""
+    """A table without names: context, endings, and the number of the correct one."""
     last = {cell.strip() for cell in cells.get(columns[-1], ())} if columns else set[str]()
     if not last or not all(NUMBER.fullmatch(cell) for cell in last):
         return None

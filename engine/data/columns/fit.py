@@ -1,6 +1,6 @@
-"""Whether a data set and a task fit together, by the columns and the labels that were counted.
+"""Compatibility of data sets and tasks, by columns and label counts.
 
-These are the rules of the window, of `check`, of `job` and of a training, which all ask here.
+The window, `check`, `job` and training share these rules.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from engine.data.columns.names import plain_name
 from engine.errors import MissingColumn, StudioError
 from engine.phrases import join, phrase
 
-COMPARED_COLUMNS = 10  # that may hold the labels
+COMPARED_COLUMNS = 10  # label columns that are tried
 
 
 def task_problems(
@@ -28,13 +28,13 @@ def task_problems(
     rows: int = 0,
     missing_answers: int = 0,
 ) -> list[StudioError]:
-    """Everything that keeps this data from this task.
+    """Problems that prevent a task from using this data.
 
     Args:
-        labels: how many rows have each label, or how many spans each type; None: not yet counted.
-        empty: in how many of the rows to train with each column is empty.
-        rows: how many these are.
-        missing_answers: of how many of these the passage does not contain the answer.
+        labels: rows with each label, or spans of each type; None if not counted yet.
+        empty: number of training and validation rows in which each column is empty.
+        rows: number of these rows.
+        missing_answers: number of these whose passage does not contain the answer.
     """
     missing = [
         MissingColumn(name, list(columns)) for name in mapping.columns if name not in columns
@@ -50,7 +50,7 @@ def task_problems(
 
 
 def dataset_problems(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
-    """Everything that keeps a data set that was imported from this task; empty where it fits."""
+    """Problems that prevent a task from using a stored data set."""
     rows = spec.rows.get("train", 0) + spec.rows.get("validation", 0)
     labels = spec.labels or spec.spans or None
     found = task_problems(
@@ -67,7 +67,7 @@ def dataset_problems(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
 
 
 def unseen_label_problems(unseen: tuple[str, ...], task: TaskSpec) -> list[StudioError]:
-    """What is wrong where labels of validation rows stand in no training row."""
+    """Problem if labels of validation rows are in no training row."""
     if not unseen or not isinstance(task, LabelledTask) or task.labels:
         return []
     names = join(", ", [f"“{shortened(label)}”" for label in unseen[:5]])
@@ -80,7 +80,7 @@ def unseen_label_problems(unseen: tuple[str, ...], task: TaskSpec) -> list[Studi
 
 
 def empty_columns(spec: DatasetSpec, task: TaskSpec) -> tuple[str, ...]:
-    """The columns in which a task needs something in every row, and a data set has empty cells."""
+    """Columns with empty cells that the task needs in every row."""
     lacking = incomplete_columns(spec.mapping, task, spec.empty, sum(spec.rows.values()))
     return tuple(name for names, _ in lacking for name in names)
 
@@ -88,8 +88,8 @@ def empty_columns(spec: DatasetSpec, task: TaskSpec) -> tuple[str, ...]:
 def incomplete_columns(
     mapping: Mapping, task: TaskSpec, empty: Counts[str, int], rows: int
 ) -> Iterator[tuple[tuple[str, ...], StudioError]]:
-    """For each role that a task needs in every row: its columns with empty cells, and what is said
-    of these rows; nothing where there are none. `task_problems` has the same in this order."""
+    """For each role that the task needs in every row: its columns with empty cells, and the
+    problem."""
     for role, names in mapping.by_field():
         lacking = tuple(name for name in names if empty.get(name))
         if lacking and role in task.info.fills:
@@ -97,7 +97,7 @@ def incomplete_columns(
 
 
 def missing_cells_problem(role: str, missing: int, rows: int) -> StudioError:
-    """What is said where something is missing in so many of the rows."""
+    """Problem for a role that is missing in some rows."""
     match role:
         case "text":
             what = phrase("{missing:,} of {rows:,} rows have no text.", missing=missing, rows=rows)
@@ -128,7 +128,7 @@ def _missing_answers(missing: int, rows: int) -> StudioError:
 
 
 def likely_task(mapping: Mapping, labels: Counts[str, int] | None = None) -> TaskSpec:
-    """What rows with these columns are most likely for: the first task that they suit."""
+    """The first task that rows with these columns suit."""
     counted = CountedLabels(labels) if labels else None
     found = next(kind for kind, task in TASKS.items() if task.suits(mapping, counted))
     return TASKS[found](kind=found)
@@ -137,11 +137,11 @@ def likely_task(mapping: Mapping, labels: Counts[str, int] | None = None) -> Tas
 def mapping_for(
     task: TaskSpec, mapping: Mapping, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
 ) -> Mapping:
-    """The mapping with the column of labels that suits the task, judged by the first rows.
+    """Adapt the label columns of a mapping to a task, by the first rows.
 
-    It is the same where its own column suits the task, or none does. For questions it is the column
-    that is called as answers are, also where few of them stand in their passages; for several
-    labels in each row, all columns that say yes or no where it is one of these.
+    The mapping is unchanged if its own column suits the task, or none does. For questions, a column
+    named like answers is used even if few of them are in their passages; for several labels per
+    row, all yes/no columns if the label is one of them.
     """
     if "answers" in task.info.reads and mapping.pair is not None and mapping.answers is None:
         answers = named_answers({plain_name(column): column for column in reversed(columns)})
@@ -157,7 +157,7 @@ def mapping_for(
 def labels_for_tasks(
     mapping: Mapping, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
 ) -> dict[str, str]:
-    """By task, the column of labels that suits it where that of the mapping does not."""
+    """By task, the label column that suits it if that of the mapping does not."""
     others = label_columns(columns, rows, mapping)
     found = {
         kind: _with_label(task(kind=kind), mapping, columns, rows, others).label
@@ -173,7 +173,7 @@ def _with_label(
     rows: Sequence[tuple[str, ...]],
     others: tuple[str, ...],
 ) -> Mapping:
-    """The mapping with the first of its own and the other columns of labels that suits a task."""
+    """Use the first label column, own one first, that suits the task."""
     read = (*task.info.reads, *task.info.may_read)
     if mapping.flags and "flags" not in read:
         mapping = mapping.model_copy(update={"flags": ()})

@@ -1,4 +1,4 @@
-"""Several labels of one row: in one cell, or as columns that say yes or no."""
+"""Several labels per row: in one cell, or as yes/no columns."""
 
 import json
 from collections import Counter
@@ -9,18 +9,18 @@ from engine.data.columns.numbers import row_name
 from engine.errors import StudioError
 from engine.phrases import phrase
 
-SEPARATORS = ("|", ";", ",")  # the first that stands in any cell is taken
+SEPARATORS = ("|", ";", ",")  # the first that occurs in any cell is used
 YES = ("1", "1.0", "true", "yes")
 NO = ("0", "0.0", "false", "no")
-SAMPLE = 5_000  # different cells, by which is decided whether they hold several labels
-MAX_LABEL_CHARACTERS = 60  # characters, of what is taken for one of several labels by its looks
+SAMPLE = 5_000  # distinct cells that are examined
+MAX_LABEL_CHARACTERS = 60  # characters of a label in a set
 
 
 def parse_label_sets(cells: Iterable[str], known: Sequence[str] = ()) -> list[tuple[str, ...]]:
-    """The labels in each cell, each once, in their order; an empty cell has none.
+    """The distinct labels in each cell, in order; none in an empty cell.
 
-    They stand in a JSON list, or between “|”, “;” or “,”: the first of these signs that is found
-    in any of the cells parts all of them. A cell that is one of the `known` labels stays whole.
+    They are in a JSON list, or separated by “|”, “;” or “,”: the first of these that is in any cell
+    separates all. A cell that is one of the `known` labels is not split.
     """
     given = list(cells)
     lists = [(cell.strip(),) if cell.strip() in known else _list_in(cell) for cell in given]
@@ -33,7 +33,7 @@ def parse_label_sets(cells: Iterable[str], known: Sequence[str] = ()) -> list[tu
 
 
 def _list_in(cell: str) -> tuple[str, ...] | None:
-    """The labels of a JSON list; None where the cell is none."""
+    """The labels of a JSON list, or None."""
     if not cell.strip().startswith("["):
         return None
     try:
@@ -54,16 +54,15 @@ def _each_once(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def join_labels(labels: Sequence[str]) -> str:
-    """Labels as one cell, from which `parse_label_sets` gives them back."""
+    """Labels as one cell, the inverse of `parse_label_sets`."""
     plain = not any("|" in label or label.startswith("[") for label in labels)
     return "|".join(labels) if plain else json.dumps(list(labels), ensure_ascii=False)
 
 
 def count_label_sets(cells: Mapping[str, int]) -> dict[str, int] | None:
-    """How many rows have each label, from how many have each cell; None where cells hold one each.
+    """Rows with each label, given the rows with each cell; None if cells hold one label each.
 
-    They hold several where most of the labels that stand in company stand in other cells too; of
-    many different cells, some are looked at.
+    Cells hold several if most labels that occur together also occur in other cells.
     """
     if not _hold_several(parse_label_sets(islice(cells, 0, None, 1 + len(cells) // SAMPLE))):
         return None
@@ -75,7 +74,7 @@ def count_label_sets(cells: Mapping[str, int]) -> dict[str, int] | None:
 
 def _hold_several(sets: Sequence[Sequence[str]]) -> bool:
     company = [label for labels in sets if len(labels) > 1 for label in labels]
-    stands = Counter(label for labels in sets for label in labels)  # in so many different cells
+    stands = Counter(label for labels in sets for label in labels)  # distinct cells with each label
     again = sum(stands[label] > 1 for label in company)
     if not company or again < len(company) / 2:
         return False
@@ -83,10 +82,9 @@ def _hold_several(sets: Sequence[Sequence[str]]) -> bool:
 
 
 def parse_flags(name: str, cells: Sequence[str], lines: Sequence[int] | None = None) -> list[bool]:
-    """Whether each cell of a column says yes.
+    """Yes or no for each cell of a column.
 
-    Raises:
-        StudioError: with the line, where one says neither yes nor no.
+    Raises StudioError with the line if a cell is neither.
     """
     said = [parse_yes_no(cell) for cell in cells]
     for place, yes in enumerate(said):
@@ -104,6 +102,6 @@ def parse_flags(name: str, cells: Sequence[str], lines: Sequence[int] | None = N
 
 
 def parse_yes_no(cell: str) -> bool | None:
-    """What a cell says in one of the usual spellings; None where it says neither."""
+    """True or false in a usual spelling, else None."""
     folded = cell.strip().casefold()
     return True if folded in YES else False if folded in NO else None

@@ -1,4 +1,4 @@
-"""A label column whose cells were counted, as tasks ask about it."""
+"""Counted label column, as tasks query it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from engine.data.columns.spellings import match_labels
 
 @dataclass(frozen=True)
 class CountedLabels:
-    """How many rows have each cell, and what follows: a `LabelColumn`."""
+    """Rows with each cell, and derived facts: a `LabelColumn`."""
 
     cells: Mapping[str, int]
 

@@ -1,4 +1,4 @@
-"""Which columns hold what the tasks read: by name, else by what is in them."""
+"""Guess the role of each column, by name, else by content."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -49,35 +49,35 @@ LABELS = (
     *("isduplicate", "emotion", "topic", "intent", "polarity", "rating", "stars", "score"),
     *("similarity", "tag", "genre", "type", "y"),
 )
-LABEL_WORDS = (  # in longer names
+LABEL_WORDS = (  # as a word of a longer name
     *("label", "class", "category", "judgment", "judgement", "gold"),
     *("sentiment", "emotion", "intent", "polarity"),
 )
-ANSWERS = ("answers", "answer", "answertext", "answerspan")  # beside a question and its passage
+ANSWERS = ("answers", "answer", "answertext", "answerspan")  # with a question and a passage
 TAGS = ("tags", "nertags", "ner", "bio", "iob", "upos", "postags", "pos", "labels", "tag")
-LEAST_FLAGS = 3  # yes/no columns that are taken for labels where nobody says so
-MAX_LABEL_CHARACTERS = 60  # characters, of what may be a label by its values
+LEAST_FLAGS = 3  # yes/no columns that are taken for labels without being named
+MAX_LABEL_CHARACTERS = 60  # characters of a cell of a label column
 MAX_LABELS = 250
-MOST_DIGITS = 0.3  # of the characters of a text; “Mon Apr 06 22:19:45 2009” has more
+MOST_DIGITS = 0.3  # fraction of the characters of a text; “Mon Apr 06 22:19:45 2009” has more
 
 
 @dataclass(frozen=True)
 class _Statistics:
-    """What the first rows of a column are like."""
+    """Statistics of the first rows of a column."""
 
     name: str
-    length: float  # characters of a cell, in the mean
+    length: float  # mean characters of a cell
     distinct: int
-    values: int  # different ones of the cells that are not empty
+    values: int  # distinct non-empty cells
     rows: int
-    worded: float  # share of the cells with a space
+    worded: float  # fraction of cells with a space
     longest: int
-    decimals: int  # cells with a number that is not whole
-    digits: float  # share of all characters
+    decimals: int  # cells with a fractional number
+    digits: float  # fraction of all characters
 
     @property
     def is_text(self) -> bool:
-        """Whether it has words; dates have more digits than that."""
+        """True if it has words and few digits, unlike dates."""
         return self.worded >= 0.5 and self.length >= 10 and self.digits < MOST_DIGITS
 
     @property
@@ -93,10 +93,9 @@ class _Statistics:
 def guess_mapping(
     columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], text: str | None = None
 ) -> tuple[Mapping | None, tuple[str, ...]]:
-    """The likely mapping, and which of text, label and flags are no more than guesses.
+    """The likely mapping, and the roles (text, label, flags) that are guesses.
 
-    `text` is the column that is known to hold the texts, where one is. None where no column looks
-    like text.
+    `text` is the text column, if known. The mapping is None if no column looks like text.
     """
     if not columns:
         return None, ()
@@ -124,7 +123,7 @@ def guess_mapping(
     named, likely = _labels(columns, statistics, Mapping(text=text, pair=pair))
     scales = [one.name for one in statistics if one.is_scale and one.name not in (text, pair)]
     if all(one.values == 1 for one in statistics if one.name in likely):
-        likely = [*scales, *likely]  # what is the same in every row tells nothing
+        likely = [*scales, *likely]  # constant columns carry no information
     negative = None
     if pair is not None and pair == names.get("positive", names.get("pos")):
         negative = next((names[name] for name in NEGATIVES if name in names), None)
@@ -140,7 +139,7 @@ def guess_mapping(
 
 
 def guess_note(guessed: Collection[str]) -> str:
-    """What is said of columns that are no more than guesses; “” where none is."""
+    """Note on guessed columns; “” if there are none."""
     match tuple(guessed):
         case ():
             return ""
@@ -157,7 +156,7 @@ def guess_note(guessed: Collection[str]) -> str:
 def flag_columns(
     columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], mapping: Mapping
 ) -> tuple[str, ...]:
-    """The columns beside the texts of `mapping` that say yes or no in every row."""
+    """Columns other than the texts of `mapping` that are yes or no in every row."""
     return tuple(
         column
         for place, column in enumerate(columns)
@@ -170,7 +169,7 @@ def flag_columns(
 def label_columns(
     columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], mapping: Mapping
 ) -> tuple[str, ...]:
-    """Every column that may hold the labels beside the texts of `mapping`, the likeliest first."""
+    """Columns that may hold labels for the texts of `mapping`, likeliest first."""
     statistics = [
         _statistics_of(column, [row[i] for row in rows]) for i, column in enumerate(columns)
     ]
@@ -182,7 +181,7 @@ def label_columns(
 def _labels(
     columns: tuple[str, ...], statistics: list[_Statistics], mapping: Mapping
 ) -> tuple[list[str], list[str]]:
-    """The columns that are called as labels are, and those that look like labels."""
+    """Columns named like labels, and those that look like labels."""
     free = [column for column in columns if column not in mapping.texts]
     plain = {plain_name(column): column for column in reversed(free)}
     named = [plain[name] for name in LABELS if name in plain]
@@ -196,7 +195,7 @@ def _labels(
 
 
 def _names_label(column: str) -> bool:
-    """Whether one of the words of a name is that of a label: entailment_label, ClassName."""
+    """True if a word of the name means label: entailment_label, ClassName."""
     parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", column)
     return any(part.lower() in LABEL_WORDS for part in parts)
 
@@ -204,7 +203,7 @@ def _names_label(column: str) -> bool:
 def _answers(
     names: dict[str, str], passage: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]
 ) -> str | None:
-    """The column whose cells are found in the passage, in some spelling, or are empty."""
+    """The answer column, if most of its cells are found in the passage."""
     column = named_answers(names)
     if column is None:
         return None
@@ -221,7 +220,7 @@ def _answers(
 
 
 def named_answers(names: dict[str, str]) -> str | None:
-    """The column that is called as answers are; `names` are columns by their plain names."""
+    """The column named like answers; `names` are columns by plain name."""
     return next((names[name] for name in ANSWERS if name in names), None)
 
 
@@ -241,7 +240,7 @@ def _statistics_of(name: str, cells: list[str]) -> _Statistics:
 
 
 def _decimals(cells: list[str]) -> int:
-    """How many cells hold a number that is not whole; 0 where one of them holds none."""
+    """Number of cells with a fraction; 0 if a cell is not a number."""
     found = [parse_number(cell) for cell in cells]
     if any(number is None for number in found):
         return 0
@@ -261,7 +260,7 @@ def _tags(
     rows: Sequence[tuple[str, ...]],
     text: str,
 ) -> str | None:
-    """A column that is called so and has, in every row, as many tags as the text has words."""
+    """A column named like tags that has, in every row, one tag per word of the text."""
     candidates = [names[name] for name in TAGS if name in names and names[name] != text]
     if not candidates:
         return None
@@ -290,7 +289,7 @@ def _likely_texts(statistics: list[_Statistics]) -> tuple[str | None, str | None
 
 
 def _likely_labels(statistics: list[_Statistics], texts: tuple[str, ...], place: int) -> list[str]:
-    """Columns with few and short values, those with several first, and the nearest to the text."""
+    """Columns with few and short values: varying ones first, then by distance from the text."""
     found = [
         (one.values == 1, abs(i - place), one.name)
         for i, one in enumerate(statistics)

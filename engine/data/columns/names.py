@@ -1,4 +1,4 @@
-"""Names as people write them: of columns, and of the splits of a data set."""
+"""Usual names of columns and splits."""
 
 import re
 
@@ -15,10 +15,10 @@ SPLIT_NAMES: dict[str, SplitName] = {
 
 
 def plain_name(name: str) -> str:
-    """A column name without case, spaces and signs, as lists of usual names have it."""
+    """Column name without case, spaces and punctuation."""
     return re.sub(r"[\W_]+", "", name.lower())
 
 
 def split_from_name(name: str) -> SplitName | None:
-    """The split that a file, a folder or a cell names, in one of its usual spellings."""
+    """Split that a file, folder or cell names, or None."""
     return SPLIT_NAMES.get(name.strip().lower())

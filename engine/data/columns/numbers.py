@@ -1,4 +1,4 @@
-"""Numbers as they stand in the cells of a table: 3.5, -2, 1e-3, and 3,5 where commas are used."""
+"""Numbers in cells: 3.5, -2, 1e-3, and 3,5 with a decimal comma."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -11,15 +11,15 @@ from engine.errors import StudioError
 from engine.phrases import phrase
 
 NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
-LARGEST = 3e38  # float32 holds no more
-MAX_NUMBER_CLASSES = 20  # different numbers that may still be names of classes
-ROWS_PER_NUMBER = 10  # for each number, where the numbers are whole
+LARGEST = 3e38  # limit of float32
+MAX_NUMBER_CLASSES = 20  # distinct numbers that may still be classes
+ROWS_PER_NUMBER = 10  # rows per number, if numbers are whole
 BINS = 10
-SAMPLE = 5_000  # labels that are looked at to tell what they are
+SAMPLE = 5_000  # labels that are examined
 
 
 def parse_number(cell: str) -> float | None:
-    """The finite number that a cell holds; None where it holds none."""
+    """The finite number in a cell, or None."""
     if not NUMBER.fullmatch(cell.strip()):
         return None
     number = float(cell.strip().replace(",", "."))
@@ -27,11 +27,10 @@ def parse_number(cell: str) -> float | None:
 
 
 def parse_numbers(cells: Sequence[str], lines: Sequence[int] | None = None) -> NDArray[np.float32]:
-    """The number in each cell, float32 [cells]; `lines` are those of the source, from 1.
+    """The number in each cell, float32 [cells]; `lines` are source lines from 1.
 
-    Raises:
-        StudioError: with the line, where a cell holds no finite number, or where some cells have a
-            decimal comma and others a point, which may mean thousands.
+    Raises StudioError with the line if a cell has no finite number, or if cells mix decimal commas
+    and points, which may mean thousands.
     """
     found = [parse_number(cell) for cell in cells]
     wrong = [place for place, number in enumerate(found) if number is None]
@@ -70,7 +69,7 @@ def parse_numbers(cells: Sequence[str], lines: Sequence[int] | None = None) -> N
 
 
 def row_name(place: int, lines: Sequence[int] | None) -> str:
-    """How a row is named to the user: by its line, or by its place where the line is not known."""
+    """A row for the user: its line, or its number if the line is unknown."""
     return (
         phrase("row {place}", place=place + 1)
         if lines is None
@@ -79,10 +78,8 @@ def row_name(place: int, lines: Sequence[int] | None) -> str:
 
 
 def is_scale(labels: Mapping[str, int]) -> bool:
-    """Whether labels with so many rows each are numbers on a scale, and no names of classes.
-
-    They are where there are many different ones, and they are not whole, or have few rows each.
-    """
+    """True if labels are scores, not classes: many distinct numbers, with fractions or few rows
+    each."""
     if len(labels) <= MAX_NUMBER_CLASSES:
         return False
     some = list(islice(labels, 0, None, 1 + len(labels) // SAMPLE))
@@ -93,7 +90,7 @@ def is_scale(labels: Mapping[str, int]) -> bool:
 
 
 def scale_bins(labels: Mapping[str, int]) -> NDArray[np.int32]:
-    """For each label that is a number, in which tenth of the rows it lies; int32 [labels]."""
+    """Tenth of the rows in which each numeric label is, int32 [labels]."""
     values = np.array([parse_number(label) for label in labels], dtype=np.float64)
     rows = np.array(list(labels.values()), dtype=np.int64)
     order = np.argsort(values, kind="stable")

@@ -1,4 +1,4 @@
-"""When two texts are equal for a split and for the checks, and which texts of a row count."""
+"""Text normalisation for equality in splits and checks, and the columns that are compared."""
 
 import unicodedata
 from typing import Any
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from engine.config.dataset import Mapping
 from engine.data.formats.batches import string_buffers
 
-_Strings: Any = pa.StringArray  # its `from_buffers` is not known to be typed
+_Strings: Any = pa.StringArray  # `from_buffers` has no type stub
 
 
 def plain_text(text: str) -> str:
-    """What equal texts have in common: NFKC, without case, any white space as one blank."""
+    """Normal form of a text: NFKC, case-folded, white space collapsed."""
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
     return " ".join(plain.casefold().split())
 
@@ -22,7 +22,7 @@ def plain_text(text: str) -> str:
 def plain_cells(cells: "pa.Array[Any]") -> list[str]:
     """`plain_text` of each cell of a column of strings.
 
-    Those of ASCII with single blanks between their words are made all at once.
+    Printable ASCII with single spaces between words is processed in one pass.
     """
     places, content = string_buffers(cells)
     if not len(cells):
@@ -38,8 +38,7 @@ def plain_cells(cells: "pa.Array[Any]") -> list[str]:
 
 
 def _odd_cells(places: NDArray[np.int32], content: NDArray[np.uint8]) -> list[int]:
-    """The cells with other characters than those that ASCII prints, or with a blank that is not
-    between two words."""
+    """Cells that need `plain_text`: other characters, or spaces that are not single and inner."""
     if not len(content):
         return []
     blank = content == ord(" ")
@@ -57,7 +56,7 @@ def _odd_cells(places: NDArray[np.int32], content: NDArray[np.uint8]) -> list[in
 
 
 def text_columns(mapping: Mapping) -> tuple[str, ...]:
-    """The columns whose texts make a row; where all are equal, the row is the same."""
+    """The columns whose texts identify a row."""
     others = (name for name in (mapping.beginning, mapping.negative) if name is not None)
     return (*mapping.texts, *others, *mapping.endings)
 

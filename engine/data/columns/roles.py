@@ -1,4 +1,4 @@
-"""What is said where it is not known which column plays a role."""
+"""Error for a role without a column."""
 
 from engine.config.dataset import Mapping
 from engine.errors import StudioError
@@ -6,7 +6,7 @@ from engine.phrases import phrase
 
 
 class MissingRole(StudioError):
-    """A task lacks the column of a role, which is a field of `Mapping`."""
+    """The task needs a role, a field of `Mapping`, that has no column."""
 
     def __init__(self, role: str) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""Labels that are written in several ways: in case, in white space, as numbers, by mistake."""
+"""Spelling variants of labels: case, white space, numerals, typing errors."""
 
 import re
 import unicodedata
@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from engine.data.columns.numbers import parse_number
 
-TYPO_LENGTH = 4  # letters of the shortest label that may be a misspelling of another
-TYPO_RARITY = 20  # times that the right spelling is as frequent at least
-MAX_COMPARED = 1_000  # labels that are compared with each other
+TYPO_LENGTH = 4  # minimum letters of a misspelled label
+TYPO_RARITY = 20  # minimum ratio of frequencies to its correct spelling
+MAX_COMPARED = 1_000  # labels compared with each other
 
 
 class Spellings(NamedTuple):
-    """Labels that may be one; `usual` is the most frequent of them, `rows` of the others."""
+    """Labels that may be one: `usual` is the most frequent; `rows` counts those of the others."""
 
     usual: str
     others: tuple[str, ...]
@@ -22,9 +22,9 @@ class Spellings(NamedTuple):
 
 
 def plain_label(label: str) -> str:
-    """What is the same in all spellings of a label: case, white space, and how a number is written.
+    """Common form of all spellings of a label: case, white space, numerals.
 
-    1.0 and 1 are one number; a comma may stand between thousands, and is left as it is.
+    1.0 and 1 are the same number; numbers with a comma, which may separate thousands, are kept.
     """
     number = None if "," in label else parse_number(label)
     if number is not None:
@@ -33,7 +33,7 @@ def plain_label(label: str) -> str:
 
 
 def find_spellings(labels: Mapping[str, int]) -> list[Spellings]:
-    """The labels that are written in several ways, from how many rows have each."""
+    """Labels in several spellings, given the rows of each."""
     alike: dict[str, list[str]] = {}
     for label in labels:
         if label:
@@ -54,7 +54,7 @@ def _spellings(some: list[str], labels: Mapping[str, int]) -> Spellings:
 
 
 def _typos(rows: Mapping[str, int]) -> dict[str, str]:
-    """Rare labels that differ by one letter from a frequent one, each with that one."""
+    """Rare labels that differ by one letter from a frequent one."""
     words = [label for label in rows if len(label) >= TYPO_LENGTH and _is_word(label)]
     if len(words) > MAX_COMPARED:
         return {}
@@ -72,7 +72,7 @@ def _is_word(label: str) -> bool:
 
 
 def _one_letter_apart(one: str, other: str) -> bool:
-    """Whether a letter was changed, left out, doubled, or swapped with the next."""
+    """True if a letter was changed, left out, doubled, or swapped with the next."""
     if abs(len(one) - len(other)) > 1:
         return False
     begin = 0
@@ -88,11 +88,10 @@ def _one_letter_apart(one: str, other: str) -> bool:
 
 
 def match_labels(found: Iterable[str], known: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
-    """The labels of a file among those of a model, and those that are none of them.
+    """Map labels of a file to those of a model, and list those without a match.
 
-    A file writes all of its labels in one way: as the model does; in another case; as other
-    numerals for the same numbers; or, where no label of the model is a number, as their ids, which
-    count from 0. The way that most of them follow decides.
+    All labels of a file follow one convention: exact; other case or numerals; or, if no label of
+    the model is a number, indices from 0. The convention that matches most labels is used.
     """
     given = list(dict.fromkeys(found))
     ways = [
@@ -110,7 +109,7 @@ def match_labels(found: Iterable[str], known: tuple[str, ...]) -> tuple[dict[str
 
 
 def _unambiguous(known: tuple[str, ...]) -> dict[str, str]:
-    """Each label by what all of its spellings have in common; without those that share it."""
+    """Labels by plain form, without those that share it."""
     plain = [plain_label(label) for label in known]
     times = Counter(plain)
     return {key: label for key, label in zip(plain, known, strict=True) if times[key] == 1}

@@ -1,4 +1,4 @@
-"""The tags of a file: as many as there are words, and in BIO, whatever they were written in."""
+"""Tags of a file: one per word, converted to BIO from any scheme."""
 
 from array import array
 from collections.abc import Callable, Iterator, Sequence
@@ -19,9 +19,10 @@ ADVICE = phrase(
 
 
 class TagColumn:
-    """Checks the tags of each row of a file and gives them in BIO.
+    """Validates the tags of each row and converts them to BIO.
 
-    `scheme` is what they are written in; None where they name no spans and stay as they are.
+    `scheme` is the scheme of the file; None if the tags are classes of words, which stay as they
+    are.
     """
 
     def __init__(
@@ -32,18 +33,18 @@ class TagColumn:
         tags: int,
         cancelled: Callable[[], bool] | None = None,
     ) -> None:
-        """Read the file once to tell the scheme.
+        """Read the file once to recognise the scheme.
 
         Args:
-            path: of the file.
-            reading: how it becomes rows.
-            text: the place of the words among the cells of a row.
-            tags: the place of their tags.
-            cancelled: whether to break off.
+            path: the file.
+            reading: its format.
+            text: index of the words among the cells of a row.
+            tags: index of their tags.
+            cancelled: true to stop.
 
         Raises:
-            BadFile: with the line, where nearly all tags name spans and one does not.
-            StudioError: where they are marked in two ways.
+            BadFile: with the line, if nearly all tags name spans and one does not.
+            StudioError: if the tags mix two schemes.
             Cancelled: soon after `cancelled()` is true.
         """
         self._path, self._text, self._tags = path, text, tags
@@ -65,7 +66,7 @@ class TagColumn:
 
     @property
     def note(self) -> str:
-        """What becomes of the tags, where something does."""
+        """Note on the conversion; empty without one."""
         if self.scheme in (None, "BIO"):
             return ""
         return phrase(
@@ -74,9 +75,9 @@ class TagColumn:
         )
 
     def read(self, row: Row, remarks: Remarks) -> tuple[str, list[str]]:
-        """The cell with the tags of a row, in BIO, and the tags in it.
+        """The cell of a row with its tags in BIO, and the tags.
 
-        Raises BadFile where there are not as many tags as words.
+        Raises BadFile if the number of tags differs from that of words.
         """
         words, tags = split_words(row.cells[self._text]), split_words(row.cells[self._tags])
         if len(words) != len(tags):
@@ -98,12 +99,12 @@ class TagColumn:
         return (row.cells[self._tags] if kept == tags else join_words(kept)), kept
 
     def _line(self, first: int, token: int) -> int:
-        """The line of a tag in the row that begins in line `first`; tokens count from 1."""
+        """Line of a token (from 1) of the row that starts in line `first`."""
         return first + token - 1 if self._word_lines else first
 
 
 def countable_tags(tags: Sequence[str], scheme: Scheme | None) -> list[str]:
-    """What is counted in the tags of a row: the type of each span, or each tag itself."""
+    """The type of each span of a row, or each tag if tags are classes."""
     if scheme is None:
         return list(tags)
     return [tag[2:] for tag in tags if tag.startswith("B")]

@@ -1,14 +1,13 @@
-"""Spans of tokens, written as one tag for each token in one of four schemes.
+"""Spans of tokens as one tag per token, in one of four schemes.
 
-| scheme | three tokens, two of the same type right behind them, and one alone |
+| scheme | a span of three tokens, an adjacent one of two of the same type, and one of one |
 | --- | --- |
 | BIO | B I I B I O B (also called IOB2; Tjong Kim Sang and Veenstra 1999) |
 | IOB1 | I I I B I O I (Ramshaw and Marcus 1995) |
 | IOBES | B I E B E O S |
 | BILOU | B I L B L O U (Ratinov and Roth 2009) |
 
-A tag is “O” (outside), or a mark and a type: “B-person”; where there is only one type, the mark
-may stand alone.
+A tag is “O” (outside), or a mark and a type: “B-person”; with a single type, the mark may be alone.
 """
 
 from collections import Counter
@@ -19,17 +18,17 @@ from engine.errors import StudioError
 from engine.phrases import phrase
 
 Scheme = Literal["BIO", "IOB1", "IOBES", "BILOU"]
-MARKS: dict[Scheme, tuple[str, str, str, str]] = {  # of a single token; the first, inner and last
+MARKS: dict[Scheme, tuple[str, str, str, str]] = {  # of a single token; first, inner and last
     "BIO": ("B", "B", "I", "I"),
     "IOB1": ("I", "I", "I", "I"),
     "IOBES": ("S", "B", "I", "E"),
     "BILOU": ("U", "B", "I", "L"),
 }
-OPEN, GO_ON = "BI", "IEL"  # marks after which a span may go on, and marks with which it does
+OPEN, GO_ON = "BI", "IEL"  # marks that may be continued, and marks that continue
 
 
 class Span(NamedTuple):
-    """Tokens from `start` up to, but not with, `end`; `type` is empty where the tags name none."""
+    """Tokens from `start` to `end`, exclusive; `type` is empty if the tags have none."""
 
     type: str
     start: int
@@ -37,7 +36,7 @@ class Span(NamedTuple):
 
 
 class Repair(NamedTuple):
-    """A tag that its scheme does not allow in its place; numbers count from 1."""
+    """A tag that its scheme does not allow at its position; numbers count from 1."""
 
     sentence: int
     token: int
@@ -57,7 +56,7 @@ class Repair(NamedTuple):
 
 
 class UnknownTag(StudioError):
-    """A tag that belongs to no scheme; numbers count from 1, and 0 means unknown."""
+    """A tag of no scheme; numbers count from 1, 0 is unknown."""
 
     def __init__(self, tag: str, sentence: int = 0, token: int = 0) -> None:
         where = (
@@ -74,13 +73,12 @@ class UnknownTag(StudioError):
 
 
 def spans_from_tags(tags: Sequence[str]) -> list[Span]:
-    """The spans of one sentence, whatever the scheme, also where the tags break its rules.
+    """The spans of a sentence in any scheme, valid or not, as conlleval and seqeval find them.
 
-    They are those of conlleval and seqeval: a token goes on with the span before it where the marks
-    allow it and the types are the same; any other token that is not outside begins a new one.
+    A token continues the span before it if the marks allow it and the types are equal; any other
+    token that is not outside starts a span.
 
-    Raises:
-        UnknownTag: for a tag of no scheme.
+    Raises UnknownTag.
     """
     found: list[Span] = []
     mark_before, type_before = "O", ""
@@ -95,9 +93,9 @@ def spans_from_tags(tags: Sequence[str]) -> list[Span]:
 
 
 def strict_spans(tags: Sequence[str], scheme: Scheme) -> list[Span]:
-    """Only the spans that are written as `scheme` wants them; the strict mode of seqeval.
+    """Only the spans that are valid in `scheme`, as in seqeval's strict mode.
 
-    In IOB1, a B that parts nothing is not lawful; seqeval may begin a span behind it.
+    In IOB1, a B that separates nothing is invalid; seqeval may start a span after it.
     """
     found = spans_from_tags(tags)
     lawful = tags_from_spans(found, len(tags), scheme)
@@ -105,7 +103,7 @@ def strict_spans(tags: Sequence[str], scheme: Scheme) -> list[Span]:
 
 
 def tags_from_spans(found: Sequence[Span], tokens: int, scheme: Scheme) -> list[str]:
-    """The tags of a sentence with these spans, which are in order and do not overlap."""
+    """The tags of a sentence with these ordered, disjoint spans."""
     tags = ["O"] * tokens
     single, first, inner, last = MARKS[scheme]
     before = Span("", -1, -1)
@@ -123,10 +121,9 @@ def tags_from_spans(found: Sequence[Span], tokens: int, scheme: Scheme) -> list[
 def to_bio(
     sentences: Iterable[Sequence[str]], scheme: Scheme
 ) -> tuple[list[list[str]], list[Repair]]:
-    """The same spans in BIO, and every tag that `scheme` does not allow where it stands.
+    """Convert to BIO, and list every tag that `scheme` does not allow.
 
-    Raises:
-        UnknownTag: for a tag of no scheme, with its place.
+    Raises UnknownTag with its position.
     """
     converted: list[list[str]] = []
     repairs: list[Repair] = []
@@ -146,18 +143,18 @@ def to_bio(
 
 
 def recognise_scheme(sentences: Iterable[Sequence[str]]) -> Scheme | None:
-    """The scheme of a data set; None where its tags are no spans but a class for each token.
+    """The scheme of a data set; None if its tags are classes of tokens.
 
-    E and S mean IOBES, L and U mean BILOU. Without these, a data set is IOB1 where more spans begin
-    with an I than with a B that parts nothing, and BIO in all other cases.
+    E and S mean IOBES, L and U mean BILOU. Otherwise, it is IOB1 if more spans start with an I than
+    with a B that separates nothing, else BIO.
 
     Raises:
-        StudioError: where the marks belong to two schemes.
-        UnknownTag: where most tags are marked, and one is not.
+        StudioError: if the marks belong to two schemes.
+        UnknownTag: if most tags have marks, and one does not.
     """
     counts: Counter[str] = Counter()
     stranger: UnknownTag | None = None
-    needless = missing = 0  # B that parts nothing, and spans that begin without one
+    needless = missing = 0  # unnecessary B, and spans that start without one
     for number, tags in enumerate(sentences, start=1):
         counts.update(tags)
         strange = next((n for n, tag in enumerate(tags, start=1) if not _is_tag(tag)), 0)
@@ -174,16 +171,13 @@ def recognise_scheme(sentences: Iterable[Sequence[str]]) -> Scheme | None:
 
 
 def are_spans(tags: Iterable[str]) -> bool:
-    """Whether tags name spans, by their looks alone; else each is a class of a single word."""
+    """True if tags look like span tags; otherwise each is a class of a word."""
     found = set(tags)
     return all(map(_is_tag, found)) and any(tag[1:2] == "-" for tag in found)
 
 
 def tag_type(tag: str) -> str:
-    """The type of the span that a token with this tag lies in; empty outside, or where it has none.
-
-    Raises UnknownTag for a tag that belongs to no scheme.
-    """
+    """The span type of a tag; empty outside or if it has none. Raises UnknownTag."""
     return _parted(tag)[1]
 
 
@@ -208,13 +202,13 @@ def _scheme_of(marks: set[str], mostly_iob1: bool) -> Scheme:
 
 
 def _changed(tags: Sequence[str], scheme: Scheme, mark: str, lawful: str) -> int:
-    """How many tags with `mark` would have the mark `lawful` in this scheme."""
+    """Number of tags with `mark` that should be `lawful` in this scheme."""
     meant = tags_from_spans(spans_from_tags(tags), len(tags), scheme)
     return sum(a[0] == mark and b[0] == lawful for a, b in zip(tags, meant, strict=True))
 
 
 def _mostly_marked(counts: Counter[str]) -> bool:
-    """Whether more than half of the tokens that are not outside have a mark and a type."""
+    """True if most tokens that are not outside have a mark and a type."""
     inside = sum(count for tag, count in counts.items() if tag != "O")
     marked = sum(count for tag, count in counts.items() if _is_tag(tag) and tag[1:2] == "-")
     return 2 * marked > inside

@@ -1,4 +1,4 @@
-"""Spans of characters in a text, as people mark them, as words with a tag each."""
+"""Convert annotated character spans to words with BIO tags."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from engine.phrases import phrase
 
 
 class TextSpan(NamedTuple):
-    """Characters (code points) from `start` up to, but not with, `end`."""
+    """Characters (code points) from `start` to `end`, exclusive."""
 
     start: int
     end: int
@@ -17,7 +17,7 @@ class TextSpan(NamedTuple):
 
 
 class TaggedWords(NamedTuple):
-    """Words, a BIO tag for each, and what could not be kept, as sentences without a full stop."""
+    """Words with BIO tags, and remarks on what was lost, without full stops."""
 
     words: list[str]
     tags: list[str]
@@ -27,11 +27,11 @@ class TaggedWords(NamedTuple):
 def tag_spans(
     text: str, spans: Sequence[TextSpan], words: Sequence[tuple[int, int]] | None = None
 ) -> TaggedWords:
-    """A text as words with the spans in it as BIO tags.
+    """Split a text into words and tag its spans in BIO.
 
-    `words` are the places of the words as a tool says them; None: as they are told in any text that
-    somebody wrote. A word in which a span begins or ends becomes several. White space at the ends
-    of a span does not count. Of spans that overlap, the longest is kept.
+    `words` are word positions of the annotation tool; by default `word_spans`. A word in which a
+    span starts or ends is split. Spans are stripped of white space. Of overlapping spans, the
+    longest is kept.
     """
     lost: list[str] = []
     found = [one for span in dict.fromkeys(spans) if (one := _trimmed(text, span, lost))]
@@ -72,7 +72,7 @@ def _trimmed(text: str, span: TextSpan, lost: list[str]) -> TextSpan | None:
 
 
 def _parted(words: Sequence[tuple[int, int]], spans: Sequence[TextSpan]) -> list[tuple[int, int]]:
-    """The words, cut where a span begins or ends; white space is in none of them."""
+    """Split words at span boundaries."""
     cuts = sorted({place for span in spans for place in (span.start, span.end)})
     found: list[tuple[int, int]] = []
     number = 0

@@ -1,21 +1,21 @@
-"""Words in a cell of a table, each of which may have a tag.
+"""Words in a cell, each of which may have a tag.
 
-A cell holds words with spaces between them, or a JSON list of them, as the data sets of Hugging
-Face do. The tags of a row stand in a cell of their own, in the same way.
+A cell has words separated by spaces, or a JSON list of them, as on the Hugging Face hub. The tags
+of a row are in a cell of their own, in the same form.
 """
 
 import json
 import re
 from collections.abc import Sequence
 
-BETWEEN = re.compile(r"[ \t\r\n]+")  # no other white space: a word may hold a no-break space
-OPENING = "([{<\"'“‘«„‚¿¡"  # what is no part of the typed word behind it
+BETWEEN = re.compile(r"[ \t\r\n]+")  # a word may contain a no-break space
+OPENING = "([{<\"'“‘«„‚¿¡"  # split off before a word
 IDEOGRAPH = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-CLOSING = ")]}>\"'”’»“‘.,;:!?…"  # what is no part of the typed word before it
+CLOSING = ")]}>\"'”’»“‘.,;:!?…"  # split off after a word
 
 
 def split_words(cell: str) -> list[str]:
-    """The words of a cell, or the tags."""
+    """The words or tags of a cell."""
     text = cell.strip(" \t\r\n")
     if text.startswith("[") and text.endswith("]"):
         try:
@@ -28,7 +28,7 @@ def split_words(cell: str) -> list[str]:
 
 
 def join_words(words: Sequence[str]) -> str:
-    """A cell with these words: as plain as it can be so that `split_words` gives them again."""
+    """The cell for these words: the simplest that `split_words` restores."""
     plain = " ".join(words)
     return (
         plain if split_words(plain) == list(words) else json.dumps(list(words), ensure_ascii=False)
@@ -36,11 +36,11 @@ def join_words(words: Sequence[str]) -> str:
 
 
 def word_spans(text: str) -> list[tuple[int, int]]:
-    """First and last character, the last one excluded, of each word of a text that somebody wrote.
+    """Start and end of each word of natural text.
 
-    Brackets and quotes before a word, and these and the signs of a sentence behind it, are words of
-    their own, one for each character; what stands inside a word stays there: U.S.A, don't, @name.
-    So is each ideograph, which the tokenizers of BERT part as well.
+    Brackets and quotes before a word, and these and punctuation after it, are words of one
+    character each; inner ones stay: U.S.A, don't, @name. So is each ideograph, as in BERT's
+    tokenizers.
     """
     found = []
     for match in re.finditer(r"\S+", text):
@@ -58,7 +58,7 @@ def word_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _without_ideographs(text: str, first: int, last: int) -> list[tuple[int, int]]:
-    """The parts of a word: each ideograph, and what stands between them."""
+    """Split a word at its ideographs, each a part of its own."""
     found, start = [], first
     for match in IDEOGRAPH.finditer(text, first, last):
         found += [(start, match.start())] if start < match.start() else []

@@ -1,1 +1,1 @@
-"""Data sets of a home: immutable versions, their rows and splits."""
+"""Data sets: immutable versions with rows and splits."""

@@ -1,4 +1,4 @@
-"""Read the sources of a data set once, into one file of rows with the same columns."""
+"""Read all sources of a data set once into one Parquet file with common columns."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,16 +23,16 @@ from engine.phrases import phrase
 from engine.progress import ProgressCallback
 
 NO_CLEANING = Cleaning()
-SOURCE_FILE = "file"  # the column that says which of several files a row is from
+SOURCE_FILE = "file"  # column with the file of a row, if a split has several
 Sources = Table[Source, Path | Sequence[Path]]
-"""The file, or the files, with the rows of a split, or with all."""
+"""The file or files of each split, or of all splits."""
 
 
-OWN_FORMATS = frozenset({"json", "jsonl", "squad"})  # that nothing else is taken for
+OWN_FORMATS = frozenset({"json", "jsonl", "squad"})  # formats that other files are never read as
 
 
 def list_files(sources: Sources) -> list[tuple[Source, Path]]:
-    """Each file with what it is, in the order in which they are read."""
+    """Each file with its split, in reading order."""
     return [
         (source, path)
         for source, paths in sources.items()
@@ -52,9 +52,9 @@ def collect(
 ) -> Collected:
     """Read all sources into `folder`/rows.parquet: their columns as text, and `_line`.
 
-    Columns are those of the first source. Others are matched by name, or by position where one of
-    the two files has no names. Where a split has several files, a further column says which one a
-    row is from. White space around labels is left out.
+    The first source defines the columns. Others are matched by name, or by position if one of the
+    two files has no header. If a split has several files, another column has the file name. Labels
+    are stripped of white space.
     """
     files = list_files(sources)
     if not files:
@@ -92,10 +92,8 @@ def collect(
 
 
 def _names(files: list[tuple[Source, Path]], columns: tuple[str, ...]) -> dict[Path, str]:
-    """What each file is called in a column of its own; none where no split has several files.
-
-    Files of the same name are told apart by their folder.
-    """
+    """File names for the `file` column, with the folder if they are not unique; empty if not
+    needed."""
     is_several = max(Counter(source for source, _ in files).values()) > 1
     if not is_several or SOURCE_FILE in columns:
         return {}
@@ -107,7 +105,7 @@ def _names(files: list[tuple[Source, Path]], columns: tuple[str, ...]) -> dict[P
 
 
 def _without_rows(path: Path, filled: Sequence[str]) -> BadFile:
-    """Where there are no rows, or none in which all of these columns are filled."""
+    """The file has no rows, or none in which these columns are filled."""
     if filled:
         names = ", ".join(f"“{name[:60]}”" for name in filled)
         return BadFile(
@@ -119,7 +117,7 @@ def _without_rows(path: Path, filled: Sequence[str]) -> BadFile:
 
 
 class _Opened(NamedTuple):
-    """A source whose rows are still to be read."""
+    """A source that is open, with its rows unread."""
 
     source: Source
     path: Path
@@ -146,7 +144,7 @@ def _open(
 
 
 def source_digest(source: Path) -> str:
-    """SHA-256 of a file, or of all texts in a folder; of a part of a file, that of the whole."""
+    """SHA-256 of a file, or of all texts of a folder; of the whole file for a part of it."""
     return sha256_of_folder(source) if source.is_dir() else sha256(file_on_disk(source))
 
 
@@ -155,7 +153,7 @@ def _size(path: Path) -> int:
 
 
 def file_state(path: Path) -> tuple[int, int]:
-    """Bytes of a source, and when it was changed."""
+    """Size in bytes and modification time of a source."""
     if path.is_dir():
         return state_of_folder(path)
     status = file_on_disk(path).stat()
@@ -173,9 +171,9 @@ def _shifted(progress: ProgressCallback, done: int, total: int) -> ProgressCallb
 
 
 def similar_reading(path: Path, reading: Reading) -> Reading:
-    """The reading of a further source: its own encoding and header, all else as in the first.
+    """Reading of a further source: its own encoding and header, otherwise as the first.
 
-    What is no text, or is the first that is, is read in its own way; so are a table and JSON.
+    Binary files, tables and JSON are read in their own way.
     """
     own, _ = recognise_reading(path)
     if not (get_format(own).is_text and get_format(reading).is_text):
@@ -189,7 +187,7 @@ def similar_reading(path: Path, reading: Reading) -> Reading:
 def _places(
     columns: tuple[str, ...], one: _Opened, reading: Reading, mapping: Mapping
 ) -> tuple[list[int | None], list[str]]:
-    """Where each column stands in this source, None where it does not, and what was noticed."""
+    """Index of each column in this source, None if it is missing, and notes."""
     own = one.table.columns
     if columns == own:
         return list(range(len(columns))), []
@@ -230,7 +228,6 @@ def _tag_column(
     mapping: Mapping,
     cancelled: Callable[[], bool] | None,
 ) -> TagColumn | None:
-    """The reader of the tags of a source, where they are used."""
     if mapping.tags is None:
         return None
     text, tags = (places[columns.index(name)] for name in (mapping.text, mapping.tags))
@@ -248,9 +245,7 @@ def _add(
     spans: Counter[str],
     remarks: Remarks,
 ) -> None:
-    """Append the rows of a source, each with the cells of `more` columns, and count the spans of
-    its tags.
-    """
+    """Append the rows of a source with `more` cells, and count the spans of its tags."""
     straight = places == list(range(len(one.table.columns)))
     given = SPLITS.index(one.source) if one.source in ("validation", "test") else FREE
     writer.begin(one.path, remarks)
@@ -269,7 +264,7 @@ def _add(
 
 
 def _placed(batch: Batch, places: list[int | None], more: tuple[str, ...]) -> Batch:
-    """The cells in the order of the columns of the data set, then those of `more` columns."""
+    """Reorder the cells to the columns of the data set and append `more`."""
     rows = len(batch)
     empty = pa.repeat(pa.scalar("", pa.string()), rows)
     cells = [empty if place is None else batch.cells[place] for place in places]

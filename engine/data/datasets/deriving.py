@@ -1,4 +1,4 @@
-"""A new version of a data set from an older one: without some rows, or with other cells."""
+"""Derive a version from an older one: drop or edit rows."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -27,17 +27,14 @@ from engine.progress import Cancelled, ProgressCallback, no_progress
 
 @dataclass(frozen=True)
 class Edits:
-    """What is changed in single rows; rows are numbers of the old version, from 0.
-
-    A row keeps its place, and those that are not named stay as they are.
-    """
+    """Changes to single rows, by row index in the old version."""
 
     dropped: AbstractSet[int] = frozenset()
     cells: Table[int, Table[str, str]] = field(default_factory=dict)
-    """By row and column, the cell that stands there now."""
+    """New cells, by row and column."""
     splits: Table[int, SplitName] = field(default_factory=dict)
     changes: tuple[str, ...] = ()
-    """What was done, in phrases: they stand in the new version in place of what was counted."""
+    """Sentences for the history of the version, instead of the counted changes."""
 
 
 NO_EDITS = Edits()
@@ -53,13 +50,13 @@ def derive(
     progress: ProgressCallback = no_progress,
     cancelled: Callable[[], bool] | None = None,
 ) -> DatasetSpec:
-    """Write the version in `folder` anew as `into`, with these columns, cleaned and edited.
+    """Write the version in `folder` to `into` with another mapping, cleaned and edited.
 
-    Rows keep their splits and lines where no edit says otherwise; the files it was imported from
-    are not read. `progress` is told rows.
+    Rows keep their order, splits and lines unless edited; the source files are not read. `progress`
+    is called with rows.
 
     Raises:
-        StudioError: where the version cannot be read, or no row is left for training.
+        StudioError: if the version cannot be read, or no training row is left.
         Cancelled: soon after `cancelled()` is true.
     """
     old = open_dataset(folder)
@@ -109,19 +106,18 @@ def derive(
 
 
 def _lasting(spec: DatasetSpec) -> list[str]:
-    """The notes of a version without those that are made anew: on its labels and empty cells."""
+    """Notes of the old version, except those on labels and empty cells, which are recomputed."""
     anew = set(label_notes(spec.labels or spec.spans))
     return [note for note in spec.notes if note not in anew and not _says(note, ABOUT_CELLS)]
 
 
 def _says(note: str, about: tuple[str, ...]) -> bool:
-    """Whether a note is made of one of these phrases."""
+    """True if a note contains one of these phrases."""
     args = note.args.values() if isinstance(note, Phrase) else ()
     return note in about or any(isinstance(arg, str) and _says(arg, about) for arg in args)
 
 
 def _columns_changed(before: Mapping, then: Mapping) -> list[str]:
-    """That other columns are in use than before, where they are."""
     if before == then:
         return []
     old, new = (join(", ", [f"“{name}”" for name in m.columns]) for m in (before, then))
@@ -129,7 +125,7 @@ def _columns_changed(before: Mapping, then: Mapping) -> list[str]:
 
 
 def _batches(dataset: Dataset, edits: Edits) -> Iterator[tuple[int, Batch, NDArray[np.int8]]]:
-    """The rows as edited: the number of the first, some of them, and the split of each."""
+    """Edited rows in batches: index of the first, the rows, and their splits."""
     columns = dataset.spec.columns
     for first in range(0, len(dataset), READ_ROWS):
         lines, rows, splits = [], [], []
@@ -152,7 +148,7 @@ def _both(before: Cleaning, then: Cleaning) -> Cleaning:
 
 
 class _Tags:
-    """Counts tags that are in BIO already, or name no spans."""
+    """Counts tags that are BIO already or are classes of words."""
 
     def __init__(self) -> None:
         self._all, self._types = Counter[str](), Counter[str]()
@@ -163,5 +159,5 @@ class _Tags:
             self._types.update(tag[2:] for tag in tags if tag.startswith("B"))
 
     def counted(self) -> Counter[str]:
-        """The spans of each type, or the words with each tag."""
+        """Number of spans of each type, or of words with each tag."""
         return self._types if are_spans(self._all) else self._all

@@ -1,4 +1,4 @@
-"""What is different between two versions of a data set, row by row."""
+"""Row-by-row differences between two versions of a data set."""
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
@@ -17,14 +17,14 @@ from engine.progress import Cancelled
 
 @dataclass(frozen=True)
 class RowDifference:
-    """A row that is not the same in both versions.
+    """A row that differs between two versions.
 
     Args:
-        line: of the file that it was imported from.
-        before: its number in the older version; None: it is new.
-        after: its number in the newer version; None: it was deleted.
-        cells: by column, what stood there and what stands there.
-        split: the old and the new one, where they differ.
+        line: line in the source file.
+        before: row index in the older version; None if it is new.
+        after: row index in the newer version; None if it was deleted.
+        cells: old and new cell, by column.
+        split: old and new split, if they differ.
     """
 
     line: int
@@ -35,7 +35,7 @@ class RowDifference:
 
 
 class Counts(NamedTuple):
-    """How many rows differ between two versions, and how."""
+    """Number of rows that differ."""
 
     changed: int
     added: int
@@ -51,14 +51,13 @@ def count_differences(found: list[RowDifference]) -> Counts:
 def differences(
     old: Dataset, new: Dataset, cancelled: Callable[[], bool] = lambda: False
 ) -> list[RowDifference]:
-    """The rows that differ, in the order of the newer version, deleted ones last.
+    """Rows that differ, in the order of the newer version, deleted ones last.
 
-    Rows are matched by their line and their order, which every version keeps; where several rows
-    have one line, as in several files, also by their cells. Columns that only one of the versions
-    has are left out.
+    Rows are matched by line and order, which all versions keep, and by cells if several rows have
+    the same line. Columns that only one version has are ignored.
 
     Raises:
-        StudioError: where one of them is damaged.
+        StudioError: if a version is damaged.
         Cancelled: soon after `cancelled()` is true.
     """
     new_lines = new.column("_line").to_numpy()
@@ -98,7 +97,7 @@ def differences(
 def _matched(
     old: Dataset, new: Dataset, columns: list[str], cancelled: Callable[[], bool]
 ) -> NDArray[np.int64]:
-    """For each row of `new`, the number of its row in `old`, -1 where it has none; rising."""
+    """Index in `old` of each row of `new`, ascending; -1 if there is none."""
     lines, new_lines = (one.column("_line").to_numpy() for one in (old, new))
     if np.array_equal(lines, new_lines):
         return np.arange(len(new_lines), dtype=np.int64)
@@ -114,7 +113,7 @@ def _matched(
 
 
 def _whole_rows(dataset: Dataset, columns: list[str], cancelled: Callable[[], bool]) -> list[int]:
-    """A number for each row, which rows with the same line and cells share."""
+    """Hash of line and cells of each row."""
     found = [hash(line) for line in dataset.column("_line").to_pylist()]
     for name in columns:
         if cancelled():
@@ -125,7 +124,7 @@ def _whole_rows(dataset: Dataset, columns: list[str], cancelled: Callable[[], bo
 
 
 def _unique_in_both(old: list[int], new: list[int]) -> NDArray[np.int64]:
-    """The places in `old` of what stands once on both sides, as `_matched` gives them."""
+    """Match keys that are unique on both sides, in ascending order."""
     counts, new_counts = Counter(old), Counter(new)
     places = {key: place for place, key in enumerate(old) if counts[key] == 1}
     found, last = np.full(len(new), -1, dtype=np.int64), -1
@@ -137,11 +136,11 @@ def _unique_in_both(old: list[int], new: list[int]) -> NDArray[np.int64]:
 
 
 def _match_between(found: NDArray[np.int64], old: list[int], new: list[int]) -> None:
-    """Match rows with the same number between those that are matched already, in their order."""
+    """Match equal keys between rows that are already matched, in order."""
     places: dict[int, list[int]] = defaultdict(list)
     for place, key in enumerate(old):
         places[key].append(place)
-    ends, end = np.empty(len(found), dtype=np.int64), len(old)  # the next place that is taken
+    ends, end = np.empty(len(found), dtype=np.int64), len(old)  # the next matched index
     for number in range(len(found) - 1, -1, -1):
         ends[number] = end
         end = int(found[number]) if found[number] >= 0 else end

@@ -1,4 +1,4 @@
-"""Edits of single rows that wait to become the next version, kept in one small file."""
+"""Pending row edits, stored in a file until they become a version."""
 
 from collections import Counter
 from pathlib import Path
@@ -18,7 +18,7 @@ from engine.phrases import phrase
 
 
 class RowEdit(Spec):
-    """What is different in one row; what it does not name stays as it is."""
+    """Changes to one row."""
 
     cells: dict[str, str] = Field(default_factory=dict, description="New cells, by column.")
     split: SplitName | None = None
@@ -29,7 +29,7 @@ class RowEdit(Spec):
         return not self.cells and self.split is None and not self.deleted
 
     def also(self, other: Self) -> Self:
-        """This edit and then another one."""
+        """Merge a later edit into this one."""
         return self.model_copy(
             update={
                 "cells": self.cells | other.cells,
@@ -40,13 +40,13 @@ class RowEdit(Spec):
 
 
 class PendingEdits(Spec):
-    """Edits of the rows of one version, by number of the row, from 0."""
+    """Edits of the rows of one version, by row index."""
 
     fingerprint: str = Field(description="Of the version whose rows are edited.")
     rows: dict[int, RowEdit] = Field(default_factory=dict)
 
     def edits(self, spec: DatasetSpec) -> Edits:
-        """What `derive` wants to know of them, with a sentence for each kind of change."""
+        """Edits for `derive`, with a sentence for each kind of change."""
         edited = {n: e for n, e in self.rows.items() if not e.deleted}
         return Edits(
             dropped=frozenset(n for n, e in self.rows.items() if e.deleted),
@@ -78,7 +78,7 @@ class PendingEdits(Spec):
         return tuple(found)
 
     def write(self, path: Path) -> None:
-        """Keep them in a file, whole or not at all; without edits there is no file."""
+        """Write the edits atomically; delete the file if there are none."""
         with disk_errors_for(path):
             if not self.rows:
                 path.unlink(missing_ok=True)
@@ -88,9 +88,9 @@ class PendingEdits(Spec):
 
 
 def read_edits(path: Path, fingerprint: str) -> PendingEdits:
-    """The edits that were kept in a file; none where it is not there.
+    """Read pending edits; none if the file does not exist.
 
-    Raises StudioError where the file is damaged, or its edits are of other rows.
+    Raises StudioError if the file is damaged or belongs to other rows.
     """
     try:
         found = PendingEdits.model_validate_json(read_regular(path))
@@ -110,10 +110,10 @@ def read_edits(path: Path, fingerprint: str) -> PendingEdits:
 
 
 def with_tag(cell: str, first: int, last: int, name: str) -> str:
-    """A cell of tags in which the words from `first` to `last`, both included, have another one.
+    """Set the tag of the words from `first` to `last`, both included.
 
-    Where tags mark spans, `name` is the type of one span of these words, and spans that they touch
-    are cut; "" or "O" leaves the words outside. Else it is the tag of each word.
+    For span tags, `name` is the type of one span over these words, and overlapping spans are cut;
+    "" or "O" removes it. Otherwise it is the tag of each word.
     """
     tags = split_words(cell)
     if not (are_spans(tags) or set(tags) <= {"O"}):

@@ -1,4 +1,4 @@
-"""What the cache of the hub says of the files in it: the data set, the commit and the licence."""
+"""Origin of files in the hub cache: data set, commit and licence."""
 
 import re
 from collections.abc import Iterable
@@ -9,15 +9,15 @@ from engine.config.dataset import HubOrigin
 from engine.data.formats.archives import file_on_disk
 from engine.files.regular_file import open_regular
 
-CARD, LARGEST_CARD = "README.md", 1_000_000  # bytes that are looked at
+CARD, LARGEST_CARD = "README.md", 1_000_000  # bytes read of the card
 FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---", re.DOTALL)
 LICENCE = re.compile(r"^license:[ \t]*[\"']?([\w.+-]{1,60})[\"']?[ \t]*$", re.MULTILINE)
 
 
 def cached_origin(paths: Iterable[Path]) -> HubOrigin | None:
-    """Where on the hub files came from that all lie in one commit of its cache; else None.
+    """Origin of files that are all in one commit of the hub cache, else None.
 
-    The cache keeps neither the host nor the subset, so these stay empty.
+    The cache stores neither host nor subset, so these stay empty.
     """
     commits = {_commit_of(file_on_disk(path).absolute()) for path in paths}
     commit = commits.pop() if len(commits) == 1 else None
@@ -28,7 +28,7 @@ def cached_origin(paths: Iterable[Path]) -> HubOrigin | None:
 
 
 def _commit_of(path: Path) -> Path | None:
-    """The folder of the commit in which a path lies: datasets--OWNER--NAME/snapshots/COMMIT."""
+    """The folder datasets--OWNER--NAME/snapshots/COMMIT above a path."""
     for commit in path.parents:
         is_one = commit.parent.name == SNAPSHOTS and commit.parent.parent.name.startswith(
             DATA_PREFIX
@@ -39,7 +39,7 @@ def _commit_of(path: Path) -> Path | None:
 
 
 def _licence(card: Path) -> str:
-    """What the card states; empty where there is none."""
+    """Licence in the data set card, or ""."""
     try:
         with open_regular(card) as file:
             front = FRONT.match(file.read(LARGEST_CARD).decode("utf-8", errors="replace"))

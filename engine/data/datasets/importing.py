@@ -1,4 +1,4 @@
-"""Make a version of a data set from files: read them once, split their rows, write a folder."""
+"""Import files as a version of a data set: read, split, write a folder."""
 
 import hashlib
 from collections.abc import Callable, Collection
@@ -39,8 +39,8 @@ from engine.progress import Cancelled, ProgressCallback
 
 SPEC, DATA = "spec.json", "data.parquet"
 COLON, NOTHING = pa.scalar(":", pa.large_string()), pa.scalar("", pa.large_string())
-SHOWN_UNSEEN = 10  # labels that are kept of those that cannot be learned
-SHOWN = 1_000  # labels in several spellings that are told
+SHOWN_UNSEEN = 10  # unseen labels that are stored
+SHOWN = 1_000  # labels in several spellings that are reported
 
 
 def import_dataset(
@@ -56,12 +56,11 @@ def import_dataset(
     cleaning: Cleaning = NO_CLEANING,
     hub: HubOrigin | None = None,
 ) -> DatasetSpec:
-    """Import files as one version; `into` appears whole or not at all.
+    """Import files as one version; `into` is written atomically.
 
-    `reading` is that of the first source. Of the others, encoding and header are recognised, for
-    published splits often differ in these. A split without a source of its own is drawn from the
-    rows for training. `progress` is told bytes of all sources. `hub` says where they came from;
-    of files in the cache of the hub, the cache does.
+    `reading` applies to the first source; encoding and header of the others are recognised. A split
+    without a source is drawn from the training rows. `progress` is called with bytes of all
+    sources. `hub` is the origin of the files; by default that of the hub cache.
 
     Raises:
         BadFile: with the line.
@@ -100,7 +99,7 @@ def write_version(
     splits: NDArray[np.int8],
     cancelled: Callable[[], bool] | None = None,
 ) -> DatasetSpec:
-    """Write the rows with their splits, and `spec` with all that was counted in them."""
+    """Write the rows with their splits, and `spec` completed with their counts."""
     fingerprint = Fingerprint(collected.columns, spec.mapping)
     _write(folder, collected, splits, fingerprint, cancelled)
     counts = np.bincount(splits, minlength=len(SPLITS))
@@ -124,9 +123,9 @@ def write_version(
 
 
 def unseen_labels(collected: Collected, splits: NDArray[np.int8]) -> tuple[str, ...]:
-    """Labels of the rows for validation that no other row has but those for the test; the first.
+    """Labels of validation rows that no training row has, at most `SHOWN_UNSEEN`.
 
-    `splits` are those of the rows, int8 [rows]; what is still to be drawn counts as training.
+    `splits` is int8 [rows]; rows that are not split yet count as training rows.
     """
     if not collected.labels or is_scale(collected.labels):
         return ()
@@ -148,14 +147,14 @@ def unseen_labels(collected: Collected, splits: NDArray[np.int8]) -> tuple[str, 
 
 
 def _empty_cells(collected: Collected, splits: NDArray[np.int8]) -> dict[str, int]:
-    """In how many rows to train with and to evaluate by each column is empty."""
+    """Number of empty cells of each column in training and validation rows."""
     test = SPLITS.index("test")
     counts = {name: int((splits[rows] != test).sum()) for name, rows in collected.empty.items()}
     return {name: count for name, count in counts.items() if count}
 
 
 class Fingerprint:
-    """SHA-256 over mapping, cells and splits; the grouping of rows makes no difference."""
+    """SHA-256 over mapping, cells and splits, independent of the row groups."""
 
     def __init__(self, columns: tuple[str, ...], mapping: Mapping) -> None:
         self._names = [*columns, "_split"]
@@ -163,7 +162,7 @@ class Fingerprint:
         self._add_cells(self._names)
 
     def add(self, batch: pa.RecordBatch | pa.Table) -> None:
-        """Count cells as the library writes them one after another: length, colon, cell."""
+        """Hash cells row by row as length, colon, cell."""
         pieces: list[Any] = []
         for name in self._names:
             cells: Any = batch.column(name).cast(pa.large_string())
@@ -173,7 +172,6 @@ class Fingerprint:
             self._add_values(part)
 
     def _add_values(self, texts: "pa.Array[Any]") -> None:
-        """The bytes of all texts of an array."""
         if len(texts):
             _, places, content = texts.buffers()
             assert places is not None
@@ -191,7 +189,7 @@ class Fingerprint:
 
 
 def _refuse_unwritable(path: Path) -> None:
-    """A name in bytes that are no text cannot stand in `spec.json`."""
+    """`spec.json` cannot hold a path that is not valid Unicode."""
     try:
         str(path.absolute()).encode("utf-8")
     except UnicodeEncodeError as error:
@@ -204,9 +202,9 @@ def _refuse_unwritable(path: Path) -> None:
 def split_rows(
     collected: Collected, sources: Sources, split: Split
 ) -> tuple[NDArray[np.int8], list[str]]:
-    """The split of each row, int8 [rows], and what is worth saying of those that were drawn.
+    """Split of each row, int8 [rows], and notes on random splitting.
 
-    Rows with equal texts get the same split, and so do questions about the same passage.
+    Rows with equal texts, and questions about the same passage, share a split.
     """
     free = np.flatnonzero(collected.given < 0)
     labels = _strata(collected)[free] if collected.labels and split.stratify else None
@@ -221,15 +219,14 @@ def split_rows(
 
 
 def drawn_splits(sources: Collection[Source], split: Split) -> tuple[SplitName, ...]:
-    """The splits whose rows are drawn at random: all of them, or what has no file of its own."""
+    """The splits that are drawn at random: all, or those without a file of their own."""
     if split.column is not None:
         return ()
     return tuple(name for name in SPLITS if name not in sources)
 
 
 def _strata(collected: Collected) -> NDArray[np.int32]:
-    """The groups that are spread evenly over the splits, int32 [rows]: labels, tenths of a scale,
-    or for rows with several labels all together."""
+    """Strata of the split, int32 [rows]: labels, tenths of a scale, or one stratum for label sets."""
     if is_scale(collected.labels):
         return scale_bins(collected.labels)[collected.label_numbers]
     if count_label_sets(collected.labels) is not None:
@@ -238,7 +235,6 @@ def _strata(collected: Collected) -> NDArray[np.int32]:
 
 
 def _rare_notes(rare: int) -> list[str]:
-    """What is said where so many labels have a single row to draw."""
     if not rare:
         return []
     return [
@@ -252,7 +248,6 @@ def _rare_notes(rare: int) -> list[str]:
 
 
 def _group_notes(rows: int, by_passage: bool) -> list[str]:
-    """What is said where so many rows were kept together by the split."""
     if not rows:
         return []
     return [
@@ -263,27 +258,26 @@ def _group_notes(rows: int, by_passage: bool) -> list[str]:
 
 
 def label_notes(labels: dict[str, int]) -> list[str]:
-    """What is worth saying of labels."""
+    """Notes on label spellings."""
     return [spelling_note(found) for found in label_spellings(labels)]
 
 
 def label_spellings(labels: dict[str, int]) -> list[Spellings]:
-    """The labels, or the types of spans, that seem to be written in several ways.
+    """Labels, or types of spans, that seem to have several spellings.
 
-    Of cells with several labels each, these labels; none among numbers on a scale.
+    Sets of labels are taken apart; scores have none.
     """
     return [] if is_scale(labels) else find_spellings(count_label_sets(labels) or labels)[:SHOWN]
 
 
 def count_empty_cells(collected: Collected) -> tuple[dict[str, int], int]:
-    """In how many rows each column is empty, and of how many; those for the test are left out."""
+    """Number of empty cells of each column, and of rows; test rows are excluded."""
     kept = collected.given != SPLITS.index("test")
     empty = {name: int(kept[rows].sum()) for name, rows in collected.empty.items()}
     return empty, int(kept.sum())
 
 
 def spelling_note(found: Spellings) -> str:
-    """A label that seems to be written in several ways, in a sentence."""
     others = join(", ", [f"“{label[:60]}”" for label in found.others[:4]])
     return phrase(
         "The labels “{usual}” and {others} may be one; they are treated as different labels.",
@@ -299,7 +293,7 @@ def _write(
     fingerprint: "Fingerprint",
     cancelled: Callable[[], bool] | None,
 ) -> None:
-    """Copy the collected rows to their place, with their splits."""
+    """Copy the collected rows to their final file, with their splits."""
     names: Any = pa.array(SPLITS)
     source = pq.ParquetFile(check_regular(collected.rows))
     schema = source.schema_arrow.append(pa.field("_split", pa.string()))
@@ -329,7 +323,7 @@ def _write(
 
 
 def _repeated(source: pq.ParquetFile) -> list[str]:
-    """The columns whose cells come again, by the first rows: a dictionary of them is short."""
+    """Columns with repeated cells in the first row group, to dictionary-encode."""
     if not source.num_row_groups:
         return []
     table = source.read_row_group(0)
@@ -338,7 +332,7 @@ def _repeated(source: pq.ParquetFile) -> list[str]:
 
 
 def _lengths(cells: Any) -> Any:
-    """The characters of each cell, int64 [rows]; where all is ASCII, its bytes."""
+    """Characters of each cell, int64 [rows]."""
     parts = cells.chunks if isinstance(cells, pa.ChunkedArray) else [cells]
     contents = [part.buffers()[2] for part in parts]
     is_ascii = all(one is None or not len(one) or _is_ascii(one) for one in contents)
@@ -346,5 +340,4 @@ def _lengths(cells: Any) -> Any:
 
 
 def _is_ascii(content: Any) -> bool:
-    """Whether all bytes of a buffer are ASCII."""
     return int(np.frombuffer(memoryview(content), dtype=np.uint8).max()) < 128

@@ -1,7 +1,4 @@
-"""Labels that were corrected elsewhere: a table of rows and their new labels, made into edits.
-
-Labels are what a row teaches: its label, the tags of its words, or the answers to its question.
-"""
+"""Import corrected labels, tags or answers from a table as row edits."""
 
 from pathlib import Path
 
@@ -26,7 +23,7 @@ from engine.phrases import phrase
 ROW, NEW_LABEL = "row", "new_label"
 NO_ANSWERS = "[]"
 MAX_DIGITS = 18
-SHOWN = 20  # labels that a refusal names
+SHOWN = 20  # labels named in an error
 
 
 def read_corrections(
@@ -36,18 +33,16 @@ def read_corrections(
     part: SplitName | None = None,
     encoding: str | None = None,
 ) -> PendingEdits:
-    """The labels of a file that differ from those of a version.
+    """Read labels of a file that differ from those of a version.
 
-    The file has a column “row” with the number of the row, from 0, in the version or in its
-    `part`; and the new label in `column`, else in “new_label”, else in the column of the labels.
-    An empty cell leaves the row as it is; “[]” says that a question has no answer. Where the file
-    has the texts of the rows too, they must be those of the version.
+    Column “row” has the row index in the version, or in its `part`. The new label is in `column`,
+    or “new_label”, or the label column. An empty cell keeps the label; “[]” means no answer. If the
+    file has the texts of the rows, they must be equal to those of the version.
 
     Raises:
-        BadFile: with the line, for a row that is not there, is named twice or has another text,
-            for a label that no row has, for tags that are not one for each word, and for an
-            answer that the passage does not contain.
-        StudioError: where a column is missing, or no label differs.
+        BadFile: with the line: unknown or repeated row, other text, unknown label, tags that do not
+            match the words, or an answer that is not in the passage.
+        StudioError: if a column is missing, or no label differs.
     """
     mapping = dataset.spec.mapping
     label = mapping.label or mapping.tags or mapping.answers
@@ -94,7 +89,7 @@ def read_corrections(
 
 
 class _Rows:
-    """Numbers of rows as a file names them; each may be named once."""
+    """Row indices as a file names them, each at most once."""
 
     def __init__(self, file: Path, dataset: Dataset, part: SplitName | None) -> None:
         self._file, self._part = file, part
@@ -103,10 +98,10 @@ class _Rows:
             if part is None
             else np.flatnonzero(dataset.splits == SPLITS.index(part))
         )
-        self._seen: dict[int, int] = {}  # the line of each row
+        self._seen: dict[int, int] = {}  # line, by row
 
     def number(self, cell: str, line: int) -> int:
-        """Of the row in the version."""
+        """Row index in the version."""
         said = cell.strip()
         is_number = said.isascii() and said.isdecimal() and len(said) <= MAX_DIGITS
         if not (is_number and int(said) < len(self._numbers)):
@@ -134,7 +129,6 @@ class _Rows:
 
 
 def _cells(file: Path, dataset: Dataset) -> "_Labels | _Tags | _Answers":
-    """What knows which new cells a version can have."""
     mapping = dataset.spec.mapping
     if mapping.label is not None:
         return _Labels(file, dataset)
@@ -142,7 +136,7 @@ def _cells(file: Path, dataset: Dataset) -> "_Labels | _Tags | _Answers":
 
 
 class _Labels:
-    """The labels that rows of a version have; numbers on a scale may be any."""
+    """Labels of the version; scores may have any value."""
 
     def __init__(self, file: Path, dataset: Dataset) -> None:
         self._file, cells = file, dataset.spec.labels
@@ -151,7 +145,7 @@ class _Labels:
         self._names = [name for name in (cells if sets is None else sets) if name]
 
     def known(self, cell: str, row: int, line: int) -> str:
-        """The cell as it is; raises BadFile where its label is unknown."""
+        """The cell unchanged; raises BadFile if its label is unknown."""
         if self._are_numbers:
             if parse_number(cell) is not None:
                 return cell
@@ -169,7 +163,7 @@ class _Labels:
 
 
 class _Tags:
-    """Tags for the words of a row; they come in BIO where they name spans."""
+    """Tags of the words of a row, converted to BIO if they name spans."""
 
     def __init__(self, file: Path, dataset: Dataset) -> None:
         self._file, self._dataset = file, dataset
@@ -186,7 +180,7 @@ class _Tags:
         }
 
     def known(self, cell: str, row: int, line: int) -> str:
-        """The cell as the version has it; raises BadFile where it does not fit the words."""
+        """The cell in the form of the version; raises BadFile if it does not fit the words."""
         text = self._dataset.page(row, 1)[0][self._dataset.spec.mapping.text]
         tags, words = split_words(cell), split_words(text)
         if len(tags) != len(words):
@@ -225,13 +219,13 @@ class _Tags:
 
 
 class _Answers:
-    """Answers that stand in the passage of a row."""
+    """Answers that are in the passage of a row."""
 
     def __init__(self, file: Path, dataset: Dataset) -> None:
         self._file, self._dataset = file, dataset
 
     def known(self, cell: str, row: int, line: int) -> str:
-        """The cell with the places of its answers; raises BadFile where they have none."""
+        """The cell with answer positions; raises BadFile if the passage has no such answer."""
         passage = self._dataset.spec.mapping.pair
         assert passage is not None  # answers have a passage
         if cell == NO_ANSWERS:
@@ -255,7 +249,7 @@ def _refuse_other_texts(
     cells: list[list[str]],
     lines: list[int],
 ) -> None:
-    """Raises BadFile where the file is about other rows than it says."""
+    """Raise BadFile if the texts of the rows differ from those of the version."""
     places = np.array(numbers, dtype=np.int64)
     for at, name in enumerate(names):
         ours = dataset.column(name).take(places).to_pylist()

@@ -1,7 +1,6 @@
-"""Rows on their way into a version of a data set: written in groups, counted, and cleaned.
+"""Write rows of a version in groups, cleaned and counted.
 
-All of it is done with whole columns; Python looks at single cells only where something is said of
-them, and at each label once.
+Works on whole columns; single cells are read only for remarks, and each distinct label once.
 """
 
 from collections import Counter
@@ -26,10 +25,10 @@ from engine.phrases import phrase
 
 GROUP_ROWS = 10_000
 GROUP_CELLS = 1_000_000
-GROUP_BYTES = 32_000_000  # of the cells
-MAX_SPAN_TYPES = 1_000  # of spans; whoever has more took something else for tags
-FREE = -1  # a row whose split is still to be drawn
-FIRST_ROWS = 2_000  # by which columns are told apart
+GROUP_BYTES = 32_000_000  # of cells
+MAX_SPAN_TYPES = 1_000  # distinct span types; more means that the column has no tags
+FREE = -1  # the split is drawn later
+FIRST_ROWS = 2_000  # used to recognise columns
 NO_TEXT, NO_LABEL, NO_ANSWER = ABOUT_CELLS = (
     phrase("Row without text"),
     phrase("Row without label"),
@@ -38,29 +37,29 @@ NO_TEXT, NO_LABEL, NO_ANSWER = ABOUT_CELLS = (
 
 
 class Collected(NamedTuple):
-    """What one reading of all sources gave; the rows lie in a file."""
+    """Result of reading all sources; the rows are in a file."""
 
     columns: tuple[str, ...]
     rows: Path
-    given: NDArray[np.int8]  # [rows], the split that source or column says, FREE where none does
+    given: NDArray[np.int8]  # [rows], split given by source or column, else FREE
     label_numbers: NDArray[np.int32]  # [rows], an index into `labels`
-    labels: dict[str, int]  # how many rows have each
-    flags: dict[str, int]  # how many rows say yes in each such column
-    spans: dict[str, int]  # how many there are of each type
-    sha256: dict[str, str]  # by the path of the source
+    labels: dict[str, int]  # rows with each label
+    flags: dict[str, int]  # rows with yes in each flag column
+    spans: dict[str, int]  # spans of each type
+    sha256: dict[str, str]  # by source path
     notes: list[str]
-    empty: dict[str, NDArray[np.int32]]  # by column in use, the rows in which it is empty
-    missing_answers: NDArray[np.int32]  # the rows whose answer the passage does not contain
-    first: list[tuple[str, ...]]  # rows, no more than `FIRST_ROWS`
-    text_keys: NDArray[np.int64]  # [rows], equal where the texts are: of the passage, or of all
-    passages_are_keys: bool  # whether rows are questions, and `text_keys` are of passages
+    empty: dict[str, NDArray[np.int32]]  # by mapped column, the rows in which it is empty
+    missing_answers: NDArray[np.int32]  # rows whose passage does not contain the answer
+    first: list[tuple[str, ...]]  # the first `FIRST_ROWS` rows
+    text_keys: NDArray[np.int64]  # [rows], equal for equal texts: of the passage, or of all
+    passages_are_keys: bool  # rows are questions and `text_keys` are of passages
 
 
 class _Cells(NamedTuple):
-    """A column as its different cells, and which of them each row has."""
+    """A dictionary-encoded column."""
 
-    names: list[str]  # in the order of the first row that has each
-    numbers: NDArray[np.int32]  # [rows], an index into `names`
+    names: list[str]  # by first appearance
+    numbers: NDArray[np.int32]  # [rows], index into `names`
 
     @classmethod
     def of(cls, column: "pa.Array[Any]") -> Self:
@@ -68,16 +67,16 @@ class _Cells(NamedTuple):
         return cls(found.dictionary.to_pylist(), found.indices.to_numpy())
 
     def first(self) -> NDArray[np.int64]:
-        """The first row with each, int64 [names]."""
+        """First row of each cell, int64 [names]."""
         return np.unique(self.numbers, return_index=True)[1]
 
     def counts(self) -> NDArray[np.int64]:
-        """How many rows have each, int64 [names]."""
+        """Rows of each cell, int64 [names]."""
         return np.bincount(self.numbers, minlength=len(self.names))
 
 
 class RowWriter:
-    """Writes rows in groups, and keeps the label and the split of each."""
+    """Writes rows in groups and keeps the label and the split of each."""
 
     def __init__(
         self,
@@ -99,7 +98,7 @@ class RowWriter:
         self._with_flag = Counter[str](dict.fromkeys(mapping.flags, 0))
         self._split_column = None if split.column is None else columns.index(split.column)
         self._group_rows = max(1, min(GROUP_ROWS, GROUP_CELLS // len(columns)))
-        self._asked: tuple[int, int] | None = None  # the columns of passages and of answers
+        self._asked: tuple[int, int] | None = None  # columns of passages and answers
         if mapping.pair is not None and mapping.answers is not None:
             self._asked = columns.index(mapping.pair), columns.index(mapping.answers)
         self._missing_answers: list[int] = []
@@ -107,12 +106,14 @@ class RowWriter:
         self._text_keys: list[NDArray[np.int64]] = []
         self._given: list[NDArray[np.int8]] = []
         self._label_numbers: list[NDArray[np.int32]] = []
-        self._numbers: dict[str, int] = {}  # of labels
-        self._counted: list[Batch] = []  # of the group that is not full yet
-        self._new: list[tuple[Batch, NDArray[np.int8]]] = []  # behind these, with their splits
+        self._numbers: dict[str, int] = {}  # index of each label
+        self._counted: list[Batch] = []  # counted rows of the current group
+        # after these, not counted yet, with their splits
+        self._new: list[tuple[Batch, NDArray[np.int8]]] = []
         self._rows = self._bytes = 0  # of both
         self._before = 0  # rows that were counted
-        self._about: tuple[Path, Remarks, Remarks] | None = None  # whom to tell of new rows
+        # path, remarks and changes of new rows
+        self._about: tuple[Path, Remarks, Remarks] | None = None
         self._writer = ThreadPoolExecutor(1, "rows")  # writes a group while the next one is read
         self._writing: Future[None] | None = None
         kinds: list[tuple[str, pa.DataType]] = [(name, pa.string()) for name in columns]
@@ -127,7 +128,7 @@ class RowWriter:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.close()
-        elif self._file.is_open:  # what went wrong is told; the rest of the rows is not looked at
+        elif self._file.is_open:  # the error is raised; the remaining rows are discarded
             self._end()
 
     def _end(self) -> None:
@@ -135,7 +136,7 @@ class RowWriter:
         self._file.close()
 
     def close(self) -> None:
-        """Write what is still in memory; the file is whole then."""
+        """Write all buffered rows and close the file."""
         if self._file.is_open:
             self._flush()
             self._wait()
@@ -145,16 +146,14 @@ class RowWriter:
         return self._before + sum(len(batch) for batch, _ in self._new)
 
     def begin(self, path: Path, remarks: Remarks, changes: Remarks | None = None) -> None:
-        """Say where the next rows come from, and whom to tell of them.
-
-        `changes` is told what was changed in rows; None: `remarks` is.
-        """
+        """Set the source of the next rows and their remarks; `changes` are remarked separately if
+        given."""
         self.count()
         self._about = path, remarks, remarks if changes is None else changes
 
     def append(self, batch: Batch, given: int | NDArray[np.int8]) -> None:
-        """Append rows of the split `given`, of one for each, int8 [rows], unless a column says
-        another; they are counted later."""
+        """Append rows of one split, or with a split for each, int8 [rows]; a split column overrides
+        it."""
         splits = np.full(len(batch), given, np.int8) if isinstance(given, int) else given
         first = 0
         while first < len(batch):
@@ -168,9 +167,9 @@ class RowWriter:
                 self._flush()
 
     def count(self) -> None:
-        """Count the rows that were appended, so that all is said of them.
+        """Count the appended rows.
 
-        Raises BadFile, with the line, for a cell that is no split, or neither yes nor no.
+        Raises BadFile, with the line, for a cell that is not a split, or neither yes nor no.
         """
         if not self._new:
             return
@@ -197,8 +196,7 @@ class RowWriter:
         self._new = []
 
     def filled(self, batch: Batch, remarks: Remarks) -> NDArray[np.bool_] | None:
-        """The rows that are kept since no column is empty that must be filled, bool [rows]; None
-        for all of them."""
+        """Rows in which all required columns are filled, bool [rows]; None for all rows."""
         kept = np.ones(len(batch), dtype=bool)
         for name, place in self._filled.items():
             empty = blank_rows(batch.cells[place])
@@ -210,7 +208,7 @@ class RowWriter:
         return None if kept.all() else kept
 
     def _keys_of(self, texts: "list[pa.Array[Any]]") -> NDArray[np.int64]:
-        """What rows with equal texts have in common; rows without text have nothing."""
+        """Hash of the texts of each row; unique for rows without text."""
         plain = [plain_cells(column) for column in texts]
         rows = plain[0] if len(plain) == 1 else zip(*plain, strict=True)
         keys = np.fromiter(map(hash, rows), np.int64, len(plain[0]))
@@ -220,10 +218,7 @@ class RowWriter:
         return keys
 
     def _take_labels(self, batch: Batch, changes: Remarks) -> "pa.Array[Any]":
-        """Number the labels of the rows; gives their column with each in one spelling.
-
-        White space around them goes.
-        """
+        """Encode the labels of the rows, and return their column with unified spellings."""
         assert self._label is not None
         column = batch.cells[self._label]
         cells, numbers = _Cells.of(column), self._numbers
@@ -259,7 +254,6 @@ class RowWriter:
             changes.saw(what, line, times)
 
     def _note_empty(self, batch: Batch, remarks: Remarks) -> None:
-        """Keep in mind which columns in use are empty."""
         for name, place in self._used.items():
             empty = blank_rows(batch.cells[place])
             if not len(empty):
@@ -270,7 +264,6 @@ class RowWriter:
                 remarks.saw(about, int(batch.lines[empty[0]]), len(empty))
 
     def _note_missing_answers(self, batch: Batch, remarks: Remarks) -> None:
-        """Keep in mind which answers do not stand in their passage."""
         if self._asked is None:
             return
         passages, answers = (batch.cells[place].to_pylist() for place in self._asked)
@@ -302,7 +295,6 @@ class RowWriter:
     def _count_flag(
         self, name: str, column: "pa.Array[Any]", lines: NDArray[np.int64], path: Path
     ) -> None:
-        """How many rows say yes in a column."""
         cells = _Cells.of(column)
         for number, (cell, rows) in enumerate(zip(cells.names, cells.counts(), strict=True)):
             said = parse_yes_no(cell)
@@ -333,7 +325,7 @@ class RowWriter:
         )
 
     def _wait(self) -> None:
-        """Let what is being written come to its end; raises what went wrong there."""
+        """Wait for the group that is being written; raises its error."""
         if self._writing is not None:
             writing, self._writing = self._writing, None
             writing.result()
@@ -341,7 +333,7 @@ class RowWriter:
     def collected(
         self, digests: dict[str, str], notes: list[str], spans: Counter[str]
     ) -> Collected:
-        """All that was counted; nothing can be appended any more."""
+        """Close the file and return all counts."""
         self.close()
         numbers = _all(self._label_numbers, np.int32)
         counts = np.bincount(numbers, minlength=len(self._numbers))
@@ -364,12 +356,11 @@ class RowWriter:
 
 
 def _all(parts: list[NDArray[Any]], kind: type[np.generic]) -> NDArray[Any]:
-    """One array of `kind`, [rows]."""
     return np.concatenate([np.zeros(0, dtype=kind), *parts])
 
 
 def _ends(batch: Batch) -> NDArray[np.int64]:
-    """The bytes of each row with all before it, int64 [rows]."""
+    """Cumulative size of the rows in bytes, int64 [rows]."""
     found = np.zeros(len(batch), dtype=np.int64)
     for column in batch.cells:
         places, _ = string_buffers(column)
@@ -378,7 +369,6 @@ def _ends(batch: Batch) -> NDArray[np.int64]:
 
 
 def _joined(batches: list[Batch]) -> Batch:
-    """One batch of all rows."""
     if len(batches) == 1:
         return Batch(batches[0].lines, list(batches[0].cells))
     lines = np.concatenate([batch.lines for batch in batches])

@@ -1,4 +1,4 @@
-"""The rows of one split of a data set, as a task reads them."""
+"""The rows of one split, as tasks read them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Columns
@@ -15,11 +15,10 @@ from engine.data.columns.words import split_words
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of one split, in the order of the source; None for what nobody has mapped.
+    """Rows of one split in source order; None for roles that are not mapped.
 
-    Each is a cell as it stands in its column: what is in it, the task knows. A column is a list, or
-    is read from the disk when it is needed; `texts` may be a `StoredTexts` where a task needs no
-    more than to go through them.
+    Cells are unparsed. A column is a list or is read lazily from disk; `texts` may be a
+    `StoredTexts` if a task only iterates over them.
     """
 
     texts: Sequence[str]
@@ -38,13 +37,13 @@ class Rows:
 
     @property
     def is_labelled(self) -> bool:
-        """Whether it is known what a task should say of them."""
+        """True if the rows have targets."""
         return any(x is not None for x in (self.labels, self.flags, self.tags, self.answers))
 
     def all_texts(self) -> Sequence[str]:
-        """Every text, every second one, and every ending with what it begins with."""
+        """All texts, second texts, and endings with their beginnings."""
         texts = self.texts
-        if self.tags is not None:  # no lists of words
+        if self.tags is not None:  # not as lists of words
             texts = [" ".join(split_words(cell)) for cell in texts]
         if self.pairs is None and self.endings is None and self.negatives is None:
             return texts
@@ -53,7 +52,7 @@ class Rows:
         return [*texts, *(text for column in others for text in column or ()), *endings]
 
     def take(self, numbers: Sequence[int] | NDArray[np.int64]) -> Self:
-        """Some of the rows."""
+        """Select rows by index."""
 
         def some(cells: Sequence[Any] | None) -> list[Any] | None:
             return None if cells is None else [cells[number] for number in numbers]
@@ -73,7 +72,7 @@ class Rows:
         )
 
     def unlabelled(self) -> Self:
-        """The same rows without what a task wants to be said of them."""
+        """The same rows without targets."""
         return replace(self, labels=None, flags=None, tags=None, answers=None)
 
     @classmethod
@@ -83,7 +82,7 @@ class Rows:
         cells: Columns[str, Sequence[str]],
         lines: list[int] | None = None,
     ) -> Self:
-        """The cells of all columns that `mapping` names, by the name of the column."""
+        """Build rows from the mapped columns."""
 
         def column(name: str | None) -> Sequence[str] | None:
             return None if name is None else cells[name]
@@ -104,9 +103,9 @@ class Rows:
 
 
 class StoredColumn(Sequence[str]):
-    """The cells of a column in one split; read, all at once, when one of them is needed.
+    """A column of one split, read from disk on first access.
 
-    A run whose token ids were made before needs no text of a million rows.
+    A run with cached token ids never reads it.
     """
 
     def __init__(self, count: int, read: Callable[[], list[str]]) -> None:

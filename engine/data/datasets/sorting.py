@@ -1,4 +1,4 @@
-"""The rows of a data set in the order of a column: numbers as numbers, texts without their case."""
+"""Sort rows by a column: numbers by value, texts ignoring case."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,8 +12,8 @@ from engine.data.columns.numbers import NUMBER
 from engine.data.datasets.store import Dataset
 from engine.progress import Cancelled, ProgressCallback, no_progress
 
-SORTED_CHARACTERS = 100  # of a cell; texts that differ only behind them keep their order
-EMPTY = -1  # the rank of an empty cell
+SORTED_CHARACTERS = 100  # of a cell that are compared
+EMPTY = -1  # rank of an empty cell
 LAST = np.iinfo(np.int32).max
 NUMERIC = f"(?i)^(?:{NUMBER.pattern})$"
 
@@ -26,15 +26,15 @@ def column_ranks(
     progress: ProgressCallback = no_progress,
     cancelled: Callable[[], bool] | None = None,
 ) -> Ranks:
-    """Where the cell of each row stands among those of a column, int32 [rows].
+    """Rank of the cell of each row in a column, int32 [rows].
 
-    Equal cells have equal ranks, an empty one has `EMPTY`. Cells that all are numbers stand in the
-    order of these, others in that of their letters, upper and lower case alike. `_line` is the line
-    in the source, and `_split` is training, validation, test.
+    Equal cells have equal ranks, empty ones `EMPTY`. A column of numbers is ranked by value, any
+    other by text, ignoring case. `_line` is the source line; `_split` ranks training, validation,
+    test.
 
     Raises:
         Cancelled: soon after `cancelled()` is true.
-        StudioError: when the file is damaged.
+        StudioError: if the file is damaged.
     """
     if column == "_split":
         return dataset.splits.astype(np.int32)
@@ -55,17 +55,14 @@ def column_ranks(
 
 
 def sort_rows(rows: NDArray[np.int64], ranks: Ranks, falls: bool = False) -> NDArray[np.int64]:
-    """Rows sorted by their ranks, int64 [some rows]; those of equal rank as they were.
-
-    Empty cells come last either way.
-    """
+    """Sort rows by rank, int64 [some rows], stable; empty cells come last in both directions."""
     keys = ranks[rows]
     keys = np.where(keys == EMPTY, LAST, -keys if falls else keys)
     return rows[np.argsort(keys, kind="stable")]
 
 
 def _cells_of(dataset: Dataset, column: str) -> Iterator[Any]:
-    """The cells of each group of rows, cut, without white space before them; null: empty."""
+    """Truncated cells of each row group, without leading white space; null if empty."""
     for group in range(dataset.group_count):
         chunks: list[Any] = dataset.group_column(group, column).chunks
         for part in chunks:
@@ -77,11 +74,11 @@ def _cells_of(dataset: Dataset, column: str) -> Iterator[Any]:
 
 def _are_numbers(cells: Any) -> bool:
     found = pc.match_substring_regex(pc.utf8_rtrim_whitespace(cells), NUMERIC)
-    return bool(pc.all(found, min_count=0).as_py())  # of those that are not empty
+    return bool(pc.all(found, min_count=0).as_py())  # ignores nulls
 
 
 def _numbered(numbers: NDArray[np.float64]) -> Ranks:
-    """The ranks of numbers, of which NaN is an empty cell."""
+    """Ranks of numbers; NaN is an empty cell."""
     known = ~np.isnan(numbers)
     ranks = np.full(len(numbers), EMPTY, dtype=np.int32)
     ranks[known] = np.unique(numbers[known], return_inverse=True)[1]
@@ -89,8 +86,8 @@ def _numbered(numbers: NDArray[np.float64]) -> Ranks:
 
 
 def _spelled(cells: Any) -> Ranks:
-    """The ranks of texts, of which null is an empty cell."""
-    order = pc.sort_indices(cells)[: len(cells) - cells.null_count]  # empty ones are last
+    """Ranks of texts; null is an empty cell."""
+    order = pc.sort_indices(cells)[: len(cells) - cells.null_count]  # nulls are last
     texts = cells.take(order)
     ranks = np.full(len(cells), EMPTY, dtype=np.int32)
     if len(texts):

@@ -1,4 +1,4 @@
-"""Split rows into train, validation and test at random, the same way for the same seed."""
+"""Reproducible random splits into training, validation and test rows."""
 
 from collections.abc import Iterator
 
@@ -16,29 +16,28 @@ def draw_splits(
     labels: NDArray[np.int32] | None = None,
     groups: NDArray[np.int32] | None = None,
 ) -> tuple[NDArray[np.int8], int]:
-    """A split for each row, as int8 [rows], and how many labels were too rare to be spread.
+    """Split of each row, int8 [rows], and the number of labels with a single row.
 
-    `validation` and `test` are fractions of the rows. With `labels`, numbers from 0 on, each split
-    gets the same fraction of each label as far as whole rows allow; a label keeps one row for
-    training at least. With `groups`, numbers from 0 on, rows of one group get the same split, and
-    fractions and proportions are kept as far as whole groups allow. The order of the rows and the
-    seed alone decide.
+    `validation` and `test` are fractions of the rows. With `labels` (indices from 0), the split is
+    stratified as far as whole rows allow, and at least one row of each label is for training. With
+    `groups` (indices from 0), rows of a group share a split. The result depends only on the order
+    of the rows and the seed.
     """
     splits = np.full(rows, TRAIN, dtype=np.int8)
     if rows == 0 or validation + test == 0:
         return splits, 0
-    keys = np.random.Philox(seed).random_raw(rows)  # its stream is the same in every version
+    keys = np.random.Philox(seed).random_raw(rows)  # its stream is stable across NumPy versions
     order = np.argsort(keys, kind="stable")
     numbers = np.zeros(rows, dtype=np.int32) if labels is None else labels
     sizes = np.bincount(numbers)
-    free = np.maximum(sizes - 1, 0)  # one row of each label stays for training
+    free = np.maximum(sizes - 1, 0)  # one row of each label is for training
     validation_counts = _counts(sizes, free, validation)
     test_counts = _counts(sizes, free - validation_counts, test)
     rare = int((sizes == 1).sum()) if labels is not None else 0
     if groups is not None and rows > 0 and groups.max() + 1 < rows:
         wanted = {VALIDATION: validation_counts, TEST: test_counts}
         return _with_groups(wanted, sizes, order, numbers, groups), rare
-    few = numbers.astype(np.min_scalar_type(len(sizes)), copy=False)  # sorted faster
+    few = numbers.astype(np.min_scalar_type(len(sizes)), copy=False)  # sorts faster
     order = order[np.argsort(few[order], kind="stable")]
     ends = np.cumsum(sizes)
     for end, size, count, further in zip(ends, sizes, validation_counts, test_counts, strict=True):
@@ -55,14 +54,14 @@ def _with_groups(
     labels: NDArray[np.int32],
     groups: NDArray[np.int32],
 ) -> NDArray[np.int8]:
-    """A split for each row, int8 [rows], the same one within a group.
+    """Split of each row, int8 [rows], constant within each group.
 
-    Groups come in the order of their first rows. Each goes to the first split that still wants all
-    of its rows, else to training. Then groups that bring a split nearer to what it wants are moved
-    there from training; a split that has no row by then gets the smallest group that can go.
+    Groups are assigned in the order of their first rows to the first split that lacks all their
+    rows, else to training. A second pass moves groups that bring a split closer to its target; a
+    split that is still empty gets the smallest group that can move.
     """
     missing = {split: counts.tolist() for split, counts in wanted.items()}
-    trained = sizes.tolist()  # rows of each label that are for training
+    trained = sizes.tolist()  # training rows of each label
     found: dict[int, int] = {}
     units = _Units(order, labels, groups)
 
@@ -75,7 +74,7 @@ def _with_groups(
             missing[split][label] -= count
             trained[label] -= count
 
-    for slack in (1, 2):  # times what is missing that a group may have
+    for slack in (1, 2):  # allowed multiple of the missing rows
         for group, counts in units:
             if group in found or not leaves_some(counts):
                 continue
@@ -96,7 +95,7 @@ def _with_groups(
 
 
 class _Units:
-    """All groups in the order of their first rows, each with how many rows it has of each label."""
+    """Groups in the order of their first rows, with their rows per label."""
 
     def __init__(
         self, order: NDArray[np.int64], labels: NDArray[np.int32], groups: NDArray[np.int32]
@@ -104,7 +103,7 @@ class _Units:
         first = order[np.sort(np.unique(groups[order], return_index=True)[1])]
         self._first = groups[first].tolist(), labels[first].tolist()
         shared = np.bincount(groups)[groups] > 1
-        self._counts: dict[int, dict[int, int]] = {}  # of groups with several rows
+        self._counts: dict[int, dict[int, int]] = {}  # of groups with more than one row
         for group, label in zip(groups[shared].tolist(), labels[shared].tolist(), strict=True):
             counts = self._counts.setdefault(group, {})
             counts[label] = counts.get(label, 0) + 1
@@ -115,10 +114,7 @@ class _Units:
 
 
 def group_rows(keys: NDArray[np.int64]) -> NDArray[np.int32] | None:
-    """The group of each row, int32 [rows], numbers from 0 on: the same where keys are equal.
-
-    None where no two are.
-    """
+    """Group index of each row, int32 [rows], equal for equal keys; None if all keys are unique."""
     rising = np.sort(keys)
     twice = np.unique(rising[1:][rising[1:] == rising[:-1]])
     del rising
@@ -131,7 +127,7 @@ def group_rows(keys: NDArray[np.int64]) -> NDArray[np.int32] | None:
 
 
 def count_grouped_rows(groups: NDArray[np.int32] | None) -> int:
-    """How many rows share their group with another row."""
+    """Number of rows that share their group."""
     if groups is None:
         return 0
     sizes = np.bincount(groups)
@@ -139,7 +135,7 @@ def count_grouped_rows(groups: NDArray[np.int32] | None) -> int:
 
 
 def _counts(sizes: NDArray[np.int64], free: NDArray[np.int64], share: float) -> NDArray[np.int64]:
-    """Rows of each group that make `share` together; the largest remainders are rounded up."""
+    """Rows per group for a fraction of all rows, with the largest remainders rounded up."""
     exact = sizes * share
     counts: NDArray[np.int64] = np.minimum(np.floor(exact + 1e-9).astype(np.int64), free)
     missing = round(float(sizes.sum()) * share) - int(counts.sum())

@@ -1,4 +1,4 @@
-"""Data sets as immutable, fingerprinted versions: `spec.json` and `data.parquet` in a folder."""
+"""Stored data sets: immutable versions with `spec.json` and `data.parquet` in a folder."""
 
 import random
 import threading
@@ -30,15 +30,15 @@ from engine.files.regular_file import check_regular, read_regular
 from engine.phrases import phrase
 from engine.progress import Cancelled, ProgressCallback
 
-BROKEN = (OSError, ValueError, LookupError, pa.ArrowException)  # what damaged files raise
-MAX_GROUP_BYTES = 1 << 29  # of texts in a row group; the import writes less than that
-KEPT_BYTES = 1 << 29  # of row groups that stay in memory while a table is scrolled, also sorted
-READ_ROWS = 256  # that are in memory at once while a split is gone through
-PLACES = 8  # row groups that a sample is taken from
+BROKEN = (OSError, ValueError, LookupError, pa.ArrowException)  # raised by damaged files
+MAX_GROUP_BYTES = 1 << 29  # of texts in a row group; an import writes less
+KEPT_BYTES = 1 << 29  # of row groups cached for scrolling
+READ_ROWS = 256  # rows in memory while iterating over a split
+PLACES = 8  # row groups of a sample
 
 
 class StoredTexts(Sequence[str]):
-    """The texts of one split, read from the disk a few at a time whenever they are gone through."""
+    """Texts of one split, read from disk in small batches on each iteration."""
 
     def __init__(self, dataset: "Dataset", split: SplitName) -> None:
         self._dataset, self._split = dataset, split
@@ -65,7 +65,7 @@ class StoredTexts(Sequence[str]):
             yield from self._dataset.texts_of(group, self._split)
 
     def some(self, count: int, random: np.random.Generator) -> list[str]:
-        """About `count` texts, drawn from at most `PLACES` places of the split."""
+        """Sample about `count` texts from at most `PLACES` row groups."""
         groups = self._dataset.groups_of(self._split)
         chosen = random.permutation(np.array(groups, dtype=np.int64))[:PLACES]
         found: list[str] = []
@@ -77,13 +77,13 @@ class StoredTexts(Sequence[str]):
 
 
 class Dataset:
-    """One version of a data set, read as it is needed, from any thread."""
+    """One version of a data set, read lazily; thread-safe."""
 
     def __init__(self, folder: Path, spec: DatasetSpec) -> None:
         self.folder, self.spec = folder, spec
         self._lock = threading.Lock()
         self._groups: dict[int, pa.Table] = {}
-        self._kept = 0  # bytes of these
+        self._kept = 0  # bytes cached
         self._chance = random.Random(0)
         try:
             self._file = pq.ParquetFile(check_regular(folder / DATA))
@@ -94,25 +94,25 @@ class Dataset:
             self._shared = pq.ParquetFile(
                 check_regular(folder / DATA), read_dictionary=list(spec.columns)
             )
-            self._splits = self._read_splits()  # int8 [rows], an index into SPLITS
+            self._splits = self._read_splits()  # int8 [rows], index into SPLITS
         except BROKEN as error:
             raise _damaged(folder) from error
         if len(self._splits) != sum(spec.rows.values()):
             raise _damaged(folder)
         metadata = self._file.metadata
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-        self._starts = np.cumsum([0, *sizes])  # [groups + 1], the first row of each group
+        self._starts = np.cumsum([0, *sizes])  # [groups + 1], first row of each group
 
     def __len__(self) -> int:
         return len(self._splits)
 
     @property
     def splits(self) -> NDArray[np.int8]:
-        """The split of each row, int8 [rows], an index into SPLITS."""
+        """Split of each row, int8 [rows], index into SPLITS."""
         return self._splits
 
     def _check_groups(self) -> None:
-        """Whether all row groups are as small as the import makes them; raises StudioError."""
+        """Raise StudioError if a row group is larger than an import writes."""
         metadata = self._file.metadata
         for group in map(metadata.row_group, range(metadata.num_row_groups)):
             if group.num_rows > GROUP_ROWS or group.total_byte_size > MAX_GROUP_BYTES:
@@ -133,16 +133,16 @@ class Dataset:
         return np.equal(self._splits, SPLITS.index(split))
 
     def stream(self, split: SplitName) -> Rows:
-        """The texts of a split alone, which are read as they are gone through."""
+        """The texts of a split only, read on iteration."""
         return Rows(StoredTexts(self, split))
 
     def groups_of(self, split: SplitName) -> list[int]:
-        """The row groups in which there are rows of a split."""
+        """Row groups with rows of a split."""
         rows = np.flatnonzero(self._are_of(split))
         return [int(n) for n in np.unique(np.searchsorted(self._starts, rows, side="right") - 1)]
 
     def texts_of(self, group: int, split: SplitName) -> Iterator[str]:
-        """The texts of a split in one row group."""
+        """Texts of a split in one row group."""
         wanted = self._are_of(split)[self._starts[group] : self._starts[group + 1]]
         column = self.spec.mapping.text
         batches = self._file.iter_batches(READ_ROWS, row_groups=[group], columns=[column])
@@ -161,7 +161,7 @@ class Dataset:
             yield from ("" if text is None else text for text in texts)
 
     def rows(self, split: SplitName) -> Rows:
-        """All examples of a split; each column is in memory once it was needed."""
+        """Rows of a split; columns are read on first access."""
         mapping, count = self.spec.mapping, int(self._are_of(split).sum())
         cells = {
             name: StoredColumn(count, partial(self._cells_of, name, split))
@@ -171,14 +171,14 @@ class Dataset:
         return Rows.of(mapping, cells, lines)
 
     def cells(self, split: SplitName) -> dict[str, list[str]]:
-        """The cells of all columns of the source, in its order, in the rows of a split."""
+        """All source columns of a split."""
         return {name: self._cells_of(name, split) for name in self.spec.columns}
 
     def _cells_of(self, column: str, split: SplitName) -> list[str]:
         return _texts(self._column(column, split))
 
     def column(self, name: str) -> "pa.ChunkedArray[Any]":
-        """A column of all rows; `_line` has the line of each."""
+        """A column of all rows; `_line` has their source lines."""
         try:
             with self._lock:
                 return self._file.read(columns=[name]).column(0)
@@ -187,11 +187,11 @@ class Dataset:
 
     @property
     def group_count(self) -> int:
-        """In how many groups the rows are stored."""
+        """Number of row groups."""
         return len(self._starts) - 1
 
     def group_column(self, group: int, name: str) -> "pa.ChunkedArray[Any]":
-        """A column of the source in one group of rows, each text in memory once: a dictionary."""
+        """A column of one row group, dictionary-encoded."""
         try:
             with self._lock:
                 return self._shared.read_row_group(group, columns=[name]).column(0)
@@ -202,7 +202,7 @@ class Dataset:
         return self.column(name).filter(pa.array(self._are_of(split)))
 
     def page(self, first: int, count: int, split: SplitName | None = None) -> list[dict[str, Any]]:
-        """Some rows with all their columns, `_line` and `_split`, for a table that is scrolled."""
+        """A range of rows with all columns, `_line` and `_split`."""
         if split is None:
             return self.take(np.arange(first, min(first + count, len(self))))
         return self.take(np.flatnonzero(self._are_of(split))[first : first + count])
@@ -213,10 +213,7 @@ class Dataset:
         columns: Sequence[str] | None = None,
         longest: int | None = None,
     ) -> list[dict[str, Any]]:
-        """The rows with these numbers, in their order; all columns, or only these.
-
-        With `longest`, no more than so many characters of each cell.
-        """
+        """Rows by index, with all columns or some; cells are truncated to `longest` characters."""
         groups = np.searchsorted(self._starts, numbers, side="right") - 1
         found: list[dict[str, Any]] = [{}] * len(numbers)
         for group in np.unique(groups):
@@ -238,11 +235,9 @@ class Dataset:
         label: str | None = None,
         cancelled: Callable[[], bool] | None = None,
     ) -> NDArray[np.int64]:
-        """The numbers of the rows with `text` in some cell, upper or lower case; of one split; with
-        one label.
+        """Indices of rows with `text` in some cell (ignoring case), in a split, with a label.
 
-        Raises:
-            Cancelled: soon after `cancelled()` is true.
+        Raises Cancelled soon after `cancelled()` is true.
         """
         chosen = np.ones(len(self), dtype=bool) if split is None else self._are_of(split)
         for group in range(self.group_count) if text or label is not None else ():
@@ -279,7 +274,7 @@ class Dataset:
         return hits
 
     def _cells_with(self, label: str) -> tuple[str | None, tuple[str, ...]]:
-        """The column that says which rows have a label, and what stands in it there."""
+        """The column of a label, and the cells that contain it."""
         mapping, cells = self.spec.mapping, self.spec.labels
         if label in mapping.flags:
             return label, YES
@@ -289,13 +284,12 @@ class Dataset:
         return mapping.label, tuple(cell for cell, labels in sets if label in labels)
 
     def verify(self) -> None:
-        """See whether the files are those that were imported.
+        """Verify that the files are unchanged.
 
-        By the checksums of the manifest; a copy that lost it, by the fingerprint of all its rows,
-        which takes a hundred times as long.
+        Uses the checksums of the manifest, or, 100 times as slow, the fingerprint of all rows if
+        there is no manifest.
 
-        Raises:
-            StudioError: when they differ.
+        Raises StudioError if they differ.
         """
         if not (self.folder / MANIFEST).is_file():
             self._verify_rows()
@@ -331,10 +325,9 @@ class Dataset:
             return self._groups[number]
 
     def _forget_groups(self, wanted: int) -> None:
-        """Make room for so many bytes.
+        """Evict cached groups at random until `wanted` bytes fit.
 
-        Any group may go: a page of sorted rows goes through all of them again and again, and
-        would find none if the oldest one always went.
+        Paging through sorted rows cycles over all groups, which would defeat an LRU cache.
         """
         while self._groups and self._kept + wanted > KEPT_BYTES:
             gone = self._groups.pop(self._chance.choice(list(self._groups)))
@@ -345,8 +338,7 @@ class Dataset:
 def open_dataset(folder: Path) -> Dataset:
     """Open a version.
 
-    Raises:
-        StudioError: when the folder is not one, or is damaged.
+    Raises StudioError if the folder has none, or it is damaged.
     """
     try:
         content = read_regular(folder / SPEC)
@@ -373,15 +365,12 @@ def resolve(
     cancelled: Callable[[], bool] | None = None,
     task: TaskSpec | None = None,
 ) -> Dataset:
-    """The data of a job: a stored version, checked; or files, of which `into` keeps a copy.
+    """The data of a job: a verified stored version, or files imported into `into`.
 
-    Of files whose columns the source does not name, those that suit `task` are taken.
+    If the source names no columns, those that suit `task` are used. An existing `into` is opened
+    unchanged, so that a run resumes with its data.
 
-    A copy that stands in `into` already is taken as it is, so that a run goes on with what it
-    began with.
-
-    Raises:
-        StudioError: when the data is missing, damaged, or no longer what the job was made for.
+    Raises StudioError if the data is missing, damaged, or differs from that of the job.
     """
     if isinstance(source, StoredData):
         dataset = open_dataset(source.folder)
@@ -423,7 +412,6 @@ def resolve(
 
 
 def _texts(column: "pa.ChunkedArray[Any]") -> list[str]:
-    """The cells of a column; none of ours is null."""
     cells = column.fill_null(pa.scalar("")) if column.null_count else column
     found: list[str] = cells.to_numpy(zero_copy_only=False).tolist()
     return found

@@ -1,4 +1,4 @@
-"""All rows of files read once, as an import would read them, to know what is in them."""
+"""Read all rows of files as an import would, to count what is in them."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,10 +25,10 @@ def survey(
     progress: ProgressCallback | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Collected:
-    """Read every row of every file; the rows themselves are not kept.
+    """Read every row of every file, without storing them.
 
     Args:
-        scratch: a folder for what is written meanwhile; None: that of the system.
+        scratch: folder for temporary files; that of the system if None.
 
     Raises:
         BadFile: with the line of the first row that cannot be read.
@@ -42,7 +42,7 @@ def survey(
 
 
 def survey_problems(found: Collected, mapping: Mapping, task: TaskSpec) -> list[StudioError]:
-    """Everything that keeps these rows from a task."""
+    """Problems that prevent a task from using these rows."""
     empty, rows = count_empty_cells(found)
     labels = found.flags or found.labels or found.spans or None
     missing_answers = int((found.given[found.missing_answers] != SPLITS.index("test")).sum())

@@ -1,7 +1,6 @@
-"""Columns of text as a dictionary: each text once, and for each row its number.
+"""Dictionary-encoded text columns.
 
-So a file of some kilobytes that says the same long text thousands of times stays small in memory,
-and work on its texts is done once for each of them.
+A small file may repeat a long text thousands of times; it is stored and searched once.
 """
 
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 
 def size_of(table: pa.Table) -> int:
-    """The bytes that all texts of a table would take if each row had its own."""
+    """Size of all texts of a table in bytes if it were not dictionary-encoded."""
     return sum(
         pc.sum(pc.binary_length(part.dictionary).take(part.indices).cast(pa.int64())).as_py() or 0
         for column in table.columns
@@ -23,7 +22,7 @@ def size_of(table: pa.Table) -> int:
 
 
 def cells_of(column: "pa.ChunkedArray[Any]", longest: int | None = None) -> list[Any]:
-    """The cells of a column; with `longest`, no more of a text than so many characters."""
+    """Cells of a column, truncated to `longest` characters."""
     if not pa.types.is_dictionary(column.type):
         return column.to_pylist()
     return [cell for part in _parts(column) for cell in _texts_of(part, longest)]
@@ -32,7 +31,7 @@ def cells_of(column: "pa.ChunkedArray[Any]", longest: int | None = None) -> list
 def matching(
     column: "pa.ChunkedArray[Any]", match: Callable[["pa.Array[Any]"], "pa.Array[Any]"]
 ) -> NDArray[np.bool_]:
-    """Which rows have a text that matches, bool [rows]; an empty cell (null) has none."""
+    """Rows whose text matches, bool [rows]; null never does."""
     found = [np.zeros(0, dtype=bool)]
     for part in _parts(column):
         hits = match(part.dictionary).take(part.indices).fill_null(pa.scalar(False))

@@ -1,7 +1,7 @@
-"""One file per format of data, each giving rows; `FORMATS` is the one list of them.
+"""File formats of data, one file each; `FORMATS` lists them.
 
-A format is added by a file with a `Format` and a line here. Suffixes, the filter of the window's
-file dialog, what may be dropped on it, and the help of the commands follow from the table.
+A new format is a file with a `Format` and a line here. Suffixes, the filter of the file dialog,
+drag and drop, and the help of the commands follow from the table.
 """
 
 from engine.data.formats.brat import BRAT
@@ -20,7 +20,7 @@ from engine.data.formats.squad import SQUAD
 from engine.data.formats.table import CSV, TSV
 from engine.data.formats.workbook import WORKBOOK
 
-FORMATS: dict[str, Format] = {  # asked in this order what a file is; plain text takes any text
+FORMATS: dict[str, Format] = {  # in the order of recognition; plain text accepts any text
     one.name: one
     for one in (
         *(WORKBOOK, PARQUET, ARROW),

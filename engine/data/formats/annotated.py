@@ -1,7 +1,7 @@
-"""What the exports of annotation tools share: a JSON object for each text, with spans or labels.
+"""Common reader for exports of annotation tools: one JSON object per text, with spans or labels.
 
-A tool is a file with a `Tool`: how its objects are known, and what is in one. Texts with spans
-become words with BIO tags, as token classification reads them; labels stay beside the text.
+A tool is a file with a `Tool`. Texts with spans become words with BIO tags for token
+classification; labels get a column.
 """
 
 import json
@@ -20,15 +20,15 @@ from engine.data.formats.strict_json import read_document, without_surrogates
 from engine.errors import BadFile
 from engine.phrases import phrase
 
-LOOKED_AT = 50  # objects by which a tool is known
+LOOKED_AT = 50  # objects used to recognise a tool
 ADVICE = phrase("Export it from the tool again as JSON or JSONL.")
-FURTHER = (str, int, float)  # values that become columns of their own
+FURTHER = (str, int, float)  # types of values that become columns
 
 Object = dict[str, Any]
 
 
 class NotOfTool(ValueError):
-    """An object that is not as its tool writes it; `problem` is the end of a sentence."""
+    """An object that its tool does not write; `problem` is the end of a sentence."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -37,26 +37,26 @@ class NotOfTool(ValueError):
 
 @dataclass
 class Annotated:
-    """A text with what somebody said of it; None for what the tool did not ask.
+    """A text and its annotations; None for what was not annotated.
 
-    `words` are the places of the words where the tool says them. `further` are other values, and
-    `remarks` what is worth saying, as sentences without a full stop.
+    `words` are word positions of the tool, `further` other values, and `remarks` phrases without a
+    full stop.
     """
 
     text: str
     spans: list[TextSpan] | None = None
     labels: list[str] | None = None
     words: list[tuple[int, int]] | None = None
-    tags: list[str] | None = None  # of the words, where the tool writes tags and no places
+    tags: list[str] | None = None  # of the words, if the tool writes tags without positions
     further: dict[str, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
 
 class Tool(NamedTuple):
-    """How the objects of a tool are known and read.
+    """Recognition and reading of the objects of a tool.
 
-    `knows` gets the first objects of a file. `read` gives what is in one, or why it is skipped;
-    it raises NotOfTool.
+    `knows` gets the first objects of a file. `read` returns the texts of an object, or why it is
+    skipped; it raises NotOfTool.
     """
 
     knows: Callable[[list[Any]], bool]
@@ -64,8 +64,6 @@ class Tool(NamedTuple):
 
 
 def annotated_format(name: str, title: str, tool: Tool) -> Format:
-    """The format of the exports of a tool."""
-
     def guess(lines: list[str], _suffix: str, _whole: bool) -> Reading | None:
         first = first_values(lines)
         return Reading(format=name) if first and tool.knows(first) else None
@@ -77,7 +75,7 @@ def annotated_format(name: str, title: str, tool: Tool) -> Format:
 
 
 class _Layout:
-    """Which columns a file needs, as all of its objects tell."""
+    """Columns that the objects of a file need."""
 
     def __init__(self) -> None:
         self.has_tags = self.has_labels = self.is_several = False
@@ -91,14 +89,14 @@ class _Layout:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Where texts have labels and tags, the words of the tags are a column of their own."""
+        """If texts have labels and tags, the words of the tags are a column of their own."""
         both = self.has_tags and self.has_labels
         labels = ("label",) if self.has_labels else ()
         tags = (("words",) if both else ()) + (("tags",) if self.has_tags else ())
         return ("text", *labels, *tags)
 
     def cells(self, one: Annotated) -> tuple[tuple[str, ...], list[str]]:
-        """The cells of a text, and what of it was lost."""
+        """Cells of a text, and remarks on what was lost."""
         lost: list[str] = []
         words = tags = ""
         if one.tags is not None:
@@ -135,7 +133,6 @@ def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
 def _read(
     tool: Tool, lines: Lines, remarks: Remarks, only_first: bool
 ) -> Iterator[tuple[int, Annotated]]:
-    """What is in each object, with its number."""
     for number, value in _values(lines, remarks):
         try:
             found = tool.read(value)
@@ -151,7 +148,7 @@ def _read(
 
 
 def _values(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, Any]]:
-    """The values in the lines, with their lines; or those of the one document, counted from 1."""
+    """Values of JSON Lines with their lines, or of a document, counted from 1."""
     if _is_lines(lines):
         yield from parse_lines(lines.path, lines, remarks)
     else:
@@ -159,7 +156,7 @@ def _values(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, Any]]:
 
 
 def _is_lines(lines: Lines) -> bool:
-    """Whether each line is a value, and not a part of one."""
+    """True if each line is a value."""
     full = (line for line in lines.ahead() if line.strip())
     return _is_line(next(full, "")) and next(full, None) is not None
 
@@ -173,13 +170,13 @@ def _is_line(line: str) -> bool:
 
 
 def is_pair(value: Any) -> bool:
-    """Whether a value is a text with what is known of it, as spaCy's examples are written."""
+    """True for a text with its annotations, as in spaCy's examples."""
     is_list = isinstance(value, list) and len(value) == 2
     return is_list and isinstance(value[0], str) and isinstance(value[1], dict)
 
 
 def values_in(document: Any) -> list[Any]:
-    """The objects of a document: a list of them, or one under “annotations”."""
+    """Objects of a document: a list, or a list under “annotations”."""
     if is_pair(document):
         return [document]
     if isinstance(document, dict) and isinstance(document.get("annotations"), list):
@@ -189,7 +186,7 @@ def values_in(document: Any) -> list[Any]:
 
 
 def first_values(lines: list[str]) -> list[Any]:
-    """The first objects of a file, from its first lines; none where it is no JSON."""
+    """First objects of a file, from its first lines; none if it is not JSON."""
     full = [line for line in lines if line.strip()]
     if not full or not full[0].lstrip().startswith(("{", "[")):
         return []
@@ -206,7 +203,7 @@ def first_values(lines: list[str]) -> list[Any]:
 
 
 def _first_in_list(text: str) -> list[Any]:
-    """The first values of a list whose end is not there."""
+    """First values of a truncated list."""
     decoder, place = json.JSONDecoder(), 1
     found: list[Any] = []
     while len(found) < LOOKED_AT and text.startswith("["):
@@ -224,7 +221,7 @@ def _first_in_list(text: str) -> list[Any]:
 
 
 def text_in(item: Object, *keys: str) -> str:
-    """The text under the first of these keys that is there. Raises NotOfTool."""
+    """The text under the first of these keys that is present. Raises NotOfTool."""
     for key in keys:
         if isinstance(text := item.get(key), str):
             return text
@@ -232,13 +229,13 @@ def text_in(item: Object, *keys: str) -> str:
 
 
 def span_in(item: Any, start: str, end: str, label: str) -> TextSpan:
-    """A span as an object. Raises NotOfTool."""
+    """A span from an object. Raises NotOfTool."""
     found = (item.get(start), item.get(end), item.get(label)) if isinstance(item, dict) else ()
     return _span(found)
 
 
 def span_of_list(item: Any) -> TextSpan:
-    """A span as [start, end, label]. Raises NotOfTool."""
+    """A span from [start, end, label]. Raises NotOfTool."""
     return _span(tuple(item[:3]) if isinstance(item, list) else ())
 
 
@@ -253,7 +250,7 @@ def _span(found: tuple[Any, ...]) -> TextSpan:
 
 
 def list_in(item: Object, key: str) -> list[Any]:
-    """The list under a key, empty where there is none. Raises NotOfTool."""
+    """The list under a key, or an empty one. Raises NotOfTool."""
     found = item.get(key)
     if found is None:
         return []
@@ -263,7 +260,7 @@ def list_in(item: Object, key: str) -> list[Any]:
 
 
 def further_in(item: Object, known: tuple[str, ...]) -> dict[str, str]:
-    """The plain values under other keys than these."""
+    """Plain values under other keys."""
     return {
         key: str(value).lower() if isinstance(value, bool) else str(value)
         for key, value in item.items()

@@ -1,11 +1,11 @@
-"""Files in other files: what is compressed is unpacked while it is read, and a ZIP has members.
+"""Compressed files and archives, unpacked while they are read.
 
-A part of a file is named by a path below it: `reviews.zip/train.csv` is a member of an archive,
-`book.xlsx/Sheet 2` a sheet of a workbook, and `all.zip/book.xlsx/Sheet 2` both. Whoever reads a
-file takes such a path in its place.
+A path below a file names a part of it: `reviews.zip/train.csv` is a member of an archive,
+`book.xlsx/Sheet 2` a sheet of a workbook, and `all.zip/book.xlsx/Sheet 2` both. All readers accept
+such paths.
 
-Nothing is unpacked to the disk but what a library must jump about in, and nothing that unpacks to
-more than a file may hold, or to far more than text ever does.
+Files are unpacked to disk only for libraries that need random access, and only up to the size of a
+plain file and a plausible compression ratio.
 """
 
 import bz2
@@ -28,8 +28,8 @@ from engine.files.atomic_write import check_free_space, disk_errors_for
 from engine.files.regular_file import check_regular, open_regular
 from engine.phrases import join, phrase
 
-LARGEST_UNPACKED = 16 * 1024**3  # bytes, as many as a plain file may have
-SUSPICIOUS, MOST_TIMES = 256 * 1024**2, 500  # bytes, from which on so many times is no text
+LARGEST_UNPACKED = 16 * 1024**3  # bytes, as for plain files
+SUSPICIOUS, MOST_TIMES = 256 * 1024**2, 500  # above this size, such a ratio is not text
 CHUNK = 1 << 18  # bytes
 MAX_MEMBERS = 100_000
 SHOWN_MEMBERS = 10
@@ -37,20 +37,20 @@ GZIP, BZIP2, XZ, ZSTD = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 ARCHIVE_SUFFIX = ".zip"
-OFFICE = ("[Content_Types].xml", "mimetype", "META-INF/manifest.xml")  # in workbooks, not archives
-LEFT_OUT = ("__macosx/", ".")  # how members begin that systems add
-ABOUT_DATA = (  # how files begin that only tell about data
+OFFICE = ("[Content_Types].xml", "mimetype", "META-INF/manifest.xml")  # files in workbooks
+LEFT_OUT = ("__macosx/", ".")  # prefixes of members that operating systems add
+ABOUT_DATA = (  # prefixes of documentation files
     *("readme", "licence", "license"),
     *("dataset_info", "dataset_dict", "state.json"),  # of the `datasets` library
 )
-BROKEN = (  # what the libraries raise for files that are damaged, encrypted or odd
+BROKEN = (  # raised for damaged, encrypted or unsupported files
     *(OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile),
     *(pa.ArrowException, NotImplementedError, RuntimeError, struct.error),
 )
 
 
 class Place(NamedTuple):
-    """Where a source lies: a file on the disk, the member of it, and what is left of the path."""
+    """Location of a source: file on disk, member, and the rest of the path."""
 
     file: Path
     member: str
@@ -58,19 +58,19 @@ class Place(NamedTuple):
 
 
 def file_on_disk(path: Path) -> Path:
-    """The file on the disk that holds `path`, or `path` itself where there is none."""
+    """The file on disk that holds `path`, or `path` itself."""
     try:
         if path.exists():
             return path
         return next((parent for parent in path.parents if parent.is_file()), path)
     except (OSError, ValueError):
-        return path  # whoever opens it says why it cannot be reached
+        return path  # opening it reports why it cannot be reached
 
 
 def parse_place(path: Path) -> Place:
-    """Where a source lies.
+    """Location of a source.
 
-    Raises BadFile where the archive has no such member, or several and none is named.
+    Raises BadFile if the archive has no such member, or several and none is named.
     """
     file = file_on_disk(path)
     rest = path.relative_to(file).as_posix() if file != path else ""
@@ -108,7 +108,7 @@ def _shown(names: list[str]) -> str:
 
 
 def is_archive(file: Path) -> bool:
-    """Whether a file is a ZIP with files, and no workbook, whatever its name is."""
+    """True for a ZIP file that is not a workbook, by content."""
     try:
         with open_regular(file) as raw:
             if raw.read(4) not in ZIP:
@@ -123,7 +123,7 @@ def is_archive(file: Path) -> bool:
 
 
 def members(file: Path) -> list[str]:
-    """The names of the files in an archive that may be data, in order."""
+    """Sorted names of the possible data files in an archive."""
     with _archive(file) as archive:
         found = archive.infolist()
         if len(found) > MAX_MEMBERS:
@@ -149,7 +149,7 @@ def _archive(file: Path) -> Iterator[zipfile.ZipFile]:
 
 @contextmanager
 def broken_named(file: Path) -> Iterator[None]:
-    """What a library says of a file that cannot be unpacked, as BadFile."""
+    """Convert errors of the libraries to BadFile."""
     try:
         yield
     except BROKEN as error:
@@ -173,7 +173,7 @@ def broken_named(file: Path) -> Iterator[None]:
 
 
 def logical_name(path: Path) -> str:
-    """The name of what is read in the end, without what says how it is compressed."""
+    """File name without compression suffixes."""
     name = path.name
     while name.lower().endswith(PACKED_SUFFIXES) and "." in name[1:]:
         name = name.rpartition(".")[0]
@@ -181,15 +181,15 @@ def logical_name(path: Path) -> str:
 
 
 class Source(io.RawIOBase):
-    """The bytes of a source from its beginning, unpacked; reading goes on, never back.
+    """Sequential stream of the unpacked bytes of a source.
 
-    Raises BadFile, while it is opened or read, where it is damaged or unpacks to too much.
+    Raises BadFile, on opening or reading, if it is damaged or unpacks to too much.
     """
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
-        self._opened: list[Any] = []  # to be closed, the last first
+        self._opened: list[Any] = []  # closed in reverse order
         self._count = 0
         try:
             with broken_named(path):
@@ -203,10 +203,10 @@ class Source(io.RawIOBase):
         raw = open_regular(self.place.file)
         self._opened.append(raw)
         self._raw, self._packed = raw, raw.seek(0, io.SEEK_END)
-        self._share = 1.0  # bytes of the file that one byte of the member stands for
-        self.stated = 0  # bytes that an archive says to unpack to; 0: nobody says it
+        self._share = 1.0  # bytes on disk per unpacked byte of the member
+        self.stated = 0  # unpacked size according to the archive; 0 if unknown
         raw.seek(0)
-        self._inner: Any = raw  # whatever has `read`
+        self._inner: Any = raw  # has `read`
         self._member: zipfile.ZipExtFile | None = None
         if self.place.member:
             archive = zipfile.ZipFile(raw)
@@ -267,7 +267,7 @@ class Source(io.RawIOBase):
 
     @property
     def done(self) -> int:
-        """How many bytes of the file on the disk were read, as far as that can be told."""
+        """Approximate number of bytes read from disk."""
         return self._raw.tell() if self._member is None else int(self._member.tell() * self._share)
 
     def close(self) -> None:
@@ -278,17 +278,16 @@ class Source(io.RawIOBase):
 
 
 def open_source(path: Path) -> tuple[io.BufferedReader, Source]:
-    """A stream of the unpacked bytes, and what tells how far it is; whoever has it closes it."""
+    """A stream of the unpacked bytes, to be closed by the caller, and its source for progress."""
     source = Source(path)
     return io.BufferedReader(source, CHUNK), source
 
 
 @contextmanager
 def seekable(path: Path) -> Iterator[BinaryIO]:
-    """The unpacked bytes for a library that jumps about in them; what is packed takes their room
-    in the folder of temporary files as long as it is open.
+    """The unpacked bytes with random access, in a temporary file if they are compressed.
 
-    Raises BadFile as `Source` does, and DiskFull where there is not enough room.
+    Raises BadFile as `Source` does, and DiskFull.
     """
     stream, source = open_source(path)
     with stream:
@@ -304,10 +303,10 @@ def seekable(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def native(path: Path) -> Iterator[pa.NativeFile]:
-    """The same as a file of Arrow's own, for Arrow to read.
+    """As `seekable`, for Arrow.
 
-    Its threads may let go of what was read as late as while the process ends, and what a file of
-    Python has read belongs to Python: such a process is aborted.
+    Arrow's threads may release buffers during interpreter shutdown; if these came from a Python
+    file, the process aborts.
     """
     stream, source = open_source(path)
     with stream:

@@ -1,7 +1,7 @@
-"""Rows by columns: what reads, counts and writes a million of them works on whole columns.
+"""Rows in columnar batches, to process millions of rows by column.
 
-A batch has the line of each row, int64 [rows], and a column of cells for each column of the file,
-`pa.string()` [rows] without nulls.
+A batch has the line of each row, int64 [rows], and a `pa.string()` array [rows] without nulls for
+each column.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,25 +13,25 @@ from numpy.typing import NDArray
 
 from engine.errors import BadFile
 
-ROWS, CHARACTERS = 2_000, 4_000_000  # of a batch that is made of rows
+ROWS, CHARACTERS = 2_000, 4_000_000  # of a batch made of rows
 
 
 class Batch(NamedTuple):
-    """Some rows that come one after another."""
+    """Consecutive rows."""
 
-    lines: NDArray[np.int64]  # [rows], the first line that each stands in, from 1
-    cells: "list[pa.Array[Any]]"  # of each column, string [rows]
+    lines: NDArray[np.int64]  # [rows], first line of each row, from 1
+    cells: "list[pa.Array[Any]]"  # for each column, string [rows]
 
     def __len__(self) -> int:
         return len(self.lines)
 
     def slice(self, first: int, rows: int) -> "Batch":
-        """Some of the rows, without a copy."""
+        """A range of rows, without copying."""
         lines = self.lines[first : first + rows]
         return Batch(lines, [column.slice(first, rows) for column in self.cells])
 
     def where(self, wanted: NDArray[np.bool_]) -> "Batch":
-        """The rows that are wanted; `wanted` is bool [rows]."""
+        """Select rows by a bool [rows] mask."""
         mask = pa.array(wanted)
         return Batch(self.lines[wanted], [column.filter(mask) for column in self.cells])
 
@@ -42,15 +42,14 @@ class Batch(NamedTuple):
 
 
 def rows_to_batch(lines: Sequence[int], rows: Sequence[tuple[str, ...]]) -> Batch:
-    """The same rows by columns; there is one at least."""
+    """One batch of at least one row."""
     columns = zip(*rows, strict=True)
     cells: list[pa.Array[Any]] = [pa.array(column, type=pa.string()) for column in columns]
     return Batch(np.array(lines, dtype=np.int64), cells)
 
 
 def rows_to_batches(rows: Iterable[tuple[int, tuple[str, ...]]]) -> Iterator[Batch]:
-    """Rows in batches of at most `ROWS`; those before one that cannot be read come before its
-    error."""
+    """Batches of at most `ROWS` rows; rows before an unreadable one are yielded before its error."""
     lines: list[int] = []
     found: list[tuple[str, ...]] = []
     characters = 0
@@ -72,12 +71,11 @@ def rows_to_batches(rows: Iterable[tuple[int, tuple[str, ...]]]) -> Iterator[Bat
 
 
 def to_texts(cells: "pa.Array[Any]") -> list[str]:
-    """The cells one by one."""
     return cast(list[str], cells.to_pylist())
 
 
 def string_buffers(cells: "pa.Array[Any]") -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """Where each cell begins, int32 [rows + 1], and the bytes of all of them, uint8 [bytes]."""
+    """Offsets of the cells, int32 [rows + 1], and their bytes, uint8 [bytes]."""
     _, places, content = cells.buffers()
     if places is None or not len(cells):
         return np.zeros(1, dtype=np.int32), np.zeros(0, dtype=np.uint8)
@@ -89,7 +87,7 @@ def string_buffers(cells: "pa.Array[Any]") -> tuple[NDArray[np.int32], NDArray[n
 
 
 def blank_rows(cells: "pa.Array[Any]") -> NDArray[np.int64]:
-    """The numbers of the rows whose cell is empty or only white space, int64 [found]."""
+    """Indices of rows whose cell is empty or white space."""
     places, content = string_buffers(cells)
     if not len(cells):
         return np.zeros(0, dtype=np.int64)
@@ -106,7 +104,7 @@ def blank_rows(cells: "pa.Array[Any]") -> NDArray[np.int64]:
 
 
 def _begins_white() -> NDArray[np.bool_]:
-    """Which first byte a cell without any letter may have, bool [256]; 0 stands for no byte."""
+    """First bytes that a blank cell may have, bool [256]; 0 represents an empty cell."""
     white = {character.encode()[0] for character in map(chr, range(0xD800)) if character.isspace()}
     found = np.zeros(256, dtype=bool)
     found[[0, *white]] = True

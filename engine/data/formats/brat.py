@@ -1,4 +1,4 @@
-"""Folders of brat: a text in each `.txt`, and its spans in the `.ann` of the same name."""
+"""brat folders: texts in `.txt`, and spans in the `.ann` of the same name."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -35,12 +35,12 @@ def open_brat(
     cancelled: Callable[[], bool] | None = None,
     glance: bool = False,
 ) -> Content:
-    """A row for each line of each text, with its words and their tags in BIO.
+    """A row for each line of each text, with its words and BIO tags.
 
-    Lines that a span crosses are one row. A row's “line” is the number of its file.
+    Lines that a span crosses are joined. The “line” of a row is the number of its file.
 
     Raises:
-        BadFile: with the line of the `.ann` that cannot be read, or that names another text.
+        BadFile: with the line of the `.ann` that is invalid or does not match its text.
         Cancelled: soon after `cancelled()` is true.
     """
     files = texts_below(folder)
@@ -84,7 +84,7 @@ def _rows(
 
 
 def _parts(text: str, spans: list[TextSpan]) -> Iterator[tuple[int, int]]:
-    """The places of the lines; those that a span crosses are joined."""
+    """Offsets of the lines; those that a span crosses are joined."""
     start = end = -1
     for line in LINE.finditer(text):
         crossed = any(span.start < end and line.start() < span.end for span in spans)
@@ -98,7 +98,6 @@ def _parts(text: str, spans: list[TextSpan]) -> Iterator[tuple[int, int]]:
 
 
 def _spans(file: Path, text: str, encoding: str, remarks: Remarks, number: int) -> list[TextSpan]:
-    """The spans of one text."""
     found: list[TextSpan] = []
     if not file.stat().st_size:
         return found
@@ -129,7 +128,7 @@ def _spans(file: Path, text: str, encoding: str, remarks: Remarks, number: int) 
 def _placed(
     span: TextSpan, words: str, text: str, file: Path, line: int, remarks: Remarks
 ) -> TextSpan:
-    """The span at the place where its text stands."""
+    """The span at the occurrence of its text."""
     if text[span.start : span.end].split() == words.split():
         return span
     place = find_nearest(text, words, span.start) if words else None

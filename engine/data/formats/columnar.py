@@ -1,7 +1,7 @@
-"""Tables that are stored by columns: Parquet, and Arrow in a file or as a stream (also Feather).
+"""Columnar files: Parquet and Arrow (file, stream, Feather 2).
 
-Cells become text as the other formats have it: lists and records as JSON, what is missing as an
-empty cell. Classes that the `datasets` library stored as numbers get their names back.
+Cells become text: lists and records as JSON, null as an empty cell. Class indices of the `datasets`
+library become class names.
 """
 
 import json
@@ -26,20 +26,20 @@ from engine.errors import BadFile
 from engine.phrases import phrase
 
 BATCH_ROWS = 5_000
-LARGEST_PART = 64_000_000  # bytes of the texts of a batch that is taken by columns
-LARGEST_COLUMN = 4 * 1024**3  # bytes of one column in one group of rows, unpacked
-LARGEST_BATCH = 4 * 1024**3  # bytes of one batch of an Arrow file, unpacked
+LARGEST_PART = 64_000_000  # bytes of the texts of a batch
+LARGEST_COLUMN = 4 * 1024**3  # unpacked bytes of a column in a row group
+LARGEST_BATCH = 4 * 1024**3  # unpacked bytes of a batch of an Arrow file
 BROKEN = (OSError, ValueError, LookupError, TypeError, ArithmeticError, pa.ArrowException)
 PARQUET_MAGIC, ARROW_MAGIC, FEATHER_MAGIC = b"PAR1", b"ARROW1", b"FEA1"
 STREAM_MAGIC = b"\xff\xff\xff\xff"  # of the first message of a stream
-INDEX = "__index_level_"  # how columns begin in which pandas keeps the numbers of rows
-UNKNOWN_CLASS = -1  # of rows whose class nobody tells, as in the test sets of GLUE
+INDEX = "__index_level_"  # prefix of pandas index columns
+UNKNOWN_CLASS = -1  # of unlabelled rows, as in the test sets of GLUE
 
 
 def open_parquet(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
-    """The columns and rows of a Parquet file; rows are numbered from 1.
+    """Columns and rows of a Parquet file; rows are numbered from 1.
 
-    Raises BadFile where it is none, is damaged, or unpacks to far too much.
+    Raises BadFile if it is damaged or unpacks to too much.
     """
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -60,10 +60,7 @@ def open_parquet(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 
 
 def open_arrow(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
-    """The columns and rows of an Arrow file or stream; rows are numbered from 1.
-
-    Raises BadFile where it is none, or is damaged.
-    """
+    """Columns and rows of an Arrow file or stream; rows are numbered from 1. Raises BadFile."""
 
     def batches() -> Iterator[pa.RecordBatch]:
         with _read(lines.path) as file, _arrow(file) as reader:
@@ -82,7 +79,7 @@ def open_arrow(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 
 @contextmanager
 def _read(path: Path) -> Iterator[Any]:
-    """The open file, and what the library says of it as BadFile."""
+    """Open a file, converting errors of Arrow to BadFile."""
     with native(path) as file:
         try:
             yield file
@@ -95,13 +92,13 @@ def _read(path: Path) -> Iterator[Any]:
 
 
 def _named_schema(schema: pa.Schema) -> pa.Schema:
-    """The same; raises ValueError here where the names of its columns are no text."""
+    """Raises ValueError early if column names are not text."""
     assert len(schema.names) == len(schema)
     return schema
 
 
 def _parquet(file: Any, texts: list[str] | None = None) -> pq.ParquetFile:
-    """With `texts`, these columns come as dictionaries: many equal texts take little memory."""
+    """`texts` are read as dictionaries, to save memory if texts repeat."""
     return pq.ParquetFile(file, read_dictionary=texts)
 
 
@@ -179,9 +176,9 @@ def _content(
 
 
 def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The same rows in parts whose texts are no more than can be in memory at once.
+    """Split batches whose texts would not fit in memory.
 
-    A dictionary of one long text may stand for thousands of rows with it.
+    A dictionary entry may be a long text that thousands of rows share.
     """
     if not len(batch):
         return
@@ -194,7 +191,7 @@ def _parts(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _text_bytes(column: Any) -> int:
-    """The bytes of all texts of a column, each row with its own; 0 for what is no text."""
+    """Size of all texts of a column without dictionary encoding; 0 for other types."""
     if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
         lengths = pc.binary_length(column.dictionary).cast(pa.int64()).take(column.indices)
     elif _is_text(column.type):
@@ -207,7 +204,7 @@ def _text_bytes(column: Any) -> int:
 def _strings(
     column: Any, name: str, classes: list[str] | None, remarks: Remarks, before: int
 ) -> "pa.Array[Any]":
-    """What `_cells` gives, as a column; texts that are all there are taken as they are."""
+    """As `_cells`, for an array; complete text columns are only cast."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     if _is_text(kind) and classes is None and not _lacks_some(column):
         return cast("pa.Array[Any]", column.cast(kind).cast(pa.string()))
@@ -215,7 +212,7 @@ def _strings(
 
 
 def _lacks_some(column: Any) -> bool:
-    """Whether a cell is null, in a dictionary, too."""
+    """True if a cell is null, also in the dictionary."""
     inside = column.dictionary.null_count if pa.types.is_dictionary(column.type) else 0
     return bool(column.null_count or inside)
 
@@ -232,7 +229,7 @@ def _is_kept(field: "pa.Field[Any]", remarks: Remarks) -> bool:
 
 
 def _holds_bytes(kind: Any) -> bool:
-    """Whether there are bytes in it, as of pictures and sounds."""
+    """True for binary data such as images and audio."""
     if pa.types.is_nested(kind):
         return any(_holds_bytes(kind.field(n).type) for n in range(kind.num_fields))
     if pa.types.is_dictionary(kind):
@@ -249,7 +246,7 @@ def _is_text(kind: Any) -> bool:
 def _cells(
     column: "pa.Array[Any]", name: str, classes: list[str] | None, remarks: Remarks, before: int
 ) -> list[str]:
-    """The cells of a column as text; `before` is the number of rows that came before."""
+    """Cells of a column as text; `before` rows precede them."""
     values: list[Any]
     if pa.types.is_dictionary(column.type):
         once = column.dictionary.to_pylist()  # type: ignore[attr-defined]
@@ -270,7 +267,7 @@ def _cells(
 
 
 def _named(value: Any, classes: list[str]) -> Any:
-    """The name of a class, or of each in a list."""
+    """Class name of an index, or of each in a list."""
     if isinstance(value, list):
         return [_named(one, classes) for one in value]
     if type(value) is not int:
@@ -301,10 +298,7 @@ def _cell(value: Any) -> str:
 
 
 def _class_names(schema: pa.Schema) -> dict[str, list[str]]:
-    """The names of the classes of each column that holds their numbers.
-
-    The `datasets` library keeps them as JSON in the metadata of the schema.
-    """
+    """Class names of each class column, from the JSON metadata of the `datasets` library."""
     try:
         kept = json.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
         features = kept["info"]["features"]
@@ -315,7 +309,7 @@ def _class_names(schema: pa.Schema) -> dict[str, list[str]]:
 
 
 def _names_of(feature: Any) -> list[str]:
-    """Of a class, or of a list of classes."""
+    """Names of a class feature, or of a list of it."""
     while isinstance(feature, list) or (isinstance(feature, dict) and "feature" in feature):
         feature = feature[0] if isinstance(feature, list) else feature["feature"]
     if not isinstance(feature, dict) or feature.get("_type") != "ClassLabel":
@@ -329,7 +323,7 @@ def recognise_parquet(_path: Path, start: bytes) -> Reading | None:
 
 
 def recognise_arrow(_path: Path, start: bytes) -> Reading | None:
-    """A file, a stream, or Feather, of which only the first version is another thing."""
+    """An Arrow file, stream or Feather 2. Raises BadFile for Feather 1."""
     if start.startswith(FEATHER_MAGIC):
         raise BadFile(
             _path,

@@ -1,4 +1,4 @@
-"""Tagged words as CoNLL writes them: a word in each line, an empty line after each sentence."""
+"""CoNLL: one tagged word per line, and an empty line after each sentence."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -17,34 +17,32 @@ MAX_SENTENCE_WORDS = 100_000  # words
 CONLL_U = (
     *("id", "text", "lemma", "upos", "xpos"),
     *("feats", "head", "deprel", "deps", "misc"),
-)  # the columns of CoNLL-U, with the name that we give to words
-NO_WORD_OF_ITS_OWN = re.compile(r"\d+[-.]\d+")  # ids of CoNLL-U: “3-4” and “3.1”
-EMPTY = "_"  # stands for an empty cell, as in CoNLL-U
-LAYOUT_ROWS = 2_000  # rows by which the columns are named
-AGREE = 0.95  # share of the rows that must look like words with tags
+)  # columns of CoNLL-U, with “text” for its form
+# ids of multiword tokens (“3-4”) and empty nodes (“3.1”)
+NO_WORD_OF_ITS_OWN = re.compile(r"\d+[-.]\d+")
+EMPTY = "_"  # an empty cell, as in CoNLL-U
+LAYOUT_ROWS = 2_000  # rows used to name the columns
+AGREE = 0.95  # fraction of the rows that must look tagged
 NO_BREAK_SPACE = "\u00a0"
 
 
 def open_conll(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
-    """A row for each sentence, with the cells of each column of the file joined to one.
+    """A row for each sentence, with the cells of each column joined.
 
-    Columns are parted by tabs where the first row has one, else by spaces. The first that does not
-    count is “text”, and the last one “tags”; those of CoNLL-U have its own names. What stands
-    between sentences is left out: documents' beginnings, and lines that begin with “#” and are no
-    row.
+    Columns are separated by tabs if the first row has one, else by spaces. The first that is not a
+    counter is “text”, and the last one “tags”; CoNLL-U has its own names. Document starts and
+    comments are skipped.
 
-    Raises:
-        BadFile: with the line, where a row has not as many cells as the first; or as `Lines` does.
+    Raises BadFile with the line if a row differs from the first in its number of cells.
     """
     layout = _Layout(lines.ahead())
     return Content(layout.columns, _sentences(lines, layout, remarks))
 
 
 class _Layout:
-    """How the rows of a file are cut, and what their columns are called."""
+    """Column separator and names."""
 
     def __init__(self, lines: Iterable[str]) -> None:
-        """The first rows tell."""
         full = (line for line in lines if not _is_between(line))
         first = next(full, "")
         self.tabbed = "\t" in first.rstrip()
@@ -58,13 +56,13 @@ class _Layout:
         self.word = self.columns.index("text")
 
     def cells(self, line: str) -> list[str]:
-        """The cells of a row; empty ones at its end do not count."""
+        """Cells of a row, without trailing empty ones."""
         if self.tabbed:
             return [cell.strip() for cell in line.rstrip().split("\t")]
         return re.split(r"[ \t]+", line.strip(" \t\r\n"))
 
     def is_row(self, cells: list[str]) -> bool:
-        """Whether a line that begins with “#” is one all the same."""
+        """True if a line that starts with “#” is a row."""
         return len(cells) > 1 if self.tabbed else len(cells) == self.width
 
 
@@ -73,7 +71,7 @@ def _is_between(line: str) -> bool:
 
 
 def _names(counts: list[bool]) -> tuple[str, ...]:
-    """Names for columns, of which some hold numbers throughout."""
+    """Column names, given which columns are numeric."""
     names = [f"column {number}" for number in range(1, len(counts) + 1)]
     word = next((n for n, is_number in enumerate(counts[:-1]) if not is_number), 0)
     names[word] = "text"
@@ -147,7 +145,7 @@ def _columns(width: int) -> str:
 
 
 def guess_conll(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
-    """A file that calls itself so; or rows with a tag in one place, and empty lines between."""
+    """By suffix, or rows with a tag column separated by empty lines."""
     reading = Reading(format=CONLL.name)
     if suffix in CONLL.suffixes:
         return reading
@@ -165,7 +163,7 @@ def guess_conll(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
 
 
 def _usual(column: tuple[str, ...]) -> set[str]:
-    """The values of a column but for rare ones, which may be mistakes."""
+    """Values of a column without rare ones, which may be mistakes."""
     counts: dict[str, int] = {}
     for cell in column:
         counts[cell] = counts.get(cell, 0) + 1

@@ -1,4 +1,4 @@
-"""Exports of doccano: JSONL with spans or labels of each text."""
+"""doccano exports: JSONL with spans or labels of each text."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ from engine.data.formats.annotated import (
 from engine.phrases import phrase
 
 TEXTS, LABELS = ("text", "data"), ("label", "labels")
-NUMBERED = "annotations"  # of older versions: labels by the number that the project has for them
+NUMBERED = "annotations"  # of older versions, which refer to labels by id
 OWN = {"id", "Comments", "comments", "relations", "meta", "metadata", "annotation_approver"}
 
 
 def knows(items: list[Any]) -> bool:
-    """Spans as lists or as objects with offsets; or lists of labels and nothing foreign."""
+    """Spans as lists or objects with offsets; or lists of labels, without foreign keys."""
     if not all(isinstance(item, dict) and _has_text(item) for item in items):
         return False
     entities = [one for item in items for one in _listed(item, "entities")]
@@ -49,7 +49,7 @@ def _listed(item: dict[str, Any], key: str) -> list[Any]:
 
 
 def read(item: Any) -> list[Annotated]:
-    """A text with its spans, or with its labels. Raises NotOfTool."""
+    """A text with its spans or labels. Raises NotOfTool."""
     if not isinstance(item, dict):
         raise NotOfTool(phrase("this is not an object."))
     found = Annotated(text_in(item, *TEXTS))
@@ -71,7 +71,7 @@ def read(item: Any) -> list[Annotated]:
 
 
 def _add_numbered(found: Annotated, annotations: list[Any]) -> None:
-    """Spans or labels whose names are in the project alone. Raises NotOfTool."""
+    """Spans or labels whose names only the project knows. Raises NotOfTool."""
     named = [one | {"label": str(one.get("label"))} for one in annotations if isinstance(one, dict)]
     if len(named) < len(annotations):
         raise NotOfTool(phrase("“{key}” is not a list of objects.", key=NUMBERED))

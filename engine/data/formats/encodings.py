@@ -1,4 +1,4 @@
-"""What kind of bytes a file holds: text in which encoding, or no text at all."""
+"""Recognise the encoding of a file, and refuse binary files."""
 
 import codecs
 import re
@@ -10,8 +10,8 @@ from engine.data.formats.lines import file_size, reason
 from engine.errors import BadFile
 from engine.phrases import phrase
 
-SAMPLE = 1 << 16  # bytes that are looked at closely
-CHECKED = 1 << 26  # bytes in which UTF-8 is tried
+SAMPLE = 1 << 16  # bytes examined closely
+CHECKED = 1 << 26  # bytes tried as UTF-8
 KINDS: tuple[tuple[bytes, str], ...] = (
     (b"%PDF", phrase("a PDF document")),
     (b"7z\xbc\xaf\x27\x1c", phrase("a 7-Zip archive")),
@@ -41,17 +41,16 @@ CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 class Encoded(NamedTuple):
-    """The name of an encoding, and a sentence where it was guessed."""
+    """Encoding, and a note if it is a guess."""
 
     encoding: str
     note: str = ""
 
 
 def recognise_encoding(path: Path) -> Encoded:
-    """Tell the encoding of a text file.
+    """Recognise the encoding of a text file.
 
-    Raises:
-        BadFile: when it is another kind of file, which is named where it is known.
+    Raises BadFile for another kind of file, with its name if known.
     """
     file_size(path)
     try:
@@ -89,10 +88,7 @@ def recognise_encoding(path: Path) -> Encoded:
 
 
 def first_bytes(path: Path) -> bytes:
-    """The unpacked bytes at the beginning of a file.
-
-    Raises BadFile where it cannot be read.
-    """
+    """First unpacked bytes of a file. Raises BadFile."""
     file_size(path)
     try:
         file, _ = open_source(path)
@@ -135,7 +131,7 @@ def _refuse_other_kinds(path: Path, start: bytes) -> None:
 
 
 def _wide(start: bytes) -> str:
-    """UTF-16 without a mark: every other byte of Latin letters, spaces and line ends is zero."""
+    """UTF-16 without a mark: every other byte of Latin text is zero."""
     even, odd = start[0::2].count(0), start[1::2].count(0)
     name = "utf-16-le" if odd > 10 * even else "utf-16-be" if even > 10 * odd else ""
     if not name or (max(even, odd) < 0.2 * len(start) and _mostly_utf8(start)):
@@ -146,12 +142,12 @@ def _wide(start: bytes) -> str:
 
 
 def _mostly_utf8(content: bytes) -> bool:
-    """Whether content is UTF-8, though a few places in much of it may be broken."""
+    """True for UTF-8, even with a few broken bytes."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     try:
         for first in range(0, len(content), SAMPLE):
             decoder.decode(content[first : first + SAMPLE])
-        decoder.decode(b"", final=len(content) < CHECKED)  # else a character may be cut there
+        decoder.decode(b"", final=len(content) < CHECKED)  # otherwise a character may be truncated
     except UnicodeDecodeError:
         pass
     else:
@@ -168,14 +164,14 @@ def _refuse_control_characters(path: Path, text: str) -> None:
 
 
 def _single_byte(content: bytes) -> str:
-    """An encoding with one byte for a letter, or one of East Asia."""
+    """A single-byte or East Asian encoding."""
     try:
         text = content.decode("cp1252")
     except UnicodeDecodeError:
         text = ""
     if text and _looks_western(text):
         return "cp1252"
-    from charset_normalizer import from_bytes  # slow, and seldom needed
+    from charset_normalizer import from_bytes  # slow import
 
     lines = b"\n".join(line for line in content.split(b"\n") if not line.isascii())
     best = from_bytes(lines[:SAMPLE]).best()
@@ -189,7 +185,7 @@ def _single_byte(content: bytes) -> str:
 
 
 def _looks_western(text: str) -> bool:
-    """Few letters are special, and hardly any stand where no western language has them."""
+    """True if few letters are non-ASCII, and hardly any in positions unusual in western languages."""
     special = len(re.findall(r"[^\x00-\x7f]", text))
     odd = len(re.findall(r"[A-Za-zÀ-ÿ][¡-¿×÷][a-zß-ÿ]|[a-zß-ÿ][À-Þ]", text))
     letters = sum(map(str.isalpha, text))

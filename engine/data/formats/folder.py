@@ -1,4 +1,4 @@
-"""Folders of text: every file is a document, and its sub-folder may be its label."""
+"""Folders of documents: one per file, labelled by sub-folder."""
 
 import hashlib
 import os
@@ -18,15 +18,15 @@ from engine.phrases import phrase
 from engine.progress import Cancelled, ProgressCallback
 
 MAX_FILES = 2_000_000
-MAX_OTHERS = 100_000  # files that are no texts, and folders: where there are more, it was a mistake
-LONGEST_TEXT = 200_000_000  # bytes of a text that is held whole
-PREVIEW_FILES = 2_000  # files where only the first rows are wanted
-ANNOTATIONS = ".ann"  # the files of brat that say what is in the text beside them
-UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # sub-folders whose texts have no label
+MAX_OTHERS = 100_000  # other files and folders; more means a wrong folder
+LONGEST_TEXT = 200_000_000  # bytes of a text read whole
+PREVIEW_FILES = 2_000  # files of a preview
+ANNOTATIONS = ".ann"  # annotation files of brat
+UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # sub-folders of unlabelled texts
 
 
 def no_lines(lines: Lines, _reading: Reading, _remarks: Remarks) -> Content:
-    """A file is no folder."""
+    """Refuse a file."""
     raise BadFile(
         lines.path,
         phrase("this is a file, not a folder of texts."),
@@ -42,14 +42,14 @@ def open_folder(
     cancelled: Callable[[], bool] | None = None,
     glance: bool = False,
 ) -> Content:
-    """A row for each file, in the order of their names: its text, its label, and which it is.
+    """A row for each file in order of name: text, label and file.
 
-    The label is the name of the sub-folder, where there are several with texts; else there is no
-    such column. A row's “line” is the number of its file. What is longer than a million characters
-    becomes several rows. A file that is not in `encoding` is read in its own.
+    The label is the name of the sub-folder if several have texts; otherwise there is no label
+    column. The “line” of a row is the number of its file. Texts above a million characters are
+    split into rows. A file that is not in `encoding` is read in its own.
 
     Raises:
-        BadFile: where there are no texts; with the file, where that cannot be read.
+        BadFile: if there are no texts, or a file cannot be read.
         Cancelled: soon after `cancelled()` is true.
     """
     labels = labels_in(folder)
@@ -107,11 +107,11 @@ def _read(
 
 
 def _texts_of(file: Path, encoding: str, number: int, remarks: Remarks) -> list[str]:
-    """What is in a file, in its own encoding where it is not in that of the folder."""
+    """Texts of a file, in its own encoding if it is not in that of the folder."""
     try:
         texts = _decoded(Lines(file, encoding))
         if not any("\0" in text for text in texts):
-            return texts  # else it may be UTF-16 without a byte order mark
+            return texts  # otherwise it may be UTF-16 without a mark
     except NotText:
         texts = []
     own = recognise_encoding(file).encoding
@@ -131,9 +131,9 @@ def _decoded(lines: Lines) -> list[str]:
 
 
 def whole_text(file: Path, encoding: str) -> str:
-    """A text as it stands, so that places in it are right.
+    """A text unchanged, so that offsets are valid.
 
-    Raises BadFile where it is not in `encoding`, or too long.
+    Raises BadFile if it is not in `encoding`, or too long.
     """
     if not file.stat().st_size:
         return ""
@@ -147,7 +147,7 @@ def whole_text(file: Path, encoding: str) -> str:
 
 
 def _cut(lines: Iterator[str]) -> Iterator[str]:
-    """The lines together, as texts that are not too long, without what is white around them."""
+    """Join lines to stripped texts of limited length."""
     part: list[str] = []
     length = 0
     for line in lines:
@@ -161,7 +161,7 @@ def _cut(lines: Iterator[str]) -> Iterator[str]:
 
 
 def check_texts(folder: Path) -> None:
-    """Raises BadFile where there is no file in a folder that is not empty."""
+    """Raise BadFile if all files of a folder are empty."""
     if not any(file.stat().st_size for file in texts_below(folder)):
         raise BadFile(
             folder, phrase("there are no texts in it."), phrase("Choose a folder with .txt files.")
@@ -169,10 +169,7 @@ def check_texts(folder: Path) -> None:
 
 
 def size_of_folder(folder: Path) -> int:
-    """The bytes of all texts.
-
-    Raises BadFile where they are too many.
-    """
+    """Size of all texts in bytes. Raises BadFile if it is too large."""
     size = sum(file.stat().st_size for file in _all_files(folder))
     if size > LARGEST_FILE:
         raise BadFile(
@@ -182,7 +179,7 @@ def size_of_folder(folder: Path) -> int:
 
 
 def state_of_folder(folder: Path) -> tuple[int, int]:
-    """All bytes, and the latest change of a text or of the folder itself."""
+    """Size of all texts, and the latest modification of a text or the folder."""
     states = [file.stat() for file in _all_files(folder)]
     changes = [folder.stat().st_mtime_ns, *(state.st_mtime_ns for state in states)]
     return sum(state.st_size for state in states), max(changes)
@@ -199,7 +196,7 @@ def sha256_of_folder(folder: Path) -> str:
 
 
 def labels_in(folder: Path) -> list[str]:
-    """The sub-folders with texts, by name."""
+    """Sorted names of the sub-folders with texts."""
     try:
         inside = sorted(entry for entry in folder.iterdir() if entry.is_dir())
     except OSError as error:
@@ -210,32 +207,31 @@ def labels_in(folder: Path) -> list[str]:
 
 
 def has_texts(folder: Path, count: int = 1) -> bool:
-    """Whether a folder itself has so many texts at least; it is not read to its end."""
+    """True if a folder itself has at least `count` texts."""
     with os.scandir(folder) as entries:
         texts = (entry for entry in entries if _is_text(entry.name))
         return len(list(islice(texts, count))) == count
 
 
 def _texts(folder: Path) -> list[Path]:
-    """The texts in a folder itself, in the order of their names."""
     with os.scandir(folder) as entries:
         names = sorted(entry.name for entry in entries if _is_text(entry.name))
     return [folder / name for name in names]
 
 
 def has_annotations(folder: Path) -> bool:
-    """Whether there are files of brat in a folder or below; some of it is looked at."""
+    """True if there are brat files among the first files of a folder."""
     files = (name for _, _, names in os.walk(folder) for name in names)
     return any(name.lower().endswith(ANNOTATIONS) for name in islice(files, PREVIEW_FILES))
 
 
 def texts_below(folder: Path) -> list[Path]:
-    """The texts in a folder and below, in the order of their paths; no link is followed."""
+    """Sorted texts of a folder and its sub-folders, without following links."""
     return _all(folder, _is_text)
 
 
 def _all_files(folder: Path) -> list[Path]:
-    """The texts, and what brat says of them."""
+    """Texts and brat annotations."""
     return _all(folder, lambda name: _is_text(name) or name.lower().endswith(ANNOTATIONS))
 
 

@@ -1,10 +1,9 @@
-"""The rows of JSON Lines by columns: pyarrow cuts a block of a file into its values at once.
+"""Columnar JSON Lines parser: pyarrow parses whole blocks, `json_rows` the rest.
 
-A block is left to pyarrow where there is but one way to understand it: each line is one object, and
-each of its values is a text, a number, true, false or null under a key that is known; and no key
-of the file holds objects. Everything
-else, with all that is said of it, goes through `json_rows`, which then reads some rows more. So the
-rows, the lines and the refusals are those of `json_rows` for every file.
+A block is parsed by pyarrow only if it has a single interpretation: each line is an object, each
+value a string, number, true, false or null under a known key, and no key of the file holds objects.
+Anything else is parsed by `json_rows` for some rows, so that rows, lines and errors are always
+those of `json_rows`.
 """
 
 import json
@@ -27,18 +26,21 @@ from engine.data.formats.strict_json import SURROGATES
 from engine.data.formats.table_rows import EMPTY_LINE
 from engine.data.formats.text_blocks import STEP, TextBlocks
 
-_json: Any = pyarrow.json  # which takes buffers, too
+_json: Any = pyarrow.json  # untyped: the stubs do not allow buffers
 QUOTE, NEWLINE, RETURN, OPENS, CLOSES, BACKSLASH, COLON, BLANK = map(ord, '"\n\r{}\\: ')
-MOST_CELLS = 4_000_000  # of a block; more are made of many keys that most rows do not have
-PLAIN = re.compile(  # a value that is no text: null, or what is kept as it stands
+MOST_CELLS = 4_000_000  # of a block; more means many sparse keys
+PLAIN = re.compile(  # a value that is not a string: null, or a literal kept as it is
     rb":[ \t]*(?:(null)|(true|false|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))"
     rb"(?=[ \t]*[,}])"
 )
 
 
 def read_keys(lines: Lines, names: Names) -> tuple[str, ...]:
-    """The keys of all objects, and `names` for nested ones, in the order in which they first
-    appear; a few more than `MAX_COLUMNS` at most. Raises BadFile as `json_rows` does."""
+    """All keys, and `names` for nested ones, in order of first appearance, up to about
+    `MAX_COLUMNS`.
+
+    Raises BadFile as `json_rows` does.
+    """
     text = TextBlocks(lines.silent())
     keys: dict[str, None] = {}
     parse = _Parser(())
@@ -63,7 +65,7 @@ def read_keys(lines: Lines, names: Names) -> tuple[str, ...]:
 def batches_of(
     lines: Lines, keys: tuple[str, ...], names: Names, remarks: Remarks
 ) -> Iterator[Batch]:
-    """The rows as `json_rows` gives them, a cell for each key; read anew."""
+    """Batches of the rows, equal to those of `json_rows`, with a cell for each key."""
     text = TextBlocks(lines)
     parse = _Parser(keys)
     step = STEP
@@ -83,38 +85,38 @@ def batches_of(
 
 
 class _Found(NamedTuple):
-    """Whole lines at the beginning of some bytes, and their values."""
+    """Whole lines at the start of some bytes, and their values."""
 
     end: int  # bytes
-    newlines: int  # in the lines, and at their ends
-    begins: NDArray[np.int64]  # [lines], where each begins
-    ends: NDArray[np.int64]  # [lines], where it ends, without its line end
-    values: pa.Table  # a row for each line that is not empty; null where there is null, or no key
-    nulls: int  # how many values are null and not missing
+    newlines: int  # including that of the last line
+    begins: NDArray[np.int64]  # [lines], start
+    ends: NDArray[np.int64]  # [lines], end without line end
+    values: pa.Table  # one row per non-empty line; null for null or a missing key
+    nulls: int  # values that are null and not missing
 
     @property
     def are_full(self) -> NDArray[np.bool_]:
-        """Which lines are not empty, bool [lines]."""
+        """Non-empty lines, bool [lines]."""
         full: NDArray[np.bool_] = self.ends > self.begins
         return full
 
 
 class _Parser:
-    """Cuts a block into columns of strings, one for each key.
+    """Parses a block into one string column per key.
 
-    Whole numbers, true and false are first asked for as such, by the kinds in the first object;
-    where that is not all that there is, every plain value is put in quotes before.
+    Integers, true and false are first parsed as typed columns, by the kinds in the first object; if
+    that fails, every literal is quoted first.
     """
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self.keys = keys
         self._can_parse = bool(keys) and not any(map(SURROGATES.search, keys))
         self._strings = pa.schema([pa.field(key, pa.string()) for key in keys if self._can_parse])
-        self._kinds: pa.Schema | None = None  # that are asked for
+        self._kinds: pa.Schema | None = None  # column types to try
         self._is_first = True
 
     def __call__(self, content: bytes, is_over: bool) -> _Found | None:
-        """As many lines as are whole; None where there is none, or one is to be read by itself."""
+        """Parse as many whole lines as there are; None if a line needs `json_rows`."""
         end = len(content) if is_over else content.rfind(b"\n") + 1
         if not self._can_parse or not end or b"\0" in content:
             return None
@@ -139,12 +141,12 @@ class _Parser:
             self._kinds = self._kinds_in(content[begins[first] : ends[first]])
             self._is_first = False
         values, nulls = self._values(content[:end], codes)
-        if values is None or values.num_rows != full.sum():  # two objects in a line
+        if values is None or values.num_rows != full.sum():  # a line has two objects
             return None
         return _Found(end, len(newlines), begins, ends, values, nulls)
 
     def _kinds_in(self, line: bytes) -> pa.Schema | None:
-        """What the values of an object are; None where it is none."""
+        """Types of the values of an object; None if it is none."""
         try:
             item = json.loads(line)
         except (ValueError, RecursionError):
@@ -153,8 +155,8 @@ class _Parser:
         return pa.schema([(key, kinds.get(type(item.get(key)), pa.string())) for key in self.keys])
 
     def _values(self, content: bytes, codes: NDArray[np.uint8]) -> tuple[pa.Table | None, int]:
-        """The values of all objects, as strings or null, and how many are null and not missing."""
-        if self._kinds is not None and b"-0" not in content:  # which is no whole number to pyarrow
+        """Values of all objects as strings or null, and the number of explicit nulls."""
+        if self._kinds is not None and b"-0" not in content:  # not an integer to pyarrow
             values = _parsed(content, self._kinds)
             if values is not None and not any(column.null_count for column in values.columns):
                 return values.cast(self._strings), 0
@@ -164,7 +166,7 @@ class _Parser:
 
 
 def _parsed(content: bytes, schema: pa.Schema) -> pa.Table | None:
-    """The objects of a block, one row each; None where a value or a key does not fit."""
+    """One row per object; None if a value or a key does not fit."""
     try:
         found: pa.Table = _json.read_json(
             pa.BufferReader(content),
@@ -181,9 +183,9 @@ def _parsed(content: bytes, schema: pa.Schema) -> pa.Table | None:
 
 
 def _as_strings(content: bytes, codes: NDArray[np.uint8]) -> tuple[bytes, int]:
-    """The same with numbers, true and false in quotes, and how many values are null.
+    """Quote numbers, true and false, and count nulls.
 
-    A value is one where an even number of quotes stands before it: no text is open there.
+    A value is outside strings if an even number of quotes precedes it.
     """
     colons = np.flatnonzero(codes[:-1] == COLON)
     next_is_text = codes[colons + 1] == QUOTE
@@ -207,14 +209,15 @@ def _as_strings(content: bytes, codes: NDArray[np.uint8]) -> tuple[bytes, int]:
 
 
 def _quotes(codes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Where the quotes stand that open or close a text: an odd number of backslashes hides one."""
+    """Positions of quotes that open or close a string, not those escaped by an odd number of
+    backslashes."""
     quotes = np.flatnonzero(codes == QUOTE)
     slashes = np.flatnonzero(codes == BACKSLASH)
     if not len(slashes) or not len(quotes):
         return quotes
     follows = np.diff(slashes, prepend=-2) == 1
     first = np.maximum.accumulate(np.where(follows, 0, np.arange(len(slashes))))
-    before = np.searchsorted(slashes, quotes) - 1  # the last backslash before each quote
+    before = np.searchsorted(slashes, quotes) - 1  # index of the last backslash before each quote
     behind = (before >= 0) & (slashes[before] == quotes - 1)
     hidden = behind & ((quotes - slashes[first[before]]) % 2 == 1)
     found: NDArray[np.int64] = quotes[~hidden]
@@ -229,7 +232,7 @@ def _numbered(
     before: int,
     remarks: Remarks,
 ) -> Batch:
-    """The rows of a block behind so many lines, each with its own; says what is odd of them."""
+    """Number the rows of a block, and remark empty lines, nulls and missing keys."""
     full = found.are_full
     numbers = np.arange(before + 1, before + 1 + len(full), dtype=np.int64)
     for line in numbers[~full].tolist():
@@ -250,5 +253,5 @@ def _numbered(
         text = content[begins[number] : ends[number]].decode("utf-8")
         item = parse_objects(lines.path, [text], remarks, int(batch.lines[number]) - 1)
         for _ in item_rows(lines.path, item, keys, remarks):
-            pass  # only what is said of it is wanted
+            pass  # for the remarks only
     return batch

@@ -1,4 +1,4 @@
-"""JSON documents: all rows in one value, as programs write tables that they hold in memory."""
+"""JSON documents: all rows in one value."""
 
 import json
 import re
@@ -28,15 +28,14 @@ Object = dict[str, Any]
 
 
 def open_document(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
-    """The columns in the order in which the keys first appear, and the rows.
+    """Columns in order of first appearance, and rows, numbered from 1.
 
-    The rows are a list of objects, which may stand under a key of an object; or columns: a list for
-    each of them, or an object with an index; or a list of texts, or of lists as long as one
-    another. Rows are numbered from 1. Of a document with a list for each split, the path names one
-    below the file: `data.json/train`.
+    The rows are a list of objects, which may be under a key of an object; or columns as lists, or
+    objects with an index; or a list of texts or of lists of equal length. If a document has a list
+    for each split, the path names one below the file: `data.json/train`.
 
     Raises:
-        BadFile: where it is no JSON, none of these, or has splits of which none is named.
+        BadFile: if it is not JSON, none of these, or no split is named.
         Cancelled: as `Lines` does.
     """
     document = read_document(lines, ADVICE, keeps_digits=True)
@@ -61,10 +60,7 @@ def open_document(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 
 
 def lists_of_splits(path: Path) -> list[str]:
-    """The keys of a document that has a list for each split of a data set; none of any other file.
-
-    Nor of one that cannot be read: whoever reads it says why.
-    """
+    """The keys of a document with a list for each split; none for any other or unreadable file."""
     if Path(logical_name(path)).suffix.lower() not in DOCUMENT.suffixes:
         return []
     try:
@@ -78,7 +74,7 @@ def lists_of_splits(path: Path) -> list[str]:
 
 
 def may_have_lists(start: str) -> bool:
-    """Whether a text, by its beginning, may be an object with a list for each split."""
+    """True if a text, by its start, may be an object with a list for each split."""
     return start.lstrip("\ufeff \t\r\n").startswith("{")
 
 
@@ -97,7 +93,7 @@ def _named_list(document: object, wanted: str, file: Path) -> object:
 
 
 def _splits(value: object) -> list[str]:
-    """The lists of an object where several are called as splits are, and no other is there."""
+    """The lists of an object if there are several, all named like splits."""
     if not isinstance(value, dict):
         return []
     lists = [key for key, one in value.items() if isinstance(one, list) and one]
@@ -105,7 +101,7 @@ def _splits(value: object) -> list[str]:
 
 
 def _items(value: object) -> list[Object] | None:
-    """The rows as objects; None where the document is no table."""
+    """The rows as objects; None if the document is not a table."""
     if (rows := _objects(value) or _unnamed(value)) is not None:
         return rows
     if not isinstance(value, dict) or not value:
@@ -130,10 +126,10 @@ def _objects(value: object) -> list[Object] | None:
 
 
 def _unnamed(value: object) -> list[Object] | None:
-    """Texts alone, or rows as lists of equal length, whose columns have no names."""
+    """Texts, or rows as lists of equal length, without column names."""
     if not isinstance(value, list) or not value:
         return None
-    if all(type(one) is str for one in value):  # a Number is a str, too
+    if all(type(one) is str for one in value):  # excludes Number
         return [{"text": one} for one in value]
     if not all(isinstance(one, list) for one in value) or len({len(one) for one in value}) != 1:
         return None
@@ -144,7 +140,7 @@ def _unnamed(value: object) -> list[Object] | None:
 
 
 def _split_items(names: Any, data: Any) -> list[Object] | None:
-    """The names of the columns beside a list of rows, as `pandas` splits a table."""
+    """Column names and a list of rows, as pandas' “split” orientation."""
     is_table = (
         isinstance(names, list)
         and isinstance(data, list)
@@ -154,18 +150,18 @@ def _split_items(names: Any, data: Any) -> list[Object] | None:
 
 
 def _columnar_items(columns: Object, places: Iterable[Any]) -> list[Object] | None:
-    """Columns of equal length as rows; `places` are the numbers or the index of the rows."""
+    """Rows of columns of equal length; `places` are their indices or keys."""
     chosen = list(places)
     if not chosen or any(len(column) != len(chosen) for column in columns.values()):
         return None
     try:
         return [{name: cells[place] for name, cells in columns.items()} for place in chosen]
     except KeyError:
-        return None  # an index of its own in each
+        return None  # the columns have different indices
 
 
 def guess_document(lines: list[str], suffix: str, whole: bool) -> Reading | None:
-    """A list; or an object that does not end in its first line, or that holds a table."""
+    """A list; or an object that spans several lines, or that holds a table."""
     first = next((line.strip() for line in lines if line.strip()), "")
     if suffix in TABLE_SUFFIXES or not first.startswith(("{", "[")):
         return None
@@ -173,7 +169,8 @@ def guess_document(lines: list[str], suffix: str, whole: bool) -> Reading | None
         value = json.loads(first)
     except (ValueError, RecursionError):
         is_named = suffix in DOCUMENT.suffixes
-        is_broken = not first.startswith("[") and first.endswith("}")  # as a bad line would be
+        # like a bad line of JSON Lines
+        is_broken = not first.startswith("[") and first.endswith("}")
         return Reading(format=DOCUMENT.name) if is_named and not is_broken else None
     is_all = whole and sum(not line.isspace() for line in lines) == 1
     is_table = isinstance(value, list) or bool(_splits(value)) or _items(value) is not None

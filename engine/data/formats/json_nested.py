@@ -1,7 +1,7 @@
-"""Objects within the objects of a JSON file: each of their values is a column of its own.
+"""Flatten nested JSON objects: each of their values becomes a column.
 
-The objects at the beginning of a file decide which keys hold such, and under which names; what has
-other names further below stays together under its key.
+The first objects of a file decide which keys are flattened, and the names of their columns; other
+values that appear later stay together under their key.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,17 +11,17 @@ from typing import Any
 from engine.data.formats.rows import Remarks
 from engine.phrases import phrase
 
-LOOKED_AT = 200  # objects that decide
-MOST_NAMES = 20  # of values under one key; where there are more, they are no columns
+LOOKED_AT = 200  # objects that are examined
+MOST_NAMES = 20  # values under one key; more are not columns
 
 Names = Mapping[str, Mapping[str, str]]
-"""By key, the column of each value in the object that it holds."""
+"""By key, the column of each value of its object."""
 
 
 def nested_names(items: Iterable[dict[str, Any]], remarks: Remarks) -> Names:
-    """The keys that hold an object, or null, in each of the first objects that has them.
+    """Keys that hold an object or null in each of the first objects that have them.
 
-    None where one of the values is a list: such an object is a cell, as the answers to a question.
+    A key is excluded if a value in its objects is a list, as in the answers to a question.
     """
     keys: set[str] = set()
     found: dict[str, dict[str, str]] = {}
@@ -46,13 +46,12 @@ def nested_names(items: Iterable[dict[str, Any]], remarks: Remarks) -> Names:
 def flatten_items(
     items: Iterable[tuple[int, dict[str, Any]]], names: Names
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Numbered objects with the values of nested ones under the names of their columns."""
     for number, item in items:
         yield number, flatten(item, names) if names else item
 
 
 def flatten(item: dict[str, Any], names: Names) -> dict[str, Any]:
-    """One of them. Null has no values; what has no column stays under its key."""
+    """Replace nested objects by their columns. Values without a column stay under their key."""
     if not names.keys() & item.keys():
         return item
     found: dict[str, Any] = {}

@@ -1,5 +1,4 @@
-"""The rows of JSON objects, one after another, as the standard library reads them: it has the last
-word on what is JSON, and on which line is wrong."""
+"""Row-by-row JSON Lines parser on the standard library, the reference for validity and errors."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -32,9 +31,9 @@ def item_rows(
     keys: tuple[str, ...],
     remarks: Remarks,
 ) -> Iterator[Row]:
-    """A row for each object with its number: a cell for each key.
+    """A row for each numbered object, with a cell for each key.
 
-    Raises BadFile, with the number, where brackets are nested too deeply.
+    Raises BadFile with the number if nesting is too deep.
     """
     for number, item in items:
         cells = []
@@ -53,9 +52,9 @@ def item_rows(
 def parse_objects(
     path: Path, lines: Iterable[str], remarks: Remarks, before: int = 0
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The object in each line that is not empty, with its number. So many lines came `before`.
+    """The object in each non-empty line, with its number, after `before` lines.
 
-    Raises BadFile where a line is none.
+    Raises BadFile if a line has another value.
     """
     for number, item in parse_lines(path, lines, remarks, True, before):
         if not isinstance(item, dict):
@@ -75,10 +74,7 @@ def parse_lines(
     keeps_digits: bool = False,
     before: int = 0,
 ) -> Iterator[tuple[int, Any]]:
-    """The value in each line that is not empty, with its number.
-
-    Raises BadFile where a line is no JSON.
-    """
+    """The value in each non-empty line, with its number. Raises BadFile."""
     kind = Number if keeps_digits else None
     decoder = json.JSONDecoder(
         parse_int=kind,
@@ -111,12 +107,10 @@ def describe_kind(item: object) -> str:
 
 
 def missing_remark(key: str) -> str:
-    """What is remarked of a row without a key."""
     return phrase("Row without “{key}”, read as an empty cell", key=key)
 
 
 def null_remark(key: str) -> str:
-    """What is remarked of a row whose value is null."""
     return phrase("“{key}” is null, read as an empty cell", key=key)
 
 

@@ -1,4 +1,4 @@
-"""JSON lines: an object in each line, whose keys are the columns."""
+"""JSON Lines: one object per line, with the columns as keys."""
 
 import json
 
@@ -13,7 +13,7 @@ from engine.phrases import phrase
 
 
 def open_jsonl(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
-    """The columns in the order in which the keys first appear, and the rows."""
+    """Columns in order of first appearance, and rows."""
     first = parse_objects(lines.path, lines.ahead(), Remarks())
     names = nested_names((item for _, item in first), remarks)
     keys = _first_keys(lines, names) if lines.glance else read_keys(lines, names)
@@ -24,7 +24,7 @@ def open_jsonl(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 
 
 def _first_keys(lines: Lines, names: Names) -> tuple[str, ...]:
-    """The keys of the first objects, in the order in which they first appear."""
+    """Keys of the first objects in order of first appearance."""
     keys: dict[str, None] = {}
     for _, item in flatten_items(parse_objects(lines.path, lines.ahead(), Remarks()), names):
         keys.update(dict.fromkeys(item))
@@ -34,7 +34,7 @@ def _first_keys(lines: Lines, names: Names) -> tuple[str, ...]:
 
 
 def guess_jsonl(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
-    """A file that calls itself so, or whose first line is an object."""
+    """By suffix, or if the first line is an object."""
     first = next((line.strip() for line in lines if line.strip()), "")
     if suffix in JSONL.suffixes:
         return Reading(format=JSONL.name)

@@ -1,4 +1,4 @@
-"""Exports of Label Studio: JSON with all annotations of each task, or JSON-MIN."""
+"""Label Studio exports: JSON with all annotations of each task, or JSON-MIN."""
 
 from typing import Any
 
@@ -17,12 +17,12 @@ from engine.data.formats.annotated import (
 from engine.phrases import phrase
 
 ANNOTATIONS = ("annotations", "completions")
-MARKS = ("annotation_id", "annotator", "lead_time")  # what JSON-MIN writes beside each text
+MARKS = ("annotation_id", "annotator", "lead_time")  # keys of JSON-MIN
 SPANS, CHOICES, RATING = "labels", "choices", "rating"
 
 
 def knows(items: list[Any]) -> bool:
-    """Tasks with their data and annotations; or objects with the marks of JSON-MIN."""
+    """Tasks with data and annotations, or JSON-MIN."""
     return all(isinstance(item, dict) and (_is_task(item) or _is_min(item)) for item in items)
 
 
@@ -66,7 +66,7 @@ def _key_of_text(data: dict[str, Any]) -> str:
 
 
 def _add(found: Annotated, result: Any) -> None:
-    """What one result of an annotation says of the text."""
+    """Add one result of an annotation."""
     kind = result.get("type") if isinstance(result, dict) else None
     value: Any = result.get("value") if isinstance(result, dict) else None
     if kind in (SPANS, CHOICES, RATING) and not isinstance(value, dict):
@@ -84,7 +84,7 @@ def _add(found: Annotated, result: Any) -> None:
 
 
 def _spans(found: Annotated, value: Any) -> list[TextSpan]:
-    """A span for each of its labels, at the place where its text stands."""
+    """A span at the occurrence of its text."""
     labels = list_in(value, SPANS) if isinstance(value, dict) else []
     if not labels:
         found.remarks.append(phrase("Span without a label left out"))
@@ -105,7 +105,7 @@ def _spans(found: Annotated, value: Any) -> list[TextSpan]:
 
 
 def _read_min(item: dict[str, Any]) -> Annotated:
-    """A text, and under the names of the controls what they say."""
+    """A text, and the values of the controls by name."""
     values = {key: value for key, value in item.items() if key not in MARKS}
     said: dict[str, Any] = {}
     for key, value in values.items():

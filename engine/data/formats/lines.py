@@ -1,7 +1,7 @@
-"""The lines of a text file, whatever it turns out to be.
+"""Lines of a text file, read with limits on file and line size.
 
-Nothing is opened that is no plain file, and nothing is read whole: pipes, devices, sparse giants
-and endless lines end in a sentence, not in a full memory.
+Only plain files are opened, and nothing is read whole, so that pipes, devices, huge sparse files
+and endless lines give an error instead of exhausting memory.
 """
 
 import codecs
@@ -19,18 +19,17 @@ from engine.progress import Cancelled, ProgressCallback
 
 LARGEST_FILE = 16 * 1024**3  # bytes
 MAX_LINE_CHARACTERS = 50_000_000  # characters
-GLANCE = 50_000  # lines that are looked at ahead where only the first rows are wanted
-CHUNK = 1 << 18  # characters that are decoded at once
-BLOCK = 1 << 20  # bytes that are read at once where whole columns are made of them
+GLANCE = 50_000  # lines of a look-ahead if only the first rows are needed
+CHUNK = 1 << 18  # characters decoded at once
+BLOCK = 1 << 20  # bytes read at once for columnar parsing
 TICK_LINES = 2_000
 TICK_CHARACTERS = 1_000_000
 
 
 def file_size(path: Path) -> int:
-    """The bytes of a plain file that can be read and is not empty.
+    """Size in bytes of a plain, readable, non-empty file.
 
-    Raises:
-        BadFile: in every other case, before anything is read.
+    Raises BadFile otherwise, before anything is read.
     """
     try:
         status = file_on_disk(path).stat()
@@ -75,18 +74,18 @@ def file_size(path: Path) -> int:
 
 
 class NotText(BadFile):
-    """Bytes of a file are no text in the encoding in which it is read."""
+    """The bytes of a file are not text in its encoding."""
 
 
 class Lines:
-    """The lines of a file with their ends, read anew by every loop over it.
+    """Lines of a file with line ends; each iteration reads the file again.
 
-    What is compressed is unpacked on the way. A lone carriage return ends a line too. With `cut` a
-    line that is too long comes in parts. With `replaces`, “�” stands for bytes that are no text.
+    Compressed files are unpacked. A lone carriage return ends a line, too. With `cut`, a line that
+    is too long is split. With `replaces`, “�” replaces bytes that are not text.
 
     Raises:
-        NotText: where the bytes are not text in `encoding`.
-        BadFile: where a line is too long.
+        NotText: if the bytes are not text in `encoding`.
+        BadFile: if a line is too long.
         Cancelled: soon after `cancelled()` is true.
     """
 
@@ -113,19 +112,19 @@ class Lines:
             ) from error
 
     def ahead(self, longest: int = MAX_LINE_CHARACTERS, cut: bool = False) -> Iterator[str]:
-        """The same lines for a look ahead, which tells no progress; at a glance, the first ones."""
+        """Lines for a look-ahead, without progress; with `glance`, only the first ones."""
         lines = self.silent().upto(longest, cut)
         return islice(lines, GLANCE) if self.glance else lines
 
     def silent(self) -> "Lines":
-        """The same lines, which tell no progress."""
+        """The same lines without progress."""
         return Lines(self.path, self.encoding, None, self._cancelled)
 
     def __iter__(self) -> Iterator[str]:
         return self.upto(MAX_LINE_CHARACTERS, cut=False)
 
     def upto(self, longest: int, cut: bool) -> Iterator[str]:
-        """Lines of at most `longest` characters; longer ones are cut, or refused."""
+        """Lines of at most `longest` characters; longer ones are split or refused."""
         number = characters = 0
         try:
             raw, source = open_source(self.path)
@@ -147,7 +146,7 @@ class Lines:
         self.tick(self.size)
 
     def blocks(self) -> Iterator[bytes]:
-        """All of the text in UTF-8, without a byte order mark, some at a time."""
+        """The text in UTF-8 blocks, without a byte order mark."""
         decoder = codecs.getincrementaldecoder(self.encoding)(self._errors)
         is_first = True
         try:
@@ -167,14 +166,13 @@ class Lines:
         self.tick(self.size)
 
     def tick(self, done: int) -> None:
-        """Tell that so many bytes were read, and raise Cancelled where that is wanted."""
+        """Report the bytes read; raises Cancelled."""
         if self._cancelled is not None and self._cancelled():
             raise Cancelled
         if self._progress is not None:
             self._progress(min(done, self.size), self.size)
 
     def too_long(self, line: int, longest: int) -> BadFile:
-        """What is said of a line with more characters."""
         return BadFile(
             self.path,
             phrase("this line is longer than {longest:,} characters.", longest=longest),
@@ -190,7 +188,7 @@ class Lines:
         )
 
     def _undecodable(self) -> NotText:
-        """Find the first bytes that are no text: the wrapper knows only its own buffer."""
+        """Locate the first undecodable bytes: the text wrapper knows only its buffer."""
         decoder = codecs.getincrementaldecoder(self.encoding)()
         line, column, last = 1, 0, ""
         raw, _ = open_source(self.path)
@@ -220,11 +218,8 @@ class Lines:
 
 
 def _lines_in(text: io.TextIOWrapper, longest: int) -> Iterator[str]:
-    """The lines with their ends, as `readline(longest)` gives them, in half the time.
-
-    A byte order mark at the beginning is left out.
-    """
-    begun: list[str] = []  # of a line whose end is not read yet
+    """Lines with ends, as `readline(longest)` in half the time, without a byte order mark."""
+    begun: list[str] = []  # of an unfinished line
     length = 0
     is_first = True
     while chunk := text.read(CHUNK):
@@ -259,5 +254,5 @@ def _cut(line: str, longest: int) -> Iterator[str]:
 
 
 def reason(error: BaseException) -> str:
-    """What the system says, without a full stop."""
+    """Message of the operating system, without a full stop."""
     return (getattr(error, "strerror", None) or str(error) or "unknown").rstrip(".")

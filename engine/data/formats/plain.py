@@ -1,4 +1,4 @@
-"""Plain text: a document in each paragraph, or in each line."""
+"""Plain text: one document per paragraph or per line."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -14,16 +14,15 @@ MAX_TEXT_CHARACTERS = 1_000_000  # characters in one row
 def open_plain(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     """One column of texts.
 
-    Where empty lines stand between texts, they part documents, and a document keeps its line
-    breaks; where there are none, every line is a row. What is longer than a million characters
-    becomes several rows.
+    If there are empty lines between texts, they separate documents, which keep their line breaks;
+    otherwise every line is a row. Texts above a million characters are split into rows.
     """
     rows = _paragraphs(lines, remarks) if _has_paragraphs(lines) else _single(lines, remarks)
     return Content(("text",), rows)
 
 
 def _has_paragraphs(lines: Lines) -> bool:
-    """Whether an empty line stands between two that are not."""
+    """True if an empty line is between two others."""
     text_before = gap = False
     for line in lines.ahead(MAX_TEXT_CHARACTERS, cut=True):
         full = not line.isspace()
@@ -35,7 +34,7 @@ def _has_paragraphs(lines: Lines) -> bool:
 
 
 def _parts(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, str]]:
-    """Line numbers and texts without line ends; too long lines are parted at a space."""
+    """Lines without ends, with their numbers; long ones are split at a space."""
     number, begun = 1, ""
     for raw in lines.upto(MAX_TEXT_CHARACTERS, cut=True):
         text = begun + raw.rstrip("\r\n")
@@ -81,7 +80,7 @@ def _paragraphs(lines: Lines, remarks: Remarks) -> Iterator[Row]:
 
 
 def guess_plain(_lines: list[str], _suffix: str, _whole: bool) -> Reading | None:
-    """Whatever is text."""
+    """Any text."""
     return Reading(format=PLAIN.name, header=False)
 
 

@@ -1,4 +1,4 @@
-"""Exports of Prodigy: JSONL with spans, a label or chosen options, and what was answered."""
+"""Prodigy exports: JSONL with spans, a label or options, and the answer."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ KNOWN = ("text", "label", "answer", "spans", "tokens", "options", "accept", "met
 
 
 def knows(items: list[Any]) -> bool:
-    """Texts with an answer, or with Prodigy's own hash."""
+    """Texts with an answer, or with Prodigy's hash."""
     return all(
         isinstance(item, dict)
         and isinstance(item.get("text"), str)
@@ -29,10 +29,7 @@ def knows(items: list[Any]) -> bool:
 
 
 def read(item: Any) -> list[Annotated] | str:
-    """A text that was accepted; of a label that was not, there is only “not” it.
-
-    Raises NotOfTool.
-    """
+    """An accepted text; a rejected label becomes “not LABEL”. Raises NotOfTool."""
     if not isinstance(item, dict):
         raise NotOfTool(phrase("this is not an object."))
     answer = item.get("answer", "accept")
@@ -54,7 +51,7 @@ def read(item: Any) -> list[Annotated] | str:
 
 
 def _words(item: dict[str, Any]) -> list[tuple[int, int]] | None:
-    """The places of the tokens, where all are said; white space is none."""
+    """Token positions without white space, if all are given."""
     tokens = item.get("tokens")
     if not isinstance(tokens, list) or not tokens:
         return None

@@ -1,4 +1,4 @@
-"""Open, recognise and preview files of data."""
+"""Recognise, open and preview data files."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -30,25 +30,25 @@ from engine.progress import ProgressCallback
 MARKUP = re.compile(r"\s*<(\?xml|!doctype|[a-z][\w:.-]*(\s[^<>]*)?/?>)", re.IGNORECASE)
 SAMPLE_LINES = 20_000
 SAMPLE_CHARACTERS = 2_000_000
-MAPPED_ROWS = 2_000  # rows by which columns are told apart
+MAPPED_ROWS = 2_000  # rows used to recognise columns
 SHOWN_CHARACTERS = 2_000
-LONG_LINE = 50_000  # characters, above which a line is shortened before its form is guessed
-LONG_RUN = re.compile(r'[^\t,;|"\\\r\n]{1000,}')  # characters that part or quote nothing
+LONG_LINE = 50_000  # characters of a line, above which it is shortened for recognition
+LONG_RUN = re.compile(r'[^\t,;|"\\\r\n]{1000,}')  # characters that neither separate nor quote
 SHOWN_COLUMNS = 200
 
 
 class Recognised(NamedTuple):
-    """How a file can be read, and what its columns seem to mean."""
+    """Recognised reading and mapping of a file."""
 
     reading: Reading
     columns: tuple[str, ...]
     mapping: Mapping | None
     notes: tuple[str, ...]
-    guessed: tuple[str, ...]  # of text, label and flags, those that are no more than guesses
+    guessed: tuple[str, ...]  # which of text, label and flags are guesses
 
 
 class FirstRows(NamedTuple):
-    """The first rows, cut so that any window can show them."""
+    """First rows, truncated for display."""
 
     columns: tuple[str, ...]
     rows: list[Row]
@@ -56,9 +56,9 @@ class FirstRows(NamedTuple):
 
 
 class TableReader:
-    """The columns of a file, and its rows, to be looped over once; nothing is held in memory.
+    """Columns of a file, and its rows as a single-use iterator.
 
-    `notes` are complete when the last row was read.
+    `notes` are complete after the last row.
     """
 
     def __init__(self, content: Content, remarks: Remarks) -> None:
@@ -69,7 +69,7 @@ class TableReader:
         return self._content.rows
 
     def batches(self) -> Iterator[Batch]:
-        """The same rows by columns, some thousands at a time."""
+        """The rows in columnar batches."""
         return rows_to_batches(self) if self._content.batches is None else self._content.batches
 
     @property
@@ -84,13 +84,13 @@ def read(
     cancelled: Callable[[], bool] | None = None,
     glance: bool = False,
 ) -> TableReader:
-    """Read a file, or a folder of texts, as `reading` says; `progress` is told bytes.
+    """Open a file or a folder of texts; `progress` is called with bytes.
 
-    `glance` says that only the first rows are wanted: columns that first appear far below, as they
-    may in JSON lines, are then not known.
+    With `glance`, only the first rows are read, and columns that first appear far below, as in JSON
+    Lines, are missed.
 
     Raises:
-        BadFile: with the line, here or while the rows are looped over.
+        BadFile: with the line, here or while iterating.
         Cancelled: soon after `cancelled()` is true.
     """
     remarks = Remarks()
@@ -104,10 +104,7 @@ def read(
 
 
 def get_format(reading: Reading) -> Format:
-    """The format that a reading names.
-
-    Raises StudioError where there is none of this name, as in a job that was made by hand.
-    """
+    """The format of a reading. Raises StudioError if there is none."""
     if reading.format not in FORMATS:
         raise StudioError(
             phrase("There is no file format “{name}”.", name=reading.format[:60]),
@@ -123,14 +120,12 @@ def recognise(
     task: TaskSpec | None = None,
     text: str | None = None,
 ) -> Recognised:
-    """Tell encoding, format, delimiter, quotes, header and the meaning of the columns.
+    """Recognise encoding, format, delimiter, quotes, header and roles of the columns.
 
-    With `reading`, only the meaning of the columns is told; with `encoding`, all but that; with
-    `task`, the column of labels is one that suits it, where there is one; `text` is the column of
-    texts, where it is known.
+    With `reading`, only the roles are recognised; `encoding` may be given alone. With `task`, the
+    label column suits it if one does. `text` is the text column, if known.
 
-    Raises:
-        BadFile: when it is no text, or its first rows cannot be read in any way.
+    Raises BadFile if the file is not text, or its first rows cannot be read.
     """
     notes: tuple[str, ...] = ()
     if reading is None:
@@ -144,16 +139,15 @@ def recognise(
         guessed = tuple(
             "text" if role == "text" else aim
             for role in guessed
-            if role == "text" or aim in ("label", "flags")  # answers are told by their name
+            if role == "text" or aim in ("label", "flags")  # answers are found by name
         )
     return Recognised(reading, table.columns, mapping, notes, guessed)
 
 
 def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading, tuple[str, ...]]:
-    """A reading, and what was noticed on the way.
+    """The reading of a file or folder, with notes.
 
-    That of a folder is UTF-8 or the given `encoding`, and each file in it that is in another one
-    is read in its own.
+    The encoding of a folder is UTF-8 or `encoding`; files in another one are read in their own.
     """
     if path.is_dir():
         check_texts(path)
@@ -192,12 +186,11 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
 
 
 def _ends(run: re.Match[str]) -> str:
-    """The beginning and the end of a run of characters, as long as a long text."""
     return f"{run[0][:300]}{run[0][-300:]}"
 
 
 def _first_lines(path: Path, encoding: str) -> tuple[list[str], bool]:
-    """Whole lines from the beginning, and whether they are all."""
+    """First whole lines, and whether they are all."""
     found: list[str] = []
     characters = 0
     for line in Lines(path, encoding):
@@ -222,7 +215,7 @@ def _markup_note(lines: list[str], reading: Reading) -> str:
 
 
 def preview(path: Path, reading: Reading, rows: int = 200) -> FirstRows:
-    """The first rows of a file, with long cells and many columns cut."""
+    """First rows of a file, with long cells and many columns truncated."""
     table = read(path, reading, glance=True)
     shown = [
         Row(row.line, tuple(_cut(cell) for cell in row.cells[:SHOWN_COLUMNS]))

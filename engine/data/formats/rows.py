@@ -1,4 +1,4 @@
-"""What all formats of data share: rows, and remarks on what was noticed while reading them."""
+"""Rows, remarks and the `Format` type that all formats share."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -13,32 +13,29 @@ from engine.phrases import phrase
 from engine.visible import concise
 
 MAX_COLUMNS = 10_000
-RESERVED = ("_line", "_split")  # names of our own columns
+RESERVED = ("_line", "_split")  # our own columns
 
 
 class Row(NamedTuple):
-    """One example. `line` is the first line, counted from 1, that it stands in."""
+    """One example. `line` is its first line in the file, from 1."""
 
     line: int
     cells: tuple[str, ...]
 
 
 class Remarks:
-    """Counts what is noticed in rows, so that nothing is dropped or changed in silence.
-
-    What was seen is told in the order of the lines in which it was seen first.
-    """
+    """Counts what is skipped or changed while reading, in the order of first occurrence."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[int, int]] = {}
         self._said: list[str] = []
 
     def say(self, sentence: str) -> None:
-        """A remark on the whole."""
+        """Add a remark on the whole file."""
         self._said.append(sentence)
 
     def saw(self, what: str, line: int, times: int = 1) -> None:
-        """Something in a row, or in so many of which this is the first."""
+        """Count something in rows, first seen in `line`."""
         count, first = self._seen.get(what, (0, line))
         self._seen[what] = count + times, first
 
@@ -58,10 +55,9 @@ class Remarks:
 
 
 class Content(NamedTuple):
-    """The columns of a file, and its rows, which are read as they are asked for.
+    """Columns and lazily read rows of a file.
 
-    A format that can read many rows at once gives them by columns, too: of `rows` and `batches`
-    only one is taken.
+    A format that can read whole columns also gives `batches`; only one of the two is used.
     """
 
     columns: tuple[str, ...]
@@ -70,23 +66,22 @@ class Content(NamedTuple):
 
 
 def _no_text(_lines: list[str], _suffix: str, _whole: bool) -> Reading | None:
-    """For a format whose files are no text."""
+    """Default for binary formats."""
     return None
 
 
 class Format(NamedTuple):
-    """How a kind of file is called, recognised and read.
+    """Name, recognition and reading of a file format.
 
-    `open` gives the content of the lines of a file. `guess` gives the reading under which the first
-    lines of a file make sense, or None; it gets these lines, the suffix of the file, and whether
-    they are all. A file that is no text is recognised by `recognise`, which gets its path and its
-    first bytes; of its lines, `open` then takes the path and tells how far it is.
+    `open` gives the content of the lines of a file. `guess` gets the first lines of a file, its
+    suffix, and whether they are all; it returns a reading, or None if they do not fit. For binary
+    files, `recognise` gets the path and the first bytes instead, and `open` uses only the path and
+    the progress of the lines.
 
-    A format of folders has `open_folder`, which gets the folder, the encoding, the remarks, whom to
-    tell the progress, whether to stop, and whether only the first rows are wanted.
+    A format of folders has `open_folder`, called with the folder, the encoding, the remarks,
+    progress and cancellation callbacks, and whether only the first rows are needed.
 
-    `options` are the fields of a reading that make a difference. Where a character stands between
-    the cells of a row, `delimiter` is the usual one.
+    `options` are the fields of a reading that apply. `delimiter` is the usual one, if there is one.
     """
 
     name: str
@@ -106,7 +101,7 @@ class Format(NamedTuple):
 
 
 def unique_names(names: Iterable[str], lines: Lines, remarks: Remarks) -> tuple[str, ...]:
-    """Column names as they stand, but each once, none empty, and none that we use ourselves."""
+    """Make column names unique, non-empty and different from ours."""
     given = list(names)
     if len(given) > MAX_COLUMNS:
         raise BadFile(
@@ -140,10 +135,10 @@ def unique_names(names: Iterable[str], lines: Lines, remarks: Remarks) -> tuple[
 
 
 def numbered_columns(count: int) -> tuple[str, ...]:
-    """Names for the columns of a file that does not name them."""
+    """Names for the columns of a file without a header."""
     return tuple(f"column {number}" for number in range(1, count + 1))
 
 
 def is_about_data(file_name: str) -> bool:
-    """Whether a file only tells about data, such as a README."""
+    """True for documentation files such as a README."""
     return file_name.lower().startswith(ABOUT_DATA)

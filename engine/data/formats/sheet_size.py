@@ -1,7 +1,7 @@
-"""How large the sheets of a workbook are, before a library takes memory for all their cells.
+"""Sizes of the sheets of a workbook, checked before a library allocates them.
 
-The library makes a full rectangle from the first to the last cell of a sheet. A single cell far
-below and beside a table, put there by mistake or by malice, would take hundreds of gigabytes.
+The library allocates the bounding rectangle of all cells; one stray cell far away would need
+hundreds of gigabytes.
 """
 
 import re
@@ -17,21 +17,21 @@ from engine.data.formats.archives import broken_named
 from engine.errors import BadFile
 from engine.phrases import phrase
 
-LARGEST_WORKBOOK = 4 * 1024**3  # bytes of all its files, unpacked
+LARGEST_WORKBOOK = 4 * 1024**3  # unpacked bytes of all its files
 CHUNK = 1 << 20
 STORED, DEFLATED = 0, 8
 FAR_COLUMNS = re.compile(rb"""\br=["']([A-Z]{2,3})\d""")
 ROWS = re.compile(rb"""\br=["'][A-Z]{0,3}(\d{1,7})["']""")
-NEAR_COLUMNS = 26  # columns with one letter
-OVERLAP = 64  # bytes of which the beginning of a cell may stand at the end of a chunk
+NEAR_COLUMNS = 26  # columns with one-letter names
+OVERLAP = 64  # bytes kept between chunks, as a cell may span two
 SHEETS = "xl/worksheets/"
 RELATIONS, BOOK = "xl/_rels/workbook.xml.rels", "xl/workbook.xml"
 
 
 class Sizes(NamedTuple):
-    """The cells of the rectangle around all cells of each sheet, by its name.
+    """Cells of the bounding rectangle of each sheet, by name.
 
-    Of an OpenDocument file (`is_open`) a library reads all sheets when it opens one.
+    If `is_open` (OpenDocument), a library reads all sheets on opening.
     """
 
     cells: dict[str, int]
@@ -39,11 +39,9 @@ class Sizes(NamedTuple):
 
 
 def size_of_sheets(path: Path, file: IO[bytes]) -> Sizes:
-    """How large the sheets are.
+    """Measure the sheets by unpacking every file once, ignoring the sizes in the archive.
 
-    Every file in it is unpacked once, by its bytes and not by what the archive says of them.
-
-    Raises BadFile where it unpacks to too much, or is no workbook.
+    Raises BadFile if it unpacks to too much, or is not a workbook.
     """
     with broken_named(path), zipfile.ZipFile(file) as archive:
         names = archive.namelist()
@@ -75,7 +73,7 @@ def size_of_sheets(path: Path, file: IO[bytes]) -> Sizes:
 
 
 def _unpacked(file: IO[bytes], info: zipfile.ZipInfo) -> Iterator[bytes]:
-    """The bytes of a member, to their true end."""
+    """Bytes of a member, up to its actual end."""
     file.seek(info.header_offset)
     header = file.read(30)
     name, extra = struct.unpack("<HH", header[26:30])
@@ -97,7 +95,7 @@ def _unpacked(file: IO[bytes], info: zipfile.ZipInfo) -> Iterator[bytes]:
 
 
 class _Sheet:
-    """The extent of a sheet of Excel, from the names of its cells."""
+    """Extent of an Excel sheet, from the names of its cells."""
 
     def __init__(self) -> None:
         self._rest, self._columns, self._rows = b"", NEAR_COLUMNS, 1
@@ -118,7 +116,7 @@ class _Sheet:
 
 
 def _by_name(archive: zipfile.ZipFile, sizes: dict[str, int]) -> dict[str, int]:
-    """The sizes by the name of the sheet instead of its file."""
+    """Key the sizes by sheet name instead of file."""
     files = {
         one["Id"]: str(PurePosixPath("xl") / one["Target"].removeprefix("/xl/"))
         for one in _elements(archive, RELATIONS, "Relationship")
@@ -133,7 +131,7 @@ def _by_name(archive: zipfile.ZipFile, sizes: dict[str, int]) -> dict[str, int]:
 
 
 def _elements(archive: zipfile.ZipFile, name: str, tag: str) -> list[dict[str, str]]:
-    """The attributes of all elements of a name in a small file."""
+    """Attributes of all elements with a tag in a small file."""
     found: list[dict[str, str]] = []
     if name not in archive.namelist():
         return found
@@ -152,7 +150,7 @@ def _elements(archive: zipfile.ZipFile, name: str, tag: str) -> list[dict[str, s
 
 
 class _OpenSheets:
-    """The extents of the sheets of an OpenDocument file, in which cells and rows are repeated."""
+    """Extents of OpenDocument sheets, with repeated cells and rows."""
 
     def __init__(self) -> None:
         self.sizes: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Which files and folders are data, by their names and by what `FORMATS` says of suffixes."""
+"""Recognise data files and folders by name, and list their parts."""
 
 from pathlib import Path
 
@@ -20,36 +20,35 @@ from engine.data.formats.workbook import WORKBOOK, sheets_with_rows
 from engine.errors import BadFile
 from engine.phrases import join, phrase
 
-TEXT_FILES_OF_SPLITS = 3  # so few texts in a folder may be the splits of a data set, not documents
+TEXT_FILES_OF_SPLITS = 3  # up to this many texts in a folder may be splits, not documents
 
 
 def format_suffixes() -> tuple[str, ...]:
-    """The suffixes of all formats, each once."""
     every = (suffix for one in FORMATS.values() for suffix in one.suffixes)
     return tuple(dict.fromkeys(every))
 
 
 def data_suffixes() -> tuple[str, ...]:
-    """How the names of files of data end: as those of the formats, or packed."""
+    """Suffixes of data files, including archives."""
     return (*format_suffixes(), ARCHIVE_SUFFIX, *PACKED_SUFFIXES)
 
 
 def format_titles() -> str:
-    """What files can be read, in words."""
+    """Titles of the readable formats, joined."""
     return join(", ", (one.title for one in FORMATS.values() if one.suffixes))
 
 
 def is_data_file(file: Path) -> bool:
-    """Whether a file is data by its name; a README is not, nor a tar archive."""
+    """True if a file is data by its name; not a README, nor a tar archive."""
     ending = Path(logical_name(file)).suffix.lower()
     return ending in (*format_suffixes(), ARCHIVE_SUFFIX) and not is_about_data(file.name)
 
 
 def list_parts(file: Path) -> list[Path]:
-    """What can be read of a file: the data in an archive, the sheets of a workbook, the splits of a
-    JSON document, or itself.
+    """Readable parts of a file: data in an archive, sheets of a workbook, splits of a JSON
+    document, or the file itself.
 
-    Raises BadFile where it cannot be unpacked.
+    Raises BadFile if it cannot be unpacked.
     """
     if file.is_dir() or file_on_disk(file) != file:
         return [file]
@@ -65,10 +64,11 @@ def list_parts(file: Path) -> list[Path]:
 
 
 def is_text_folder(folder: Path) -> bool:
-    """Whether a folder is one of documents: several sub-folders with texts, many texts, or brat's.
+    """True if a folder contains documents: several sub-folders with texts, many texts, or brat
+    files.
 
-    Sub-folders that are splits of a data set are not counted, whatever is in them; nor is a folder
-    one of documents where a text is called as a split is: train.txt.
+    Sub-folders named like splits do not count, nor does a folder with a text named like a split
+    (train.txt).
     """
     if len([name for name in labels_in(folder) if split_from_name(name) is None]) > 1:
         return True
@@ -82,12 +82,12 @@ def is_text_folder(folder: Path) -> bool:
 
 
 def holds_texts(folder: Path) -> bool:
-    """Whether a folder is one of documents, or has one for each split of a data set."""
+    """True if a folder contains documents, or a sub-folder of documents for each split."""
     return is_text_folder(folder) or bool(splits_in(folder))
 
 
 def splits_in(folder: Path) -> list[Path]:
-    """The sub-folders of documents that are splits of a data set by their names."""
+    """Sub-folders of documents that are named like splits."""
     return sorted(
         entry
         for entry in folder.iterdir()
@@ -96,7 +96,7 @@ def splits_in(folder: Path) -> list[Path]:
 
 
 def refuse_splits(folder: Path) -> None:
-    """Raises BadFile where a folder holds the splits of a data set, and is not one of them."""
+    """Raise BadFile if the sub-folders are the splits of a data set."""
     if found := splits_in(folder):
         raise BadFile(
             folder,

@@ -1,4 +1,4 @@
-"""JSON of spaCy: `Doc.to_json`, examples as (text, annotations), and the training format of v2."""
+"""spaCy: `Doc.to_json`, (text, annotations) examples, and the training format of v2."""
 
 from typing import Any
 
@@ -17,8 +17,8 @@ from engine.data.formats.annotated import (
 )
 from engine.phrases import phrase
 
-LEAST = 0.5  # of a category that a text has
-UNKNOWN = "-"  # the tag of a token of which nothing is known
+LEAST = 0.5  # minimum score of a category
+UNKNOWN = "-"  # tag of an unknown token
 
 
 def knows(items: list[Any]) -> bool:
@@ -29,7 +29,7 @@ def knows(items: list[Any]) -> bool:
 
 
 def _is_doc(item: Object) -> bool:
-    """A text with entities as spaCy writes them."""
+    """A text with entities of spaCy."""
     if not isinstance(item.get("text"), str):
         return False
     if isinstance(entities := item.get("entities"), list):
@@ -46,7 +46,7 @@ def _is_v2(item: Object) -> bool:
 
 
 def read(item: Any) -> list[Annotated]:
-    """One text, or each sentence of a document of v2. Raises NotOfTool."""
+    """One text, or each sentence of a v2 document. Raises NotOfTool."""
     if is_pair(item):
         return [_example(item[0], item[1])]
     if isinstance(item, dict) and _is_v2(item):

@@ -1,7 +1,6 @@
-"""Questions about texts as SQuAD 1.1 and 2.0 write them: one JSON object in a file.
+"""SQuAD 1.1 and 2.0: questions with answer spans in a JSON document (Rajpurkar et al. 2016, 2018).
 
-It holds articles, these hold paragraphs with a context, and these hold questions, whose answers are
-spans of the context (Rajpurkar et al. 2016 and 2018).
+Articles have paragraphs with a context, and these have questions.
 """
 
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from engine.data.formats.strict_json import read_document, without_surrogates
 from engine.errors import BadFile
 from engine.phrases import phrase
 
-SAMPLE_CHARACTERS = 100_000  # characters, in which a file shows what it is
+SAMPLE_CHARACTERS = 100_000  # characters used for recognition
 ADVICE = phrase("Choose a file in SQuAD 1.1 or 2.0 format.")
 KINDS = {
     dict: phrase("an object"),
@@ -29,9 +28,9 @@ Kind = TypeVar("Kind")
 
 
 class Question(NamedTuple):
-    """A question about a context, and its answers, of which each is as good.
+    """A question about a context, with alternative answers.
 
-    Without answers it cannot be answered (`is_impossible`), or nobody says how.
+    Without answers it is unanswerable (`is_impossible`) or unlabelled.
     """
 
     id: str
@@ -43,7 +42,7 @@ class Question(NamedTuple):
 
 
 class Repair(NamedTuple):
-    """An answer that stands at `found`, and not at `stated`, where its file says."""
+    """An answer at `found` instead of the position `stated` in its file."""
 
     id: str
     text: str
@@ -52,7 +51,7 @@ class Repair(NamedTuple):
 
 
 class Squad(NamedTuple):
-    """All that a file holds, in its order."""
+    """Content of a file, in order."""
 
     version: str
     questions: tuple[Question, ...]
@@ -60,7 +59,6 @@ class Squad(NamedTuple):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was noticed, in whole sentences."""
         if not self.repairs:
             return ()
         what = phrase(
@@ -83,7 +81,7 @@ COLUMNS = ("id", "title", "question", "context", "answers")
 
 
 def open_squad(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
-    """A row for each question; the lines of rows are the numbers of the questions, from 1."""
+    """A row for each question, numbered from 1."""
     whole = read_squad(lines)
     for note in whole.notes:
         remarks.say(note)
@@ -95,7 +93,7 @@ def open_squad(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 
 
 def guess_squad(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
-    """A JSON object whose articles hold paragraphs."""
+    """A JSON object with articles that have paragraphs."""
     beginning = "".join(lines)[:SAMPLE_CHARACTERS]
     is_object = beginning.lstrip().startswith("{")
     named = all(f'"{key}"' in beginning for key in ("data", "paragraphs"))
@@ -104,14 +102,11 @@ def guess_squad(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
 
 
 def read_squad(lines: Lines) -> Squad:
-    """Read a file whole.
-
-    An answer that does not stand at its place is moved to the nearest place where it does.
+    """Read a file, moving each answer to its occurrence nearest to the given position.
 
     Raises:
-        BadFile: with line and column where it is no JSON; with the place in the structure, or the
-            id of the question, where something is missing or not as it should be, and where the
-            context does not hold an answer.
+        BadFile: with line and column if it is not JSON; with the path in the document or the id of
+            the question if something is missing or invalid, or the context lacks an answer.
         Cancelled: as `Lines` does.
     """
     reader = _Reader(lines.path)
@@ -123,7 +118,7 @@ def read_squad(lines: Lines) -> Squad:
 
 
 class _Reader:
-    """Turns the objects of a file into questions, and names the place of what is wrong."""
+    """Converts the objects of a file to questions, locating errors."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -198,7 +193,7 @@ class _Reader:
         return Answer(text, start)
 
     def text(self, item: dict[str, Any], key: str, where: str) -> str:
-        """A text without lone surrogates, which no file can hold; its length stays."""
+        """A text without lone surrogates; its length is unchanged."""
         return without_surrogates(self.field(item, key, str, where))
 
     def field(self, item: dict[str, Any], key: str, kind: type[Kind], where: str) -> Kind:

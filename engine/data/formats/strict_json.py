@@ -1,4 +1,4 @@
-"""JSON as a file has it: what Python reads and JSON does not allow is refused in words."""
+"""Strict JSON: what Python accepts beyond the standard is refused with an explanation."""
 
 import json
 import re
@@ -9,20 +9,20 @@ from engine.data.formats.lines import Lines, file_size
 from engine.errors import BadFile
 from engine.phrases import phrase
 
-LARGEST_DOCUMENT = 2 * 1024**3  # bytes of a document that is read whole
+LARGEST_DOCUMENT = 2 * 1024**3  # bytes of a document that is read at once
 CHUNK = 1_000_000  # characters
-MAX_LEVELS = 100  # of brackets in one another
+MAX_LEVELS = 100  # nesting depth
 SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class Number(str):
-    """The digits of a number as they stand: 1, 1.0 and 01 stay different."""
+    """A number as written: 1, 1.0 and 01 stay different."""
 
     __slots__ = ()
 
 
 class NotStrict(ValueError):
-    """Something that JSON does not allow, though Python does; `problem` says what."""
+    """Python reads this, but it is not valid JSON; `problem` is the reason."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -30,12 +30,12 @@ class NotStrict(ValueError):
 
 
 def refuse_constant(name: str) -> NoReturn:
-    """For `parse_constant`: NaN and the infinities are no JSON."""
+    """`parse_constant` hook: NaN and infinities are not JSON."""
     raise NotStrict(phrase("{name} is not valid JSON.", name=name))
 
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """For `object_pairs_hook`: of two values under one key, Python would keep the last."""
+    """`object_pairs_hook` that refuses repeated keys, of which Python keeps the last."""
     item = dict(pairs)
     if len(item) < len(pairs):
         times = Counter(name for name, _ in pairs)
@@ -45,15 +45,15 @@ def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def without_surrogates(text: str) -> str:
-    """A text that any file can hold; lone surrogates become “�”, and its length stays."""
+    """Replace lone surrogates, which no file can hold, by “�”; the length is unchanged."""
     return SURROGATES.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def read_document(lines: Lines, advice: str, keeps_digits: bool = False) -> object:
-    """The one value that a file holds; with `keeps_digits`, numbers are a `Number`.
+    """Parse a file as one JSON value; with `keeps_digits`, numbers are `Number`.
 
     Raises:
-        BadFile: with line and column where it is no JSON, or where it is too large.
+        BadFile: with line and column if it is not JSON, or if it is too large.
         Cancelled: as `Lines` does.
     """
     path = lines.path
@@ -81,12 +81,12 @@ def read_document(lines: Lines, advice: str, keeps_digits: bool = False) -> obje
         raise BadFile(path, error.problem, advice) from error
     except RecursionError as error:
         raise BadFile(path, too_deep(), advice) from error
-    except ValueError as error:  # of more digits than Python reads
+    except ValueError as error:  # too many digits
         raise BadFile(path, phrase("a number in it is too long."), advice) from error
 
 
 def not_valid(error: json.JSONDecodeError) -> str:
-    """What is wrong with a text, as the end of a sentence."""
+    """The error as the end of a sentence."""
     return phrase(
         "this is not valid JSON ({lower}{msg}).", lower=error.msg[:1].lower(), msg=error.msg[1:]
     )
@@ -97,9 +97,9 @@ def too_deep() -> str:
 
 
 def write_json(value: object, level: int = 1) -> str:
-    """Compact JSON in which numbers are written as they were.
+    """Compact JSON that preserves `Number`.
 
-    Raises NotStrict where brackets are nested too deeply.
+    Raises NotStrict if nesting is too deep.
     """
     if level > MAX_LEVELS:
         raise NotStrict(too_deep())

@@ -1,4 +1,4 @@
-"""Tables with a row in each line: CSV, TSV, and lines that begin with their label."""
+"""Delimited tables: CSV, TSV, and lines that start with a label."""
 
 import csv
 import re
@@ -30,20 +30,20 @@ from engine.data.formats.table_rows import (
 )
 from engine.phrases import phrase
 
-KNOWN = {*TEXTS, *LABELS}  # names of columns
+KNOWN = {*TEXTS, *LABELS}  # column names
 ABOVE_HEADER = phrase("Row above the header skipped")
-LOOKED_AT = 200  # rows by which titles above the header are told
-AGREE = 0.9  # share of the rows that must have the same number of cells
-COUNTED = re.compile(r"([^\W\d](?:.*\D)?)(\d{1,5})")  # the name of a column that is one of many
+LOOKED_AT = 200  # rows used to find titles above the header
+AGREE = 0.9  # fraction of the rows that must have the same number of cells
+COUNTED = re.compile(r"([^\W\d](?:.*\D)?)(\d{1,5})")  # name of a numbered column
 LABELLED = re.compile(r"(__label__\S+|[A-Z]+:[A-Za-z]+|[A-Z]{2,}):? +\S")
 
 
 def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
-    """The columns and rows of a table.
+    """Columns and rows of a table.
 
-    A row must have as many cells as there are columns; else its line is named. Three things are
-    forgiven, and remarked: titles above the header, empty cells too many, and, in an unquoted
-    tab-separated file without a header, cells that only some rows have.
+    Every row must have a cell per column; BadFile names the line otherwise. Three exceptions are
+    remarked: titles above the header, extra empty cells, and, in an unquoted TSV without a header,
+    missing cells.
     """
     ahead = parse_rows(lines.path, lines.ahead(), reading, Remarks())
     first = next(ahead, None)
@@ -66,10 +66,10 @@ def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
 
 
 def titles_above(rows: Sequence[Sequence[str]]) -> int:
-    """How many of the first rows are titles above a header.
+    """Number of titles above a header.
 
-    A title has one filled cell at most, which is not called as columns are; the cells of the header
-    are all filled, and nearly all rows below have as many.
+    A title row has at most one filled cell, which is not a usual column name. All cells of the
+    header are filled, and nearly all rows below have as many.
     """
     top = rows[:LOOKED_AT]
     count = sum(1 for _ in takewhile(_is_title, top))
@@ -82,14 +82,13 @@ def titles_above(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _is_title(cells: Sequence[str]) -> bool:
-    """Whether a row has one filled cell at most."""
     return sum(map(bool, map(str.strip, cells))) <= 1
 
 
 def _columns(
     first: Row, lines: Lines, reading: Reading, remarks: Remarks
 ) -> tuple[tuple[str, ...], bool]:
-    """The columns of a table with this first row, and whether shorter rows are filled up."""
+    """Columns of a table with this first row, and whether shorter rows are padded."""
     if reading.header:
         names = _without_unused(first.cells, lines, reading)
         return unique_names(names, lines, remarks), False
@@ -104,9 +103,9 @@ def _columns(
 
 
 def _without_unused(names: tuple[str, ...], lines: Lines, reading: Reading) -> Sequence[str]:
-    """The names but for those at the end that are empty over columns without a cell.
+    """Drop trailing names that are empty over empty columns.
 
-    Some programs write a delimiter behind the last cell of each row.
+    Some programs write a delimiter after the last cell.
     """
     width = len(_without_empty_end(names))
     if width in (0, len(names)):
@@ -123,9 +122,9 @@ def _without_empty_end(cells: Sequence[str]) -> Sequence[str]:
 
 
 def guess_table(lines: list[str], suffix: str, whole: bool) -> Reading | None:
-    """How the first lines of a file are a table, or None.
+    """Reading of the first lines as a table, or None.
 
-    A file that calls itself a table is one; another must be one without exception.
+    Without the suffix of a table, all rows must fit.
     """
     named = suffix in TABLE_SUFFIXES
     if not named and _are_labelled(lines):
@@ -163,7 +162,7 @@ def _are_labelled(lines: list[str]) -> bool:
 def _sample(
     lines: list[str], delimiter: str, quoted: bool, whole: bool
 ) -> tuple[list[list[str]], bool]:
-    """The rows of the first lines, and whether their quotes pair up."""
+    """Rows of the first lines, and whether their quotes are balanced."""
     rows: list[list[str]] = []
     reader = csv_reader(lines, delimiter, quoted)
     try:
@@ -174,9 +173,9 @@ def _sample(
 
 
 def _agreement(rows: list[list[str]], delimiter: str) -> tuple[int, float]:
-    """The usual number of cells, and the share of the rows that have it.
+    """The most frequent number of cells, and the fraction of rows that have it.
 
-    Between tabs there may be more, since no text has tabs: `open_table` fills the others up.
+    Tab-separated rows may have more: text has no tabs, and `open_table` pads the others.
     """
     if not rows:
         return 0, 0.0
@@ -187,7 +186,7 @@ def _agreement(rows: list[list[str]], delimiter: str) -> tuple[int, float]:
 
 
 def _delimiter(lines: list[str], suffix: str, whole: bool) -> str:
-    """The character that cuts all rows into the same number of cells, above one."""
+    """The delimiter that gives most rows the same number of cells, more than one."""
     usual = (TSV if suffix in TSV.suffixes else CSV).delimiter
     best, score = usual, 0.0
     for delimiter in sorted(DELIMITERS, key=lambda d: d != usual):
@@ -200,25 +199,25 @@ def _delimiter(lines: list[str], suffix: str, whole: bool) -> str:
 
 
 def _quoted(lines: list[str], delimiter: str, whole: bool) -> bool:
-    """Whether double quotes stand around cells, or are a part of the text."""
+    """True if double quotes enclose cells, false if they are part of the text."""
     if not any(line.startswith('"') or f'{delimiter}"' in line for line in lines):
         return delimiter != "\t"
     rows, paired = _sample(lines, delimiter, True, whole)
     plain, _ = _sample(lines, delimiter, False, whole)
     _, share = _agreement(rows, delimiter)
     width, plain_share = _agreement(plain, delimiter)
-    even = plain_share == 1.0 and width > 1  # quotes hide no delimiter and no line end
+    even = plain_share == 1.0 and width > 1  # no quote contains a delimiter or a line end
     if not paired:
         return _wraps_cells(plain) or not (even or (delimiter == "\t" and plain_share >= AGREE))
     if share > plain_share:
         return True
     if even and len(plain) > len(rows):
-        return False  # as quotes they would swallow whole rows
+        return False  # as quotes, they would span whole rows
     return delimiter != "\t" or _wraps_cells(plain)
 
 
 def _wraps_cells(rows: list[list[str]]) -> bool:
-    """Whether some column stands in quotes nearly throughout, below its name."""
+    """True if nearly all cells of some column are quoted."""
     below = rows[1:] or rows
     for column in zip_longest(*below, fillvalue=""):
         wrapped = sum(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in column)
@@ -228,12 +227,11 @@ def _wraps_cells(rows: list[list[str]]) -> bool:
 
 
 def has_header(rows: list[list[str]]) -> bool:
-    """Whether the first row names the columns.
+    """True if the first row has column names.
 
-    It does where it has a usual name, names that count, or those of endings to choose from; not
-    where a cell returns below as a label does; else where it is no number above numbers, or short
-    above long texts. Columns that are empty throughout do not count, and one with the numbers of
-    the rows needs no name.
+    It has if it contains a usual name, numbered names, or those of multiple choice; not if one of
+    its cells recurs below like a label; otherwise if it is text above numbers, or short above long
+    texts. Empty columns are ignored, and a column of row numbers needs no name.
     """
     if not rows or any(len(cell) > 100 for cell in rows[0]):
         return False
@@ -267,7 +265,7 @@ def has_header(rows: list[list[str]]) -> bool:
 
 
 def _are_counted(names: list[str]) -> bool:
-    """Whether cells are one word with a number that goes up: c0, c1, c2."""
+    """True for a word with ascending numbers: c0, c1, c2."""
     found = [COUNTED.fullmatch(name) for name in names]
     stems = {one[1] for one in found if one is not None}
     numbers = [int(one[2]) for one in found if one is not None]
@@ -276,7 +274,7 @@ def _are_counted(names: list[str]) -> bool:
 
 
 def _are_numbers_of_rows(cells: list[str]) -> bool:
-    """Whether cells are 0, 1, 2, as programs number the rows of a table."""
+    """True for 0, 1, 2, as programs number rows."""
     return len(cells) > 1 and cells == [str(n) for n in range(len(cells))]
 
 

@@ -1,10 +1,9 @@
-"""The rows of a table by columns: pyarrow cuts a block of a file into its cells at once.
+"""Columnar CSV parser: pyarrow parses whole blocks, `table_rows` the rest.
 
-A block is left to pyarrow where there is but one way to understand it: each quote opens a cell at
-its beginning, ends one, or is doubled inside; no line ends with a lone carriage return; and every
-row has a cell for each column. Everything else, with all that is said of it, goes through
-`table_rows`, which then reads some rows more. So the rows, the lines and the
-refusals are those of `table_rows` for every file.
+A block is parsed by pyarrow only if it has a single interpretation: each quote opens a cell, closes
+it or is doubled inside; no line ends with a lone carriage return; every row has a cell per column.
+Anything else is parsed by `table_rows` for some rows, so that rows, lines and errors are always
+those of `table_rows`.
 """
 
 from collections import deque
@@ -30,12 +29,12 @@ from engine.data.formats.table_rows import (
 )
 from engine.data.formats.text_blocks import MARK, STEP, TextBlocks
 
-_csv: Any = pyarrow.csv  # which takes buffers, too
+_csv: Any = pyarrow.csv  # untyped: the stubs do not allow buffers
 QUOTE, NEWLINE, RETURN = map(ord, '"\n\r')
 
 
 def can_be_cut(reading: Reading) -> bool:
-    """Whether pyarrow knows the delimiter of a table."""
+    """True if pyarrow supports the delimiter."""
     mark = reading.delimiter
     return len(mark) == 1 and mark.isascii() and mark not in '"\r\n '
 
@@ -43,7 +42,7 @@ def can_be_cut(reading: Reading) -> bool:
 def batches_of(
     lines: Lines, reading: Reading, width: int, remarks: Remarks, pads: bool, above: int
 ) -> Iterator[Batch]:
-    """The rows below the first `above` as `even_rows` gives them, of `width` cells; read anew."""
+    """Batches of the rows below the first `above`, equal to those of `even_rows`."""
     text = TextBlocks(lines)
     if above:
         deque(islice(parse_rows(lines.path, text, reading, remarks), above), maxlen=0)
@@ -69,15 +68,15 @@ def batches_of(
 
 
 class _Block(NamedTuple):
-    """Whole rows at the beginning of some bytes."""
+    """Whole rows at the start of some bytes."""
 
     end: int  # bytes
-    quotes: NDArray[np.int64]  # where they stand
-    newlines: int  # in the rows, and at their ends
+    quotes: NDArray[np.int64]  # positions
+    newlines: int  # including that of the last row
 
 
 def _block(content: bytes, reading: Reading, is_over: bool) -> _Block | None:
-    """As many rows as are whole; None where there is none, or more than one way to read them."""
+    """As many whole rows as there are; None if there is none, or the quotes are ambiguous."""
     end = len(content) if is_over else content.rfind(b"\n") + 1
     codes = np.frombuffer(content, dtype=np.uint8)
     quotes = np.zeros(0, dtype=np.int64)
@@ -91,9 +90,9 @@ def _block(content: bytes, reading: Reading, is_over: bool) -> _Block | None:
     returns = content.count(b"\r", 0, end)
     if returns and returns != content.count(b"\r\n", 0, end):
         return None
-    ends = np.zeros(256, dtype=bool)  # what stands before a quote that opens a cell
+    ends = np.zeros(256, dtype=bool)  # bytes that may precede an opening quote
     ends[[ord(reading.delimiter), NEWLINE, QUOTE]] = True
-    before = codes[quotes[0::2] - 1]  # a quote at 0 is before the last byte, and looked at apart
+    before = codes[quotes[0::2] - 1]  # a quote at 0 wraps around, and is checked separately
     behind = codes[np.minimum(quotes[1::2] + 1, len(codes) - 1)]
     opens, closes = ends[before], ends[behind] | (behind == RETURN)
     if len(quotes):
@@ -105,7 +104,7 @@ def _block(content: bytes, reading: Reading, is_over: bool) -> _Block | None:
 
 
 class _Parser:
-    """Cuts a block into columns of strings."""
+    """Parses a block into columns of strings."""
 
     def __init__(self, reading: Reading, width: int) -> None:
         self._names = [str(number) for number in range(width)]
@@ -119,7 +118,7 @@ class _Parser:
         )
 
     def __call__(self, content: bytes, block: _Block) -> pa.Table | None:
-        """The cells of all rows that are not empty; None where one has too few or too many."""
+        """Cells of all non-empty rows; None if one has too few or too many."""
         reading = pyarrow.csv.ReadOptions(
             use_threads=False, block_size=block.end + 1, column_names=self._names
         )
@@ -138,7 +137,7 @@ class _Parser:
 def _numbered(
     content: bytes, block: _Block, found: pa.Table, before: int, remarks: Remarks
 ) -> Batch:
-    """The rows of a block behind so many lines, each with its own; says what is odd of them."""
+    """Number the rows of a block, and remark empty lines and line breaks."""
     cells = [column.combine_chunks() for column in found.columns]
     rows = block.newlines + (content[block.end - 1] != NEWLINE)
     if found.num_rows == rows:
@@ -150,7 +149,7 @@ def _numbered(
         ends = np.append(ends, block.end)
     begins = np.concatenate([[0], ends[:-1] + 1])
     lines = np.searchsorted(newlines, begins) + before + 1
-    last = np.searchsorted(newlines, ends) + before + 1  # of the lines of each row
+    last = np.searchsorted(newlines, ends) + before + 1  # last line of each row
     sizes = ends - begins
     empty = (sizes == 0) | ((sizes == 1) & (codes[np.minimum(begins, block.end - 1)] == RETURN))
     batch = Batch(lines[~empty], cells)

@@ -1,5 +1,4 @@
-"""The rows of a table, one after another, as the standard library reads them: it has the last word
-on what a quote means and which line is wrong."""
+"""Row-by-row CSV parser on the standard library, the reference for quoting and errors."""
 
 import csv
 import re
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
     from _csv import Reader as CsvReader
 
 DELIMITERS = "\t,;|"
-AFTER_LABEL = " "  # as delimiter: the first space ends the label, and all others are text
+AFTER_LABEL = " "  # as delimiter: the first space ends the label
 SEPARATOR_LINE = re.compile(rf'"?sep=([{DELIMITERS}])"?\r?\n?', re.IGNORECASE)
-"""What Excel is told at the top of a file: how its cells are separated."""
+"""Excel's separator declaration in the first line."""
 EMPTY_LINE = phrase("Empty line skipped")
 QUOTES_ADVICE = phrase(
     "Correct this place, or switch off “Quoted cells” if the quotes belong to the text."
@@ -32,9 +31,9 @@ csv.field_size_limit(MAX_LINE_CHARACTERS)
 def even_rows(
     rows: Iterable[Row], width: int, path: Path, remarks: Remarks, pads: bool
 ) -> Iterator[Row]:
-    """Rows of so many cells; with `pads`, those with fewer are filled up.
+    """Rows with `width` cells; with `pads`, shorter ones are filled up.
 
-    Raises BadFile, with the line, for every other one.
+    Raises BadFile with the line for any other row.
     """
     for row in rows:
         if len(row.cells) == width:
@@ -65,11 +64,9 @@ def even_rows(
 def parse_rows(
     path: Path, lines: Iterable[str], reading: Reading, remarks: Remarks, before: int = 0
 ) -> Iterator[Row]:
-    """Rows as they stand; empty lines and a line for Excel at the top (`sep=;`) are left out.
+    """Parse rows after `before` lines; empty lines and a first line `sep=;` are skipped.
 
-    So many lines came `before`.
-
-    Of `lines`, no more are taken than the rows that were given have.
+    Takes no more of `lines` than the rows that were yielded.
     """
     if reading.delimiter == AFTER_LABEL:
         yield from _labelled(lines, remarks)
@@ -79,7 +76,7 @@ def parse_rows(
         has_separator_line = SEPARATOR_LINE.fullmatch(first) is not None
         lines = chain(["\n" if has_separator_line else first], lines)
     reader = csv_reader(lines, reading.delimiter, reading.quoted)
-    start, new = before + 1, tuple.__new__  # a row made so takes half the time
+    start, new = before + 1, tuple.__new__  # twice as fast as the constructor
     try:
         for cells in reader:
             end = before + reader.line_num
@@ -95,7 +92,7 @@ def parse_rows(
 
 
 def csv_reader(lines: Iterable[str], delimiter: str, quoted: bool) -> "CsvReader":
-    """A reader that refuses what the standard settings would silently change."""
+    """A strict reader."""
     if quoted:
         return csv.reader(lines, delimiter=delimiter, strict=True)
     return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, quotechar=None)
@@ -121,7 +118,7 @@ def _bad_quotes(error: csv.Error, path: Path, start: int, line: int) -> BadFile:
 
 
 def remark_breaks(cells: Sequence[str], start: int, end: int, remarks: Remarks) -> None:
-    """A lost quote can swallow rows in silence; then the lines inside look like rows."""
+    """Remark line breaks in cells, and a possible missing quote if the lines look like rows."""
     remarks.saw(phrase("Cell with line breaks"), start)
     for cell in cells:
         inner = cell.splitlines()[1:-1]
@@ -141,7 +138,7 @@ def _looks_like_row(line: str, width: int) -> bool:
 
 
 def _labelled(lines: Iterable[str], remarks: Remarks) -> Iterator[Row]:
-    """“LABEL text” and “LABEL:detail text”."""
+    """Parse “LABEL text” and “LABEL:detail text”."""
     for number, line in enumerate(lines, start=1):
         line = line.rstrip("\r\n")
         if not line.strip():

@@ -1,4 +1,4 @@
-"""The text of a file for whoever makes columns of it: whole blocks, or one line after another."""
+"""Text of a file as blocks for a columnar parser, or line by line for a fallback."""
 
 import io
 from collections.abc import Iterable, Iterator
@@ -6,24 +6,23 @@ from typing import TypeVar
 
 from engine.data.formats.lines import BLOCK, MAX_LINE_CHARACTERS, Lines
 
-STEP = 1 << 14  # bytes of rows that are read one by one at first, then twice as many each time
-MARK = "\ufeff".encode()  # a byte order mark, which pyarrow leaves out at the beginning
+STEP = 1 << 14  # bytes for the fallback at first, doubled each time
+MARK = "\ufeff".encode()  # a byte order mark, which pyarrow skips
 R = TypeVar("R")
 
 
 class TextBlocks:
-    """The text of a file, of which whole blocks are taken, or one line after another."""
+    """Text of a file, consumed in blocks or line by line."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines, self._blocks = lines, lines.blocks()
-        self._content = b""  # that was read and not taken, in UTF-8
-        self._next: list[str] = []  # lines before it, the next one last; the first may have no end
-        self.before = 0  # lines that were taken
-        self._taken = 0  # bytes of lines that were taken one by one
-        self.is_over = False  # whether all was read
+        self._content = b""  # unconsumed, in UTF-8
+        self._next: list[str] = []  # lines before it, in reverse order; the last may be incomplete
+        self.before = 0  # lines consumed
+        self._taken = 0  # bytes of single lines consumed
+        self.is_over = False  # everything was read
 
     def more(self) -> None:
-        """Read another block."""
         block = next(self._blocks, None)
         if block is None:
             self.is_over = True
@@ -31,7 +30,7 @@ class TextBlocks:
             self._content += block
 
     def block(self) -> bytes:
-        """What was read and not taken, a block or more; empty at the end."""
+        """Unconsumed text, at least a block; empty at the end."""
         if self._next:
             self._content = "".join(reversed(self._next)).encode("utf-8") + self._content
             self._next = []
@@ -40,12 +39,12 @@ class TextBlocks:
         return self._content
 
     def take(self, size: int, lines: int) -> None:
-        """Take so many bytes of the block, with so many line ends."""
+        """Consume the start of the block."""
         self._content = self._content[size:]
         self.before += lines
 
     def some(self, rows: Iterable[R], size: int) -> Iterator[R]:
-        """Of `rows` that are made of these lines, those that begin in so many bytes."""
+        """Rows made of these lines, until they start after `size` bytes."""
         self._taken = 0
         for row in rows:
             yield row
@@ -56,7 +55,7 @@ class TextBlocks:
         return self
 
     def __next__(self) -> str:
-        """Take the next line, with its end."""
+        """Consume the next line, with its end."""
         while len(self._next) < 2 and (self._content or not self.is_over):
             self._cut()
         if not self._next:
@@ -71,7 +70,6 @@ class TextBlocks:
         return line
 
     def _cut(self) -> None:
-        """Cut what was read into lines."""
         if not self._content:
             self.more()
         rest = self._next.pop() if self._next else ""

@@ -1,8 +1,7 @@
-"""Workbooks of Excel and LibreOffice: one sheet of them, by python-calamine.
+"""Excel and LibreOffice workbooks, one sheet at a time, by python-calamine.
 
-Cells become text as a person sees them: whole numbers without a point, dates as 2026-01-31. A cell
-that is merged from several gives its value to each of them. What stands alone above the header,
-such as a title, is skipped and remarked.
+Cells become text as displayed: integers without a point, dates as 2026-01-31. A merged cell gives
+its value to each of its cells. Titles above the header are skipped with a remark.
 """
 
 from collections.abc import Iterator
@@ -31,21 +30,21 @@ from engine.errors import BadFile
 from engine.phrases import join, phrase
 
 OLE, ZIP = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PK\x03\x04"
-ENCRYPTED = "EncryptedPackage".encode("utf-16-le")  # in an Excel file that has a password
+ENCRYPTED = "EncryptedPackage".encode("utf-16-le")  # in an encrypted Excel file
 WORD = "WordDocument".encode("utf-16-le")
-LARGEST_SHEET = 20_000_000  # cells of a rectangle that holds all cells of a sheet
+LARGEST_SHEET = 20_000_000  # cells of the bounding rectangle of a sheet
 TICK_ROWS = 2_000
-LOOKED_AT = 200  # rows by which the header is told
+LOOKED_AT = 200  # rows used to find the header
 SHOWN_SHEETS = 20
 BROKEN = (CalamineError, OSError, ValueError, LookupError, TypeError)
 
 
 def open_workbook(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
-    """The columns and rows of the sheet that the path names, else of the first with a table.
+    """Columns and rows of the sheet that the path names, else of the first with a table.
 
-    A row's “line” is its number in the sheet. Empty rows and columns around the table are left out.
+    The “line” of a row is its number in the sheet. Empty rows and columns are skipped.
 
-    Raises BadFile where there is no such sheet, or it is empty, encrypted, damaged or too large.
+    Raises BadFile if there is no such sheet, or it is empty, encrypted, damaged or too large.
     """
     name, others = _sheet_and_others(lines.path)
     if others:
@@ -71,7 +70,7 @@ def open_workbook(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
 
 
 def _header(rows: Iterator[Row], remarks: Remarks) -> Row | None:
-    """The first row, or the first below titles that stand alone in theirs."""
+    """The first row, or the first below single-cell titles."""
     skipped: list[Row] = []
     for row in rows:
         if sum(map(bool, row.cells)) != 1 or len(row.cells) == 1 or len(skipped) == LOOKED_AT:
@@ -83,7 +82,7 @@ def _header(rows: Iterator[Row], remarks: Remarks) -> Row | None:
 
 
 def _named_columns(header: Row, lines: Lines, sheet: str) -> tuple[list[int], list[str]]:
-    """The places of the columns that have a name or a cell, and their names."""
+    """Indices and names of the columns that have a name or a cell."""
     if all(header.cells):
         return list(range(len(header.cells))), list(header.cells)
     used = [bool(cell) for cell in header.cells]
@@ -97,8 +96,7 @@ def _named_columns(header: Row, lines: Lines, sheet: str) -> tuple[list[int], li
 
 
 def sheets_with_rows(path: Path) -> list[str]:
-    """The names of the sheets that are not empty: first the one that is read where none is named,
-    then the others in their order, hidden ones last.
+    """Names of the non-empty sheets: the default one first, hidden ones last.
 
     Raises BadFile as `open_workbook` does.
     """
@@ -110,8 +108,8 @@ def sheets_with_rows(path: Path) -> list[str]:
 
 
 def _with_table(book: CalamineWorkbook, names: list[str], sizes: dict[str, int]) -> str:
-    """The first of these sheets, or where that is one column, as a page of remarks is, the first
-    with more rows in more columns; “” for none."""
+    """The first sheet; if it has one column, like a page of remarks, the first larger and wider
+    one."""
     if not names or any(sizes.get(name, 0) > LARGEST_SHEET for name in names):
         return next(iter(names), "")
     first, *others = (book.get_sheet_by_name(name) for name in names)
@@ -121,15 +119,15 @@ def _with_table(book: CalamineWorkbook, names: list[str], sizes: dict[str, int])
 
 def _has_rows(book: CalamineWorkbook, name: str, sizes: dict[str, int]) -> bool:
     if sizes.get(name, 0) > LARGEST_SHEET:
-        return True  # whoever reads it is told that it is too large
+        return True  # reading it reports that it is too large
     try:
         return book.get_sheet_by_name(name).height > 0
     except BROKEN:
-        return False  # a chart, or a sheet without cells
+        return False  # a chart, or an empty sheet
 
 
 def _sheet_and_others(path: Path) -> tuple[str, list[str]]:
-    """The sheet that is read, and the others with rows where none was named."""
+    """The sheet to read, and the other non-empty ones if none was named."""
     wanted = parse_place(path).sheet
     if wanted:
         with _workbook(path) as (book, _):
@@ -160,7 +158,7 @@ def _sheet_and_others(path: Path) -> tuple[str, list[str]]:
 
 @contextmanager
 def _workbook(path: Path) -> Iterator[tuple[CalamineWorkbook, dict[str, int]]]:
-    """The workbook, and the sizes of its sheets as far as they are told."""
+    """The workbook, and the sizes of its sheets if known."""
     with seekable(path) as file:
         start = file.read(1 << 16)
         file.seek(0)
@@ -178,7 +176,7 @@ def _workbook(path: Path) -> Iterator[tuple[CalamineWorkbook, dict[str, int]]]:
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """What the library says as BadFile, also where it gives up."""
+    """Convert errors and panics of the library to BadFile."""
     try:
         yield
     except PasswordError as error:
@@ -186,7 +184,7 @@ def _named(path: Path) -> Iterator[None]:
     except BROKEN as error:
         raise _damaged(path) from error
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # as Rust says what is a bug there
+        if type(error).__name__ != "PanicException":  # a Rust panic
             raise
         raise _damaged(path) from error
 
@@ -235,7 +233,7 @@ def _refuse_other_ole(path: Path, file: Any) -> None:
 
 
 def _rows(lines: Lines, name: str, remarks: Remarks) -> Iterator[Row]:
-    """The rows of a sheet that are not empty, from its first column with a cell on."""
+    """Non-empty rows of a sheet, from its first column on."""
     with _workbook(lines.path) as (book, sizes):
         if sizes.get(name, 0) > LARGEST_SHEET:
             raise _too_large(lines.path, name, sizes[name])
@@ -259,15 +257,15 @@ def _rows(lines: Lines, name: str, remarks: Remarks) -> Iterator[Row]:
 
 
 def _merged(sheet: CalamineSheet) -> dict[int, dict[int, Any]]:
-    """The value of each merged cell by the number of its row, and of its column in the table.
+    """Values of merged cells, by row number and column index.
 
-    A cell that is as wide as the sheet is a title, and stays one cell.
+    A cell as wide as the sheet is a title, and is not repeated.
     """
     ranges = [one for one in sheet.merged_cell_ranges or () if not _is_title(sheet, one)]
     if not ranges:
         return {}
     assert sheet.start is not None
-    first = sheet.start[1]  # rows come from this column on
+    first = sheet.start[1]  # first column of the rows
     wanted = {top for (top, _), _ in ranges}
     rows = {n: row for n, row in enumerate(sheet.iter_rows()) if n in wanted}
     found: dict[int, dict[int, Any]] = {}
@@ -304,7 +302,6 @@ def _cell(value: Any) -> str:
 
 
 def recognise_workbook(path: Path, start: bytes) -> Reading | None:
-    """A workbook, with or without a header."""
     if not start.startswith((OLE, ZIP)):
         return None
     name, _ = _sheet_and_others(path)

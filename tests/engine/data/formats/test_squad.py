@@ -82,7 +82,7 @@ def test_an_answer_in_a_wrong_place_is_moved_to_the_nearest(tmp_path):
     assert found.questions[0].answers == (Answer("cat", 30), Answer("The", 0))
     assert found.repairs == (Repair("q1", "cat", 26, 30),)
     (note,) = found.notes
-    assert note.endswith("its find_nearest occurrence was used: once, question q1.")
+    assert note.endswith("its nearest occurrence was used: once, question q1.")
     found = read(tmp_path / "x.json", whole(moved, moved | {"id": "q2"}))
     assert found.notes[0].endswith("2 times, first question q1.")
 
