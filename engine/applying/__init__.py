@@ -1,1 +1,1 @@
-"""A fine-tuned model applied to a file of any length: in chunks, kept until the result is whole."""
+"""Apply a fine-tuned model to a file of any length, in resumable chunks."""

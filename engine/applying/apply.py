@@ -1,4 +1,4 @@
-"""From a file to a file with predictions, row by row, at a memory that does not grow with it."""
+"""Predict a file row by row into another file, in constant memory."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -29,25 +29,25 @@ from engine.phrases import phrase
 from engine.system.memory import trim_memory
 from engine.tasks.predicting import Predictor
 
-CHUNK_ROWS = 4_096  # rows that are predicted at once, and then kept
-SHOWN_CHARACTERS = 500  # of a cell of the first rows
+CHUNK_ROWS = 4_096  # rows of a chunk
+SHOWN_CHARACTERS = 500  # of a cell in the preview
 
 Emit = Callable[[Working], object]
 
 
 class Stretch(NamedTuple):
-    """Some rows of a file: all cells by column, and the lines they stand in."""
+    """Consecutive rows of a file: cells by column, and their lines."""
 
     cells: dict[str, list[str]]
     lines: list[int]
 
 
 def apply(wanted: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> Applied:
-    """Carry out an Apply with a predictor of its checkpoint; `emit` hears of every batch.
+    """Run an Apply with a predictor of its checkpoint; `emit` is called for every batch.
 
     Raises:
-        BadFile: with the line, when the rows before it are kept.
-        StudioError: where file, model, threshold and form do not fit one another.
+        BadFile: with the line; the rows before it are saved.
+        StudioError: if file, model, threshold and format do not match.
     """
     check_suffix(wanted.out, WRITERS)
     _refuse_itself(wanted)
@@ -68,7 +68,7 @@ def apply(wanted: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> A
 
 
 def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicted:
-    """What Apply would write in the first rows. Raises StudioError as it would."""
+    """Preview what Apply would write for the first rows. Raises StudioError as it would."""
     wanted = question.asked
     check_suffix(wanted.out, WRITERS)
     _refuse_itself(wanted)
@@ -90,7 +90,7 @@ def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicte
 
 
 def stretches(table: TableReader, rows: int, skipped: int = 0) -> Iterator[Stretch]:
-    """The rows of a table without the first `skipped`, so many at a time."""
+    """The rows of a table after the first `skipped`, `rows` at a time."""
     every = islice(table, skipped, None)
     while some := list(islice(every, rows)):
         columns = zip(*(row.cells for row in some), strict=True)
@@ -142,7 +142,7 @@ def _shown(value: object) -> str:
 
 
 class _Progress:
-    """Tells how many rows are predicted, and how far that is in the bytes of the file."""
+    """Progress in rows predicted and bytes of the file."""
 
     def __init__(self, wanted: Apply, emit: Emit) -> None:
         self._wanted, self._emit = wanted, emit
@@ -153,7 +153,7 @@ class _Progress:
         self._read, self._size = done, total
 
     def begin(self, rows: int, new: int) -> None:
-        """So many `rows` are done, and `new` ones are read and will now be predicted."""
+        """Report `rows` done and `new` ones read."""
         self._rows, self._new = rows, new
         self._first, self._last = self._last, self._read
 

@@ -1,7 +1,7 @@
-"""The rows that are predicted already, in files of one chunk each, beside the result to be.
+"""Predicted rows, stored in chunk files next to the future result.
 
-The folder goes when the result is whole. Until then whoever was cancelled, killed or refused goes
-on behind the last chunk, as long as file, model and settings are the same.
+The folder is deleted when the result is complete. Until then a stopped job can resume after the
+last chunk, if file, model and settings are unchanged.
 """
 
 import json
@@ -28,16 +28,17 @@ from engine.phrases import phrase
 
 ASKED = "asked.json"
 CHUNK = re.compile(r"chunk-(\d{8})\.parquet")
-FREE = {"out", "threshold", "raw", "resume", "number", "side", "batch_size"}  # may differ
+# may differ on resuming
+FREE = {"out", "threshold", "raw", "resume", "number", "side", "batch_size"}
 
 
 def folder_of(out: Path) -> Path:
-    """Where the chunks of a result lie until it is whole."""
+    """Folder of the chunks of a result."""
     return sibling(out, f"{out.name}.part")
 
 
 class Chunks:
-    """The chunks in a folder, in the order of their rows."""
+    """Stored chunks, in order."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -49,9 +50,9 @@ class Chunks:
 
     @classmethod
     def begin(cls, wanted: Apply) -> Self:
-        """Those of an earlier Apply that is to be resumed, else none.
+        """The chunks of an Apply to be resumed, else none.
 
-        Raises StudioError where what is to be resumed was made from something else.
+        Raises StudioError if they were made from other inputs.
         """
         folder, asked = folder_of(wanted.out), identity(wanted)
         if folder.is_dir() and wanted.resume:
@@ -73,7 +74,7 @@ class Chunks:
         return cls(folder)
 
     def add(self, chunk: pa.Table) -> None:
-        """Keep one more; it is there whole or not at all."""
+        """Store a chunk atomically."""
         path = self.folder / f"chunk-{len(self._paths):08}.parquet"
         with atomic_file(path) as file:
             pq.write_table(chunk, file, compression="zstd")
@@ -82,12 +83,12 @@ class Chunks:
 
     @property
     def schema(self) -> pa.Schema:
-        """What holds the rows of every chunk."""
+        """A schema for the rows of all chunks."""
         schemas = [pq.read_schema(check_regular(path)) for path in self._paths]
         return pa.unify_schemas(schemas, promote_options="permissive")
 
     def __iter__(self) -> Iterator[pa.Table]:
-        """Every chunk with the schema of all."""
+        """The chunks in the common schema."""
         empty = self.schema.empty_table()
         for path in self._paths:
             chunk = pq.read_table(check_regular(path))
@@ -98,7 +99,7 @@ class Chunks:
 
 
 def kept_rows(wanted: Apply) -> int:
-    """Rows of an earlier Apply that can be resumed; 0 where there is none."""
+    """Number of rows that can be resumed."""
     folder = folder_of(wanted.out)
     if not folder.is_dir() or not _is_of(folder, identity(wanted)):
         return 0
@@ -106,7 +107,7 @@ def kept_rows(wanted: Apply) -> int:
 
 
 def identity(wanted: Apply) -> dict[str, object]:
-    """What predictions depend on: what was asked, and the size and time of every file."""
+    """Everything that predictions depend on: the request, and size and time of all files."""
     asked: dict[str, object] = wanted.model_dump(mode="json", exclude=FREE)
     file = wanted.given.path
     inside = wanted.checkpoint.iterdir() if wanted.checkpoint.is_dir() else ()

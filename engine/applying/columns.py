@@ -1,7 +1,7 @@
-"""What a model says of rows as columns of a table, beside those of the file.
+"""Predictions as table columns next to those of the file.
 
-Inside, the columns of the file are named “cell:NAME” and those of the prediction “said:NAME”, so
-that none hides another. The prediction gets its outer names where the table is written.
+Internally, columns are named “cell:NAME” and “said:NAME” so that none hides another; predictions
+get their final names when written.
 """
 
 from collections.abc import Container, Mapping, Sequence
@@ -15,13 +15,13 @@ from engine.phrases import phrase
 from engine.results.predictions import CELL
 
 SAID = "said:"
-CERTAINTY = "certainty"  # of each prediction, float64 from 0 to 1; null where there is none
+CERTAINTY = "certainty"  # of each prediction, float64 from 0 to 1, or null
 UNSURE = "unsure"
-DIGITS = 6  # behind the point
+DIGITS = 6  # decimal places
 
 
 def chunk_of(cells: Mapping[str, Sequence[str]], said: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """The rows of a chunk: their cells, and a record of the learner for each."""
+    """A chunk from the cells of its rows and their prediction records."""
     parts = dict.fromkeys(part for one in said for part in one)
     columns: dict[str, pa.Array[Any]] = {
         CELL + name: pa.array(column, pa.string()) for name, column in cells.items()
@@ -32,10 +32,7 @@ def chunk_of(cells: Mapping[str, Sequence[str]], said: Sequence[Mapping[str, Any
 
 
 def certainty(said: Mapping[str, Any]) -> float | None:
-    """How probable a prediction is: of several labels or tags, the one that is least certain.
-
-    None where nothing is said of it, as of a number.
-    """
+    """Probability of a prediction, the smallest of several; None if there is none."""
     if "probability" in said:
         return float(said["probability"])
     if "probabilities" in said:
@@ -45,9 +42,9 @@ def certainty(said: Mapping[str, Any]) -> float | None:
 
 
 def outer_names(schema: pa.Schema) -> dict[str, str]:
-    """The name of each inner column in what is written, in the order of its columns.
+    """Final names of the columns, in order.
 
-    A column of the prediction whose name the file has as well begins with “predicted_”.
+    A predicted column with a name of the file is prefixed with “predicted_”.
     """
     cells = [name for name in schema.names if name.startswith(CELL)]
     taken = {name.removeprefix(CELL) for name in cells}
@@ -58,12 +55,12 @@ def outer_names(schema: pa.Schema) -> dict[str, str]:
 
 
 def written_schema(schema: pa.Schema, threshold: float | None) -> pa.Schema:
-    """The schema of what is written of chunks with this schema."""
+    """Schema of the written table."""
     return written(schema.empty_table(), threshold).schema
 
 
 def written(chunk: pa.Table, threshold: float | None) -> pa.Table:
-    """A chunk as it is written: under its outer names, marked where it is below the threshold."""
+    """A chunk with its final names, marked below the threshold."""
     names = outer_names(chunk.schema)
     table = chunk.select(list(names)).rename_columns(list(names.values()))
     if threshold is None:
@@ -73,7 +70,7 @@ def written(chunk: pa.Table, threshold: float | None) -> pa.Table:
 
 
 def check_threshold(chunk: pa.Table, threshold: float | None) -> None:
-    """Raise StudioError where there is a threshold and the model says no probability."""
+    """Raise StudioError if there is a threshold but the model has no probabilities."""
     if threshold is not None and chunk.num_rows and chunk[CERTAINTY].null_count == chunk.num_rows:
         raise StudioError(
             phrase("This model predicts without probabilities, so no row can be unsure."),
@@ -82,14 +79,12 @@ def check_threshold(chunk: pa.Table, threshold: float | None) -> None:
 
 
 def _free(name: str, taken: Container[str]) -> str:
-    """The name of a column that no other one has."""
     while name in taken:
         name = f"predicted_{name}"
     return name
 
 
 def _rounded(value: Any) -> Any:
-    """Six digits behind the point, also inside of what holds numbers."""
     if isinstance(value, float):
         return round(value, DIGITS)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Predicted tags as a CoNLL file: a word and its tag in each line, nothing else of the rows."""
+"""Predicted tags as a CoNLL file: words and tags only."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,7 +18,7 @@ WRITERS = (*TABLE_WRITERS, SUFFIX, VECTORS)
 
 
 def write(path: Path, schema: pa.Schema, tables: Tables, raw: bool) -> None:
-    """Write rows and predictions as the suffix of `path` says; see `write_table`."""
+    """Write rows and predictions in the format of the suffix; see `write_table`."""
     if path.suffix.lower() == VECTORS:
         write_vectors(path, schema, tables)
         return
@@ -35,10 +35,8 @@ def write(path: Path, schema: pa.Schema, tables: Tables, raw: bool) -> None:
 
 
 def _column(schema: pa.Schema, part: str) -> str:
-    """The last column of this name holds the prediction.
-
-    Raises StudioError where there is none, as for a model of another task.
-    """
+    """The last column with this name, which has the prediction. Raises StudioError if there is
+    none."""
     found = [
         field.name
         for field in schema
@@ -53,6 +51,6 @@ def _column(schema: pa.Schema, part: str) -> str:
 
 
 def _lines(words: Iterable[str], tags: Iterable[str]) -> Iterable[str]:
-    """White space in a word becomes a no-break space, and a word of nothing “_”."""
+    """White space in a word becomes a no-break space, and an empty word “_”."""
     for word, tag in zip(words, tags, strict=True):
         yield f"{NO_BREAK_SPACE.join(word.split()) or EMPTY}\t{tag}\n"

@@ -1,4 +1,4 @@
-"""Vectors of rows as .npy, float32 [N, D], a chunk at a time."""
+"""Vectors of rows as .npy, float32 [N, D], written in chunks."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,10 +16,7 @@ VECTOR = "vector"
 
 
 def write_vectors(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
-    """Write the predicted vectors of all `tables`, whole or not at all.
-
-    Raises StudioError where no vectors are predicted.
-    """
+    """Write the predicted vectors atomically. Raises StudioError if there are none."""
     name = _column(schema)
     rows, size = 0, 0
     with atomic_file(path, shared=True) as file, open(file, "wb") as out:
@@ -32,7 +29,7 @@ def write_vectors(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> 
             rows += len(lists)
             out.write(flat.tobytes())
         out.seek(0)
-        _write_header(out, rows, size)  # as long as before: NumPy leaves room for the rows
+        _write_header(out, rows, size)  # same length: NumPy pads the header
 
 
 def _write_header(out: BinaryIO, rows: int, size: int) -> None:
@@ -41,7 +38,7 @@ def _write_header(out: BinaryIO, rows: int, size: int) -> None:
 
 
 def _column(schema: pa.Schema) -> str:
-    """The last column of this name holds the prediction."""
+    """The last column with this name, which has the prediction."""
     found = [
         field.name
         for field in schema

@@ -1,1 +1,1 @@
-"""Texts to token ids: WordPiece, byte-level BPE and Unigram vocabularies. No torch."""
+"""Tokenizers: WordPiece, byte-level BPE and Unigram vocabularies. No torch."""

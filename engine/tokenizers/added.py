@@ -1,6 +1,6 @@
-"""Tokens that are found in a text before it is split: the special ones, and those that were added.
+"""Added and special tokens, which are matched in a text before it is split.
 
-Each has flags, which decide where it is found and whether it takes the space around it along.
+Flags decide what they match and whether they include the white space around them.
 """
 
 from collections.abc import Iterable
@@ -24,9 +24,9 @@ class Added:
     """A token that is never split.
 
     Args:
-        lstrip: whether white space before it belongs to it; rstrip: that behind it.
-        single_word: whether it is found between the ends of words alone.
-        normalized: whether it is looked for in the normalised text, and not as it was typed.
+        lstrip: includes white space before it; rstrip: after it.
+        single_word: matches whole words only.
+        normalized: is matched in the normalised text.
     """
 
     content: str
@@ -37,15 +37,15 @@ class Added:
     special: bool = False
 
     def essence(self) -> list[Any]:
-        """All of it, as JSON can hold it."""
+        """All fields, for JSON."""
         return list(astuple(self))
 
     def flags(self) -> dict[str, Any]:
-        """As a tokenizer.json lists it."""
+        """Entry in tokenizer.json."""
         return {"content": self.content, **{name: getattr(self, name) for name in FLAGS}}
 
     def published(self) -> dict[str, Any]:
-        """As a tokenizer_config.json writes it."""
+        """Entry in tokenizer_config.json."""
         flags = {name: flag for name, flag in self.flags().items() if name != "special"}
         return {"__type": "AddedToken", **flags}
 
@@ -59,11 +59,11 @@ def put_added(
     special: Iterable[str],
     added: Iterable[Added],
 ) -> None:
-    """Tell the library of all tokens that are never split.
+    """Register all tokens that are never split with the library.
 
     Args:
         behind: tokens that its model does not have, in the order of their ids.
-        special: names of the special tokens; their flags are those in `added`, if they are there.
+        special: names of the special tokens; their flags are those in `added`, if present.
     """
     known = {name: Added(name, special=True) for name in special}
     known |= {one.content: one for one in added}
@@ -72,17 +72,14 @@ def put_added(
 
 
 def unusual(added: Iterable[Added], special: Iterable[str]) -> tuple[Added, ...]:
-    """Without the special tokens that have the flags which they have unless something is said."""
+    """Tokens except special ones with their default flags."""
     usual = {name: Added(name, special=True) for name in special}
     flagged = [replace(one, special=True) if one.content in usual else one for one in added]
     return tuple(one for one in flagged if one != usual.get(one.content))
 
 
 def added_of(entries: object, path: Path) -> dict[str, tuple[Added, Any]]:
-    """Tokens with their ids from the list in a tokenizer.json, by their content.
-
-    Raises BadCheckpoint for what is no such list.
-    """
+    """Added tokens and ids of a tokenizer.json, by content. Raises BadCheckpoint."""
     listed = entries or []
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
         raise BadCheckpoint(phrase("{path} has no list of added tokens.", path=path.name), ADVICE)
@@ -94,7 +91,7 @@ def added_of(entries: object, path: Path) -> dict[str, tuple[Added, Any]]:
 
 
 def decoder_of(config: dict[str, Any], path: Path) -> dict[str, tuple[Added, Any]]:
-    """The same from `added_tokens_decoder` in a tokenizer_config.json, by their ids there."""
+    """Added tokens and ids of `added_tokens_decoder` in a tokenizer_config.json."""
     entries = config.get("added_tokens_decoder") or {}
     if not isinstance(entries, dict) or not all(str(key).isdecimal() for key in entries):
         raise BadCheckpoint(phrase("{path} has no list of added tokens.", path=path.name), ADVICE)
@@ -106,9 +103,9 @@ def decoder_of(config: dict[str, Any], path: Path) -> dict[str, tuple[Added, Any
 
 
 def plain_added(entries: dict[str, Any], special: Iterable[str]) -> dict[str, tuple[Added, Any]]:
-    """The same from an added_tokens.json, which has names and ids alone.
+    """Added tokens of an added_tokens.json, which has only names and ids.
 
-    As transformers reads it: those that are not special are looked for in the normalised text.
+    As in transformers, those that are not special match the normalised text.
     """
     names = set(special)
     return {
@@ -119,7 +116,7 @@ def plain_added(entries: dict[str, Any], special: Iterable[str]) -> dict[str, tu
 
 
 def also_special(config: dict[str, Any]) -> tuple[Added, ...]:
-    """Further tokens that a config calls special, in whichever form."""
+    """Additional special tokens of a config, in any form."""
     found = []
     for key in ALSO_SPECIAL:
         listed = config.get(key)
@@ -137,14 +134,14 @@ def together(
     special: Iterable[Added],
     path: Path,
 ) -> tuple[tuple[str, ...], tuple[Added, ...], int]:
-    """All tokens in the order of their ids, those that are never split, and how many come first
-    that the model itself has.
+    """All tokens in the order of their ids, those that are never split, and the number of leading
+    tokens of the model itself.
 
     Args:
         own: the model's tokens with their ids.
-        special: further ones that are never split; one that has no id yet comes last.
+        special: further tokens that are never split; one without an id comes last.
 
-    Raises BadCheckpoint where a token has two ids, or an id two tokens.
+    Raises BadCheckpoint if a token has two ids, or an id two tokens.
     """
     ids = {**{name: number for name, (_, number) in added.items()}, **own}
     if any(ids[name] != number for name, (_, number) in added.items()):

@@ -1,4 +1,4 @@
-"""Texts in groups that fit well into memory."""
+"""Batches of texts of limited size."""
 
 from collections.abc import Iterable, Iterator
 
@@ -7,7 +7,7 @@ MOST_CHARACTERS = 4_000_000
 
 
 def batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Texts in their order, taken as they are asked for; a longer text stands alone."""
+    """Batch texts lazily and in order; a long text is a batch of its own."""
     batch: list[str] = []
     characters = 0
     for text in texts:

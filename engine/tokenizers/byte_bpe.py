@@ -1,8 +1,8 @@
-"""Byte-level byte-pair encoding, as RoBERTa has it (Radford et al. 2019, §2.2; Liu et al. 2019).
+"""Byte-level byte-pair encoding of RoBERTa (Radford et al. 2019, §2.2; Liu et al. 2019).
 
-A text is cut into words, each with the space before it; a word is its bytes in UTF-8, and the
-bytes are merged, pair by pair, in the order in which the merges were learned. So every text has
-tokens, and none is unknown. In the files a byte is written as a character that can be seen.
+A text is split into words with the space before each; the UTF-8 bytes of a word are merged pair by
+pair in the order of the merges. So no text has an unknown token. Files represent bytes by visible
+characters.
 """
 
 import json
@@ -29,12 +29,12 @@ from engine.tokenizers.vocabulary_files import (
 
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
 WORDS, MERGES = "vocab.json", "merges.txt"
-SPACE = "▁"  # how the space in a token is shown
+SPACE = "▁"  # shown for a space in a token
 BYTES = 256
 
 
 def _characters() -> dict[int, str]:
-    """How each byte is written: as its own character where that can be seen, else as another."""
+    """The visible character of each byte."""
     seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(BYTES) if byte not in seen]
     own = {byte: chr(byte) for byte in seen}
@@ -47,7 +47,7 @@ WRITTEN_SPACE = CHARACTERS[ord(" ")]
 
 
 def text_of_bytes(token: str) -> str:
-    """The text of a token; a space as “▁”, and bytes that are part of a character as \\xe6."""
+    r"""Text of a token; a space is “▁”, and bytes of a partial character are \xe6."""
     if not all(character in BYTE_OF for character in token):
         return token
     text = bytes(BYTE_OF[character] for character in token).decode("utf-8", "backslashreplace")
@@ -56,7 +56,7 @@ def text_of_bytes(token: str) -> str:
 
 @dataclass(frozen=True)
 class ByteLevelBpe(Vocabulary):
-    """A byte-level vocabulary; `merges` are pairs of tokens, the first one is merged first."""
+    """A byte-level vocabulary; `merges` are pairs of tokens in merge order."""
 
     kind: ClassVar[str] = "byte-level BPE"
     keeps_spaces: ClassVar[bool] = True
@@ -64,7 +64,7 @@ class ByteLevelBpe(Vocabulary):
     special: Special = field(default=SPECIAL, kw_only=True)
     separators: int = field(default=2, kw_only=True)
     second_segment: int = field(default=0, kw_only=True)
-    spaced: bool = False  # whether the first word counts as one with a space before it
+    spaced: bool = False  # the first word counts as preceded by a space
 
     @property
     def mark(self) -> str:
@@ -91,7 +91,7 @@ class ByteLevelBpe(Vocabulary):
 
     @property
     def _is_usual(self) -> bool:
-        """Whether texts stand between the tokens as in RoBERTa."""
+        """True if the special tokens are placed as in RoBERTa."""
         return (self.separators, self.second_segment) == (2, 0)
 
     def essence(self) -> list[Any]:
@@ -121,7 +121,7 @@ class ByteLevelBpe(Vocabulary):
 
 
 def from_published(content: dict[str, Any], stated: Stated, path: Path) -> ByteLevelBpe | None:
-    """Read a tokenizer.json; None where its steps are not those of RoBERTa."""
+    """Read a tokenizer.json; None if its steps are not those of RoBERTa."""
     model, before = content.get("model"), content.get("pre_tokenizer")
     if not isinstance(model, dict) or model.get("type", "BPE") != "BPE" or "merges" not in model:
         return None
@@ -153,7 +153,7 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> ByteL
 
 
 def from_plain(folder: Path, stated: Stated) -> ByteLevelBpe:
-    """Read vocab.json and merges.txt, which is not needed where every token is a single byte."""
+    """Read vocab.json and merges.txt, which is optional if every token is a byte."""
     words, merges = folder / WORDS, folder / MERGES
     own = json_of(words)
     special = special_names(stated.config, SPECIAL)
@@ -180,7 +180,7 @@ def from_plain(folder: Path, stated: Stated) -> ByteLevelBpe:
 
 
 def _flagged(added: tuple[Added, ...], special: Special, stated: Stated) -> tuple[Added, ...]:
-    """What is never split. A space before the mask belongs to it unless something else is said."""
+    """Tokens that are never split. By default the mask includes the space before it."""
     mask = stated.config.get("mask_token")
     takes_space = not isinstance(mask, dict) or mask.get("lstrip", True) is True
     flags = {special[4]: Added(special[4], lstrip=takes_space, special=True)}
@@ -188,9 +188,9 @@ def _flagged(added: tuple[Added, ...], special: Special, stated: Stated) -> tupl
 
 
 def _pairs(merges: object, ids: dict[str, Any], path: Path) -> tuple[tuple[str, str], ...]:
-    """The merges, whether they are written as two texts or as one with a space between.
+    """The merges, as pairs or as texts with a space in between.
 
-    Raises BadCheckpoint where one merges tokens that the vocabulary does not have.
+    Raises BadCheckpoint if a merge uses tokens that the vocabulary lacks.
     """
     if not isinstance(merges, list) or len(merges) > MOST_TOKENS:
         raise BadCheckpoint(phrase("{path} has no list of merges.", path=path.name), ADVICE)

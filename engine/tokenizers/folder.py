@@ -1,7 +1,7 @@
-"""Read and write the vocabulary of a folder, of whichever kind it is.
+"""Read and write the vocabulary of a folder, of any kind.
 
-A `tokenizer.json` says all of a tokenizer where it is there; else the older files do, with the
-name of the class in transformers that reads them.
+A `tokenizer.json` is complete; without it, the older files are read as the named class of
+transformers does.
 """
 
 import json
@@ -25,10 +25,10 @@ from engine.tokenizers.stated import CONFIG, Stated, read_stated
 from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.vocabulary_files import ADVICE, SPECIAL_KEYS, json_of
 
-GOOGLE_CONFIG = "bert_config.json"  # Google's name of what is config.json elsewhere
+GOOGLE_CONFIG = "bert_config.json"  # config.json in Google's releases
 PUBLISHED = "tokenizer.json"
 CASE = re.compile(r"(?<![a-z])(un)?cased(?![a-z])", re.IGNORECASE)
-WORDPIECE_CLASSES = (  # in transformers, without “Fast”; all split as BERT does
+WORDPIECE_CLASSES = (  # in transformers, without “Fast”; all split like BERT
     *("BertTokenizer", "ConvBertTokenizer", "DistilBertTokenizer", "DPRContextEncoderTokenizer"),
     *("DPRQuestionEncoderTokenizer", "DPRReaderTokenizer", "ElectraTokenizer", "FunnelTokenizer"),
     *("LayoutLMTokenizer", "LxmertTokenizer", "MobileBertTokenizer", "RetriBertTokenizer"),
@@ -40,11 +40,10 @@ BYTE_LEVEL_CLASSES = ("RobertaTokenizer", "GPT2Tokenizer", "LongformerTokenizer"
 def read_folder(folder: Path) -> Vocabulary:
     """Read the vocabulary of a checkpoint folder.
 
-    Whether a WordPiece one is lowercase is said by its config; or else by the name of a folder of
-    Google's; or else by its tokens.
+    A WordPiece vocabulary is lowercase by its config, else by the name of a Google folder, else by
+    its tokens.
 
-    Raises:
-        BadCheckpoint: no vocabulary, a damaged one, or one of a kind that is not known.
+    Raises BadCheckpoint if there is no vocabulary, or a damaged or unknown one.
     """
     folder = shared_folder(folder)
     stated = read_stated(folder)
@@ -56,7 +55,7 @@ def read_folder(folder: Path) -> Vocabulary:
 
 
 def _published(path: Path, stated: Stated) -> Vocabulary:
-    """Read a tokenizer.json: as one of the kinds that are known, or step by step."""
+    """Read a tokenizer.json as a known kind, or step by step."""
     content = json_of(path)
     for read in (wordpiece.from_published, byte_bpe.from_published, unigram.from_published):
         if (known := read(content, stated, path)) is not None:
@@ -65,7 +64,7 @@ def _published(path: Path, stated: Stated) -> Vocabulary:
 
 
 def _plain(folder: Path, stated: Stated) -> Vocabulary:
-    """Read the older files, as the class does that is named; without one, those that are there."""
+    """Read the older files as the named class does; without one, by the files present."""
     named = stated.tokenizer
     is_open = not named or stated.is_generic
     has_lines = (folder / wordpiece.VOCABULARY).exists()
@@ -83,7 +82,7 @@ def _plain(folder: Path, stated: Stated) -> Vocabulary:
 
 
 def _unread(folder: Path, named: str, has_words: bool) -> BadCheckpoint:
-    """What is wrong with a folder without a tokenizer.json and without files that say as much."""
+    """Error for a folder without a tokenizer.json or sufficient older files."""
     make = phrase(
         "Add the model's tokenizer.json; to get one, load the tokenizer with transformers and "
         "save it again."
@@ -118,14 +117,14 @@ def _unread(folder: Path, named: str, has_words: bool) -> BadCheckpoint:
 
 
 def read_vocabulary(path: Path, lowercase: bool | None = None) -> Vocabulary:
-    """Read a `vocab.txt`, or the folder of one; None: lowercase unless a token has capitals."""
+    """Read a `vocab.txt` or its folder; by default lowercase unless a token has capitals."""
     if path.is_dir():
         return read_folder(path)
     return wordpiece.of_lines(path, lowercase)
 
 
 def write_folder(vocabulary: Vocabulary, library_json: str, folder: Path) -> None:
-    """Write what the published tools read."""
+    """Write the files that published tools read."""
     config = vocabulary.config()
     texts = {
         PUBLISHED: library_json,
@@ -142,9 +141,9 @@ def _as_json(content: dict[str, Any]) -> str:
 
 
 def lowercase_by_name(folder: Path) -> bool | None:
-    """What “cased” or “uncased” in the name of a folder of Google's says; None: nothing.
+    """“cased” or “uncased” in the name of a Google folder, else None.
 
-    Its config has no entry for this, and Google's own code looks at the name too.
+    Its config has no such entry; Google's code uses the name, too.
     """
     if not (folder / GOOGLE_CONFIG).is_file():
         return None

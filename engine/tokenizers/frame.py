@@ -1,20 +1,20 @@
-"""What stands around a text and between two: [CLS], [SEP], and the number of the second's segment.
+"""Special tokens around texts, and the segment of the second text.
 
-A tokenizer.json says it in its “post_processor”, in one of several forms.
+They are in the “post_processor” of a tokenizer.json, in several forms.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-Piece = tuple[str, int]  # a special token, or A or B for a text; and the segment
+Piece = tuple[str, int]  # special token, or A or B for a text; and the segment
 
 
 @dataclass(frozen=True)
 class Frame:
     """[CLS] text [SEP], and [CLS] text [SEP] × `separators` second text [SEP].
 
-    `second_segment` is the segment of the second text and the [SEP] after it; all else has 0.
+    `second_segment` applies to the second text and the [SEP] after it; all else has 0.
     """
 
     cls: str
@@ -24,14 +24,11 @@ class Frame:
 
 
 class UnknownFrame(ValueError):
-    """What stands around the texts is not what a BERT reads."""
+    """The special tokens are not placed as BERT expects."""
 
 
 def frame_of(processor: object) -> Frame | None:
-    """The frame that a post-processor of a tokenizer.json describes; None where it has none.
-
-    Raises UnknownFrame where it describes another one.
-    """
+    """The frame of a post-processor in a tokenizer.json, or None. Raises UnknownFrame."""
     if processor is None:
         return None
     found = [frame for one in _one_by_one(processor) if (frame := _frame(one)) is not None]
@@ -54,7 +51,7 @@ def _one_by_one(processor: object) -> Iterator[dict[str, Any]]:
 
 def _frame(one: dict[str, Any]) -> Frame | None:
     match one.get("type"):
-        case "ByteLevel":  # only says where the characters of a token begin
+        case "ByteLevel":  # only affects offsets
             return None
         case "BertProcessing":
             return Frame(_named(one, "cls"), _named(one, "sep"))

@@ -1,7 +1,6 @@
-"""The older files of HerBERT (Mroczkowski et al. 2021): a BPE whose tokens end words.
+"""The older files of HerBERT (Mroczkowski et al. 2021): a BPE with end-of-word marks.
 
-Its class in transformers has the steps that stand here; a newer folder says them itself, in a
-tokenizer.json.
+The steps are those of its class in transformers; newer folders have a tokenizer.json.
 """
 
 from pathlib import Path
@@ -18,10 +17,7 @@ SUFFIX = "</w>"
 
 
 def from_plain(folder: Path, stated: Stated) -> TokenizerJson:
-    """Read vocab.json and merges.txt.
-
-    Raises BadCheckpoint where one of them is damaged or not there.
-    """
+    """Read vocab.json and merges.txt. Raises BadCheckpoint."""
     words = json_of(folder / WORDS)
     lines = [line for line in lines_of(folder / MERGES) if line and not line.startswith("#version")]
     special = special_names(stated.config, SPECIAL)

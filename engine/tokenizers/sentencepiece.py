@@ -1,8 +1,8 @@
-"""A vocabulary that lies only in SentencePiece's own file, as DeBERTa v3 is published.
+"""Vocabularies in SentencePiece's own file only, as DeBERTa v3 is published.
 
-The file is a message of protocol buffers (sentencepiece_model.proto): pieces with scores and kinds,
-how it was trained, and a table of which characters become which. The classes of transformers number
-the pieces in their own ways; what is made here is what their tokenizer.json says.
+The file is a protocol buffer (sentencepiece_model.proto): pieces with scores and kinds, training
+settings, and a character map. The classes of transformers number the pieces differently; the result
+is equal to their tokenizer.json.
 """
 
 import base64
@@ -31,12 +31,12 @@ from engine.tokenizers.vocabulary_files import (
 FILES = ("spm.model", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 PIECES, TRAINER, NORMALIZER = 1, 2, 3  # fields of the file
 PIECE, SCORE, KIND = 1, 2, 3  # of a piece
-MODEL_TYPE, BYTE_FALLBACK, UNIGRAM = 3, 35, 1  # of how it was trained
+MODEL_TYPE, BYTE_FALLBACK, UNIGRAM = 3, 35, 1  # of the training settings
 CHARACTERS = 2  # of the normaliser
 NORMAL, USER_DEFINED = 1, 4  # kinds of pieces
 
 Scored = list[list[Any]]  # pieces with their scores
-BY_NETWORK = {  # the class of a network's tokenizer where nothing names it
+BY_NETWORK = {  # tokenizer class of a network, if none is named
     "albert": "AlbertTokenizer",
     "camembert": "CamembertTokenizer",
     "deberta-v2": "DebertaV2Tokenizer",
@@ -46,20 +46,20 @@ BY_NETWORK = {  # the class of a network's tokenizer where nothing names it
 
 @dataclass(frozen=True)
 class Model:
-    """What a file of SentencePiece says."""
+    """Content of a SentencePiece file."""
 
     pieces: list[tuple[str, float, int]]  # text, score (log probability) and kind
-    characters: str  # which become which, base64; empty: none
+    characters: str  # character map, base64; may be empty
     byte_fallback: bool
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a class of transformers numbers the pieces, and what it puts around a text.
+    """Token ids and frame of a class of transformers.
 
     Args:
-        numbered: the tokens with their scores, of the pieces.
-        special: padding, unknown, beginning, end of a text, mask.
+        numbered: tokens with scores, from the pieces.
+        special: padding, unknown, start, end of a text, mask.
         pair: between two texts; segments: of the second.
     """
 
@@ -70,7 +70,7 @@ class Layout:
 
 
 def _behind(*first: str, dropped: int) -> Callable[[Scored], Scored]:
-    """Tokens of its own, then the pieces without the first ones."""
+    """Own tokens, then the pieces without the first `dropped`."""
     own = [[name, -100.0 if name.startswith("<unk>N") else 0.0] for name in first]
     return lambda pieces: [*own, *pieces[dropped:]]
 
@@ -92,14 +92,14 @@ LAYOUTS = {  # by class
 
 
 def file_in(folder: Path) -> Path | None:
-    """The file of SentencePiece in a folder; None where there is none."""
+    """The SentencePiece file of a folder, or None."""
     return next((folder / name for name in FILES if (folder / name).exists()), None)
 
 
 def from_model(path: Path, stated: Stated) -> Vocabulary | None:
-    """Read such a file as the class does that is named; None where that class is not known.
+    """Read a file as the named class does; None if that class is unknown.
 
-    Raises BadCheckpoint for a damaged file, and for one of another kind than Unigram.
+    Raises BadCheckpoint if it is damaged, or not a Unigram model.
     """
     network = path.parent / NETWORK
     said = json_of(network).get("model_type") if network.exists() else None
@@ -116,10 +116,7 @@ def from_model(path: Path, stated: Stated) -> Vocabulary | None:
 
 
 def read_model(path: Path) -> Model:
-    """What stands in a file.
-
-    Raises BadCheckpoint, as `from_model` does.
-    """
+    """Parse a file. Raises BadCheckpoint."""
     try:
         whole = decode_fields(read_regular(path, LARGEST_FILE), LARGEST_FILE)
         pieces = [_piece(one) for one in message_fields(whole, PIECES)]
@@ -153,7 +150,7 @@ def _piece(message: bytes) -> tuple[str, float, int]:
 
 
 def _published(model: Model, layout: Layout, stated: Stated, name: str) -> dict[str, Any]:
-    """What a tokenizer.json says of the same."""
+    """The equivalent tokenizer.json."""
     scored = layout.numbered([[text, score] for text, score, _ in model.pieces])
     known = {text: place for place, (text, _) in enumerate(scored)}
     for token in layout.special:
@@ -197,7 +194,7 @@ def _published(model: Model, layout: Layout, stated: Stated, name: str) -> dict[
 
 
 def _steps(model: Model, stated: Stated, name: str) -> list[dict[str, Any]]:
-    """What happens to a text before it is split."""
+    """Normalisation steps."""
     steps: list[dict[str, Any]] = []
     is_albert = name == "AlbertTokenizer"
     if is_albert:

@@ -1,4 +1,4 @@
-"""What the small files beside a vocabulary say of its tokenizer."""
+"""Tokenizer settings in the small files of a checkpoint."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +10,10 @@ from engine.tokenizers.added import Added, also_special, decoder_of, plain_added
 from engine.tokenizers.vocabulary_files import SPECIAL_KEYS, json_of, name_of
 
 CONFIG, MAP, ADDED = "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"
-NETWORK = "config.json"  # old ones name the tokenizer's class there
-SEGMENTS = "token_type_ids"  # as transformers calls them
-GENERIC = ("PreTrainedTokenizer", "TokenizersBackend")  # without steps of their own
-OF_THEIR_OWN = (  # classes with code of their own, which no file beside them says
+NETWORK = "config.json"  # old ones name the tokenizer's class
+SEGMENTS = "token_type_ids"  # name in transformers
+GENERIC = ("PreTrainedTokenizer", "TokenizersBackend")  # classes without steps of their own
+OF_THEIR_OWN = (  # classes with code that no file describes
     "BertJapaneseTokenizer",
     "BertweetTokenizer",
     "CanineTokenizer",
@@ -26,7 +26,7 @@ OF_THEIR_OWN = (  # classes with code of their own, which no file beside them sa
     "TapasTokenizer",
     "XLMTokenizer",
 )
-USUAL: dict[str, tuple[object, ...]] = {  # entries, and the values that change nothing
+USUAL: dict[str, tuple[object, ...]] = {  # entries, and values without effect
     "word_tokenizer_type": (None, "basic"),
     "subword_tokenizer_type": (None, "wordpiece"),
     "split_special_tokens": (None, False),
@@ -36,13 +36,13 @@ USUAL: dict[str, tuple[object, ...]] = {  # entries, and the values that change 
 
 @dataclass(frozen=True)
 class Stated:
-    """What is said beside a vocabulary.
+    """Settings of a checkpoint folder.
 
     Args:
-        config: tokenizer_config.json, with what special_tokens_map.json adds to it.
-        tokenizer: the name of its class in transformers, without “Fast”; empty where none is named.
-        added: tokens with their ids, by their content.
-        special: further tokens that are special, of the vocabulary or behind it.
+        config: tokenizer_config.json merged with special_tokens_map.json.
+        tokenizer: name of its class in transformers, without “Fast”; may be empty.
+        added: tokens with their ids, by content.
+        special: further special tokens.
     """
 
     config: dict[str, Any]
@@ -52,17 +52,17 @@ class Stated:
 
     @property
     def is_generic(self) -> bool:
-        """Whether the class that is named has no steps of its own: then tokenizer.json says all."""
+        """True if the named class has no steps of its own, so that tokenizer.json is complete."""
         return self.tokenizer in GENERIC
 
     def flag(self, key: str, in_file: bool) -> bool:
-        """A setting of a tokenizer.json, or what the class that is named takes in its place."""
+        """A setting of a tokenizer.json, unless the named class overrides it."""
         said = None if self.is_generic else self.config.get(key)
         return said if isinstance(said, bool) else in_file
 
     @property
     def has_segments(self) -> bool | None:
-        """Whether the network is told which text a token is of; None: not said."""
+        """True if the network has segment ids; None if not stated."""
         inputs = self.config.get("model_input_names")
         return SEGMENTS in inputs if isinstance(inputs, list) else None
 
@@ -71,9 +71,9 @@ NOTHING = Stated({}, "", {}, ())
 
 
 def read_stated(folder: Path) -> Stated:
-    """Read what is there of these files.
+    """Read the files that exist.
 
-    Raises BadCheckpoint for a damaged one, and for tokenizers that no file describes.
+    Raises BadCheckpoint if one is damaged, or the tokenizer has code of its own.
     """
     config, names = _object(folder / CONFIG), _object(folder / MAP)
     decides = {**names, **config} if "added_tokens_decoder" in config else {**config, **names}

@@ -1,4 +1,4 @@
-"""What a tokenizer does with a text in its three steps: normalise, split, find tokens."""
+"""Trace a text through the steps of a tokenizer: normalise, split, find tokens."""
 
 from dataclasses import dataclass
 from itertools import groupby
@@ -6,16 +6,13 @@ from itertools import groupby
 from engine.messages.explore.text import Token
 from engine.tokenizers.tokenizer import Tokenizer
 
-MAX_TRACED_CHARACTERS = 2_000  # characters that are tried out
+MAX_TRACED_CHARACTERS = 2_000  # characters traced
 MOST_TOKENS = 2_000
 
 
 @dataclass(frozen=True)
 class Steps:
-    """One text on its way through the tokenizer.
-
-    `tokens` stand with [CLS] and [SEP]; `words` what the text was split into before.
-    """
+    """A text after each step: `words` after splitting, `tokens` with [CLS] and [SEP]."""
 
     normalised: str
     words: tuple[str, ...]
@@ -24,7 +21,7 @@ class Steps:
 
 
 def steps(tokenizer: Tokenizer, text: str) -> Steps:
-    """Take `text`, or its beginning where it is very long, through the three steps."""
+    """Trace `text`, truncated if it is very long."""
     shown = text[:MAX_TRACED_CHARACTERS]
     encoding = tokenizer.encode(shown, max_length=MOST_TOKENS)
     inside = [token for token in encoding.tokens if token.word is not None]

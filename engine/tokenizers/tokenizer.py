@@ -1,7 +1,6 @@
-"""Load and use a tokenizer, whichever kind of vocabulary it has.
+"""Load and use a tokenizer of any kind.
 
-`vocabulary.py` says what it is made of, `folder.py` reads that from folders and files, and
-`training.py` makes a new one.
+`vocabulary.py` defines its parts, `folder.py` reads them, `training.py` learns them.
 """
 
 import hashlib
@@ -32,7 +31,7 @@ from engine.tokenizers.word_cache import WordCache, parts_at_spaces
 from engine.tokenizers.wordpiece import WordPiece
 
 MOST_TOKENS = 1 << 24  # of one text
-Placed = tuple[list[int], list[tuple[int, int]]]  # ids, and first and last character of each
+Placed = tuple[list[int], list[tuple[int, int]]]  # ids, and start and end character of each
 
 
 @dataclass(frozen=True)
@@ -42,14 +41,13 @@ class Encoding:
     ids: list[int]
     segments: list[int]  # 0 in the first text with its [CLS] and [SEP], 1 in the second
     tokens: tuple[Token, ...]
-    cut: bool  # the texts were longer than the network allows
+    cut: bool  # the texts were truncated
 
 
 class Tokenizer:
-    """From text to token ids and back.
+    """Converts texts to token ids and back.
 
-    Raises:
-        BadCheckpoint: when the vocabulary lacks one of the five special tokens.
+    Raises BadCheckpoint if the vocabulary lacks one of the five special tokens.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -82,7 +80,7 @@ class Tokenizer:
 
     @classmethod
     def from_vocabulary(cls, path: Path, lowercase: bool | None = None) -> Self:
-        """Read a `vocab.txt`; `lowercase` None means that its tokens tell."""
+        """Read a `vocab.txt`; by default its tokens decide if it is lowercase."""
         return cls(read_vocabulary(path, lowercase))
 
     @classmethod
@@ -93,7 +91,7 @@ class Tokenizer:
         lowercase: bool = True,
         progress: ProgressCallback | None = None,
     ) -> Self:
-        """Make a new vocabulary of at most `size` tokens; see training.py."""
+        """Learn a vocabulary of at most `size` tokens; see training.py."""
         return cls(learn_vocabulary(texts, size, lowercase, progress))
 
     @property
@@ -102,33 +100,33 @@ class Tokenizer:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 of all that decides how a text is encoded."""
+        """SHA-256 of everything that affects encoding."""
         essence = json.dumps(self.vocabulary.essence())
         return hashlib.sha256(essence.encode("ascii")).hexdigest()
 
     @cached_property
     def continues(self) -> NDArray[np.bool_]:
-        """bool [size], True for tokens that continue the word of the token before them."""
+        """True for tokens that continue a word, bool [size]."""
         return self.vocabulary.continuing
 
     def token(self, number: int) -> str:
-        """A token as a person can read it."""
+        """Display form of a token."""
         return self.vocabulary.shown(self.tokens[number])
 
     def id(self, token: str) -> int:
-        """The id of a token; that of [UNK] for what is none."""
+        """Id of a token, or of [UNK]."""
         return self._ids.get(token, self.unknown)
 
     def added_to(self, texts: int) -> int:
-        """How many special tokens an input of so many texts has."""
+        """Number of special tokens of an input of `texts` texts."""
         return 1 + texts + (self.vocabulary.separators - 1) * (texts - 1)
 
     def encode(self, text: str, pair: str | None = None, max_length: int = 512) -> Encoding:
-        """Encode one input with what each token stands for.
+        """Encode one input, with the text of each token.
 
-        The name of the mask in the text, “[MASK]” in BERT, is the mask. Of two texts that are too
-        long together, the longer one is cut first; at its end, or where the vocabulary says so at
-        its beginning.
+        The name of the mask in the text, “[MASK]” in BERT, is the mask. If two texts are too long
+        together, the longer one is truncated first, at its end or, if the vocabulary says so, at
+        its start.
         """
         parts = [text] if pair is None else [text, pair]
         with _guarded():
@@ -153,7 +151,7 @@ class Tokenizer:
         pairs: Sequence[str] | None = None,
         max_length: int = 512,
     ) -> list[tuple[list[int], list[int]]]:
-        """The ids and segments of many inputs, as `encode` gives them, on all cores."""
+        """Ids and segments of many inputs, as of `encode`, on all cores."""
         enough = None if self.vocabulary.cuts_beginning else max_length
         first = self.contents(texts, enough)
         if pairs is None:
@@ -170,9 +168,9 @@ class Tokenizer:
         ]
 
     def contents(self, texts: Sequence[str], enough: int | None = None) -> list[list[int]]:
-        """The ids of texts without [CLS] and [SEP].
+        """Ids of texts without [CLS] and [SEP].
 
-        With `enough`, a text of more tokens may give only its beginning, of more than `enough`.
+        With `enough`, a text with more tokens may be truncated to more than `enough`.
         """
         if self._unmarked is not None:
             return [self._unmarked.encode(_clean(text), enough).ids for text in texts]
@@ -189,20 +187,19 @@ class Tokenizer:
         return found
 
     def _encoded(self, texts: list[str]) -> list[list[int]]:
-        """The ids of texts without [CLS] and [SEP], by the library on all cores."""
         return [one.ids for one in self._library.encode_batch_fast(texts, add_special_tokens=False)]
 
     def decode_many(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """The texts of token ids, special tokens among them by their names, on all cores."""
+        """Decode token ids on all cores, special tokens by name."""
         with _guarded():
             return list(self._library.decode_batch(rows, skip_special_tokens=False))
 
     def placed(self, text: str) -> Placed:
-        """The ids of a text without [CLS] and [SEP], and the characters that each stands for."""
+        """Ids of a text without [CLS] and [SEP], and the characters of each."""
         return self.placed_many([text])[0]
 
     def placed_many(self, texts: Sequence[str]) -> list[Placed]:
-        """The same of many texts, on all cores."""
+        """`placed` of many texts on all cores."""
         if self._unmarked is not None:
             encoded = [self._unmarked.encode(_clean(text), MOST_TOKENS) for text in texts]
             return [(list(one.ids), list(one.offsets)) for one in encoded]
@@ -222,10 +219,10 @@ class Tokenizer:
         return [(start + _spaces(text[start:end]), end) for start, end in offsets]
 
     def words(self, sentences: Sequence[Sequence[str]]) -> list[tuple[list[int], list[int]]]:
-        """The ids of sentences that come as words, and for each id the number of its word.
+        """Ids of pre-split sentences, and the word index of each id.
 
-        Every word is cut by itself, as if a space stood before it; one of which nothing is left,
-        such as a lone soft hyphen, has no id. There are no [CLS] and [SEP].
+        Every word is tokenized alone, as if preceded by a space; one that normalises to nothing,
+        such as a soft hyphen, has no id. [CLS] and [SEP] are not added.
         """
         if self._unmarked is not None:
             return [self._unmarked_words(words) for words in sentences]
@@ -244,22 +241,22 @@ class Tokenizer:
 
     @cached_property
     def _library_of_words(self) -> LibraryTokenizer:
-        """The library's tokenizer, with a space before every word where that makes a difference."""
+        """The library's tokenizer with a space before every word, if that matters."""
         for_words = self.vocabulary.for_words()
         return self._library if for_words == self.vocabulary else for_words.library(self._ids)
 
     def normalise(self, text: str) -> str:
-        """The text as it is before it is split into words."""
+        """The text before it is split into words."""
         steps = self._library.normalizer
         with _guarded():
             return _clean(text) if steps is None else str(steps.normalize_str(_clean(text)))
 
     def save(self, folder: Path) -> None:
-        """Write the files of the Hugging Face layout into an existing folder."""
+        """Write the Hugging Face files into an existing folder."""
         write_folder(self.vocabulary, self._library.to_str(pretty=False), folder)
 
     def _beginning(self, text: str, max_length: int) -> LibraryEncoding | Found:
-        """Encode a text, or enough of it for more than `max_length` right tokens."""
+        """Encode a text, or enough of it for more than `max_length` correct tokens."""
         cuts_beginning = self.vocabulary.cuts_beginning
         if self._unmarked is not None:
             return self._unmarked.encode(text, None if cuts_beginning else max_length)
@@ -272,9 +269,9 @@ class Tokenizer:
         return self._library.encode(text, add_special_tokens=False)
 
     def _settled(self, encoded: LibraryEncoding, end: int) -> int:
-        """How many tokens of a text cut at `end` would be the same in the whole text.
+        """Number of leading tokens of a truncated text that equal those of the whole text.
 
-        Not those of the last word, and not what may be the beginning of a special token.
+        Excludes the last word, and a possible start of a special token.
         """
         words, last = encoded.word_ids, end - self.vocabulary.longest_word
         return sum(
@@ -328,11 +325,11 @@ class Tokenizer:
         return ids, [0] * (1 + keep_a + len(between)) + [1] * (keep_b + 1)
 
     def _kept(self, length: int, count: int) -> slice:
-        """Which tokens of a text stay where it may keep so many."""
+        """Slice of the tokens that remain."""
         return slice(length - count, length) if self.vocabulary.cuts_beginning else slice(0, count)
 
     def _share(self, lengths: list[int], max_length: int) -> list[int]:
-        """How many tokens of each text stay, as the published tokenizers cut: the longer first."""
+        """Tokens of each text that remain; the longer is truncated first, as is usual."""
         room = max(max_length - self.added_to(len(lengths)), 0)
         if sum(lengths) <= room:
             return lengths
@@ -345,7 +342,7 @@ class Tokenizer:
 
 @contextmanager
 def _guarded() -> Iterator[None]:
-    """Turn what the library raises, its panics too, into a StudioError."""
+    """Convert errors and panics of the library to StudioError."""
     try:
         yield
     except (StudioError, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
@@ -359,7 +356,7 @@ def _guarded() -> Iterator[None]:
 
 @contextmanager
 def _guarded_vocabulary() -> Iterator[None]:
-    """Turn what the library says of a vocabulary, its panics too, into a BadCheckpoint."""
+    """Convert errors and panics of the library to BadCheckpoint."""
     try:
         yield
     except (MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
@@ -372,12 +369,11 @@ def _guarded_vocabulary() -> Iterator[None]:
 
 
 def _spaces(text: str) -> int:
-    """With how many spaces a text begins."""
     return len(text) - len(text.lstrip(" "))
 
 
 def _clean(text: str) -> str:
-    """The text with lone surrogates, which no encoding can hold, replaced one for one."""
+    """Replace lone surrogates, keeping the length."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -388,5 +384,5 @@ def _clean(text: str) -> str:
 
 
 def _window(max_length: int) -> int:
-    """How many characters nearly always hold more than `max_length` tokens."""
+    """Number of characters that nearly always have more than `max_length` tokens."""
     return 16 * max_length + 1_000

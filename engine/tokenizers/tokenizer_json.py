@@ -1,9 +1,7 @@
-"""A tokenizer.json with other steps than those of BERT, RoBERTa and ALBERT.
+"""Any other tokenizer.json, run by the library: multilingual Unigrams, Polish BPE, Korean
+WordPiece.
 
-Multilingual models are cut by a Unigram, Polish ones by a BPE whose tokens end words, Korean ones
-by a WordPiece of their own. The library carries out what the file says, as transformers does; only
-steps that are known by name, take time that grows with the text, and change nothing but the text
-are let through.
+Only known steps that take linear time and affect nothing but the text are allowed.
 """
 
 import json
@@ -40,30 +38,30 @@ PRE_TOKENIZERS = (
     *("BertPreTokenizer", "ByteLevel", "CharDelimiterSplit", "Digits", "Metaspace"),
     *("Punctuation", "Sequence", "Split", "UnicodeScripts", "Whitespace", "WhitespaceSplit"),
 )
-USUAL_NAMES = (  # of padding, the unknown, [CLS], [SEP] and the mask, where nothing names them
+USUAL_NAMES = (  # default names of padding, unknown, [CLS], [SEP] and mask
     ("[PAD]", "<pad>"),
     ("[UNK]", "<unk>"),
     ("[CLS]", "<s>"),
     ("[SEP]", "</s>"),
     ("[MASK]", "<mask>"),
 )
-DEEPEST = 4  # sequences in sequences
-LONGEST_TEXT = 100  # characters that a step puts in
-MOST_CHARACTERS = 1_000  # of a word that is still cut into tokens
+DEEPEST = 4  # nesting of sequences
+LONGEST_TEXT = 100  # characters that a step inserts
+MOST_CHARACTERS = 1_000  # of a word that is tokenized
 # One character, or several of a kind: such an expression passes over a text once.
 PLAIN_EXPRESSION = re.compile(
     r"\(?(?:\\[sSdDwWnrt]|\\p\{\w+\}|\[[^\[\]]*\]|[^\\()\[\]{}*+?|^$.])(?:[*+]|\{\d*,?\d*\})?\)?"
 )
 PARTS = ("added_tokens", "normalizer", "pre_tokenizer", "post_processor", "decoder", "model")
 
-Bearing = Literal["inside", "begin", "end", "none"]  # which tokens bear the mark
+Bearing = Literal["inside", "begin", "end", "none"]  # which tokens have the mark
 
 
 @dataclass(frozen=True)
 class TokenizerJson(Vocabulary):
-    """The tokens and steps of a file; `content` is its text, without what is not asked.
+    """Tokens and steps of a file; `content` is its text without unused entries.
 
-    The mark stands on the tokens inside a word, on those that begin one, or on those that end one.
+    The mark is on tokens inside a word, on those that begin one, or on those that end one.
     """
 
     kind: ClassVar[str] = "tokenizer.json"
@@ -81,7 +79,7 @@ class TokenizerJson(Vocabulary):
         return MOST_CHARACTERS
 
     def library(self, ids: dict[str, int]) -> LibraryTokenizer:
-        """The library's tokenizer; ValueError where it numbers a token otherwise than the file."""
+        """The library's tokenizer. Raises ValueError if its ids differ from the file."""
         library = LibraryTokenizer.from_str(self.content)
         if any(ids.get(token) != number for token, number in library.get_vocab().items()):
             raise ValueError("the added tokens have other ids than the library gives them")
@@ -93,7 +91,7 @@ class TokenizerJson(Vocabulary):
         return token.startswith(self.written) == (self.bears == "inside")
 
     def continued(self, ids: "NDArray[np.int64]") -> "NDArray[np.bool_]":
-        """As in every vocabulary; where marks end words, the token before tells."""
+        """As in every vocabulary; with end-of-word marks, the previous token decides."""
         if self.bears != "end":
             return super().continued(ids)
         import numpy as np
@@ -104,7 +102,7 @@ class TokenizerJson(Vocabulary):
 
     @cached_property
     def _ends(self) -> "NDArray[np.bool_]":
-        """bool [V], True for tokens after which a word begins."""
+        """True for tokens that end a word, bool [V]."""
         import numpy as np
 
         last = [t.endswith(self.written) or t in self.unsplit for t in self.tokens]
@@ -119,7 +117,7 @@ class TokenizerJson(Vocabulary):
         return [self.kind, LibraryTokenizer.from_str(self.content).to_str(), *self.common()]
 
     def files(self) -> dict[str, str]:
-        """Nothing: older files do not say the steps."""
+        """None: the older files cannot express the steps."""
         return {}
 
     def named(self) -> dict[str, Any]:
@@ -140,10 +138,7 @@ class TokenizerJson(Vocabulary):
 
 
 def from_published(content: dict[str, Any], stated: Stated, path: Path) -> TokenizerJson:
-    """Read a tokenizer.json of whatever steps.
-
-    Raises BadCheckpoint where one is not known, or not let through.
-    """
+    """Read a tokenizer.json. Raises BadCheckpoint if a step is unknown or not allowed."""
     model = content.get("model")
     if not isinstance(model, dict) or model.get("type", _type_of(model)) not in MODELS:
         raise _unsupported(path, phrase("it has no model of a kind that is known"))
@@ -179,14 +174,13 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Token
 
 
 def _type_of(model: dict[str, Any]) -> str:
-    """The kind of a model in an old file, which does not name it."""
+    """Kind of a model in an old file without a type."""
     if isinstance(model.get("vocab"), list):
         return "Unigram"
     return "BPE" if "merges" in model else "WordPiece"
 
 
 def _own(model: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The tokens of the model with their ids."""
     if isinstance(model.get("vocab"), list):
         return {token: number for number, (token, _) in enumerate(scored_of(model, path))}
     own = model.get("vocab")
@@ -196,7 +190,6 @@ def _own(model: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _listed(added: Any, tokens: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The tokens that are never split, as the file lists them."""
     numbers = {token: number for number, token in enumerate(tokens)}
     rows = [{"id": numbers[one.content], **one.flags()} for one in added]
     return sorted(rows, key=lambda row: row["id"])
@@ -217,7 +210,7 @@ def _special(
     tokens: tuple[str, ...],
     frame: Frame | None,
 ) -> tuple[str, str, str, str, str]:
-    """The special tokens: as they are named, or as the file uses them, or by their usual names."""
+    """The special tokens: as configured, as used in the file, or by default names."""
     model, padding = content["model"], content.get("padding")
     is_scored, known = isinstance(model.get("vocab"), list), set(tokens)
     used = [
@@ -237,7 +230,7 @@ def _special(
 
 
 def _normalizer(steps: Any, stated: Stated) -> Any:
-    """The steps of a BERT's normaliser as tokenizer_config.json states them, if it does."""
+    """BERT's normaliser as configured in tokenizer_config.json."""
     if stated.is_generic or not isinstance(steps, dict) or steps.get("type") != "BertNormalizer":
         return steps
     names = {"split_chinese": "handle_chinese_chars"}
@@ -246,9 +239,9 @@ def _normalizer(steps: Any, stated: Stated) -> Any:
 
 
 def _steps(step: Any, inside: str, depth: int = 0) -> Iterator[dict[str, Any]]:
-    """The steps of a normaliser or a pre-tokenizer one by one.
+    """Flatten the steps of a normaliser or pre-tokenizer.
 
-    Raises ValueError where they are nested too deeply, or no steps.
+    Raises ValueError if they are nested too deeply or invalid.
     """
     if step is None:
         return
@@ -283,7 +276,7 @@ def _check_steps(content: dict[str, Any], path: Path) -> None:
 
 
 def _check_texts(step: dict[str, Any], path: Path) -> None:
-    """Refuse what could take forever, or fill the memory."""
+    """Refuse steps that could take unlimited time or memory."""
     pattern = step.get("pattern")
     if isinstance(pattern, dict) and "Regex" in pattern:
         expression = str(pattern["Regex"])
@@ -312,7 +305,7 @@ def _check_model(model: dict[str, Any], path: Path) -> None:
 
 
 def _bearing(model: dict[str, Any], content: dict[str, Any]) -> tuple[Bearing, str]:
-    """Which tokens bear a mark, and the mark."""
+    """Which tokens have a mark, and the mark."""
     if ends := model.get("end_of_word_suffix"):
         return "end", str(ends)
     steps = [

@@ -1,4 +1,4 @@
-"""Make a new WordPiece vocabulary from text."""
+"""Learn a WordPiece vocabulary."""
 
 import re
 from collections import Counter
@@ -15,8 +15,8 @@ from engine.tokenizers.batches import batches
 from engine.tokenizers.vocabulary_files import LONGEST_WORD
 from engine.tokenizers.wordpiece import PREFIX, SPECIAL, WordPiece
 
-MOST_CHARACTERS = 1_000  # different characters that a vocabulary may hold
-RAREST = 2  # tokens that are seen less often are not made
+MOST_CHARACTERS = 1_000  # distinct characters of a vocabulary
+RAREST = 2  # minimum frequency of a token
 LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -27,15 +27,13 @@ def learn_vocabulary(
     lowercase: bool,
     progress: ProgressCallback | None = None,
 ) -> WordPiece:
-    """Learn at most `size` tokens; the same texts always give the same vocabulary.
+    """Learn at most `size` tokens, deterministically.
 
-    The special tokens get the ids 0 to 4. `progress` is told how many of how many texts were read;
-    they are read twice, so that an iterator is first made a list. Words of more than 100 characters
-    are not learned from.
+    The special tokens have the ids 0 to 4. `progress` is called with texts; they are read twice, so
+    an iterator is stored in a list. Words above 100 characters are ignored.
 
-    The library numbers the characters inside words in the order of a randomly seeded table, and
-    that number decides between equally frequent tokens. Hence the characters are counted here, and
-    named to the library beforehand.
+    The library breaks ties between equally frequent tokens by the order of a randomly seeded hash
+    table. Therefore the characters are counted here, and passed to it in a fixed order.
     """
     if size < 2 * len(SPECIAL):
         raise StudioError(
@@ -75,12 +73,12 @@ def learn_vocabulary(
 def _stays_in_word(
     character: str, normal: normalizers.Normalizer, words: pre_tokenizers.PreTokenizer
 ) -> bool:
-    """Whether a character can follow another in one word, as punctuation and Chinese do not."""
+    """True if a character can follow another within a word, unlike punctuation and Chinese."""
     return len(words.pre_tokenize_str(normal.normalize_str("a" + character))) == 1
 
 
 def _count_characters(texts: Sequence[str], normal: normalizers.Normalizer) -> Counter[str]:
-    """How often each character stands in the normalised texts, white space left out."""
+    """Frequency of each character in the normalised texts, without white space."""
     raw = np.zeros(0x110000, dtype=np.int64)
     for batch in batches(texts):
         codes = np.frombuffer(_usable("\n".join(batch)).encode("utf-32-le"), dtype="<u4")

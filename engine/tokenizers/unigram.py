@@ -1,7 +1,7 @@
-"""The unigram model of SentencePiece, as ALBERT and XLM-RoBERTa have it (Kudo 2018).
+"""SentencePiece's unigram model, as in ALBERT and XLM-RoBERTa (Kudo 2018).
 
-Every word gets the mark “▁” before it, and is cut into the tokens whose scores (log
-probabilities) sum to the most.
+Each word is prefixed with “▁” and split into the tokens with the highest total score (log
+probability).
 """
 
 import base64
@@ -30,15 +30,15 @@ STEPS = (*QUOTES, "NFKD", "StripAccents", "Lowercase", "Precompiled", "spaces") 
 
 @dataclass(frozen=True)
 class Unigram(Vocabulary):
-    """A unigram vocabulary; `scores` are those of the first tokens, those behind were added."""
+    """A unigram vocabulary; `scores` are those of the first tokens, the others were added."""
 
     kind: ClassVar[str] = "Unigram"
     scores: tuple[float, ...]
     special: Special = field(default=SPECIAL, kw_only=True)
     lowercase: bool = field(default=True, kw_only=True)
     keep_accents: bool = False
-    quotes: bool = True  # whether `` and '' become a double quotation mark
-    characters: str = ""  # which characters become which, in SentencePiece's own form, base64
+    quotes: bool = True  # `` and '' become a double quotation mark
+    characters: str = ""  # character map of SentencePiece, base64
 
     @property
     def mark(self) -> str:
@@ -75,7 +75,7 @@ class Unigram(Vocabulary):
         return [self.kind, self.scores, *settings, *self.common()]
 
     def files(self) -> dict[str, str]:
-        """Nothing: `spiece.model` can be made by its own program only."""
+        """None: only SentencePiece writes `spiece.model`."""
         return {}
 
     def named(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class Unigram(Vocabulary):
 
 
 def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Unigram | None:
-    """Read a tokenizer.json; None where its steps are not those of ALBERT."""
+    """Read a tokenizer.json; None if its steps are not those of ALBERT."""
     model = content.get("model")
     if not isinstance(model, dict) or model.get("type", "Unigram") != "Unigram":
         return None
@@ -125,7 +125,7 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Unigr
 
 
 def _usual(tokens: tuple[str, ...], unknown: str) -> Special:
-    """The special tokens where nothing names them: ALBERT's names, or else XLM-RoBERTa's."""
+    """Default special tokens: ALBERT's names, or else XLM-RoBERTa's."""
     known = set(tokens)
     cls, sep, mask = (
         theirs if theirs in known and albert not in known else albert
@@ -135,7 +135,7 @@ def _usual(tokens: tuple[str, ...], unknown: str) -> Special:
 
 
 def _steps(normalizer: object) -> dict[str, str] | None:
-    """The steps before the text is split, by name; None where one is unknown or out of order."""
+    """Normalisation steps by name; None if one is unknown or out of order."""
     if not isinstance(normalizer, dict):
         return None
     one_by_one = normalizer.get("normalizers", [normalizer])
@@ -172,7 +172,7 @@ def _is_base64(text: str) -> bool:
 
 
 def _splits(before: object) -> bool:
-    """Whether a text is split at white space, and every word gets the mark."""
+    """True if a text is split at white space and every word gets the mark."""
     if not isinstance(before, dict) or before.get("type") != "Sequence":
         return False
     steps = before.get("pretokenizers")
@@ -185,10 +185,7 @@ def _splits(before: object) -> bool:
 
 
 def scored_of(model: dict[str, Any], path: Path) -> list[tuple[str, float]]:
-    """The tokens of a model with their scores.
-
-    Raises BadCheckpoint for anything else, and where none of them is the unknown one.
-    """
+    """Tokens of a model with scores. Raises BadCheckpoint, also if none is the unknown token."""
     pairs, unknown = model.get("vocab"), model.get("unk_id")
     if not isinstance(pairs, list) or not 0 < len(pairs) <= MOST_TOKENS:
         raise BadCheckpoint(phrase("{path} contains no vocabulary.", path=path.name), ADVICE)

@@ -1,6 +1,6 @@
-"""Vocabularies whose tokens bear no mark: those of chemistry and of proteins, say.
+"""Vocabularies without marks, as for chemistry and proteins.
 
-Every token is a word of its own, and tokens follow one another with or without white space.
+Every token is a word of its own, with or without white space in between.
 """
 
 import unicodedata
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Found:
-    """What was found in a text; three lists of the same length, named as the library names them."""
+    """Tokens of a text, with the field names of the library."""
 
     ids: list[int] = field(default_factory=list)
     offsets: list[tuple[int, int]] = field(default_factory=list)  # characters of the text
@@ -20,7 +20,7 @@ class Found:
 
 
 class LongestMatch:
-    """Takes the longest token at each place; a character that begins none is unknown."""
+    """Greedy longest match; a character that starts no token is unknown."""
 
     def __init__(self, ids: dict[str, int], unknown: int, lowercase: bool) -> None:
         self._ids, self._unknown, self._lowercase = ids, unknown, lowercase
@@ -30,7 +30,7 @@ class LongestMatch:
         self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
 
     def encode(self, text: str, enough: int | None = None) -> Found:
-        """Find the tokens of a text, or its first ones: more than `enough`."""
+        """Tokenize a text, or its start if it has more than `enough` tokens."""
         looked_at = self._lowered(text) if self._lowercase else text
         found, place = Found(), 0
         while place < len(text) and (enough is None or len(found) <= enough):
@@ -43,7 +43,7 @@ class LongestMatch:
         return found
 
     def _at(self, text: str, lowered: str, place: int) -> tuple[int | None, int]:
-        """The token at a place, None where nothing is meant to be read, and where it ends."""
+        """The token at a position, None for skipped characters, and its end."""
         for looked_at in (text, lowered) if self._lowercase else (text,):
             for length in self._lengths.get(looked_at[place], ()):
                 number = self._ids.get(looked_at[place : place + length])
@@ -54,5 +54,5 @@ class LongestMatch:
         return None if silent else self._unknown, place + 1
 
     def _lowered(self, text: str) -> str:
-        """The text in lower case, character by character, so that places stay the same."""
+        """Lowercase the text character by character, keeping positions."""
         return "".join(low if len(low := c.lower()) == 1 else c for c in text)

@@ -1,8 +1,7 @@
-"""What a tokenizer is made of: what WordPiece, byte-level BPE and Unigram have in common.
+"""The parts of a tokenizer that WordPiece, byte-level BPE and Unigram share.
 
-The tokens and the few settings are all of it; the library's object is built from them here, so
-nothing of a foreign `tokenizer.json` but steps that are known by name is ever carried out.
-`folder.py` reads them from folders and files, `training.py` makes new ones.
+The library's object is built from tokens and settings, so no step of a foreign `tokenizer.json` is
+run unless it is known. `folder.py` reads vocabularies, `training.py` learns them.
 """
 
 from abc import ABC, abstractmethod
@@ -18,7 +17,7 @@ from engine.tokenizers.frame import Frame, UnknownFrame, frame_of
 from engine.tokenizers.stated import SEGMENTS
 from engine.tokenizers.vocabulary_files import LONGEST_WORD, SPECIAL_KEYS, Special
 
-if TYPE_CHECKING:  # the window, which only reads how tokenizers are made, opens without NumPy
+if TYPE_CHECKING:  # lets the window import this without NumPy
     import numpy as np
     from numpy.typing import NDArray
 
@@ -27,22 +26,22 @@ Known = TypeVar("Known", bound="Vocabulary")
 
 @dataclass(frozen=True)
 class Vocabulary(ABC):
-    """The tokens of a tokenizer and its settings; a subclass is one kind of it.
+    """Tokens and settings of a tokenizer; each subclass is a kind.
 
     Args:
         tokens: in the order of their ids.
-        special: the tokens for padding, the unknown, the beginning ([CLS]), the end of a text
-            ([SEP]) and the mask, in this order, as the vocabulary writes them.
-        added: tokens that are never split; flags of special tokens, too, where they are not usual.
-        lowercase: whether capitals are lost.
-        marked: whether a token shows if it begins a word or goes on one.
-        separators: how many [SEP] stand between the two texts of a pair.
-        second_segment: the segment of a second text; 0 where the network is not told of it.
-        cuts_beginning: whether a text that is too long loses its beginning, and not its end.
+        special: padding, unknown, start ([CLS]), end of a text ([SEP]) and mask, as the vocabulary
+            writes them.
+        added: tokens that are never split, and special tokens with unusual flags.
+        lowercase: capitals are lost.
+        marked: tokens show if they begin or continue a word.
+        separators: number of [SEP] between two texts.
+        second_segment: segment of a second text; 0 without segment ids.
+        cuts_beginning: long texts are truncated at the start, not at the end.
     """
 
-    kind: ClassVar[str]  # in words
-    keeps_spaces: ClassVar[bool] = False  # whether the space before a word is part of a token
+    kind: ClassVar[str]  # for display
+    keeps_spaces: ClassVar[bool] = False  # tokens include the space before a word
 
     tokens: tuple[str, ...]
     special: Special = field(kw_only=True)
@@ -56,85 +55,83 @@ class Vocabulary(ABC):
     @property
     @abstractmethod
     def mark(self) -> str:
-        """What stands before the tokens inside a word, or before those that begin one."""
+        """The mark of tokens inside a word, or of those that begin one."""
 
     @property
     def longest_word(self) -> int:
-        """Characters of a word that is still split into tokens."""
+        """Maximum characters of a word that is tokenized."""
         return LONGEST_WORD
 
     @property
     def frame(self) -> Frame:
-        """What stands around the texts."""
+        """Special tokens around texts."""
         return Frame(self.special[2], self.special[3], self.separators, self.second_segment)
 
     @abstractmethod
     def library(self, ids: dict[str, int]) -> LibraryTokenizer:
-        """The library's tokenizer, made of published steps only; `ids` are those of the tokens."""
+        """The library's tokenizer; `ids` are those of the tokens."""
 
     @abstractmethod
     def continues(self, token: str) -> bool:
-        """Whether a token goes on the word of the token before it."""
+        """True if a token continues a word."""
 
     @abstractmethod
     def essence(self) -> list[Any]:
-        """All that decides how a text is encoded, as JSON can hold it."""
+        """Everything that affects encoding, for JSON."""
 
     def common(self) -> list[Any]:
-        """The part of it that every kind has."""
+        """The part of `essence` that all kinds share."""
         around = [self.separators, self.second_segment, self.cuts_beginning]
         return [self.tokens, self.special, [one.essence() for one in self.added], *around]
 
     @abstractmethod
     def files(self) -> dict[str, str]:
-        """What lies beside `tokenizer.json` for the programs that read the older files."""
+        """Older files to write next to `tokenizer.json`."""
 
     def config(self) -> dict[str, Any]:
-        """What tokenizer_config.json says of it."""
+        """Entries of tokenizer_config.json."""
         inputs = ["input_ids", *[SEGMENTS] * self.second_segment, "attention_mask"]
         side = {"truncation_side": "left"} if self.cuts_beginning else {}
         return {**self.named(), "model_input_names": inputs, **side}
 
     @abstractmethod
     def named(self) -> dict[str, Any]:
-        """Its class in transformers, and what that takes."""
+        """Its class in transformers, and its arguments."""
 
     def for_words(self) -> "Vocabulary":
-        """The one for texts that come as words: each is split as if a space stood before it."""
+        """The vocabulary for pre-split words, each as if preceded by a space."""
         return self
 
     def continued(self, ids: "NDArray[np.int64]") -> "NDArray[np.bool_]":
-        """Which tokens go on the word of the token before them, of int64 […, T]."""
+        """True for tokens that continue a word, of int64 […, T]."""
         continues: NDArray[np.bool_] = self.continuing[ids]
         return continues
 
     @cached_property
     def continuing(self) -> "NDArray[np.bool_]":
-        """bool [V], True for tokens that go on a word."""
+        """True for tokens that continue a word, bool [V]."""
         import numpy as np
 
         return np.array([self.continues(token) for token in self.tokens], dtype=np.bool_)
 
     @cached_property
     def unsplit(self) -> frozenset[str]:
-        """The tokens that are never split."""
+        """Tokens that are never split."""
         return frozenset((*self.special, *(one.content for one in self.added)))
 
     def shown(self, token: str) -> str:
-        """A token as a person can read it."""
+        """Display form of a token."""
         return token
 
     @property
     def special_by_key(self) -> dict[str, str]:
-        """The special tokens by their names in the published files."""
+        """Special tokens by their names in published files."""
         return dict(zip(SPECIAL_KEYS, self.special, strict=True))
 
 
 def framed(vocabulary: Known, processor: object) -> Known | None:
-    """The vocabulary with the frame that a tokenizer.json describes; its own where none is there.
-
-    None where the tokens stand otherwise around a text than in a frame.
-    """
+    """The vocabulary with the frame of a tokenizer.json, if it has one; None if that is
+    unsupported."""
     try:
         frame = frame_of(processor) or vocabulary.frame
     except UnknownFrame:

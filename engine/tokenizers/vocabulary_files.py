@@ -1,6 +1,6 @@
-"""What stands in the files of a vocabulary: text, lines, JSON, and tokens by their numbers.
+"""Read the files of a vocabulary: text, lines, JSON, tokens by id.
 
-All of them may be somebody else's; whatever they hold, the only error is a BadCheckpoint.
+The files are untrusted; any content that is invalid raises BadCheckpoint.
 """
 
 import json
@@ -21,7 +21,7 @@ Special = tuple[str, str, str, str, str]  # pad, unknown, cls, sep, mask
 
 
 def special_names(config: dict[str, Any], usual: Special) -> Special:
-    """The special tokens as a tokenizer_config.json names them, or else the usual ones."""
+    """Special tokens named in a tokenizer_config.json, or default ones."""
     pad, unknown, cls, sep, mask = (
         name_of(config.get(key), name) for key, name in zip(SPECIAL_KEYS, usual, strict=True)
     )
@@ -29,14 +29,14 @@ def special_names(config: dict[str, Any], usual: Special) -> Special:
 
 
 def name_of(value: object, default: str) -> str:
-    """A special token as a config names it: a text, or an object with its text."""
+    """A special token in a config: a text, or an object with its text."""
     if isinstance(value, dict):
         value = value.get("content")
     return value if isinstance(value, str) and value else default
 
 
 def in_order(ids: dict[str, Any], path: Path) -> list[str]:
-    """Tokens in the order of their ids; ids that no token has are filled with unused names."""
+    """Tokens in the order of their ids; gaps are filled with unused names."""
     if not ids or not all(type(i) is int and 0 <= i < MOST_TOKENS for i in ids.values()):
         raise BadCheckpoint(phrase("{path} contains invalid token ids.", path=path.name), ADVICE)
     size = max(ids.values()) + 1

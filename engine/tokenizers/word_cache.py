@@ -1,8 +1,7 @@
-"""Token ids of words that were met before, so that each of them is cut into tokens only once.
+"""Cache of the token ids of words.
 
-A text of ten words costs the library some 40 µs, most of which are the same words again and again.
-It may be taken apart at its spaces where no token reaches over one, as in WordPiece: what stands
-between two of them is encoded alike wherever it stands.
+If no token spans a space, as in WordPiece, a text can be tokenized word by word, and most words are
+in the cache. Otherwise the library takes about 40 µs for a text of ten words.
 """
 
 from collections.abc import Callable
@@ -11,14 +10,14 @@ from itertools import chain
 from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.wordpiece import WordPiece
 
-MOST_WORDS = 100_000  # that are kept: with their ids some 35 MB
-MAX_LENGTH = 40  # characters of a word that is kept; what is longer is mostly no word, and rare
-RARE = 2  # of so many words at most one may be new: alone it takes twice as long as within a text
-LEARNED = 16  # one of so many new words is kept from texts that have more of them
+MOST_WORDS = 100_000  # cached words, about 35 MB with their ids
+MAX_LENGTH = 40  # maximum characters of a cached word
+RARE = 2  # use the cache if at most one word in this many is new
+LEARNED = 16  # otherwise, cache one new word in this many
 
 
 def parts_at_spaces(vocabulary: Vocabulary) -> bool:
-    """Whether the token ids of a text are those of its parts between spaces, one after another."""
+    """True if a text can be tokenized between spaces."""
     if not isinstance(vocabulary, WordPiece) or not vocabulary.marked:
         return False
     behind = () if vocabulary.own is None else vocabulary.tokens[vocabulary.own :]
@@ -27,10 +26,10 @@ def parts_at_spaces(vocabulary: Vocabulary) -> bool:
 
 
 class WordCache:
-    """Encodes texts word by word.
+    """Tokenizes texts word by word.
 
     Args:
-        encode: the ids of many texts without [CLS] and [SEP]; see `parts_at_spaces`.
+        encode: ids of many texts without [CLS] and [SEP]; see `parts_at_spaces`.
     """
 
     def __init__(self, encode: Callable[[list[str]], list[list[int]]]) -> None:
@@ -38,7 +37,7 @@ class WordCache:
         self._known: dict[str, list[int]] = {}
 
     def encode(self, texts: list[str]) -> list[list[int]]:
-        """The same ids as `encode` gives; safe in several threads."""
+        """The same ids as `encode`; thread-safe."""
         known = self._known
         split = [text.split(" ") for text in texts]
         new = set().union(*split).difference(known)
@@ -49,7 +48,7 @@ class WordCache:
         else:
             known.update(self._by_word(short[::LEARNED]))
         if len(known) > MOST_WORDS:
-            self._known = {}  # other threads go on with theirs
+            self._known = {}  # other threads keep the old one
         if not is_rare:
             return self._encode(texts)
         if long:

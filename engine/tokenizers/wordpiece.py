@@ -1,4 +1,4 @@
-"""WordPiece, as BERT has it (Wu et al. 2016; Devlin et al. 2019, §3)."""
+"""WordPiece of BERT (Wu et al. 2016; Devlin et al. 2019, §3)."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -23,17 +23,17 @@ from engine.tokenizers.vocabulary_files import (
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PREFIX = "##"  # of a token inside a word
-LONGEST_WORD_WITHOUT_PREFIX = 1_000  # a whole reaction or sequence may stand without a space
+LONGEST_WORD_WITHOUT_PREFIX = 1_000  # a reaction or a sequence has no spaces
 VOCABULARY = "vocab.txt"
 NORMALIZER = {"type", "clean_text", "handle_chinese_chars", "strip_accents", "lowercase"}
 
 
 @dataclass(frozen=True)
 class WordPiece(Vocabulary):
-    """WordPiece (Devlin et al. 2019, §3; Wu et al. 2016), cased or not, of any language.
+    """A WordPiece vocabulary of any language.
 
-    With `marked`, “##” begins the tokens inside a word; else no token bears a mark. The first `own`
-    tokens are the model's, those behind were added; None: all are.
+    If `marked`, “##” begins tokens inside a word. The first `own` tokens are the model's, the
+    others were added; None if all are the model's.
     """
 
     kind: ClassVar[str] = "WordPiece"
@@ -54,8 +54,8 @@ class WordPiece(Vocabulary):
     def library(self, ids: dict[str, int]) -> LibraryTokenizer:
         """The library's tokenizer.
 
-        Of a vocabulary without marks it is what other programs are given; it differs from ours in
-        words with an unknown character, which it takes for unknown as a whole.
+        Without marks it is exported only: unlike ours, it makes a word with an unknown character
+        [UNK].
         """
         own = self.tokens[: self.own]
         library = LibraryTokenizer(
@@ -88,7 +88,7 @@ class WordPiece(Vocabulary):
         return [self.kind, *settings, *self.common()]
 
     def files(self) -> dict[str, str]:
-        """`vocab.txt`, where its lines can hold the tokens."""
+        """`vocab.txt`, if lines can hold the tokens."""
         if any("\n" in token or "\r" in token for token in self.tokens):
             return {}
         return {VOCABULARY: "".join(f"{token}\n" for token in self.tokens)}
@@ -111,7 +111,7 @@ def _of_tokens(
     settings: dict[str, Any],
     stated: Stated,
 ) -> WordPiece:
-    """A vocabulary with what is known of it; of the rest its tokens tell."""
+    """A vocabulary with known settings; its tokens decide the others."""
     if "lowercase" not in settings:
         settings = {**settings, "lowercase": not any(map(_has_capitals, tokens[:own]))}
     if "marked" not in settings:
@@ -128,7 +128,7 @@ def _has_capitals(token: str) -> bool:
 
 
 def stated_settings(config: dict[str, Any]) -> dict[str, Any]:
-    """The settings that `tokenizer_config.json` states, in our names."""
+    """Settings in `tokenizer_config.json`, by our names."""
     found: dict[str, Any] = {}
     if isinstance(config.get("do_lower_case"), bool):
         found["lowercase"] = config["do_lower_case"]
@@ -140,24 +140,24 @@ def stated_settings(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_plain(folder: Path, stated: Stated, lowercase: bool | None) -> WordPiece:
-    """Read vocab.txt; `lowercase` is what is known of it beside the files."""
+    """Read vocab.txt; `lowercase` if known."""
     return of_lines(folder / VOCABULARY, lowercase, stated)
 
 
 def of_lines(path: Path, lowercase: bool | None, stated: Stated = NOTHING) -> WordPiece:
-    """Read a file with a token in each line."""
+    """Read a file with a token per line."""
     lines = lines_of(path)
     ids = {token: number for number, token in enumerate(lines)}
     settings = {} if lowercase is None else {"lowercase": lowercase}
     settings |= stated_settings(stated.config)
     tokens, added, own = together(ids, stated.added, stated.special, path)
-    tokens = (*lines, *tokens[len(lines) :])  # one that stands there twice keeps both places
+    tokens = (*lines, *tokens[len(lines) :])  # a repeated token keeps both ids
     found = _of_tokens(tokens, added, own, settings, stated)
     return replace(found, added=unusual(added, found.special))
 
 
 def from_published(content: dict[str, Any], stated: Stated, path: Path) -> WordPiece | None:
-    """Read a tokenizer.json; None where its steps are not BERT's own."""
+    """Read a tokenizer.json; None if its steps are not BERT's."""
     model, steps = content.get("model"), content.get("normalizer")
     before = content.get("pre_tokenizer")
     if not isinstance(model, dict) or model.get("type", "WordPiece") != "WordPiece":

@@ -226,7 +226,8 @@ def drawn_splits(sources: Collection[Source], split: Split) -> tuple[SplitName, 
 
 
 def _strata(collected: Collected) -> NDArray[np.int32]:
-    """Strata of the split, int32 [rows]: labels, tenths of a scale, or one stratum for label sets."""
+    """Strata of the split, int32 [rows]: labels, tenths of a scale, or one stratum for sets of
+    labels."""
     if is_scale(collected.labels):
         return scale_bins(collected.labels)[collected.label_numbers]
     if count_label_sets(collected.labels) is not None:

@@ -49,7 +49,7 @@ def rows_to_batch(lines: Sequence[int], rows: Sequence[tuple[str, ...]]) -> Batc
 
 
 def rows_to_batches(rows: Iterable[tuple[int, tuple[str, ...]]]) -> Iterator[Batch]:
-    """Batches of at most `ROWS` rows; rows before an unreadable one are yielded before its error."""
+    """Batches of at most `ROWS` rows; those before an unreadable row come before its error."""
     lines: list[int] = []
     found: list[tuple[str, ...]] = []
     characters = 0

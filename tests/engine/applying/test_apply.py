@@ -1,4 +1,4 @@
-"""All rows of a file are predicted in chunks, which survive whatever ends the work."""
+"""All rows of a file are predicted in chunks, which survive interruptions."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""How long inputs are, as a sample of them says."""
+"""Token lengths of a sample of inputs."""
 
 import pytest
 

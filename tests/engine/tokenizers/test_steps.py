@@ -1,4 +1,4 @@
-"""What a tokenizer does, in its three steps."""
+"""The three steps of a tokenizer."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A tokenizer.json is carried out as the library carries it out, whatever its steps are."""
+"""Any tokenizer.json gives the tokens of the library."""
 
 import json
 import random

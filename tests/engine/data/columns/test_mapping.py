@@ -1,4 +1,4 @@
-"""Columns are told apart by name, else by what is in them."""
+"""Columns are recognised by name, else by content."""
 
 import pytest
 

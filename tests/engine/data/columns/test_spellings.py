@@ -1,4 +1,4 @@
-"""Labels that are written in several ways are told, and found among those of a model."""
+"""Labels in several spellings are found, and matched to those of a model."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tags of any scheme arrive in BIO, what had to be corrected is told with its line."""
+"""Tags of any scheme become BIO, and corrections are reported with their line."""
 
 import json
 from pathlib import Path

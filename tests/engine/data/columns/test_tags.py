@@ -78,7 +78,7 @@ def test_spans_survive_every_scheme(scheme, case):
     assert spans_from_tags(tags) == found == strict_spans(tags, scheme)
     theirs = [(s.tag, s.start, s.end) for s in Tokens(tags, THEIRS[scheme]).entities]
     touching = any(a.end == b.start and a.type != b.type for a, b in pairwise(found))
-    if scheme != "IOB1" or not touching:  # there, seqeval loses what stands before a B
+    if scheme != "IOB1" or not touching:  # there, seqeval loses the token before a B
         assert theirs == [(span.type or "_", span.start, span.end) for span in found]
     assert to_bio([tags], scheme) == ([tags_from_spans(found, tokens, "BIO")], [])
 

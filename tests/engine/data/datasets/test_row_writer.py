@@ -1,4 +1,4 @@
-"""What is counted by columns is what counting row by row gives."""
+"""Columnar counts equal those of single rows."""
 
 from collections import Counter
 

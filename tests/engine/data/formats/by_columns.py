@@ -1,4 +1,4 @@
-"""What a file gives by columns and row by row, so that both can be held against each other."""
+"""Rows and columnar batches of a file, for comparison."""
 
 from engine.data.formats.reading import TableReader
 from engine.errors import BadFile

@@ -1,4 +1,4 @@
-"""Tagged words are read as they stand, or their line is named."""
+"""Tagged words are read unchanged, or their line is named."""
 
 import random
 import tempfile

@@ -1,4 +1,4 @@
-"""`FORMATS` is the one list of formats: whoever needs one asks the table."""
+"""`FORMATS` is the only list of formats."""
 
 import json
 from collections.abc import Iterator

@@ -67,7 +67,7 @@ def test_what_has_no_column_stays_together(tmp_path: Path, monkeypatch) -> None:
 
 
 def test_null_in_the_place_of_an_object_is_said_alike(tmp_path: Path, monkeypatch) -> None:
-    """Also in rows that could be taken by columns, where what is nested has a column, too."""
+    """Also in blocks that pyarrow could parse."""
     small_blocks(monkeypatch, looked_at=1)
     late = [{"a": {"b": 1}}, {"a": {"late": 1}}, *([{"a": None, "x": "y"}] * 30)]
     file = written(tmp_path / "rows.jsonl", late)

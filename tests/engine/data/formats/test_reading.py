@@ -1,4 +1,4 @@
-"""What is recognised in files, and that nothing changes on the way through them."""
+"""Files are recognised, and nothing changes on the way through them."""
 
 import csv
 import io
