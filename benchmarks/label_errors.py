@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from engine.data.datasets.rows import Rows
 from engine.files.shipped import minilm
-from engine.results.label_errors import label_errors
+from engine.results.labelling import label_errors
 from engine.results.out_of_sample import out_of_sample
 
 WRONG, LISTED = 0.05, 0.1  # of all rows: those that are changed, and those that are looked at

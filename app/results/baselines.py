@@ -15,9 +15,9 @@ from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.results.intervals import with_ends
 from app.widgets.text.labels import Text
-from engine.results.beside import BETTER, Beside, beside, what_follows
+from engine.results.comparing import BETTER, Beside, beside, what_follows
+from engine.results.measures import metric_of
 from engine.results.predictions import Predictions, read_predictions
-from engine.results.scores import metric_of
 from engine.results.store import baselines_in, root_of
 
 

@@ -17,8 +17,8 @@ from app.widgets.text.labels import OneLine, Text, tooltip
 from engine.config.task import Metric
 from engine.config.tasks import TASKS
 from engine.results.intervals import Interval
+from engine.results.measures import metric_of, score_of
 from engine.results.predictions import Predictions
-from engine.results.scores import metric_of, score_of
 from engine.results.significance import seeds_interval
 
 

@@ -23,8 +23,7 @@ from app.widgets.results.slices import SlicesPicture, slices
 from app.widgets.screen import set_shown
 from engine.results.conditions import Conditions
 from engine.results.predictions import Predictions
-from engine.results.saved_slices import delete_slice, read_slices, rename_slice, save_slice
-from engine.results.slices import Slice
+from engine.results.slices import Slice, delete_slice, read_slices, rename_slice, save_slice
 
 
 class Pictures(QWidget):

@@ -12,9 +12,9 @@ from app.widgets.tables import AT_RIGHT, NOWHERE, Index
 from app.widgets.text import numbers
 from app.widgets.text.labels import tooltip, visible
 from engine.config.tasks import TASKS
+from engine.results.masked_tokens import OCCURRENCES, POSITION, TEXT
 from engine.results.predictions import CELL, Predictions
 from engine.results.row_figures import holds_numbers
-from engine.results.token_columns import OCCURRENCES, POSITION, TEXT
 
 MEASURE_CHARACTERS = 5  # of a number shown as it is: 3, 4.25
 PAINTED_CHARACTERS = 300  # of a cell; the details have all of it

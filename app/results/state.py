@@ -14,12 +14,10 @@ from engine.config.tasks import TASKS
 from engine.files.table_files import write_table
 from engine.results import conditions as meant
 from engine.results.conditions import Condition, Conditions
-from engine.results.ordering import Places, mistakes_first, sorted_by
-from engine.results.plain_table import plain_table
+from engine.results.measures import score_of
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.row_figures import details
-from engine.results.scores import score_of
-from engine.results.searching import rows_with
+from engine.results.row_lists import Places, mistakes_first, plain_table, rows_with, sorted_by
 
 Mask = NDArray[np.bool_]
 

@@ -41,8 +41,8 @@ from engine.data.columns.choices import parse_list
 from engine.data.columns.words import split_words
 from engine.errors import StudioError
 from engine.results.labels import doubtful_label
+from engine.results.measures import metric_of
 from engine.results.predictions import Predictions
-from engine.results.scores import metric_of
 from engine.results.seeds import scores_like
 from engine.results.store import Kept, kept_in
 from engine.runs.folder import RunFolder

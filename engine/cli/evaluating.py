@@ -24,11 +24,11 @@ from engine.files.home import Home
 from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.messages.evaluating import Evaluate, FitBaselines
 from engine.phrases import phrase
-from engine.results.beside import beside, what_follows
+from engine.results.comparing import beside, what_follows
 from engine.results.intervals import Interval
 from engine.results.measures import interval, measures
-from engine.results.plain_table import plain_table
 from engine.results.predictions import PredictionInfo, Predictions, read_predictions
+from engine.results.row_lists import plain_table
 from engine.results.seeds import mean_over_seeds, scores_of_seeds
 from engine.results.store import (
     baselines_of_run,

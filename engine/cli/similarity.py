@@ -99,7 +99,7 @@ def vectors(
     **given: Any,
 ) -> None:
     """Write one vector for each row of a file or of a stored data set."""
-    from engine.tasks.vector_files import save_vectors, vector_table
+    from engine.tasks.similarity import save_vectors, vector_table
 
     check_suffix(out, (".npy", ".parquet", ".jsonl"))
     rows = _rows(file, data, part, encoding, TEXT_COLUMN.given(given))

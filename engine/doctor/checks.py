@@ -39,7 +39,7 @@ from engine.system.precision import Precision
 from engine.tasks.learner import Batch
 from engine.tasks.predicting import Predictor
 from engine.tasks.sending import sent_together
-from engine.tasks.vector_files import save_vectors
+from engine.tasks.similarity import save_vectors
 from engine.training import loop
 from engine.training.device.cuda_graphs import USED_ON
 from engine.training.device.fastest import MEASURED_ON, attention_times

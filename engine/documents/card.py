@@ -20,10 +20,10 @@ from engine.config.tasks import TASKS
 from engine.documents.code import onnx_code, transformers_code
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import Phrase, phrase
-from engine.results.beside import Beside, beside, what_follows
+from engine.results.comparing import Beside, beside, what_follows
 from engine.results.intervals import Interval
+from engine.results.measures import metric_of, score_of
 from engine.results.predictions import Predictions, read_predictions
-from engine.results.scores import metric_of, score_of
 from engine.results.seeds import mean_over_seeds, scores_of_seeds
 from engine.results.store import baselines_in, file_of, looks_in
 from engine.runs.folder import RunFolder

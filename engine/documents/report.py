@@ -30,12 +30,12 @@ from engine.errors import StudioError
 from engine.messages.events import Prepared
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import Phrase, phrase
-from engine.results.beside import what_follows
+from engine.results.comparing import what_follows
 from engine.results.intervals import Interval
-from engine.results.ordering import mistakes_first
+from engine.results.measures import metric_of
 from engine.results.predictions import CELL, Predictions
 from engine.results.row_figures import figure, holds_numbers
-from engine.results.scores import metric_of
+from engine.results.row_lists import mistakes_first
 from engine.results.seeds import mean_over_seeds, scores_of_seeds
 from engine.results.slices import MIN_ROWS, worst_slices
 from engine.results.store import best_checkpoint

@@ -18,8 +18,7 @@ from engine.messages.explore.nearest import (
 from engine.messages.question import Working
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
-from engine.tasks.similarity import nearest, sentence_vectors
-from engine.tasks.vector_files import save_vectors
+from engine.tasks.similarity import nearest, save_vectors, sentence_vectors
 
 SHOWN_CHARACTERS = 500  # of the text of a row
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.config.task import RowFigure
+from engine.config.task import Metric, RowFigure
 from engine.config.tasks import TASKS
 from engine.evaluation.measures import Measure, Side, first_of_second
 from engine.results.intervals import UNKNOWN, Interval, bootstrap_counts, mean_interval
 from engine.results.labels import codes, labelled, labels, members
 from engine.results.predictions import Predictions
-from engine.results.row_figures import Numbers, details, figure
+from engine.results.row_figures import Numbers, details, figure, once
 from engine.results.span_figures import row_parts
 from engine.results.spans import name_spans
 
@@ -100,3 +100,24 @@ def difference(first: Measure, second: Measure, seed: int = 0) -> Interval:
         lambda sums: second.of_sums(sums[:, size:]) - first.of_sums(sums[:, :size]),
         seed=seed,
     )
+
+
+def metric_of(predictions: Predictions) -> Metric:
+    """The metric that chooses the best checkpoint."""
+    metrics = TASKS[predictions.info.task].info.metrics
+    return next(metric for metric in metrics if metric.name == _measure_of(predictions).name)
+
+
+@once
+def score_of(predictions: Predictions) -> Interval:
+    """That metric over all labelled rows, with its interval; unknown if there are none."""
+    if not predictions.is_labelled:
+        return UNKNOWN
+    return interval(_measure_of(predictions))
+
+
+def _measure_of(predictions: Predictions) -> Measure:
+    """The chosen metric; the default if rows do not decide it, as with a loss."""
+    found = measures(predictions)
+    chosen = predictions.info.best_metric
+    return next((one for one in found if one.name == chosen), found[0])

@@ -7,8 +7,8 @@ from engine.config.job import JobSpec
 from engine.errors import StudioError
 from engine.phrases import Phrase, phrase
 from engine.results.comparing import compare_seeds
+from engine.results.measures import metric_of
 from engine.results.predictions import PredictionInfo, Predictions
-from engine.results.scores import metric_of
 from engine.results.significance import Difference, seeds_interval
 from engine.results.store import kept_in
 from engine.runs.folder import RunFolder

@@ -10,8 +10,8 @@ from engine.errors import StudioError
 from engine.progress import ProgressCallback, no_progress
 from engine.results.comparing import Comparison, compare
 from engine.results.intervals import Interval
+from engine.results.measures import metric_of, score_of
 from engine.results.predictions import Predictions, read_predictions
-from engine.results.scores import metric_of, score_of
 from engine.results.significance import benjamini_hochberg
 from engine.results.store import kept_in
 from engine.runs.folder import RunFolder

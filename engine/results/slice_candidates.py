@@ -24,10 +24,10 @@ from engine.results.groups import (
     by_quantile,
 )
 from engine.results.labels import labels
+from engine.results.masked_tokens import OCCURRENCES, POSITION
 from engine.results.predictions import PredictionInfo, Predictions
 from engine.results.row_figures import figure, holds_numbers, text_columns
 from engine.results.spans import span_table
-from engine.results.token_columns import OCCURRENCES, POSITION
 
 MOST_WORDS = 200  # the most frequent ones are tried
 NO_WORD = r"[^\pL\pM\pN_]+"

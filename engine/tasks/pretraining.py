@@ -213,7 +213,7 @@ class PretrainingLearner(Learner):
         return "clm" if self.causal else "mlm"
 
     def baselines(self) -> tuple[Baseline, ...]:
-        return ()  # `engine.results.unigram` counts instead
+        return ()  # `engine.results.masked_tokens` counts instead
 
     def metrics(self, examples: Examples) -> "PretrainingMetrics":
         rows = None if self.causal else TokenRows(examples, self.task.mlm_probability)

@@ -21,9 +21,9 @@ from engine.messages.reports import LoadReport
 from engine.models import checkpoint
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
+from engine.results.masked_tokens import unigram
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import file_of, note_look, root_of
-from engine.results.unigram import unigram
 from engine.tasks import learner_for
 from engine.tasks.evaluating import evaluate as evaluate_network
 from engine.tasks.learner import Learner

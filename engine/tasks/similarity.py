@@ -4,19 +4,22 @@ Sentence encoders give their own vectors; other encoders the mean of the last hi
 sentence-transformers. Shapes: N texts, M others, D numbers of a vector.
 """
 
+import io
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from engine.config.sentence import SentenceSpec
 from engine.data.tokenized.dataset import tokenize_examples
 from engine.errors import StudioError
 from engine.evaluation.sentence_similarity import of_length_1
+from engine.files.atomic_write import write_file
 from engine.models.checkpoint import Checkpoint
 from engine.models.heads import pool
 from engine.phrases import phrase
@@ -105,3 +108,30 @@ def nearest(query: NDArray[np.float32], vectors: NDArray[np.float32], count: int
         cosines[some] = cosines_of(vectors[some], query[None])[:, 0]
     order = np.argsort(-cosines, kind="stable")[:count]
     return Nearest(order, cosines[order])
+
+
+def save_vectors(path: Path, vectors: NDArray[np.float32]) -> None:
+    """Write float32 [N, D] as .npy, atomically."""
+    content = io.BytesIO()
+    np.save(content, vectors)
+    write_file(path, content.getvalue(), shared=True)
+
+
+def vector_table(
+    cells: Mapping[str, Sequence[str]], vectors: NDArray[np.float32], name: str
+) -> pa.Table:
+    """All cells by column, and the vectors as a list of float32 in the column `name`.
+
+    Raises StudioError if that column exists already.
+    """
+    if name in cells:
+        raise StudioError(
+            phrase("The rows have a column “{name}” already.", name=name),
+            phrase("Rename it, or write the vectors as .npy."),
+        )
+    count, size = vectors.shape
+    flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel(), pa.float32())
+    lists = pa.FixedSizeListArray.from_arrays(flat, size)
+    columns = {column: pa.array(list(some), pa.string()) for column, some in cells.items()}
+    assert len(lists) == count
+    return pa.table({**columns, name: lists})

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from engine.config.dataset import Mapping
-from engine.results.token_columns import OCCURRENCES, POSITION, TEXT
+from engine.results.masked_tokens import OCCURRENCES, POSITION, TEXT
 from engine.tasks.learner import Batch, Examples
 from engine.tasks.row_predictions import RowPredictions
 from engine.tokenizers.tokenizer import Tokenizer

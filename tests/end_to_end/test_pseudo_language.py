@@ -35,8 +35,8 @@ from engine.files.home import Home
 from engine.files.shipped import included_models, sample_data, starter_model
 from engine.hub.shelf import SHELF
 from engine.phrases import Phrase
+from engine.results.masked_tokens import TEXT as AROUND
 from engine.results.predictions import CELL, read_predictions
-from engine.results.token_columns import TEXT as AROUND
 from engine.runs import launch
 from engine.visible import shorten
 from tests.app.pseudo import Pseudo, cut_off, faults, texts_of

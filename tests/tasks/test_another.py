@@ -27,8 +27,8 @@ from engine.models.outputs import outputs_of
 from engine.record.follow import take_in
 from engine.record.metrics import curves
 from engine.record.opening import open_record
+from engine.results.measures import metric_of, score_of
 from engine.results.predictions import read_predictions
-from engine.results.scores import metric_of, score_of
 from engine.results.store import file_of
 from engine.tasks import learner_of
 from engine.tasks.predicting import Predictor

@@ -37,11 +37,11 @@ from engine.results.groups import (
     worst_labels,
 )
 from engine.results.intervals import UNKNOWN, Interval
+from engine.results.masked_tokens import OCCURRENCES, POSITION
 from engine.results.predictions import Predictions
 from engine.results.row_figures import figure, text_columns
 from engine.results.span_figures import kind_conditions, kind_counts
 from engine.results.spans import ERROR_NAMES
-from engine.results.token_columns import OCCURRENCES, POSITION
 
 NAME, SCORE, COUNT, LOSS = range(4)
 SHARE = Qt.ItemDataRole.UserRole

@@ -24,11 +24,10 @@ from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, Fit
 from engine.messages.question import Refused
 from engine.phrases import phrase
 from engine.results.conditions import CellContains, Outcome
+from engine.results.masked_tokens import unigram
 from engine.results.predictions import Predictions
-from engine.results.saved_slices import read_slices, save_slice
-from engine.results.slices import Slice
+from engine.results.slices import Slice, read_slices, save_slice
 from engine.results.store import file_of, note_look
-from engine.results.unigram import unigram
 from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.pages import question
 from tests.engine.results.made import classified, masked_tokens

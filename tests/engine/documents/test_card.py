@@ -7,8 +7,8 @@ from huggingface_hub import ModelCard
 
 from engine.documents.card import model_card
 from engine.models.heads import Heads
+from engine.results.measures import score_of
 from engine.results.predictions import read_predictions
-from engine.results.scores import score_of
 from engine.results.store import file_of
 from tests.engine.fine_tuned import FineTuned, fine_tuned
 from tests.engine.models.small import folder

@@ -17,8 +17,8 @@ from engine.documents.report import (
 )
 from engine.errors import StudioError
 from engine.phrases import phrase
+from engine.results.measures import score_of
 from engine.results.predictions import Predictions, read_predictions
-from engine.results.scores import score_of
 from engine.results.store import file_of, note_look
 from engine.runs.folder import RunFolder
 from tests.engine.fine_tuned import KINDS, FineTuned, fine_tuned

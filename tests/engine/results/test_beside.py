@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.results.beside import BETTER, UNSURE, WORSE, beside, what_follows
+from engine.results.comparing import BETTER, UNSURE, WORSE, beside, what_follows
 from engine.results.measures import difference, measures
 from engine.results.predictions import Predictions
 from tests.engine.results.made import classified

@@ -111,21 +111,18 @@ CASES: dict[str, tuple[Callable[[Any], Interval], float]] = {
 }
 
 
+@pytest.mark.long
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize(
-    "samples, least",
-    [(60, 0.85), pytest.param(1_000, 0.925, marks=[pytest.mark.long, pytest.mark.timeout(3600)])],
-)
-def test_the_interval_holds_the_true_metric(name: str, samples: int, least: float) -> None:
+def test_the_interval_holds_the_true_metric(name: str) -> None:
     draw, true = CASES[name]
+    least = 0.925
     if name == "Spearman":  # its draws keep the ranks among all rows, which is a little too sure
         least -= 0.04
     rng = np.random.default_rng(11)
-    found = [draw(rng) for _ in range(samples)]
+    found = [draw(rng) for _ in range(1_000)]
     held = float(np.mean([one.low <= true <= one.high for one in found]))
-    print(f"{name}: {held:.3f}")
-    assert least <= held <= 1
-    assert samples == 60 or held < 0.98, "no wider than it should be"
+    assert least <= held < 0.98
 
 
 def test_the_interval_over_seeds_is_that_of_scipy() -> None:

@@ -13,7 +13,6 @@ from engine.results import (
     curves,
     groups,
     measures,
-    numeric,
     slice_candidates,
     slices,
     span_figures,
@@ -106,9 +105,7 @@ def test_of_tags(made: Predictions) -> None:
 
 @pytest.mark.parametrize("made", every(NUMBERS))
 def test_of_numbers(made: Predictions) -> None:
-    found = numeric.numbers(made)
-    assert len(found.residuals) == len(found.rows)
-    numeric.residual_bins(made)
+    groups.groups(made, groups.by_width(made, "residual", 30))
 
 
 @pytest.mark.parametrize("made", every(QUESTIONS))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.results.extremes import extremes
+from engine.results.row_lists import extremes
 from tests.engine.results.made import classified
 
 

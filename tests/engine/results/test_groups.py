@@ -15,6 +15,7 @@ from engine.results.groups import (
     row_scores,
 )
 from engine.results.predictions import Predictions
+from engine.results.row_figures import figure
 from tests.engine.results.made import classified, facts
 
 QUESTIONS = ["Who won?", "¿who else", "When", "  what now", "", "4 or 5?"]
@@ -69,3 +70,13 @@ def test_the_score_of_numbers_is_their_distance() -> None:
     assert not scores.higher_is_better and not scores.is_binary
     assert group(made, ()).score.value == pytest.approx(0.25)
     assert row_scores(MADE).is_binary
+
+
+def test_choices_are_grouped_by_position_and_margin() -> None:
+    scores = [[0.9, 0.1], [0.6, 0.4], [0.5, 0.5], [0.2, 0.8]]
+    made = classified(["0", "1", "1", "1"], ["0", "0", "0", "1"], ("0", "1"), scores)
+    by = groups(made, by_label(made))
+    assert [(one.count, one.score.value) for one in by] == [(1, 1), (3, pytest.approx(1 / 3))]
+    np.testing.assert_allclose(figure(made, "margin"), [0.8, 0.2, 0, 0.6], atol=1e-6)
+    margins = groups(made, by_figure(made, "margin", 2))
+    assert [(one.count, one.score.value) for one in margins] == [(2, 0), (2, 1)]

@@ -8,10 +8,9 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import StandardScaler
 
 from engine.results import out_of_sample as module
-from engine.results.label_errors import label_errors, thresholds
+from engine.results.labelling import label_errors, most_diverse, most_uncertain, thresholds
 from engine.results.leave_one_out import SCALES, leave_one_out
 from engine.results.out_of_sample import FOLDS, folds_of, in_folds, out_of_sample
-from engine.results.suggestions import most_diverse, most_uncertain
 
 
 def test_the_confident_joint_is_that_of_the_paper() -> None:

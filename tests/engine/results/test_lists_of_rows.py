@@ -7,11 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from engine.results.labels import doubtful_label
-from engine.results.ordering import mistakes_first, sorted_by
-from engine.results.plain_table import plain_table
+from engine.results.measures import metric_of, score_of
 from engine.results.predictions import Predictions
-from engine.results.scores import metric_of, score_of
-from engine.results.searching import rows_with
+from engine.results.row_lists import mistakes_first, plain_table, rows_with, sorted_by
 from tests.engine.results.made import classified, facts, labelled_sets, tagged
 
 

@@ -12,6 +12,7 @@ from sklearn import metrics
 from engine.config.tasks import TASKS
 from engine.evaluation.regression import report
 from engine.evaluation.token_classification import report as tag_report
+from engine.results.groups import by_width, groups
 from engine.results.intervals import bootstrap_rows
 from engine.results.measures import difference, interval, measures
 from engine.results.predictions import Predictions
@@ -86,6 +87,21 @@ def test_of_numbers(rows: list[tuple[float, float]]) -> None:
         },
         abs=1e-5,
     )
+
+
+def test_correlations_have_the_intervals_of_scipy() -> None:
+    rng = np.random.default_rng(0)
+    gold = np.round(rng.normal(0, 2, 120), 3)
+    predicted = (gold + rng.normal(0.3, 1, 120)).astype(np.float32)
+    made = numbers([*gold, None], [*predicted, 9.0])
+    ours = {one.name: interval(one) for one in measures(made)}
+    theirs = stats.pearsonr(gold, predicted)
+    assert ours["pearson"].value == pytest.approx(theirs.statistic)
+    np.testing.assert_allclose(ours["pearson"][1:], theirs.confidence_interval(0.95), atol=0.03)
+    assert ours["spearman"].value == pytest.approx(stats.spearmanr(gold, predicted).statistic)
+    counts, _ = np.histogram(predicted - gold, 7)
+    bins = groups(made, by_width(made, "residual", 7))
+    assert [one.count for one in bins] == [count for count in counts if count]
 
 
 def test_large_numbers_keep_their_correlation() -> None:

@@ -6,8 +6,7 @@ import pytest
 
 from engine.errors import StudioError
 from engine.results.conditions import CellIs, Outcome
-from engine.results.saved_slices import delete_slice, read_slices, rename_slice, save_slice
-from engine.results.slices import Slice
+from engine.results.slices import Slice, delete_slice, read_slices, rename_slice, save_slice
 
 
 def test_slices_are_saved_replaced_and_deleted(tmp_path: Path) -> None:

@@ -12,8 +12,13 @@ from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.models import checkpoint
-from engine.tasks.suggesting import find_label_errors, suggest_labels
-from engine.tasks.vectors import some_layers, vectors_at, vectors_of
+from engine.tasks.suggesting import (
+    find_label_errors,
+    some_layers,
+    suggest_labels,
+    vectors_at,
+    vectors_of,
+)
 from tests.engine.fine_tuned import fine_tuned
 
 WORDS = {"good": "a fine and lovely film", "bad": "a dull and awful film"}

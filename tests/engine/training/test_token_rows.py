@@ -8,12 +8,11 @@ import torch
 from transformers import BertForMaskedLM
 
 from engine.data.datasets.store import open_dataset
+from engine.results.masked_tokens import occurrences, unigram
 from engine.results.measures import interval, measures
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.row_figures import details
 from engine.results.store import best_checkpoint, evaluation_of_run, file_of
-from engine.results.token_columns import occurrences
-from engine.results.unigram import unigram
 from engine.runs.folder import RunFolder
 from engine.tasks import token_rows
 from engine.tasks.pretraining import PretrainingLearner

@@ -19,8 +19,8 @@ from app.widgets.tables import apply_style
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, tooltip
 from engine.errors import StudioError
-from engine.results.extremes import extremes
 from engine.results.predictions import CELL, read_predictions
+from engine.results.row_lists import extremes
 from engine.results.store import file_of
 
 ROWS = 10  # at each end

@@ -1,13 +1,24 @@
-"""The unigram baseline of masked tokens."""
+"""Rows of pre-training, one for each of some masked tokens, and their unigram baseline."""
 
 from datetime import UTC, datetime
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from engine.phrases import phrase
 from engine.results.predictions import RECORD, Predictions
-from engine.results.token_columns import occurrences
+from engine.results.row_figures import numbers_in
+
+TEXT = "text"  # around the token, with the mask in its place
+POSITION = "position"  # in the input, from 0
+OCCURRENCES = "occurrences"  # in the training text
+
+
+def occurrences(predictions: Predictions) -> NDArray[np.float64]:
+    """Occurrences of each row's token in the training text, float64 [rows]."""
+    return numbers_in(predictions.cells(OCCURRENCES))
+
 
 SMOOTHING = 0.5  # added to each count
 

@@ -1,0 +1,122 @@
+"""Order, search and export rows of predictions."""
+
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from engine.results.predictions import CELL, Predictions
+from engine.results.row_figures import figure, holds_numbers, numbers_in, once
+
+Places = NDArray[np.int64]
+
+
+@once
+def mistakes_first(predictions: Predictions) -> Places:
+    """Row indices, int64 [rows]: the most confident mistakes first.
+
+    Then correct rows, the least confident first, then rows without gold. The loss replaces a
+    missing probability; numbers are sorted by their residual, largest first.
+    """
+    if holds_numbers(predictions.info):
+        return _falling(np.abs(figure(predictions, "residual")))
+    score, confidence = figure(predictions, "score"), figure(predictions, "probability")
+    is_wrong = score < 1
+    if np.isnan(confidence).all():
+        losses = figure(predictions, "loss")
+        confidence = np.where(is_wrong, losses, -losses)
+    kind = np.where(is_wrong, 0, np.where(np.isnan(score), 2, 1))
+    within = np.where(is_wrong, -confidence, confidence)
+    places: Places = np.lexsort((within, kind))  # NaN sorts last in each kind
+    return places
+
+
+def sorted_by(predictions: Predictions, column: str, falls: bool = False) -> Places:
+    """Row indices in the order of a column of the table, int64 [rows].
+
+    Numeric columns are sorted by number. Empty cells come last either way.
+    """
+    values: Any = predictions.table[column]
+    may_be_numbers = column.startswith(CELL) or column in ("gold", "predicted")
+    if may_be_numbers and (found := _numbers(values)) is not None:
+        values = found
+    order: Literal["ascending", "descending"] = "descending" if falls else "ascending"
+    rows: Places = pc.sort_indices(pa.table({"value": values}), [("value", order)]).to_numpy()
+    return rows.astype(np.int64)
+
+
+def _numbers(cells: "pa.ChunkedArray[pa.StringScalar]") -> Any:
+    """The numbers of cells that hold numbers or nothing; None if there is a text."""
+    lengths: Any = pc.utf8_length(cells)
+    written = pc.fill_null(lengths, 0).to_numpy() > 0
+    numbers = numbers_in(cells)
+    if not written.any() or np.isnan(numbers[written]).any():
+        return None
+    return pa.array(numbers, pa.float64(), from_pandas=True)
+
+
+def _falling(numbers: NDArray[np.floating]) -> Places:
+    places: Places = np.argsort(-numbers, kind="stable")
+    return places
+
+
+def extremes(predictions: Predictions, count: int) -> tuple[Places, Places]:
+    """At most `count` rows each: the worst, worst first, and the best, best first.
+
+    Rows without a label are in neither, and no row is in both. The order is: the most confident
+    mistakes, then correct rows with the least confidence; for numbers, the largest residual first.
+    """
+    known = figure(predictions, "residual" if holds_numbers(predictions.info) else "score")
+    order = mistakes_first(predictions)
+    order = order[~np.isnan(known[order])]
+    worst = order[:count]
+    best = order[max(count, len(order) - count) :][::-1]
+    return worst, best
+
+
+LABELS = ("gold", "predicted")
+
+
+def rows_with(predictions: Predictions, text: str) -> NDArray[np.bool_]:
+    """The rows with `text` in a cell, in gold or in the prediction, ignoring case, bool [rows]."""
+    found = np.zeros(len(predictions), dtype=bool)
+    for name in predictions.table.column_names:
+        if name in LABELS or name.startswith(CELL):
+            column: Any = predictions.table[name]
+            has: Any = pc.match_substring(column, text, ignore_case=True)
+            found |= pc.fill_null(has, False).to_numpy(zero_copy_only=False)
+    return found
+
+
+SAID = ("gold", "predicted", "probability", "loss", "score")
+
+
+def plain_table(predictions: Predictions) -> pa.Table:
+    """Row number, the row's cells under their own names, then the predictions.
+
+    Each label has a column with its probability. Empty columns are left out; duplicate names get a
+    number.
+    """
+    table = predictions.table
+    columns: dict[str, pa.ChunkedArray[pa.Scalar[Any]]] = {}
+
+    def add(name: str, values: "pa.ChunkedArray[pa.Scalar[Any]]") -> None:
+        different, number = name, 2
+        while different in columns:
+            different, number = f"{name} {number}", number + 1
+        columns[different] = values
+
+    add("row", table["row"])
+    for name in predictions.columns:
+        add(name, table[CELL + name])
+    for name in SAID:
+        if table[name].null_count < len(table):
+            add(name, table[name])
+    labels = predictions.info.labels
+    lengths = pc.unique(pc.list_value_length(table["scores"])).to_pylist()
+    if labels and lengths == [len(labels)]:
+        for number, label in enumerate(labels):
+            add(f"probability of {label}", pc.list_element(table["scores"], number))
+    return pa.table(columns)
