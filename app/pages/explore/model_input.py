@@ -116,6 +116,18 @@ class ModelInput(QObject):
         return tuple(n for n in range(len(self.tokens)) if self.is_masked(n))
 
     @property
+    def all_masked(self) -> tuple[int, ...]:
+        """Indices of all tokens that the model reads as a mask, in order."""
+        return tuple(
+            n for n in range(len(self.tokens)) if self.is_masked(n) or self.is_typed_mask(n)
+        )
+
+    @property
+    def unknown(self) -> tuple[int, ...]:
+        """Indices of tokens that the vocabulary lacks."""
+        return tuple(n for n in range(len(self.tokens)) if self.is_unknown(n))
+
+    @property
     def mask(self) -> str:
         """The model's mask token."""
         tokenizer = self.tokenizer

@@ -2,8 +2,8 @@
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
+    QColor,
     QFocusEvent,
-    QFont,
     QFontMetricsF,
     QKeyEvent,
     QMouseEvent,
@@ -45,7 +45,9 @@ class Strip(QWidget):
         self._boxes: list[QRectF] = []
         self._laid_out: tuple[Token, ...] | None = None
         self._widths: list[float] = []
+        self._joins: list[bool] = []  # if a token continues the word of the one before
         self._places: dict[int, list[QRectF]] = {}  # of the tokens, for some widths
+        self._colors: dict[tuple[Role, float], QColor] = {}  # while painting
         self._marks: tuple[int, ...] = (-1, -1, -1)  # picked, target, pointed at, here
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -108,7 +110,9 @@ class Strip(QWidget):
         return self._places[width]
 
     def _lay_out(self) -> None:
-        self._widths = widths(self._side.tokens, QFontMetricsF(mono_font()))
+        tokens = self._side.tokens
+        self._widths = widths(tokens, QFontMetricsF(mono_font()))
+        self._joins = [goes_on(tokens, number) for number in range(len(tokens))]
         self._places = {}
         self._boxes = self._place(self.width())
         self.updateGeometry()
@@ -259,59 +263,66 @@ class Strip(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._colors.clear()
         plain, struck = mono_font(), mono_font()
         struck.setStrikeOut(True)
-        side, seen = self._side, QRectF(event.rect()).adjusted(0, -6, 0, 6)
-        for number, box in enumerate(self._boxes[: len(side.tokens)]):
-            if box.intersects(seen):
-                self._paint(painter, number, box, struck if side.is_masked(number) else plain)
-
-    def _paint(self, painter: QPainter, number: int, box: QRectF, font: QFont) -> None:
         side = self._side
+        masked, mask_tokens, unknown = set(side.masked), set(side.all_masked), set(side.unknown)
+        is_pair = side.pair is not None
+        seen = QRectF(event.rect()).adjusted(0, -6, 0, 6)
+        for index, box in enumerate(self._boxes[: len(side.tokens)]):
+            if not box.intersects(seen):
+                continue
+            painter.setFont(struck if index in masked else plain)
+            self._paint(painter, index, box, index in mask_tokens, index in unknown)
+            if is_pair:
+                self._paint_underline(painter, side.tokens[index].segment, box)
+
+    def _paint(
+        self, painter: QPainter, index: int, box: QRectF, is_mask: bool, is_unknown: bool
+    ) -> None:
         picked, target, pointed = self._marks
-        token = side.tokens[number]
+        token = self._side.tokens[index]
         tint = SEGMENTS[token.segment % len(SEGMENTS)]
-        masked = side.is_masked(number) or side.is_typed_mask(number)
-        role = Role.MUTED if token.special else Role.WARN if side.is_unknown(number) else tint
+        role = Role.MUTED if token.special else Role.WARN if is_unknown else tint
+        opacity = (0.06 if token.special else 0.14) + 0.12 * (index == pointed)
         painter.setPen(Qt.PenStyle.NoPen)
-        strength = 0.06 if token.special else 0.14
-        over = number == pointed
-        painter.setBrush(colour(Role.ACCENT) if masked else colour(role, strength + 0.12 * over))
-        self._fill(painter, number, box)
-        if goes_on(side.tokens, number):
-            painter.setPen(QPen(colour(Role.SURFACE if masked else role, 0.5), 1))
+        painter.setBrush(self._color(Role.ACCENT) if is_mask else self._color(role, opacity))
+        self._fill(painter, index, box)
+        if self._joins[index]:
+            painter.setPen(QPen(self._color(Role.SURFACE if is_mask else role, 0.5), 1))
             x = box.left()
             painter.drawLine(QPointF(x, box.top() + 4), QPointF(x, box.bottom() - 4))
-        painter.setFont(font)
-        ink = Role.ON_ACCENT if masked else Role.MUTED if token.special else Role.TEXT
-        painter.setPen(colour(ink))
+        text = Role.ON_ACCENT if is_mask else Role.MUTED if token.special else Role.TEXT
+        painter.setPen(self._color(text))
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, painted(token.text))
-        self._paint_bar(painter, token.segment, tint, box)
-        if number == target:
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(colour(Role.TEXT), 1.5, Qt.PenStyle.DashLine))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        if index == target:
+            painter.setPen(QPen(self._color(Role.TEXT), 1.5, Qt.PenStyle.DashLine))
             painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), ROUND, ROUND)
-        if number == picked:
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.setPen(QPen(colour(Role.TEXT if self.hasFocus() else tint), 2))
+        if index == picked:
+            painter.setPen(QPen(self._color(Role.TEXT if self.hasFocus() else tint), 2))
             painter.drawRoundedRect(box, ROUND, ROUND)
 
-    def _paint_bar(self, painter: QPainter, segment: int, tint: Role, box: QRectF) -> None:
+    def _color(self, role: Role, opacity: float = 1.0) -> QColor:
+        key = role, opacity
+        if key not in self._colors:
+            self._colors[key] = colour(role, opacity)
+        return self._colors[key]
+
+    def _paint_underline(self, painter: QPainter, segment: int, box: QRectF) -> None:
         """One line below the first text, two below the second: not by colour alone."""
-        if self._side.pair is None:
-            return
-        painter.setPen(QPen(colour(tint), 1.5))
+        painter.setPen(QPen(self._color(SEGMENTS[segment % len(SEGMENTS)]), 1.5))
         for line in range(1 + segment % len(SEGMENTS)):
             y = box.bottom() + 2 + 2.5 * line
             painter.drawLine(QPointF(box.left() + 1, y), QPointF(box.right() - 1, y))
 
-    def _fill(self, painter: QPainter, number: int, box: QRectF) -> None:
-        """A box that is round where its word begins and ends."""
-        tokens = self._side.tokens
-        opens = not goes_on(tokens, number)
-        closes = number + 1 == len(tokens) or not goes_on(tokens, number + 1)
+    def _fill(self, painter: QPainter, index: int, box: QRectF) -> None:
+        """A box with round ends at the beginning and end of its word."""
+        opens = not self._joins[index]
+        closes = index + 1 == len(self._joins) or not self._joins[index + 1]
         if opens and closes:
-            painter.drawRoundedRect(box, ROUND, ROUND)  # a path takes much longer
+            painter.drawRoundedRect(box, ROUND, ROUND)  # much faster than a path
             return
         path = QPainterPath()
         path.setFillRule(Qt.FillRule.WindingFill)

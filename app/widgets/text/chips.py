@@ -1,6 +1,7 @@
 """Layout of token chips: words in rows, the tokens of a word adjoining."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QFontMetricsF
@@ -15,6 +16,7 @@ ROW_GAP = 2 * SPACE
 AS_STORED = Qt.TextFlag.TextForceLeftToRight  # “##” stays before a right-to-left token
 
 
+@lru_cache(maxsize=4_096)  # painters ask for the same tokens again and again
 def painted(text: str) -> str:
     """A token as one short line; invisible characters are written out."""
     shown = visible(text[: MAX_TOKEN_CHARACTERS + 1]).replace("\n", "⏎").replace("\t", "⇥")

@@ -356,13 +356,14 @@ class HeadGrid(QWidget):
         step = self._side() + GAP
         rows = max(1, -(-metrics.height() // step))
         columns = max(1, -(-(metrics.horizontalAdvance("00") + 4) // step))
+        pens = colour(Role.MUTED), colour(Role.TEXT)
         for layer in range(0, layers, rows):
-            painter.setPen(colour(Role.TEXT if layer == self._chosen[-1][0] else Role.MUTED))
+            painter.setPen(pens[layer == self._chosen[-1][0]])
             box = QRectF(0, self.cell(layer, 0).center().y() - 10, left - 2 * SPACE, 20)
             align = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
             painter.drawText(box, align, str(layer + 1))
         for head in range(0, heads, columns):
-            painter.setPen(colour(Role.TEXT if head == self._chosen[-1][1] else Role.MUTED))
+            painter.setPen(pens[head == self._chosen[-1][1]])
             box = QRectF(self.cell(0, head).center().x() - 20, 0, 40, top - SPACE)
             align = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom
             painter.drawText(box, align, str(head + 1))

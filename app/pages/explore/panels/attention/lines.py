@@ -334,11 +334,11 @@ class Lines(QWidget):
         painter = QPainter(made)
         painter.translate(0, -first * height)
         painter.setFont(name_font(self.row_height()))
-        masked = set(self._state.masked)
+        masked, tokens = set(self._state.masked), self._state.tokens
+        accent, muted, plain = colour(Role.ACCENT), colour(Role.MUTED), colour(Role.TEXT)
         for number in range(first, last):
-            token = self._state.tokens[number]
-            role = Role.MUTED if token.special else Role.TEXT
-            painter.setPen(colour(Role.ACCENT if number in masked else role))
+            pen = muted if tokens[number].special else plain
+            painter.setPen(accent if number in masked else pen)
             for at_left in (True, False):
                 self._write(painter, self._named[number], self._box(number, at_left), at_left)
         painter.end()

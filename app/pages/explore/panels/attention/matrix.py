@@ -317,23 +317,23 @@ class Matrix(QWidget):
         state, size, field = self._state, self.cell_size(), self.field()
         painter.setFont(name_font(size))
         row, column = state.pointed
+        pens = colour(Role.MUTED), colour(Role.TEXT)
         first, last = self._first, len(state.names)
         for number in range(int(first.y()), min(last, int(first.y() + field.height() / size) + 1)):
             cell = self.cell(number, 0)
             if field.top() <= cell.center().y() <= field.bottom():
-                self._write(painter, state.names[number], cell, number == row, across=True)
+                painter.setPen(pens[number == row])
+                self._write(painter, state.names[number], cell, across=True)
         for number in range(int(first.x()), min(last, int(first.x() + field.width() / size) + 1)):
             cell = self.cell(0, number)
             if field.left() <= cell.center().x() <= field.right():
-                self._write(painter, state.names[number], cell, number == column, across=False)
+                painter.setPen(pens[number == column])
+                self._write(painter, state.names[number], cell, across=False)
 
-    def _write(
-        self, painter: QPainter, text: str, cell: QRectF, is_pointed: bool, across: bool
-    ) -> None:
+    def _write(self, painter: QPainter, text: str, cell: QRectF, across: bool) -> None:
         margin = self._layout()[1]
         room = margin - TITLE - SPACE
         shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, round(room))
-        painter.setPen(colour(Role.TEXT if is_pointed else Role.MUTED))
         middle = Qt.AlignmentFlag.AlignVCenter | AS_STORED
         if across:
             box = QRectF(TITLE, cell.top(), room, cell.height())

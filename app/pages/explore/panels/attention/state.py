@@ -342,9 +342,8 @@ class AttentionState(QObject):
         return part
 
     def _masked(self) -> tuple[int, ...]:
-        side = self.maps.side
-        masked = {*side.masked, *(n for n in range(len(side.tokens)) if side.is_typed_mask(n))}
-        return tuple(np.flatnonzero(np.isin(self._kept, list(masked))).tolist()) if masked else ()
+        masked = self.maps.side.all_masked
+        return tuple(np.flatnonzero(np.isin(self._kept, masked)).tolist()) if masked else ()
 
     # ── what the page picks ──────────────────────────────────────────────────────────────────
 

@@ -148,7 +148,7 @@ def test_the_wall_is_saved_with_every_head(view, state, weights):
     assert [row[-1] for row in table.rows] == pytest.approx(weights.max((2, 3)).ravel())
     made = figures.image(shown)
     assert made.width() > 2 * 64 and made.height() > 3 * 64
-    assert view.keep_wall.accessibleName() != view.keep.accessibleName()
+    assert view.keep_grid.accessibleName() != view.keep.accessibleName()
 
 
 def test_a_saved_matrix_is_made_of_shapes_with_a_scale(view, state, weights):
