@@ -19,7 +19,7 @@ from engine.record.runner import has_work
 from engine.record.runs import WORKING, Run, all_runs, runs_in
 from engine.record.searches import group_of, has_open
 from engine.record.workers import QueueRunner
-from engine.runs.job_file import given_job
+from engine.runs.job_file import read_job
 from engine.runs.lock import is_held
 from engine.runs.searching import is_by_search
 from engine.system.terminal import echo
@@ -52,7 +52,7 @@ def queue(
     The runs start one after another in the background, also without a window and a terminal.
     """
     home = Home()
-    asked = [given_job(file) for file in jobs or ()]  # read all before any is added
+    asked = [read_job(file) for file in jobs or ()]  # read all before any is added
     home.make()
     record = open_record(home.record, home.backups)
     try:

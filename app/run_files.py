@@ -12,7 +12,7 @@ from engine.files.home import Home
 from engine.phrases import phrase
 from engine.record.opening import Record, open_record
 from engine.record.run_manager import RunManager
-from engine.record.runs import all_runs, said_of, say_again
+from engine.record.runs import all_runs, apply_annotations, export_annotations
 from engine.runs.bundle import Checkpoints, pack, unpack
 from engine.runs.copying import copy_run
 from engine.runs.folder import RunFolder
@@ -65,7 +65,7 @@ def import_runs(
                 made = copy_run(folder, home.runs)
                 manager.adopt(made)
                 with record.session() as session:
-                    say_again(session, made.path.name, said)
+                    apply_annotations(session, made.path.name, said)
                 echo(made.path)
                 shutil.rmtree(folder)
         finally:
@@ -91,4 +91,4 @@ def _folder_of(given: Path, home: Home, record: Record | None) -> Path:
 def _said(record: Record) -> dict[str, dict[str, Any]]:
     """Name, notes, star and tags of each run, by its folder name."""
     with record.read() as session:
-        return {run.folder.name: said_of(run) for run in all_runs(session)}
+        return {run.folder.name: export_annotations(run) for run in all_runs(session)}

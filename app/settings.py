@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QHeaderView, QMainWindow, QSplitter, QWidget
 
 from app import background
 from app.timers import debounced
-from engine.desktop.preferences import LARGEST, RunPreferences
+from engine.desktop.preferences import MAX_BYTES, RunPreferences
 from engine.files.atomic_write import write_file
 from engine.files.regular_file import read_json
 
@@ -139,7 +139,7 @@ def _text(state: QByteArray) -> str:
 def _read(file: Path) -> tuple[Preferences, dict[str, Any], bool]:
     """Preferences, places, and whether the file was damaged."""
     try:
-        whole = read_json(file, LARGEST)
+        whole = read_json(file, MAX_BYTES)
         preferences = Preferences.model_validate(whole.get("preferences", {}))
         places = whole.get("places", {})
         if not isinstance(places, dict):

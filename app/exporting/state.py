@@ -14,7 +14,7 @@ from engine.files.home import folder_name, free_folder
 from engine.messages import now
 from engine.messages.exporting import Export, Exported
 from engine.messages.question import Answer, Refused, Working
-from engine.runs.exports import ExportNote, note_export
+from engine.runs.exports import ExportNote, log_export
 
 
 class ExportState(QObject):
@@ -144,7 +144,7 @@ class ExportState(QObject):
             form=exported.report.form,
             precision=exported.report.precision,
         )
-        background.run(self, lambda: note_export(home, note), lambda _: None, notices.show)
+        background.run(self, lambda: log_export(home, note), lambda _: None, notices.show)
 
     def _on_refused(self, refusal: Refused) -> None:
         self._worker, self.working, self.problem = None, None, refusal

@@ -29,7 +29,7 @@ from engine.results.predictions import PredictionInfo, Predictions, read_predict
 from engine.results.seeds import SeedsComparison, compare_runs
 from engine.results.store import Kept, kept_in, root_of
 from engine.runs.folder import RunFolder
-from engine.runs.groups import Aggregate, but_the_seed
+from engine.runs.groups import Aggregate, without_seed
 
 SOURCE = "comparison"
 
@@ -300,11 +300,11 @@ def runs_like(record: Record, results: Path) -> list[Path]:
     asked = jobs.get(root_of(results))
     if asked is None:
         return []
-    same = but_the_seed(asked)
+    same = without_seed(asked)
     return [
         run.path
         for run, state, job in reversed(runs)
-        if state == "finished" and job is not None and but_the_seed(job) == same
+        if state == "finished" and job is not None and without_seed(job) == same
     ]
 
 

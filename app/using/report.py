@@ -221,7 +221,7 @@ def _series(run: RunFolder) -> dict[str, StepSeries]:
     """Curves by name; values measured again after a resume replace the old ones."""
     points: dict[str, tuple[list[float], list[float | None]]] = {}
     found: dict[str, StepSeries] = {}
-    for event in run.every_event():
+    for event in run.all_events():
         if isinstance(event, Measured):
             steps, values = points.setdefault(event.name, ([], []))
             if steps and event.step <= steps[-1]:

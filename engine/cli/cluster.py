@@ -15,7 +15,7 @@ from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.groups import expand
-from engine.runs.job_file import given_job
+from engine.runs.job_file import read_job
 from engine.runs.launch import CODE
 from engine.system.terminal import echo
 
@@ -44,7 +44,7 @@ def cluster(
             phrase("torchrun needs the Python of a checkout, which this packaged program has not."),
             phrase("Install BERT Studio from its sources on the machines that are to train."),
         )
-    asked = given_job(job)
+    asked = read_job(job)
     (wanted, *others) = expand(asked)
     if others or asked.search is not None:
         raise StudioError(

@@ -11,7 +11,7 @@ from engine.files.home import Home
 from engine.messages import now
 from engine.messages.exporting import Export
 from engine.phrases import phrase
-from engine.runs.exports import ExportNote, note_export
+from engine.runs.exports import ExportNote, log_export
 from engine.system.terminal import echo, echo_error
 
 
@@ -47,7 +47,7 @@ def export(
         form=given["format"],
         precision=given["precision"],
     )
-    note_export(Home(), made)
+    log_export(Home(), made)
     for note in done.report.notes:
         echo_error(f"note: {note}")
     for one in done.report.comparisons:

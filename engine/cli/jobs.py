@@ -12,7 +12,7 @@ from engine.desktop.awake import awake_while_training
 from engine.files.home import Home
 from engine.runs.folder import RunFolder
 from engine.runs.groups import expand
-from engine.runs.job_file import given_job
+from engine.runs.job_file import read_job
 from engine.system.terminal import echo
 
 
@@ -25,7 +25,7 @@ def train(
     A job with several seeds, several values or a layer probing sweep gets a subfolder for each run,
     and a summary.json of all.
     """
-    wanted = given_job(job)
+    wanted = read_job(job)
     (one, *others) = expand(wanted)
     if others or wanted.search is not None:
         return several.begin(wanted, into.absolute())

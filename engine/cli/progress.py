@@ -32,7 +32,7 @@ class ProgressLine:
         self._out, self._terminal = out, out.isatty()
         self._advisor = Advisor(run.job()) if run is not None else None
         if self._advisor is not None and run is not None:
-            for event in run.every_event():
+            for event in run.all_events():
                 self._advisor.on_event(event)
         self._steps, self._step, self._first = 0, 0, 0
         self._seen: dict[str, float] = {}

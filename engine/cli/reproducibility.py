@@ -11,12 +11,12 @@ from engine.config.changes import changes
 from engine.files.atomic_write import sha256
 from engine.files.regular_file import check_regular
 from engine.messages.events import Measured
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.reproducibility import (
     WEIGHTS,
     Reproducibility,
     damaged_checkpoints,
-    reproducibility_of,
+    read_reproducibility,
 )
 from engine.system.terminal import echo
 
@@ -27,7 +27,7 @@ def reproducibility(folder: Annotated[Path, typer.Argument(help="The run folder.
     """Verify the checkpoints of a run, and print the environment and checksums of its weights."""
     run = RunFolder(folder.absolute())
     run.job()
-    for line in report_lines(reproducibility_of(run)):
+    for line in report_lines(read_reproducibility(run)):
         echo(line)
     wrong = damaged_checkpoints(run)
     count = len(run.checkpoint_folders())
@@ -69,7 +69,7 @@ def compare(
     echo("job: " + ("the same" if not different else "different"))
     for change in different:
         echo(f"  {change.path}: {change.old} | {change.new}")
-    here, there = (reproducibility_of(run).environment for run in runs)
+    here, there = (read_reproducibility(run).environment for run in runs)
     unlike = [
         n for n in (*here, *(n for n in there if n not in here)) if here.get(n) != there.get(n)
     ]
@@ -109,8 +109,10 @@ def _compare_weights(first: RunFolder, second: RunFolder) -> bool:
         echo("weights: not compared, because one of the runs has no checkpoint")
         return False
     here, there = (folder[0] for folder in folders)
-    steps = f"of step {step_of(here)}" + (
-        "" if step_of(here) == step_of(there) else f" and of step {step_of(there)}"
+    steps = f"of step {checkpoint_step(here)}" + (
+        ""
+        if checkpoint_step(here) == checkpoint_step(there)
+        else f" and of step {checkpoint_step(there)}"
     )
     if sha256(here / WEIGHTS) == sha256(there / WEIGHTS):
         echo(f"weights {steps}: the same, bit for bit")

@@ -16,7 +16,7 @@ from engine.messages.batch import Target
 from engine.messages.events import Measured
 from engine.phrases import phrase
 from engine.runs.branching import branch as make_branch
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.retention import check_removal, retained_checkpoints
 from engine.runs.snapshots import snapshot_folders, snapshots_size
 from engine.system.terminal import echo, echo_json_text
@@ -70,7 +70,7 @@ def checkpoints(
         total += kept.bytes
         echo(f"step {kept.step}: {kept.bytes / 1e6:.1f} MB, {', '.join(kept.reasons) or 'kept'}")
     if snapshots := snapshot_folders(run):
-        steps = f"{step_of(snapshots[0])} to {step_of(snapshots[-1])}"
+        steps = f"{checkpoint_step(snapshots[0])} to {checkpoint_step(snapshots[-1])}"
         total += (taken := snapshots_size(run))
         echo(f"{len(snapshots)} snapshots of steps {steps}: {taken / 1e6:.1f} MB")
     echo(f"all: {total / 1e6:.1f} MB")
@@ -113,5 +113,5 @@ def _target_text(one: Target) -> str:
 
 
 def _last_step(run: RunFolder) -> int:
-    losses = [e.step for e in run.last_words() if isinstance(e, Measured) and e.name == "loss"]
+    losses = [e.step for e in run.last_events() if isinstance(e, Measured) and e.name == "loss"]
     return max(losses, default=1)

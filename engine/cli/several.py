@@ -25,8 +25,8 @@ from engine.runs.groups import (
     aggregate,
     best_metrics,
     expand,
-    folder_of,
-    outcome_of,
+    last_outcome,
+    run_folder_name,
     runs_of_setting,
 )
 from engine.runs.search_folders import pruning, search_run
@@ -57,7 +57,7 @@ def begin(job: JobSpec, into: Path) -> int:
 def _make(into: Path, jobs: Iterable[JobSpec], seeds: int) -> list[str]:
     names = []
     for one in jobs:
-        names.append(folder_of(one, seeds))
+        names.append(run_folder_name(one, seeds))
         RunFolder.create(into / names[-1], one)
     return names
 
@@ -79,9 +79,9 @@ def resume(into: Path) -> int:
 def _train_each(into: Path, names: list[str]) -> int | None:
     """Train one run after another; None if all have finished, else the exit code."""
     for name in names:
-        if outcome_of(RunFolder(into / name)) != "finished":
+        if last_outcome(RunFolder(into / name)) != "finished":
             code = _train(into, names, name)
-            if code or outcome_of(RunFolder(into / name)) != "finished":
+            if code or last_outcome(RunFolder(into / name)) != "finished":
                 return code
     return None
 
@@ -260,7 +260,7 @@ def _told(run: RunFolder) -> dict[str, Any]:
         "vectors": job.features.vectors if job.group is not None and job.group.vectors else "",
         "setting": job.group.setting if job.group is not None else 0,
         "values": _values(job),
-        "outcome": outcome_of(run),
+        "outcome": last_outcome(run),
         "step": step,
         "metrics": metrics,
     }

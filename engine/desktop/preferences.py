@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from engine.files.regular_file import read_json
 
-LARGEST = 4_000_000  # maximum bytes of a settings file
+MAX_BYTES = 4_000_000  # maximum bytes of a settings file
 
 
 LiveCurves = Literal["off", "tensorboard", "mlflow", "both"]
@@ -52,7 +52,7 @@ class RunPreferencesFile:
 def run_preferences(settings: Path) -> RunPreferences:
     """Read the preferences of a settings file; the defaults if it is missing or damaged."""
     try:
-        whole = read_json(settings, LARGEST)
+        whole = read_json(settings, MAX_BYTES)
         return RunPreferences.model_validate(whole.get("preferences", {}))
     except (OSError, ValueError, TypeError, AttributeError):
         return RunPreferences()

@@ -20,9 +20,9 @@ from engine.progress import ProgressCallback, no_progress
 from engine.results.intervals import Interval
 from engine.results.several import Candidate, Scored, parts_of, scored
 from engine.runs.folder import RunFolder
-from engine.runs.groups import aggregate, best_metrics, but_the_seed, outcome_of
-from engine.runs.pace import pace_of
-from engine.runs.reproducibility import Reproducibility, reproducibility_of
+from engine.runs.groups import aggregate, best_metrics, last_outcome, without_seed
+from engine.runs.pace import read_pace
+from engine.runs.reproducibility import Reproducibility, read_reproducibility
 
 MOST_RUNS = 50
 CURVES = "curves"  # section of the pictures
@@ -53,7 +53,7 @@ def comparison_report(
         )
     folders = [RunFolder(run.folder) for run in runs]
     jobs = [folder.job() for folder in folders]
-    histories = [reproducibility_of(folder) for folder in folders]
+    histories = [read_reproducibility(folder) for folder in folders]
     best = [best_metrics(folder) for folder in folders]
     sections = [
         _runs(runs, folders, jobs, best),
@@ -77,13 +77,13 @@ def _runs(
 ) -> Section:
     """A row for each run: job, outcome, and all metrics at its best step."""
     prepared = [_prepared(folder) for folder in folders]
-    seconds = [pace_of(folder).seconds for folder in folders]
+    seconds = [read_pace(folder).seconds for folder in folders]
     names = list(dict.fromkeys(name for _, metrics in best for name in metrics))
     columns: list[tuple[str, ...]] = [
         (phrase("Task"), *(Phrase(job.task.info.title, {}) for job in jobs)),
         (phrase("Data set"), *(job.data.name for job in jobs)),
         (phrase("Base model"), *map(_base_model, jobs)),
-        (phrase("Outcome"), *(outcome_of(one) or phrase("not finished") for one in folders)),
+        (phrase("Outcome"), *(last_outcome(one) or phrase("not finished") for one in folders)),
         (phrase("Training examples"), *(f"{one.examples:,}" if one else "" for one in prepared)),
         (phrase("Steps"), *(f"{one.steps:,}" if one else "" for one in prepared)),
         (phrase("Minutes"), *(f"{one[-1] / MINUTE:.1f}" if len(one) else "" for one in seconds)),
@@ -151,7 +151,7 @@ def _over_seeds(
     """Mean and standard deviation of runs that differ only in the seed, if there are any."""
     groups: list[tuple[JobSpec, list[int]]] = []
     for number, job in enumerate(jobs):
-        plain = but_the_seed(job)
+        plain = without_seed(job)
         members = next((members for other, members in groups if other == plain), None)
         if members is None:
             groups.append((plain, [number]))

@@ -39,8 +39,8 @@ from engine.results.row_lists import mistakes_first
 from engine.results.seeds import mean_over_seeds, scores_of_seeds
 from engine.results.slices import MIN_ROWS, worst_slices
 from engine.results.store import best_checkpoint
-from engine.runs.folder import RunFolder, step_of
-from engine.runs.reproducibility import Reproducibility, reproducibility_of
+from engine.runs.folder import RunFolder, checkpoint_step
+from engine.runs.reproducibility import Reproducibility, read_reproducibility
 from engine.visible import visible
 
 MOST_MISTAKES = 20
@@ -101,9 +101,9 @@ def report_of(run: RunFolder) -> tuple[Report, dict[SplitName, Predictions]]:
             phrase("The run {name} has no results to report.", name=run.path.name),
             phrase("Score its validation rows first: on its page, or by bert-studio evaluate."),
         )
-    history = reproducibility_of(run)
+    history = read_reproducibility(run)
     sections = [
-        _trained(run, job, info, step_of(checkpoint)),
+        _trained(run, job, info, checkpoint_step(checkpoint)),
         _settings(job),
         *(one for part, of in results.items() if of.is_labelled for one in _part(run, part, of)),
         _predicted_with(settings_rows(prediction_settings(checkpoint))),

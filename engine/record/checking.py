@@ -23,7 +23,7 @@ from engine.record.metrics import Metric
 from engine.record.runs import Run, State
 from engine.record.tables import About
 
-MOST_VERSIONS_AHEAD = 1000  # a version farther ahead means damage
+MAX_VERSIONS_AHEAD = 1000  # a version farther ahead means damage
 OF_THE_MIGRATIONS = {"alembic_version"}  # made before the first table
 NOT_THE_FILE = {  # SQLite errors that say nothing about the file itself
     sqlite3.SQLITE_BUSY,
@@ -34,7 +34,7 @@ NOT_THE_FILE = {  # SQLite errors that say nothing about the file itself
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_NOMEM,
 }
-LITTLE = 1_000_000  # bytes; with less free space a disk counts as full
+ALMOST_FULL = 1_000_000  # bytes; with less free space a disk counts as full
 
 
 class Damaged(Exception):
@@ -100,7 +100,7 @@ def _checked(connection: sqlite3.Connection, path: Path, known: int) -> int:
     if not tables - OF_THE_MIGRATIONS and is_sound(connection):
         return 0
     found = _number(connection)
-    if found > known + MOST_VERSIONS_AHEAD:
+    if found > known + MAX_VERSIONS_AHEAD:
         raise Damaged
     if found > known:
         raise NewerRecord(path, _program_of(connection))
@@ -171,7 +171,7 @@ def _is_odd(name: str, kind: TypeEngine[Any], nullable: bool) -> str:
 def is_disk_full(error: BaseException | None, path: Path) -> bool:
     """True if the disk is full, which SQLite may report as a read-only or unopenable file."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    is_tight = shutil.disk_usage(path.parent).free < LITTLE
+    is_tight = shutil.disk_usage(path.parent).free < ALMOST_FULL
     return code == sqlite3.SQLITE_FULL or (code in NOT_THE_FILE and is_tight)
 
 

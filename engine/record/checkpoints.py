@@ -11,7 +11,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from engine.messages.events import Saved
 from engine.record.runs import Run
 from engine.record.tables import Moment, Place, Table
-from engine.runs.folder import RunFolder, changed, step_of
+from engine.runs.folder import RunFolder, checkpoint_step, modified_at
 from engine.system.errors import may_exist
 from engine.visible import is_valid_text
 
@@ -97,7 +97,14 @@ def match_folders(session: Session, run_id: str, folder: RunFolder) -> None:
         return  # the usual case; no need to read all events again
     best = max((e.step for e in folder.milestones() if isinstance(e, Saved) and e.best), default=-1)
     for new in untold:
-        _add(session, new, run_id, step_of(new), step_of(new) == best, changed(new))
+        _add(
+            session,
+            new,
+            run_id,
+            checkpoint_step(new),
+            checkpoint_step(new) == best,
+            modified_at(new),
+        )
 
 
 def match_imported(session: Session, models: Path) -> None:
@@ -109,7 +116,7 @@ def match_imported(session: Session, models: Path) -> None:
     for gone in known - standing:
         remove_checkpoint(session, gone)
     for new in standing - known:
-        _add(session, new, None, 0, False, changed(new))
+        _add(session, new, None, 0, False, modified_at(new))
 
 
 def _add(

@@ -28,8 +28,8 @@ from engine.messages.events import (
 from engine.phrases import phrase
 from engine.record.checkpoints import add_saved, match_folders, remove_checkpoint
 from engine.record.metrics import TIE_BREAKER, add_metrics, extreme
-from engine.record.runs import MOST_REMARKS, WORKING, Run, State, add_run
-from engine.runs.folder import RunFolder, step_of
+from engine.record.runs import MAX_REMARKS, WORKING, Run, State, add_run
+from engine.runs.folder import RunFolder, checkpoint_step
 
 BATCH_BYTES = 256 << 10  # of events in one transaction, about 2,000 lines
 MAX_GAP = timedelta(hours=1)  # between two events; the machine slept during a longer gap
@@ -70,7 +70,7 @@ def _record_next(session: Session, run: Run, folder: RunFolder) -> list[AnyEvent
     return events
 
 
-def take_in(session: Session, folder: RunFolder, job: JobSpec, queued: bool = False) -> Run:
+def record_folder(session: Session, folder: RunFolder, job: JobSpec, queued: bool = False) -> Run:
     """Record an existing run folder: all events, and its present state.
 
     A run that never started is queued only if `queued`; nothing is trained unasked.
@@ -105,7 +105,7 @@ def crash(
     run.stage = ""
     run.problem = _cause(exit_code, by_user, run.step)
     run.advice = (
-        phrase("Resume continues from step {saved:,}.", saved=step_of(saved[-1]))
+        phrase("Resume continues from step {saved:,}.", saved=checkpoint_step(saved[-1]))
         if saved
         else phrase("Resume starts from the beginning, because no checkpoint was saved.")
     )
@@ -172,9 +172,9 @@ def _apply(session: Session, run: Run, folder: RunFolder, event: AnyEvent) -> St
         case Removed():
             remove_checkpoint(session, folder.checkpoint(event.step))
         case Noted():
-            run.remarks = [*run.remarks, event.text][-MOST_REMARKS:]
+            run.remarks = [*run.remarks, event.text][-MAX_REMARKS:]
         case Branched():
-            run.remarks = [*run.remarks, event.sentence()][-MOST_REMARKS:]
+            run.remarks = [*run.remarks, event.sentence()][-MAX_REMARKS:]
         case Waiting():
             run.problem, run.advice = event.problem, event.advice
             return "paused"

@@ -20,7 +20,7 @@ from engine.phrases import Phrase, phrase
 from engine.record.backups import all_backups, back_up
 from engine.record.checking import read_only
 from engine.record.checkpoints import Checkpoint, match_imported
-from engine.record.follow import take_in
+from engine.record.follow import record_folder
 from engine.record.opening import Record, open_record, set_aside
 from engine.record.runs import Run, add_unreadable, all_runs, remove_run
 from engine.record.tables import forget_fact
@@ -28,12 +28,12 @@ from engine.runs.folder import RunFolder
 from engine.system.errors import explain_error, may_exist
 from engine.visible import is_valid_text
 
-SAID = "SELECT id, name, notes, star, state, tags, archived FROM runs"
+COLUMNS = "SELECT id, name, notes, star, state, tags, archived FROM runs"
 UNREADABLE = (StudioError, OSError, ValueError, OverflowError)  # errors caused by a bad folder
 
 
 @dataclass(frozen=True)
-class Words:
+class Annotations:
     """The user's annotations of a run; `name` is empty if it is that of the job."""
 
     name: str
@@ -57,42 +57,44 @@ def rebuild(home: Home, sets_aside: bool = False) -> int:
     record = open_record(home.record, home.backups)
     try:
         back_up(home.record, home.backups, "rebuild")
-        words = _words_from(record, home.backups)
+        annotations = _lost_annotations(record, home.backups)
         with record.session() as session:
-            words |= _words(session)
+            annotations |= _annotations_in(session)
             for table in (Checkpoint, Run):
                 session.execute(delete(table))
-            return len(_take_in_all(session, home, words).added)
+            return len(_record_folders(session, home, annotations).added)
     finally:
         record.close()
 
 
 @dataclass(frozen=True)
-class Found:
+class RefillReport:
     """The ids of newly listed runs, and a sentence for each that cannot be read."""
 
     added: list[str]
     problems: list[str]
 
 
-def refill(record: Record, home: Home) -> Found:
+def refill(record: Record, home: Home) -> RefillReport:
     """Add to the record what is in the home folder and not in the record yet.
 
     Fast if nothing is new. After a damaged record was set aside, everything is new, and the user's
     annotations are salvaged from the damaged one.
     """
-    words = _words_from(record, home.backups)
+    annotations = _lost_annotations(record, home.backups)
     with record.session() as session:
-        found = _take_in_all(session, home, words)
+        found = _record_folders(session, home, annotations)
     record.set_aside = record.restored = None
     return found
 
 
-def _take_in_all(session: Session, home: Home, words: dict[str, Words]) -> Found:
+def _record_folders(
+    session: Session, home: Home, annotations: dict[str, Annotations]
+) -> RefillReport:
     """Record each folder by itself: an unreadable one is listed and does not affect others."""
     match_imported(session, home.models)
     states = {run.id: run.state for run in session.execute(select(Run.id, Run.state))}
-    found = Found([], [])
+    found = RefillReport([], [])
     for path in sorted(home.runs.iterdir()) if home.runs.is_dir() else ():
         before = states.get(path.name)
         if not is_valid_text(path.name):
@@ -101,14 +103,14 @@ def _take_in_all(session: Session, home: Home, words: dict[str, Words]) -> Found
         folder = RunFolder(path)
         if before not in (None, "unreadable") or not _is_run(folder):
             continue
-        run = _take_in(session, folder, words.get(path.name), listed=before is not None)
+        run = _record_folder(session, folder, annotations.get(path.name), listed=before is not None)
         if run is None:
             continue
         found.added.append(run.id)
         if run.state == "unreadable":
             found.problems.append(run.problem)
-    for run in all_runs(session) if words else ():
-        _say_again(run, words.get(run.id))
+    for run in all_runs(session) if annotations else ():
+        _annotate(run, annotations.get(run.id))
     for name in ("set_aside", "restored"):
         forget_fact(session, name)
     return found
@@ -121,27 +123,35 @@ def _is_run(folder: RunFolder) -> bool:
     return may_exist(folder.spec_file) or may_exist(folder.events_file)
 
 
-def _take_in(session: Session, folder: RunFolder, said: Words | None, listed: bool) -> Run | None:
+def _record_folder(
+    session: Session, folder: RunFolder, annotations: Annotations | None, listed: bool
+) -> Run | None:
     """Record one folder; None if it was `listed` as unreadable and still is."""
     run_id = folder.path.name
     try:
         with session.begin_nested():
             if listed:
-                said = said or _words(session).get(run_id)
+                annotations = annotations or _annotations_in(session).get(run_id)
                 remove_run(session, run_id)
-            run = take_in(session, folder, folder.job(), said is not None and said.queued)
+            run = record_folder(
+                session, folder, folder.job(), annotations is not None and annotations.queued
+            )
     except UNREADABLE as error:
         if listed:
             return None
         run = add_unreadable(session, folder, _reason(error, folder))
-    _say_again(run, said)
+    _annotate(run, annotations)
     return run
 
 
-def _say_again(run: Run, said: Words | None) -> None:
-    if said is not None:
-        run.name, run.notes, run.star = said.name or run.name, said.notes, said.star
-        run.tags, run.archived = list(said.tags), said.archived
+def _annotate(run: Run, annotations: Annotations | None) -> None:
+    if annotations is not None:
+        run.name, run.notes, run.star = (
+            annotations.name or run.name,
+            annotations.notes,
+            annotations.star,
+        )
+        run.tags, run.archived = list(annotations.tags), annotations.archived
 
 
 def _nameless(path: Path) -> Phrase:
@@ -164,40 +174,40 @@ def _reason(error: Exception, folder: RunFolder) -> StudioError:
     )
 
 
-def _words(session: Session) -> dict[str, Words]:
+def _annotations_in(session: Session) -> dict[str, Annotations]:
     columns = (Run.id, Run.name, Run.notes, Run.star, Run.state, Run.tags, Run.archived)
-    return {row[0]: _said(*row) for row in session.execute(select(*columns))}
+    return {row[0]: _parse_annotations(*row) for row in session.execute(select(*columns))}
 
 
-def _said(
+def _parse_annotations(
     run_id: str, name: str, notes: str, star: bool, state: str, tags: Sequence[str], archived: bool
-) -> Words:
+) -> Annotations:
     named = state != "unreadable" or name != run_id  # an unreadable run is named after its folder
-    return Words(name if named else "", notes, star, state == "queued", tuple(tags), archived)
+    return Annotations(name if named else "", notes, star, state == "queued", tuple(tags), archived)
 
 
-def _words_from(record: Record, backups: Path) -> dict[str, Words]:
+def _lost_annotations(record: Record, backups: Path) -> dict[str, Annotations]:
     """Annotations from the backups and, taking precedence, from a damaged record."""
-    words: dict[str, Words] = {}
+    annotations: dict[str, Annotations] = {}
     if record.set_aside is not None or record.restored is not None:
         aside = () if record.set_aside is None else (record.set_aside,)
         for file in (*all_backups(backups), *aside):
-            words |= _salvage(file)
-    return words
+            annotations |= _salvage(file)
+    return annotations
 
 
-def _salvage(file: Path) -> dict[str, Words]:
-    words: dict[str, Words] = {}
+def _salvage(file: Path) -> dict[str, Annotations]:
+    annotations: dict[str, Annotations] = {}
     try:
         with closing(sqlite3.connect(read_only(file), uri=True)) as connection:
-            for row in connection.execute(SAID):
+            for row in connection.execute(COLUMNS):
                 match row:
                     case (str(run_id), str(name), str(notes), int(star), str(state), tags, kept):
-                        said = (run_id, name, notes, bool(star), state)
-                        words[run_id] = _said(*said, _tags(tags), bool(kept))
+                        fields = (run_id, name, notes, bool(star), state)
+                        annotations[run_id] = _parse_annotations(*fields, _tags(tags), bool(kept))
     except (sqlite3.Error, UnicodeDecodeError):
-        return words
-    return words
+        return annotations
+    return annotations
 
 
 def _tags(kept: object) -> list[str]:

@@ -26,7 +26,7 @@ from engine.messages import now
 from engine.phrases import Phrase, phrase
 from engine.record import rebuild
 from engine.record.backups import back_up_daily, date_of
-from engine.record.follow import take_in
+from engine.record.follow import record_folder
 from engine.record.follow_ups import LiveCurvesWriter, notify_ends
 from engine.record.opening import Record
 from engine.record.run_watch import RunUpdate, RunWatch, Trashed
@@ -448,7 +448,7 @@ class RunManager:
         for gone in trashed:
             folder = RunFolder(gone.folder)
             with self._record.session() as session:
-                run = take_in(session, folder, folder.job())
+                run = record_folder(session, folder, folder.job())
                 run.name, run.notes, run.star = gone.name, gone.notes, gone.star
                 run.tags, run.archived = list(gone.tags), gone.archived
             updates.append(self._added(run.id))
@@ -463,7 +463,7 @@ class RunManager:
     def adopt(self, folder: RunFolder, queued: bool = False) -> list[RunUpdate]:
         """List a run that was copied into the home; train it if `queued`."""
         with self._record.session() as session:
-            run = take_in(session, folder, folder.job(), queued)
+            run = record_folder(session, folder, folder.job(), queued)
         return [self._added(run.id), *(self._start_queued() if queued else [])]
 
     def branch(self, run_id: str, step: int, job: JobSpec) -> RunFolder:

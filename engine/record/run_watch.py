@@ -85,7 +85,7 @@ class RunWatch:
                 self._correct(run)
 
     def _correct(self, seen: Run) -> None:
-        last = seen.run_folder().last_words()
+        last = seen.run_folder().last_events()
         ends = [event for event in last if isinstance(event, Started | Ended)]
         with self._record.session() as session:
             run = find(session, seen.id)

@@ -13,7 +13,7 @@ from sqlalchemy.orm import Mapped, Session, mapped_column
 from engine.config.job import RUN_NAME_LENGTH, JobSpec
 from engine.errors import StudioError
 from engine.record.tables import Moment, Place, Sentence, Sentences, Table
-from engine.runs.folder import RunFolder, changed
+from engine.runs.folder import RunFolder, modified_at
 
 State = Literal[
     "queued",
@@ -32,8 +32,8 @@ State = Literal[
 WORKING: tuple[State, ...] = (*("starting", "running", "paused", "not responding", "stopping"),)
 WAITING: tuple[State, ...] = ("queued", "on hold")  # in the queue
 RESUMABLE: tuple[State, ...] = ("stopped", "failed", "crashed")
-MOST_REMARKS = 200  # of one run
-MOST_TAGS, TAG_LENGTH = 50, 60  # of one run; characters
+MAX_REMARKS = 200  # of one run
+MAX_TAGS, TAG_LENGTH = 50, 60  # of one run; characters
 
 
 class Run(Table):
@@ -160,7 +160,7 @@ def add_unreadable(session: Session, folder: RunFolder, why: StudioError) -> Run
         job="{}",
         folder=folder.path,
         state="unreadable",
-        created=changed(folder.path),
+        created=modified_at(folder.path),
         problem=why.problem,
         advice=why.advice,
         details=why.details,
@@ -219,15 +219,15 @@ def set_tags(session: Session, run_id: str, tags: Sequence[str]) -> None:
     """Replace the tags of a run; duplicates and surrounding blanks are removed."""
     if (found := run(session, run_id)) is not None:
         cut = (tag.strip()[:TAG_LENGTH] for tag in tags)
-        found.tags = list(dict.fromkeys(tag for tag in cut if tag))[:MOST_TAGS]
+        found.tags = list(dict.fromkeys(tag for tag in cut if tag))[:MAX_TAGS]
 
 
-def said_of(found: Run) -> dict[str, Any]:
+def export_annotations(found: Run) -> dict[str, Any]:
     """The user's annotations of a run, as JSON to take to another home."""
     return {"name": found.name, "notes": found.notes, "star": found.star, "tags": list(found.tags)}
 
 
-def say_again(session: Session, run_id: str, said: Mapping[str, Any]) -> None:
+def apply_annotations(session: Session, run_id: str, said: Mapping[str, Any]) -> None:
     """Apply annotations from another home; malformed values are ignored."""
     name, notes, tags = said.get("name"), said.get("notes"), said.get("tags")
     if isinstance(name, str) and name.strip():

@@ -12,7 +12,7 @@ from engine.results.predictions import PredictionInfo, Predictions
 from engine.results.significance import Difference, seeds_interval
 from engine.results.store import kept_in
 from engine.runs.folder import RunFolder
-from engine.runs.groups import Aggregate, aggregate, best_metrics, but_the_seed, outcome_of
+from engine.runs.groups import Aggregate, aggregate, best_metrics, last_outcome, without_seed
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,9 @@ def scores_of_seeds(run: RunFolder, shown: Predictions) -> dict[int, float]:
     """`scores_like` of a run and of the runs in the same folder that differ only in the seed."""
     if not shown.is_labelled:
         return {}
-    wanted = but_the_seed(run.job())
+    wanted = without_seed(run.job())
     folders = (RunFolder(path) for path in sorted(run.path.parent.iterdir()))
-    same = (one for one in folders if _has_results(one) and but_the_seed(one.job()) == wanted)
+    same = (one for one in folders if _has_results(one) and without_seed(one.job()) == wanted)
     return scores_like(same, shown.info, metric_of(shown).name)
 
 
@@ -107,6 +107,6 @@ def _scores(runs: Iterable[RunFolder], name: str) -> dict[int, float]:
     found = {
         run.job().training.seed: best_metrics(run)[1].get(name)
         for run in runs
-        if outcome_of(run) == "finished"
+        if last_outcome(run) == "finished"
     }
     return {seed: score for seed, score in found.items() if score is not None}

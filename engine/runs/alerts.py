@@ -17,7 +17,7 @@ Steps = NDArray[np.float64]
 Values = NDArray[np.float64]
 
 BEFORE = 50  # preceding values that a value is compared with
-LEAST = 20  # of them needed for a comparison
+MIN_VALUES = 20  # of them needed for a comparison
 FAR = 8.0  # robust standard deviations
 LARGER = 1.5  # times the median
 EXPLODED = 10.0  # times the median of the gradient norms
@@ -25,7 +25,7 @@ TO_SD = 1.4826  # from the median absolute deviation of a normal distribution
 APART = 10  # values between two alerts of one kind
 IN_VAIN = 5  # evaluations without a better one
 PART = 1 / 3  # minimum fraction of all evaluations
-MOST_ALERTS = 20  # of one kind
+MAX_ALERTS = 20  # of one kind
 AT_ONCE = 2_000  # values compared in one NumPy call
 
 
@@ -89,14 +89,14 @@ def _outliers(values: Values, larger: float, far: float) -> list[tuple[int, floa
     """Indices of values far above the preceding ones, and their multiples of the median."""
     known = np.flatnonzero(np.isfinite(values))
     finite = values[known]
-    if len(finite) <= LEAST:
+    if len(finite) <= MIN_VALUES:
         return []
     padded = np.concatenate([np.full(BEFORE, np.inf), finite])
     windows = np.lib.stride_tricks.sliding_window_view(padded, BEFORE)[:-1]  # [N, BEFORE]
     # only values far above the minimum are checked: medians of all windows are slow
     likely = [
         place
-        for first in range(LEAST, len(finite), AT_ONCE)
+        for first in range(MIN_VALUES, len(finite), AT_ONCE)
         for place in _above(finite, windows, slice(first, first + AT_ONCE), larger)
     ]
     found: list[tuple[int, float]] = []
@@ -109,7 +109,7 @@ def _outliers(values: Values, larger: float, far: float) -> list[tuple[int, floa
             if found and place - found[-1][0] < APART:
                 continue
             found.append((place, float(finite[place] / middle)))
-            if len(found) == MOST_ALERTS:
+            if len(found) == MAX_ALERTS:
                 break
     return [(int(known[place]), times) for place, times in found]
 

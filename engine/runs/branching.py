@@ -17,7 +17,7 @@ from engine.files.atomic_write import (
 from engine.files.regular_file import read_json
 from engine.messages.events import Branched, Measured, Prepared, Saved
 from engine.phrases import phrase
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.folder import RunFolder, checkpoint_step
 
 
 def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
@@ -31,7 +31,7 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
     before = source.job()
     made = changes(before, job)
     _check(made)
-    if (problem := nothing_left(before, job, step, _steps(source))) is not None:
+    if (problem := check_remaining_steps(before, job, step, _steps(source))) is not None:
         raise problem
     checkpoint = _checkpoint(source, step)
     if into.exists():
@@ -48,7 +48,7 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
                 shutil.copytree(source.dataset, run.dataset)
             saved = [folder for folder in (_best(source, checkpoint), checkpoint) if folder]
             for folder in saved:
-                _copy(folder, run.checkpoint(step_of(folder)))
+                _copy(folder, run.checkpoint(checkpoint_step(folder)))
             _tell(source, run, saved, made)
             os.rename(temporary, into)
     finally:
@@ -72,12 +72,14 @@ def _check(made: list[Change]) -> None:
             )
 
 
-def nothing_left(before: JobSpec, job: JobSpec, step: int, steps: int) -> StudioError | None:
+def check_remaining_steps(
+    before: JobSpec, job: JobSpec, step: int, steps: int
+) -> StudioError | None:
     """Return an error if a branch from `step` would have no steps to train.
 
     `steps` are those of the run with the job `before`, 0 if unknown.
     """
-    planned = _planned(before, job, steps)
+    planned = _total_steps(before, job, steps)
     if not 0 < planned <= step:
         return None
     return StudioError(
@@ -90,7 +92,7 @@ def nothing_left(before: JobSpec, job: JobSpec, step: int, steps: int) -> Studio
     )
 
 
-def _planned(before: JobSpec, job: JobSpec, steps: int) -> int:
+def _total_steps(before: JobSpec, job: JobSpec, steps: int) -> int:
     old, new = before.training, job.training
     if new.steps or old.steps:
         return new.steps
@@ -105,7 +107,7 @@ def _steps(source: RunFolder) -> int:
 
 def _checkpoint(source: RunFolder, step: int) -> Path:
     folder = source.checkpoint(step)
-    there = [step_of(f) for f in source.checkpoint_folders()]
+    there = [checkpoint_step(f) for f in source.checkpoint_folders()]
     if step not in there:
         steps = ", ".join(map(str, there)) or "none"
         raise StudioError(
@@ -160,7 +162,7 @@ def _refuse_links(folder: Path) -> None:
 
 def _tell(source: RunFolder, run: RunFolder, saved: list[Path], made: list[Change]) -> None:
     """Begin the events of the branch with its origin and the curves so far."""
-    step = step_of(saved[-1])
+    step = checkpoint_step(saved[-1])
     branched = Branched(
         run=source.job().name,
         folder=source.path,
@@ -178,8 +180,8 @@ def _tell(source: RunFolder, run: RunFolder, saved: list[Path], made: list[Chang
                 lines += [event.model_copy(update={"at": now}).line()]
     told = {event.step: event for event in source.milestones() if isinstance(event, Saved)}
     for folder in saved:
-        event = told.get(step_of(folder)) or Saved(
-            step=step_of(folder), folder=folder.relative_to(source.path).as_posix()
+        event = told.get(checkpoint_step(folder)) or Saved(
+            step=checkpoint_step(folder), folder=folder.relative_to(source.path).as_posix()
         )
         best = folder == saved[0] and (len(saved) == 2 or event.best)
         lines.append(event.model_copy(update={"at": now, "best": best}).line())

@@ -21,7 +21,7 @@ from engine.files.atomic_write import check_free_space, disk_errors_for, tempora
 from engine.files.regular_file import open_regular
 from engine.phrases import phrase
 from engine.progress import Cancelled, ProgressCallback
-from engine.runs.copying import copied_files
+from engine.runs.copying import files_to_copy
 from engine.runs.folder import RunFolder
 
 Checkpoints = Literal["best", "all", "none"]
@@ -150,7 +150,7 @@ def _wanted(run: RunFolder, checkpoints: Checkpoints) -> list[Path]:
     weights = (run.checkpoints, run.snapshots)
     return [
         file
-        for file in copied_files(run.path)
+        for file in files_to_copy(run.path)
         if not any(file.is_relative_to(folder) for folder in weights)
         or any(file.is_relative_to(folder) for folder in keeps)
     ]

@@ -41,7 +41,7 @@ def copy_run(
     """
     folder = RunFolder(source)
     _check(folder, runs)
-    sizes = {file: file.stat().st_size for file in copied_files(source)}
+    sizes = {file: file.stat().st_size for file in files_to_copy(source)}
     total, done = sum(sizes.values()), 0
     temporary = temporary_path(runs / source.name)
     try:
@@ -82,7 +82,7 @@ def _check(folder: RunFolder, runs: Path) -> None:
                 name, phrase("Its job has settings that this version does not know.")
             ) from error
         raise
-    if (unknown := folder.newer_lines()) > 0:
+    if (unknown := folder.count_newer_events()) > 0:
         raise _newer(
             name, phrase("This version does not understand {n:,} of its events.", n=unknown)
         )
@@ -118,14 +118,14 @@ def _is_same(one: RunFolder, other: RunFolder) -> bool:
         return False  # unreadable events prove nothing
 
 
-def copied_files(folder: Path) -> Iterator[Path]:
+def files_to_copy(folder: Path) -> Iterator[Path]:
     """Files to copy: no links, pipes or devices, and not the files of a living worker."""
     for entry in sorted(folder.iterdir()):
         of_worker = entry.name in NOT_COPIED and (folder / "spec.json").exists()
         if entry.is_symlink() or of_worker:
             continue
         if entry.is_dir():
-            yield from copied_files(entry)
+            yield from files_to_copy(entry)
         elif entry.is_file():
             yield entry
 

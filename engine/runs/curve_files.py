@@ -21,8 +21,8 @@ from engine.progress import Cancelled, ProgressCallback
 from engine.runs.folder import RunFolder
 
 POSITION = "bert-studio-position.json"
-LARGEST_POSITION = 1_000_000  # bytes
-TOLD_EVERY = 2_000  # events between two reports of progress
+MAX_POSITION = 1_000_000  # bytes
+REPORT_EVERY = 2_000  # events between two reports of progress
 POINT_BYTES = 110  # approximate size of a point in the events
 
 
@@ -37,7 +37,7 @@ class Position:
     def read(cls, file: Path) -> Self:
         """Read a position; an empty one if the file is missing or damaged."""
         try:
-            found = read_json(file, LARGEST_POSITION)
+            found = read_json(file, MAX_POSITION)
             sizes = {str(name): int(size) for name, size in found["sizes"].items()}
             return cls(int(found["byte"]), sizes)
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
@@ -83,14 +83,14 @@ class CurveFiles(ABC):
         is_known = position.byte > 0 and there and not is_other
         if is_known and not events:
             if is_over:
-                self._tell(last_end(self.run.last_words()))
+                self._tell(last_end(self.run.last_events()))
             return False
         if not is_known or any(isinstance(event, Started) for event in events):
             byte = self._write_all(lambda done, total: None, lambda: False)
         else:
             self._cut(position)
             self._append(event for event in events if isinstance(event, Measured))
-            self._tell(last_end(self.run.last_words()))
+            self._tell(last_end(self.run.last_events()))
         sizes = {
             file.relative_to(self.folder).as_posix(): file.stat().st_size
             for file in self._growing()
@@ -118,13 +118,13 @@ class CurveFiles(ABC):
                     return self._write_all(report, cancelled)
                 if isinstance(event, Measured) and event.step <= limits[session]:
                     kept.append(event)
-            for start in range(0, len(kept), TOLD_EVERY):
-                self._append(iter(kept[start : start + TOLD_EVERY]))
-                done += TOLD_EVERY * POINT_BYTES
+            for start in range(0, len(kept), REPORT_EVERY):
+                self._append(iter(kept[start : start + REPORT_EVERY]))
+                done += REPORT_EVERY * POINT_BYTES
                 report(min(done, total), total)
                 if cancelled():
                     raise Cancelled
-        self._tell(last_end(self.run.last_words()))
+        self._tell(last_end(self.run.last_events()))
         report(total, total)
         return byte
 
@@ -158,7 +158,7 @@ class CurveFiles(ABC):
         """Write the end of the run; None if it has not ended, as far as is known."""
 
 
-def number_of(point: Measured) -> float:
+def point_value(point: Measured) -> float:
     """The value of a point, with NaN and infinities restored."""
     if point.value is not None:
         return point.value

@@ -12,7 +12,7 @@ from engine.files.home import Home
 from engine.files.regular_file import MAX_LINE, iter_lines, open_regular
 from engine.messages import Message, Moment
 
-LARGEST = 64 << 20  # bytes, about 200,000 exports
+MAX_BYTES = 64 << 20  # bytes, about 200,000 exports
 
 
 class ExportNote(Message):
@@ -25,17 +25,17 @@ class ExportNote(Message):
     precision: Precision
 
 
-def note_export(home: Home, note: ExportNote) -> None:
+def log_export(home: Home, note: ExportNote) -> None:
     """Add a line; does nothing without a home, as on a machine that only exports."""
     if home.root.is_dir():
         with disk_errors_for(home.exports), open(home.exports, "ab") as file:
             file.write(note.line())
 
 
-def noted_exports(home: Home) -> list[ExportNote]:
+def read_exports(home: Home) -> list[ExportNote]:
     """All exports in chronological order; damaged lines are skipped."""
     try:
-        with open_regular(home.exports, LARGEST) as file:
+        with open_regular(home.exports, MAX_BYTES) as file:
             lines = [line for line in iter_lines(file) if len(line) < MAX_LINE]
     except FileNotFoundError:
         return []

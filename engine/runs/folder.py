@@ -30,7 +30,7 @@ from engine.runs.lock import hold, is_held, open_here
 
 CHUNK = 4 << 20  # bytes of events read at once
 TAIL = 64 << 10  # bytes searched for the last events
-LARGEST_EVENTS = 4 << 30  # bytes, about 40 million events
+MAX_EVENTS = 4 << 30  # bytes, about 40 million events
 CHANGES_OF_STATE = (Started, Saved, Ended)
 KINDS = {
     *("started", "prepared", "progressed", "measured", "saved", "removed", "noted", "waiting"),
@@ -141,7 +141,7 @@ class RunFolder:
             whole = piece  # a line without an end is not ours
         return _events(whole, byte), byte + len(whole)
 
-    def every_event(self) -> Iterator[AnyEvent]:
+    def all_events(self) -> Iterator[AnyEvent]:
         """All events, read piece by piece."""
         byte, before = 0, -1
         while byte != before:
@@ -158,7 +158,7 @@ class RunFolder:
             return []
         return _events(b"".join(lines), 0)
 
-    def newer_lines(self) -> int:
+    def count_newer_events(self) -> int:
         """Number of events of a kind that only a newer version knows."""
         try:
             with self._open_events() as file:
@@ -174,7 +174,7 @@ class RunFolder:
         except FileNotFoundError:
             return 0
 
-    def last_words(self) -> list[AnyEvent]:
+    def last_events(self) -> list[AnyEvent]:
         """The last events, found quickly in a file of any length."""
         events, _ = self.events_after(self._line_start(max(0, self.events_size() - TAIL)))
         return events
@@ -201,7 +201,7 @@ class RunFolder:
 
     def created(self) -> datetime:
         """Creation time of the job."""
-        return changed(self.spec_file)
+        return modified_at(self.spec_file)
 
     def _line_start(self, byte: int) -> int:
         """The first byte of the first line that begins at or after `byte`."""
@@ -214,7 +214,7 @@ class RunFolder:
 
     def _open_events(self) -> BufferedReader:
         """Raises OSError, also if it is not a plain file, or too large."""
-        return open_regular(self.events_file, LARGEST_EVENTS)
+        return open_regular(self.events_file, MAX_EVENTS)
 
     # ── who works here ───────────────────────────────────────────────────────────────────────
 
@@ -247,7 +247,7 @@ class RunFolder:
                 )
         with hold(self.lock_file, held):
             self.checkpoints.mkdir(mode=0o700, exist_ok=True)
-            self.mend_last_line()
+            self.repair_last_line()
             clear_leftovers(self.path)
             clear_leftovers(self.checkpoints)
             clear_leftovers(self.snapshots)
@@ -297,7 +297,7 @@ class RunFolder:
         self.changed_data_file.unlink(missing_ok=True)
         os.close(open_here(self.changed_data_file, os.O_WRONLY | os.O_CREAT))
 
-    def mend_last_line(self) -> None:
+    def repair_last_line(self) -> None:
         """Complete the line that a killed worker left open, or drop it if it is only a part."""
         if not self.events_file.exists():
             return
@@ -326,7 +326,7 @@ class RunFolder:
         if not self.checkpoints.is_dir():
             return []
         found = (f for f in self.checkpoints.iterdir() if STEP.fullmatch(f.name))
-        return sorted((f for f in found if (f / MANIFEST).is_file()), key=step_of)
+        return sorted((f for f in found if (f / MANIFEST).is_file()), key=checkpoint_step)
 
     def best_step(self) -> int | None:
         """Step of the best checkpoint at the time it was saved; None without one."""
@@ -334,7 +334,7 @@ class RunFolder:
         return next((event.step for event in saved if event.best), None)
 
 
-def changed(path: Path) -> datetime:
+def modified_at(path: Path) -> datetime:
     """Modification time; the first valid day if unknown."""
     beginning, end = CALENDAR
     try:
@@ -344,7 +344,7 @@ def changed(path: Path) -> datetime:
     return at if beginning <= at < end else beginning
 
 
-def step_of(checkpoint: Path) -> int:
+def checkpoint_step(checkpoint: Path) -> int:
     """The step in the name of a checkpoint folder."""
     match = STEP.fullmatch(checkpoint.name)
     return int(match[1]) if match else 0

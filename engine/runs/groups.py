@@ -93,12 +93,12 @@ def _with_seed(job: JobSpec, group: RunGroup, number: int, seed: int, said: str)
 
 def _said(job: JobSpec, path: str, value: JsonValue) -> str:
     if isinstance(value, dict):
-        return label_of(value)
+        return value_label(value)
     info = field_at(job, path)
     return f"{(info and info.title) or path} {shown(value)}"
 
 
-def label_of(value: dict[str, JsonValue]) -> str:
+def value_label(value: dict[str, JsonValue]) -> str:
     """Name of a base model or data set that is one of several values."""
     place = Path(str(value.get("path") or value.get("folder") or ""))
     return f"{place.parent.name} {place.name}" if place.name.isdecimal() else place.name
@@ -128,7 +128,7 @@ def _with_probe_settings(job: JobSpec) -> JobSpec:
     return job.model_copy(update={"training": training})
 
 
-def folder_of(job: JobSpec, seeds: int) -> str:
+def run_folder_name(job: JobSpec, seeds: int) -> str:
     """Name of a run's folder below that of its group with so many seeds."""
     if job.group is not None and job.group.search is not None:
         seed = f"-seed-{job.training.seed}" if len(job.group.seeds) > 1 else ""
@@ -138,7 +138,7 @@ def folder_of(job: JobSpec, seeds: int) -> str:
     return "-".join(parts + ([f"seed-{job.training.seed}"] if seeds > 1 else []))
 
 
-def but_the_seed(job: JobSpec) -> JobSpec:
+def without_seed(job: JobSpec) -> JobSpec:
     """The common part of jobs that differ only in the seed."""
     return job.model_copy(
         update={
@@ -157,7 +157,7 @@ def best_metrics(run: RunFolder) -> tuple[int, dict[str, float]]:
     """
     best, last, loss = 0, 0, None
     points: dict[int, dict[str, float]] = {}
-    for event in run.every_event():
+    for event in run.all_events():
         match event:
             case Saved(best=True, step=step):
                 best = step
@@ -172,9 +172,9 @@ def best_metrics(run: RunFolder) -> tuple[int, dict[str, float]]:
     return last, {} if loss is None else {"loss": loss}
 
 
-def outcome_of(run: RunFolder) -> str:
+def last_outcome(run: RunFolder) -> str:
     """Last outcome of the run; empty if it has not ended."""
-    words = run.last_words()
+    words = run.last_events()
     return words[-1].outcome if words and isinstance(words[-1], Ended) else ""
 
 

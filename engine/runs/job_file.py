@@ -12,7 +12,7 @@ from engine.files.regular_file import read_regular
 from engine.phrases import phrase
 
 
-def given_job(file: Path) -> JobSpec:
+def read_job(file: Path) -> JobSpec:
     """Read a job; relative paths start from the folder of the file."""
     try:
         job = JobSpec.model_validate_json(read_regular(file))

@@ -20,8 +20,8 @@ from engine.files.regular_file import read_regular
 from engine.files.shipped import included_models
 from engine.messages.events import Branched
 from engine.phrases import phrase
-from engine.runs.exports import ExportNote, noted_exports
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.exports import ExportNote, read_exports
+from engine.runs.folder import RunFolder, checkpoint_step
 
 Kind = Literal["files", "data", "model", "run", "export"]
 DATA: TypeAdapter[DataSource] = TypeAdapter(DataSource)
@@ -186,7 +186,7 @@ def read_lineage(home: Home, runs: Iterable[RunFacts]) -> Lineage:
                 lineage.add(_model(folder, folder.name))
     for run in listed:
         lineage.add(_run(run))
-    exports = {note.folder: note for note in noted_exports(home)}  # the newest for each folder
+    exports = {note.folder: note for note in read_exports(home)}  # the newest for each folder
     for note in exports.values():
         lineage.add(_export(note))
     for run in listed:
@@ -303,7 +303,7 @@ def _checkpoint(lineage: Lineage, folder: Path) -> tuple[str, str]:
     """The item to which a checkpoint folder belongs, and its step."""
     for place in (folder, *folder.parents):
         if place.name == "checkpoints" and run_key(place.parent.name) in lineage.nodes:
-            how = phrase("checkpoint of step {step}", step=step_of(folder))
+            how = phrase("checkpoint of step {step}", step=checkpoint_step(folder))
             return run_key(place.parent.name), how
         if (key := export_key(place)) in lineage.nodes:
             return key, ""

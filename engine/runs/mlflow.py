@@ -18,7 +18,7 @@ from typing import Any
 from engine.files.atomic_write import write_file
 from engine.messages.events import AnyEvent, Ended, Measured
 from engine.progress import ProgressCallback
-from engine.runs.curve_files import CurveFiles, number_of
+from engine.runs.curve_files import CurveFiles, point_value
 from engine.runs.folder import RunFolder
 from engine.runs.tensorboard import tag
 from engine.visible import one_line
@@ -74,7 +74,7 @@ class MLflowFiles(CurveFiles):
     def _append(self, points: Iterator[Measured]) -> None:
         lines: dict[str, list[str]] = {}
         for event in points:
-            line = f"{_milliseconds(event.at)} {number_of(event)!r} {event.step}\n"
+            line = f"{_milliseconds(event.at)} {point_value(event)!r} {event.step}\n"
             lines.setdefault(event.name, []).append(line)
         for name, added in lines.items():
             file = self.folder / "metrics" / file_of(name)

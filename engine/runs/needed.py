@@ -14,7 +14,7 @@ from engine.messages.events import Saved
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.lineage import Lineage, Node, read_dataset
-from engine.runs.reproducibility import WEIGHTS, reproducibility_of
+from engine.runs.reproducibility import WEIGHTS, read_reproducibility
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def _run(node: Node) -> Needed:
 
 def _how_it_came(run: RunFolder) -> Iterator[str]:
     """The environment, and the expected checksums of the weights."""
-    known = reproducibility_of(run)
+    known = read_reproducibility(run)
     if known.environment:
         told = ", ".join(f"{name} {value}" for name, value in known.environment.items())
         yield phrase("environment: {told}", told=told)

@@ -25,7 +25,7 @@ class Pace:
     tokens: NDArray[np.float64]
 
 
-def pace_of(run: RunFolder) -> Pace:
+def read_pace(run: RunFolder) -> Pace:
     """Read the events of a run. Time without a worker does not count.
 
     Steps repeated after a resume replace the earlier ones.
@@ -33,7 +33,7 @@ def pace_of(run: RunFolder) -> Pace:
     seconds: dict[int, float] = {}
     tokens: dict[int, float] = {}
     before = None
-    for event in run.every_event():
+    for event in run.all_events():
         if isinstance(event, Started):
             before = event.at
         if not isinstance(event, Measured):

@@ -12,7 +12,7 @@ from engine.files.regular_file import MAX_MANIFEST, read_json
 from engine.messages.events import AnyEvent, Branched, Ended, Noted, Prepared, Saved, Started
 from engine.phrases import join, phrase
 from engine.progress import ProgressCallback, no_progress
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.folder import RunFolder, checkpoint_step
 
 WEIGHTS, OPTIMISER = "model.safetensors", "resume/optimiser.safetensors"  # in a checkpoint
 
@@ -71,7 +71,7 @@ class Reproducibility:
         return (*found, *self.remarks)
 
 
-def reproducibility_of(run: RunFolder) -> Reproducibility:
+def read_reproducibility(run: RunFolder) -> Reproducibility:
     """Read the events of a run folder; may take a second for millions."""
     events = run.milestones()
     saved = [event for event in events if isinstance(event, Saved)]
@@ -103,7 +103,7 @@ class Repetition:
     differences: tuple[str, ...]  # differing parts of the environment
 
 
-def held_against(run: RunFolder, other: RunFolder, name: str) -> Repetition | None:
+def compare_weights(run: RunFolder, other: RunFolder, name: str) -> Repetition | None:
     """Compare with `other`, a run of the same job called `name`.
 
     Returns None if there is no step of which both have saved the weights.
@@ -113,7 +113,7 @@ def held_against(run: RunFolder, other: RunFolder, name: str) -> Repetition | No
     if not both:
         return None
     step = max(both)
-    ours, theirs = (reproducibility_of(one).environment for one in (run, other))
+    ours, theirs = (read_reproducibility(one).environment for one in (run, other))
     names = dict.fromkeys((*ours, *theirs))
     return Repetition(
         name=name,
@@ -143,7 +143,7 @@ def damaged_checkpoints(run: RunFolder, progress: ProgressCallback = no_progress
         except BadCheckpoint as error:
             found.append(f"{folder.name}: {error.problem}")
             continue
-        if (event := told.get(step_of(folder))) is not None:
+        if (event := told.get(checkpoint_step(folder))) is not None:
             files = read_json(folder / MANIFEST, MAX_MANIFEST)["files"]
             for name, wanted in ((WEIGHTS, event.weights), (OPTIMISER, event.optimiser)):
                 if files.get(name, {}).get("sha256") != wanted:

@@ -8,7 +8,7 @@ from engine.config.training import TrainingSpec
 from engine.errors import StudioError
 from engine.messages.events import Ended
 from engine.phrases import phrase
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.folder import RunFolder, checkpoint_step
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,11 @@ def retained_checkpoints(run: RunFolder) -> list[KeptCheckpoint]:
     """The checkpoints in a run folder, by step."""
     plan, folders = run.job().training, run.checkpoint_folders()
     best = run.best_step()
-    reasons = reasons_to_keep(map(step_of, folders), -1 if best is None else best, plan)
-    return [KeptCheckpoint(step_of(f), f, size(f), reasons.get(step_of(f), ())) for f in folders]
+    reasons = reasons_to_keep(map(checkpoint_step, folders), -1 if best is None else best, plan)
+    return [
+        KeptCheckpoint(checkpoint_step(f), f, size(f), reasons.get(checkpoint_step(f), ()))
+        for f in folders
+    ]
 
 
 def size(folder: Path) -> int:
@@ -78,7 +81,7 @@ def check_removal(run: RunFolder, step: int) -> str:
 
     Raises StudioError if there is none, or a worker needs it.
     """
-    steps = [step_of(folder) for folder in run.checkpoint_folders()]
+    steps = [checkpoint_step(folder) for folder in run.checkpoint_folders()]
     if step not in steps:
         raise StudioError(
             phrase("{run} has no checkpoint at step {step}.", run=run.path.name, step=step),

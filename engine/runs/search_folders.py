@@ -14,7 +14,7 @@ def search_run(folder: RunFolder) -> tuple[SearchRun, bool]:
     metric, higher, state, problem = "", True, "", ""
     values: dict[int, float] = {}
     seconds, before = 0.0, None
-    for event in folder.every_event():
+    for event in folder.all_events():
         if before is not None and not isinstance(event, Started):
             seconds += min(max((event.at - before).total_seconds(), 0.0), MAX_GAP)
         before = event.at

@@ -9,7 +9,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from engine.files.atomic_write import MANIFEST, remove_atomically
-from engine.runs.folder import STEP, RunFolder, step_of
+from engine.runs.folder import STEP, RunFolder, checkpoint_step
 from engine.runs.retention import size
 
 DOUBLING_UP_TO = 512
@@ -46,7 +46,7 @@ def snapshot_folders(run: RunFolder) -> list[Path]:
     if not run.snapshots.is_dir() or run.snapshots.is_symlink():
         return []
     found = (f for f in run.snapshots.iterdir() if STEP.fullmatch(f.name))
-    return sorted((f for f in found if (f / MANIFEST).is_file()), key=step_of)
+    return sorted((f for f in found if (f / MANIFEST).is_file()), key=checkpoint_step)
 
 
 def run_of(checkpoint: Path) -> RunFolder | None:
@@ -60,7 +60,7 @@ def run_of(checkpoint: Path) -> RunFolder | None:
 def discard_after(run: RunFolder, step: int) -> None:
     """Delete the snapshots after `step`: a run that resumes there makes them again."""
     for folder in snapshot_folders(run):
-        if step_of(folder) > step:
+        if checkpoint_step(folder) > step:
             remove_atomically(folder)
 
 

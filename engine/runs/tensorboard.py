@@ -17,7 +17,7 @@ from typing import IO
 from engine.files.protobuf import FIXED32, FIXED64, encode_field, encode_varint
 from engine.messages.events import AnyEvent, Ended, Measured
 from engine.progress import ProgressCallback
-from engine.runs.curve_files import CurveFiles, number_of
+from engine.runs.curve_files import CurveFiles, point_value
 from engine.runs.folder import RunFolder
 
 VERSION = b"brain.Event:2"
@@ -50,7 +50,7 @@ class TensorBoardFiles(CurveFiles):
             for event in points:
                 _record(
                     file,
-                    scalar(event.at.timestamp(), event.step, tag(event.name), number_of(event)),
+                    scalar(event.at.timestamp(), event.step, tag(event.name), point_value(event)),
                 )
 
     def _tell(self, end: Ended | None) -> None:

@@ -28,7 +28,7 @@ from engine.models.lora import merged
 from engine.models.network import Network
 from engine.models.weight_files import SAFE
 from engine.phrases import phrase
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.retention import reasons_to_keep
 from engine.training.context import RunContext, TrainingProgress
 from engine.training.optimiser import WeightAverage, load_state
@@ -107,12 +107,12 @@ def prune(context: RunContext, best_step: int) -> None:
     """Delete all but the latest checkpoints, the best one, and every n-th."""
     folder = context.folder
     checkpoints = folder.checkpoint_folders()
-    stay = reasons_to_keep(map(step_of, checkpoints), best_step, context.job.training)
+    stay = reasons_to_keep(map(checkpoint_step, checkpoints), best_step, context.job.training)
     for one in checkpoints:
-        if step_of(one) not in stay:
+        if checkpoint_step(one) not in stay:
             remove_atomically(one)
             relative = one.relative_to(folder.path).as_posix()
-            context.emit(Removed(step=step_of(one), folder=relative))
+            context.emit(Removed(step=checkpoint_step(one), folder=relative))
 
 
 def checkpoint_size(network: Network) -> int:

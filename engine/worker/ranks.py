@@ -60,10 +60,10 @@ def run_ranks(run: RunFolder, processes: int, events: EventWriter) -> int:
                 end = time.monotonic() + (GRACE_PERIOD if failed[1] > 0 else 0)
             if time.monotonic() > end:
                 _end(ranks)
-        run.mend_last_line()
+        run.repair_last_line()
         _read(run, byte, events.forward)
         failed = failed or _failed(ranks)
-        last = [event for event in run.last_words() if isinstance(event, Started | Ended)]
+        last = [event for event in run.last_events() if isinstance(event, Started | Ended)]
         if last and isinstance(last[-1], Ended):
             if last[-1].outcome != "failed":
                 return 0

@@ -17,7 +17,7 @@ from engine.messages.events import Ended, Event, Started
 from engine.phrases import phrase
 from engine.runs import launch
 from engine.runs.event_writer import EventWriter
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.full_disk import reserve
 from engine.runs.ranks import RANK_LOST, Rank, RankLost, this_rank
 from engine.system.errors import explain_error
@@ -159,7 +159,7 @@ def _failed(error: Exception, has_listener: bool = False) -> Ended:
 
 def _last_step(run: RunFolder) -> int:
     folders = run.checkpoint_folders()
-    return step_of(folders[-1]) if folders else 0
+    return checkpoint_step(folders[-1]) if folders else 0
 
 
 class _StopRequest:

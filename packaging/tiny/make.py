@@ -21,7 +21,7 @@ from engine.config.job import JobSpec
 from engine.files.atomic_write import atomic_folder
 from engine.files.shipped import tiny_model
 from engine.models import checkpoint
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.snapshots import snapshot_folders
 
 JOB = Path(__file__).with_name("job.json")
@@ -81,7 +81,7 @@ def main(arguments: list[str]) -> None:
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(run.snapshots, target / run.snapshots.name)
     stored = RunFolder(target)
-    last = stored.checkpoint(step_of(run.checkpoint_folders()[-1]))
+    last = stored.checkpoint(checkpoint_step(run.checkpoint_folders()[-1]))
     assert last == tiny_model(), "engine/files/shipped.py names another step"
     last.parent.mkdir()
     with atomic_folder(last) as inside:
@@ -115,10 +115,10 @@ def card(run: RunFolder, stored: RunFolder, last: Path) -> str:
     return CARD.format(
         **loaded.spec.model_dump(),
         parameters=sum(p.numel() for p in loaded.network.parameters()),
-        tokens=step_of(last) * plan.batch_size * plan.max_length / 1e6,
-        steps=step_of(last),
+        tokens=checkpoint_step(last) * plan.batch_size * plan.max_length / 1e6,
+        steps=checkpoint_step(last),
         count=len(folders),
-        shown=", ".join(f"{step_of(folder):,}" for folder in folders),
+        shown=", ".join(f"{checkpoint_step(folder):,}" for folder in folders),
         megabytes=sum(file.stat().st_size for file in files) / 1e6,
         loss=figures["loss"],
         top1=figures["accuracy"],

@@ -11,7 +11,7 @@ import pytest
 from app import queueing
 from app.__main__ import main
 from engine.files.home import Home
-from engine.record.follow import take_in
+from engine.record.follow import record_folder
 from engine.record.opening import open_record
 from engine.record.runs import all_runs
 from engine.runs import launch
@@ -62,7 +62,9 @@ def test_a_job_starts_after_the_run_that_is_named(
     record = open_record(home.record, home.backups)
     first = RunFolder.create(home.runs / "first", fake_worker.job("before"))
     with record.session() as session:
-        take_in(session, first, first.job())  # it has not been trained, and is not in the queue
+        record_folder(
+            session, first, first.job()
+        )  # it has not been trained, and is not in the queue
     record.close()
     assert main(["queue", str(job_file), "--after", "before", "--json"]) == 0
     (listed,) = json.loads(capsys.readouterr().out)

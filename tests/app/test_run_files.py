@@ -7,7 +7,7 @@ import pytest
 from app.__main__ import main
 from engine.files.home import Home
 from engine.messages.events import Ended, Started
-from engine.record.follow import take_in
+from engine.record.follow import record_folder
 from engine.record.opening import open_record
 from engine.record.runs import all_runs, set_name, set_notes, set_star, set_tags
 from engine.runs.folder import RunFolder
@@ -25,7 +25,7 @@ def told(home: Home) -> Home:
             fake_worker.save(folder, step, best=step == 2)
         folder.append(Ended(outcome="finished", step=4))
         with record.session() as session:
-            take_in(session, folder, folder.job())
+            record_folder(session, folder, folder.job())
     with record.session() as session:
         set_name(session, "one", "the best night")
         set_notes(session, "one", "for the paper")

@@ -24,7 +24,7 @@ from engine.files.home import Home
 from engine.messages.explore.prediction import Predict
 from engine.models import checkpoint
 from engine.models.outputs import outputs_of
-from engine.record.follow import take_in
+from engine.record.follow import record_folder
 from engine.record.metrics import curves
 from engine.record.opening import open_record
 from engine.results.measures import metric_of, score_of
@@ -61,7 +61,7 @@ def test_a_job_of_another_task_is_trained_recorded_and_asked(home: Home, tmp_pat
     train(job, run, run.append)
     record = open_record(home.record, home.backups)
     with record.session() as session:
-        row = take_in(session, run, job)
+        row = record_folder(session, run, job)
         assert (row.task, row.best_metric) == ("mood", "validation_errors")
         assert row.best_score is not None and row.best_step
         lowest = row.best_score

@@ -27,7 +27,7 @@ from engine.messages.events import Measured
 from engine.models.heads import Heads
 from engine.models.outputs import outputs_of
 from engine.models.published import config_of
-from engine.record.follow import take_in
+from engine.record.follow import record_folder
 from engine.record.opening import open_record
 from engine.tasks import learner_for
 from engine.training.loop import train
@@ -106,7 +106,7 @@ def test_a_run_measures_what_the_task_names_and_has_a_best_score(
     assert names <= {metric.name for metric in TASKS[kind].info.metrics}
     record = open_record(home.record, home.backups)
     with record.session() as session:
-        row = take_in(session, run, job)
+        row = record_folder(session, run, job)
         assert row.best_score is not None and row.best_metric in told
         assert row.best_metric == f"validation_{TASKS[kind].info.best_metric}"
     record.close()

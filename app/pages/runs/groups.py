@@ -9,7 +9,7 @@ from app.widgets.text.spec_texts import short_title_of, value_text
 from engine.config.job import JobSpec
 from engine.config.search import SearchSpec, field_at
 from engine.messages.searching import Trial
-from engine.runs.groups import aggregate, label_of
+from engine.runs.groups import aggregate, value_label
 from engine.runs.searching import SearchRun, best_trial, is_by_search, trials_of, values_of
 
 
@@ -25,7 +25,7 @@ def values_text(row: RunRow) -> str:
         return ""
     values = values_of(row.job, search)
     return ", ".join(
-        label_of(v) if isinstance(v, dict) else f"{_title(row.job, path)} {value_text(v)}"
+        value_label(v) if isinstance(v, dict) else f"{_title(row.job, path)} {value_text(v)}"
         for path, v in values.items()
     )
 

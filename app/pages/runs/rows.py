@@ -23,7 +23,7 @@ from engine.record.metrics import When, sparkline, values_of_runs
 from engine.record.opening import Record
 from engine.record.runs import RESUMABLE, WAITING, Run, all_runs
 from engine.record.runs import run as find
-from engine.runs.folder import step_of
+from engine.runs.folder import checkpoint_step
 
 SPARKS = 60  # points of a sparkline
 DATA: TypeAdapter[DataSource] = TypeAdapter(DataSource)
@@ -228,6 +228,6 @@ def base_model_name(base_model: BaseModelSource) -> str:
 def checkpoint_name(path: Path) -> str:
     """Run and step of a run's checkpoint; otherwise the name of the folder."""
     if path.parent.name == "checkpoints" and path.name.startswith("step-"):
-        step = numbers.count(step_of(path))
+        step = numbers.count(checkpoint_step(path))
         return tr("{0}, step {1}").format(path.parent.parent.name, step)
     return path.name

@@ -352,7 +352,7 @@ class RunsState(QObject):
             self._to_say[run_id] = said
 
     def _say(self, run_id: str, said: dict[str, Any]) -> None:
-        self._write(run_id, lambda session: table.say_again(session, run_id, said))
+        self._write(run_id, lambda session: table.apply_annotations(session, run_id, said))
 
     def _on_copied(self, folder: Path, run_id: str) -> None:
         del self.copies[folder]

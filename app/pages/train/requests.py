@@ -18,7 +18,7 @@ from engine.config.job import JobSpec
 from engine.errors import StudioError
 from engine.files.home import Home
 from engine.files.shipped import FIRST_TRAINING, default_base_model
-from engine.runs.job_file import given_job
+from engine.runs.job_file import read_job
 
 T = TypeVar("T")
 
@@ -152,7 +152,7 @@ class Requests(QObject):
             self.load_job(given)
             then()
 
-        background.run(self, lambda: given_job(file), read, self._on_failed)
+        background.run(self, lambda: read_job(file), read, self._on_failed)
 
     def _on_failed(self, error: BaseException) -> None:
         if isinstance(error, StudioError):

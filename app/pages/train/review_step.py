@@ -33,7 +33,7 @@ from engine.config.job import RUN_NAME_LENGTH, JobSpec
 from engine.config.search import SearchField, SearchSpec, combinations, field_at
 from engine.files.atomic_write import write_file
 from engine.files.home import folder_name
-from engine.runs.groups import label_of
+from engine.runs.groups import value_label
 from engine.runs.searching import first_settings, seeds_of
 
 FILE_HEIGHT = 240  # px
@@ -276,5 +276,5 @@ def _said(job: JobSpec, field: SearchField) -> str:
     if field.low is not None and field.high is not None:
         template = tr("{0}: {1} to {2}")
         return template.format(title, value_text(field.low), value_text(field.high))
-    values = (label_of(v) if isinstance(v, dict) else value_text(v) for v in field.values)
+    values = (value_label(v) if isinstance(v, dict) else value_text(v) for v in field.values)
     return f"{title}: {', '.join(values)}"

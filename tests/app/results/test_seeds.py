@@ -12,7 +12,7 @@ from app.studio import Studio
 from engine.cli import main
 from engine.config.dataset import StoredData
 from engine.config.job import JobSpec
-from engine.record.follow import take_in
+from engine.record.follow import record_folder
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import file_of
 from engine.runs.folder import RunFolder
@@ -47,7 +47,7 @@ def runs(studio: Studio, tmp_path: Path) -> Runs:
             for seed in (1, 2, 3, 4):
                 folder = studio.home.runs / f"{name}-{seed}"
                 shutil.copytree(tmp_path / name / f"seed-{seed}", folder)
-                take_in(session, RunFolder(folder), RunFolder(folder).job())
+                record_folder(session, RunFolder(folder), RunFolder(folder).job())
                 found[name, seed] = folder
     for name, predicted in (("first", GOLD), ("second", PREDICTED)):
         made = classified(GOLD, predicted, text=TEXTS)
@@ -165,7 +165,7 @@ def test_the_same_training_on_an_earlier_version_is_compared_at_once(
         run = RunFolder.create(studio.home.runs / f"run-{version}-{number}", own)
         made.write(file_of(run.results, "validation"))
         with studio.record.session() as session:
-            take_in(session, run, run.job())
+            record_folder(session, run, run.job())
         folders.append(run)
     first, second, slow, _ = folders
     found = earlier(studio.record, second.results, made.info)

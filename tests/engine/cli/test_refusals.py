@@ -259,7 +259,7 @@ def test_a_home_that_cannot_be_is_refused(
 def ended(run: Path, on_event: Callable[[Event], None]) -> tuple[int, Ended]:
     """Train the run with a listener; returns its exit code and its Ended event."""
     code = train(run, on_event)
-    last = RunFolder(run).last_words()[-1]
+    last = RunFolder(run).last_events()[-1]
     assert isinstance(last, Ended)
     return code, last
 

@@ -102,7 +102,7 @@ def test_poor_runs_are_pruned_and_a_failed_one_does_not_stop_the_search(
     assert isinstance(runs, list)
     outcomes = [run["outcome"] for run in runs]
     assert outcomes == ["finished", "failed", *["finished"] * 4, "stopped"]
-    words = RunFolder(tmp_path / "into" / "combination-7").last_words()[-1]
+    words = RunFolder(tmp_path / "into" / "combination-7").last_events()[-1]
     assert isinstance(words, Ended) and words.problem.startswith("Pruned at step 1: its best")
 
 

@@ -14,7 +14,7 @@ from engine.explore import model_cache, snapshot_cache
 from engine.explore.model_cache import ModelCache
 from engine.messages.question import Question
 from engine.models import checkpoint
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.snapshots import snapshot, snapshot_folders
 from engine.worker.context import WorkerContext
 from engine.worker.explore import answer
@@ -97,7 +97,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def counting(folder: Path, known: object = None) -> checkpoint.Checkpoint:
         assert (known is None) == (not steps), "the tokenizer of a run is read once"
-        steps.append(step_of(folder))
+        steps.append(checkpoint_step(folder))
         return load(folder, known=known)  # type: ignore[arg-type]
 
     monkeypatch.setattr(model_cache, "load", counting)
@@ -162,7 +162,7 @@ def test_where_memory_is_short_the_farthest_goes_first(
 
     models.snapshots._has_room = room_for_two  # type: ignore[method-assign]
     models.take(snapshot(run, 33))
-    assert {step_of(folder) for folder in models.snapshots.held} == {16, 32, 33}
+    assert {checkpoint_step(folder) for folder in models.snapshots.held} == {16, 32, 33}
     assert not real()
 
 
@@ -194,7 +194,7 @@ def test_a_damaged_one_is_passed_over_and_told_when_it_is_asked_about(
     models.take(snapshot(copy, 8))
     while models.prepare():
         pass
-    held = {step_of(folder) for folder in models.snapshots.held}
+    held = {checkpoint_step(folder) for folder in models.snapshots.held}
     assert held == {0, 1, 2, 4, 8, 32, 33}
     with pytest.raises(BadCheckpoint):
         models.take(snapshot(copy, 16))

@@ -102,7 +102,12 @@ def test_a_strange_spec_is_refused_in_a_sentence(run: RunFolder, kind: str) -> N
 @pytest.mark.parametrize("kind", STRANGE)
 def test_strange_events_are_an_error_and_no_wait(run: RunFolder, kind: str) -> None:
     put(run.events_file, kind)
-    for read in (lambda: run.events_after(0), run.milestones, run.newer_lines, run.last_started):
+    for read in (
+        lambda: run.events_after(0),
+        run.milestones,
+        run.count_newer_events,
+        run.last_started,
+    ):
         with pytest.raises(OSError, match="Errno"):
             read()
 
@@ -118,7 +123,7 @@ def test_a_line_of_events_without_an_end_is_skipped(
         events, byte = run.events_after(byte, 1_000)
         told += sum(isinstance(event, Noted) for event in events)
     assert byte >= 4_000 and told
-    run.mend_last_line()
+    run.repair_last_line()
     run.append(Noted(text="goes on"))
     assert [event.text for event in run.milestones() if isinstance(event, Noted)][-1] == "goes on"
 

@@ -22,7 +22,7 @@ from engine.messages.events import (
     measured,
 )
 from engine.record.checkpoints import checkpoints_of
-from engine.record.follow import catch_up, crash, take_in
+from engine.record.follow import catch_up, crash, record_folder
 from engine.record.metrics import Points, curves
 from engine.record.opening import Record
 from engine.record.runs import Run, add_run
@@ -331,14 +331,14 @@ def test_a_foreign_folder_is_recorded_in_its_present_state(record: Record, home:
         for event in story:
             folders[name].append(event)
     with record.session() as session:
-        states = {n: take_in(session, f, f.job()).state for n, f in folders.items()}
+        states = {n: record_folder(session, f, f.job()).state for n, f in folders.items()}
     assert states == {"ended": "finished", "dead": "crashed", "fresh": "stopped"}
     living = RunFolder.create(home.runs / "living", fake_worker.job())
     with living.lock(), record.session() as session:
-        assert take_in(session, living, living.job()).state == "starting"
+        assert record_folder(session, living, living.job()).state == "starting"
     queued = RunFolder.create(home.runs / "queued", fake_worker.job())
     with record.session() as session:
-        assert take_in(session, queued, queued.job(), queued=True).state == "queued"
+        assert record_folder(session, queued, queued.job(), queued=True).state == "queued"
 
 
 def test_events_are_kept_in_full_after_many_restarts(followed: Followed) -> None:
@@ -349,7 +349,7 @@ def test_events_are_kept_in_full_after_many_restarts(followed: Followed) -> None
     assert run.step == 19
     with followed.record.read() as session:
         assert len(curves(session, "one")["loss"]) == 20
-    assert isinstance(followed.folder.last_words()[-1], Measured)
+    assert isinstance(followed.folder.last_events()[-1], Measured)
 
 
 def test_events_have_the_same_effect_together_and_one_by_one(record: Record, home: Home) -> None:

@@ -68,7 +68,7 @@ def test_the_table_shows_every_outcome_of_a_search_with_failures(
     assert window.run(ids[1]).problem == "The data set is gone."
     assert "disappeared" in window.run(ids[4]).problem or "signal 9" in window.run(ids[4]).problem
     for run_id in ids:
-        events = window.run(run_id).run_folder().every_event()
+        events = window.run(run_id).run_folder().all_events()
         assert len([one for one in events if isinstance(one, Started)]) == 1, "once, and not again"
     with window.record.read() as session:
         group = all_runs(session)[0].asked().group

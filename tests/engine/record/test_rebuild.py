@@ -13,7 +13,7 @@ from engine.record.checkpoints import Checkpoint, all_checkpoints
 from engine.record.follow import catch_up
 from engine.record.metrics import Metric
 from engine.record.opening import Record, open_record
-from engine.record.rebuild import Found, rebuild, refill
+from engine.record.rebuild import RefillReport, rebuild, refill
 from engine.record.runs import (
     Run,
     add_run,
@@ -25,7 +25,7 @@ from engine.record.runs import (
     set_tags,
 )
 from engine.record.runs import run as find
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.folder import RunFolder, checkpoint_step
 from tests.engine.faults import without_the_rights_of_root
 from tests.engine.runs import fake_worker
 
@@ -140,8 +140,8 @@ def test_folders_that_are_no_runs_are_passed_over(
         (home.runs / name).mkdir()
     (home.runs / "file").write_text("x")
     (home.runs / "link").symlink_to(home.runs / "good")
-    assert refill(record, home) == Found(["good"], [])
-    assert refill(record, home) == Found([], [])
+    assert refill(record, home) == RefillReport(["good"], [])
+    assert refill(record, home) == RefillReport([], [])
 
 
 EDGES = [
@@ -200,7 +200,7 @@ def test_a_run_that_cannot_be_read_is_listed_with_its_reason_and_hides_no_other(
         found = refill(record, home)
         again = refill(record, home)
     assert found.added == sorted(["good", "other", *UNREADABLE])
-    assert len(found.problems) == len(UNREADABLE) and again == Found([], [])
+    assert len(found.problems) == len(UNREADABLE) and again == RefillReport([], [])
     with record.read() as session:
         runs = {run.id: run for run in all_runs(session)}
     assert {runs[name].state for name in ("good", "other")} == {"finished"}
@@ -224,7 +224,7 @@ def test_a_run_readable_again_is_listed_with_its_annotations(
         set_name(session, "two", "mine")
     for name in ("one", "two"):
         (home.runs / name / "kept").rename(home.runs / name / "spec.json")
-    assert refill(record, home) == Found(["one", "two"], [])
+    assert refill(record, home) == RefillReport(["one", "two"], [])
     with record.read() as session:
         one, two = (find(session, name) for name in ("one", "two"))
     assert one and two and one.state == two.state == "finished"
@@ -249,7 +249,7 @@ def test_numbers_and_dates_at_the_edge_are_damaged_lines_of_their_run_alone(
         skipped = [r for r in runs["edge"].remarks if r.startswith("Skipped")]
         assert len(skipped) == len(EDGES)
         assert {run.state for run in runs.values()} == {"finished"}
-        assert all(step_of(c.folder) < 10**8 for c in all_checkpoints(session))
+        assert all(checkpoint_step(c.folder) < 10**8 for c in all_checkpoints(session))
     for run in runs.values():
         assert run.created.astimezone(timezone(timedelta(hours=-14))).year >= 1969
 

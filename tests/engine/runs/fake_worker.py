@@ -18,7 +18,7 @@ from engine.config.tasks.text_classification import TextClassification
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.files.atomic_write import atomic_folder
 from engine.messages.events import Ended, Noted, Prepared, Progressed, Saved, Started, measured
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.folder import RunFolder, checkpoint_step
 
 
 def job(name: str = "short", steps: int = 6, device: str = "cpu") -> JobSpec:
@@ -60,7 +60,7 @@ def main(folder: RunFolder) -> int:
         return 3
     with folder.lock():
         saved = folder.checkpoint_folders()
-        first = step_of(saved[-1]) if saved else 0
+        first = checkpoint_step(saved[-1]) if saved else 0
         folder.append(Started(pid=os.getpid(), step=first))
         print("worker log of", asked.name, flush=True)
         folder.append(Progressed(stage="Tokens", done=1, total=2))

@@ -12,9 +12,9 @@ from engine.config.tasks.pretraining import Pretraining
 from engine.config.tasks.text_classification import TextClassification
 from engine.config.training import TrainingSpec
 from engine.errors import StudioError
-from engine.runs.branching import branch, nothing_left
+from engine.runs.branching import branch, check_remaining_steps
 from engine.runs.folder import RunFolder
-from engine.runs.reproducibility import reproducibility_of
+from engine.runs.reproducibility import read_reproducibility
 from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.test_loop import final, metrics
@@ -28,12 +28,12 @@ def test_a_branch_without_a_change_ends_as_its_origin(
     assert work(run.path) == 0
     assert final(run) == final(calm)
     assert metrics(run) == metrics(calm)
-    found = reproducibility_of(run)
+    found = read_reproducibility(run)
     assert found.branched is not None
     assert found.branched.sentence() == (
         f"Branched from “Good or bad” at step {step}; nothing was changed."
     )
-    assert found.environment == reproducibility_of(calm).environment and found.obstacles == ()
+    assert found.environment == read_reproducibility(calm).environment and found.obstacles == ()
 
 
 def test_a_branch_shows_exactly_its_changes(
@@ -44,7 +44,7 @@ def test_a_branch_shows_exactly_its_changes(
     assert "Learning rate 0.001 instead of 0.005" in capsys.readouterr().out
     run = RunFolder(tmp_path / "branch")
     assert work(run.path) == 0
-    branched = reproducibility_of(run).branched
+    branched = read_reproducibility(run).branched
     assert branched is not None
     assert branched.sentence() == (
         "Branched from “Good or bad” at step 10; Learning rate 0.001 instead of 0.005."
@@ -70,7 +70,7 @@ def test_a_branch_can_unfreeze_layers(calm: RunFolder, tmp_path: Path) -> None:
     assert work(frozen.path) == 0
     run = branch(frozen, 20, calm.job(), tmp_path / "branch")
     assert work(run.path) == 0
-    found = reproducibility_of(run)
+    found = read_reproducibility(run)
     assert found.is_finished and found.branched is not None
     assert found.branched.changes == ("Frozen layers 0 instead of 2",)
     for folder, moved in ((frozen, False), (run, True)):
@@ -122,9 +122,11 @@ def test_a_branch_from_the_last_step_needs_more_steps(
     job = small.classifying(tmp_path)
     before = job.model_copy(update={"training": TrainingSpec(epochs=3, batch_size=32)})
     training = before.training.model_copy(update=change)
-    problem = nothing_left(before, before.model_copy(update={"training": training}), 24, 24)
+    problem = check_remaining_steps(
+        before, before.model_copy(update={"training": training}), 24, 24
+    )
     assert (problem is None) == left
-    assert nothing_left(before, before, 16, 24) is None
+    assert check_remaining_steps(before, before, 16, 24) is None
 
 
 @pytest.mark.parametrize("part", ["dataset", "checkpoint"])

@@ -198,7 +198,7 @@ def test_the_last_words_of_a_long_history_are_found(folder: RunFolder) -> None:
     lines = [measured("loss", step, 0.5).line() for step in range(3000)]
     folder.events_file.write_bytes(b"".join(lines))
     folder.append(Ended(outcome="finished", step=3000))
-    words = folder.last_words()
+    words = folder.last_events()
     assert len(words) < 1000 and isinstance(words[-1], Ended)
     assert all(word.kind != "noted" for word in words)
 

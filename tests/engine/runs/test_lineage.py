@@ -17,7 +17,7 @@ from engine.files.shipped import minilm
 from engine.messages import now
 from engine.messages.events import Branched, Prepared, Saved, Started
 from engine.phrases import Phrase
-from engine.runs.exports import ExportNote, note_export, noted_exports
+from engine.runs.exports import ExportNote, log_export, read_exports
 from engine.runs.folder import RunFolder
 from engine.runs.lineage import (
     Lineage,
@@ -123,8 +123,8 @@ def full(home: Home) -> Home:
         form="onnx",
         precision="int8",
     )
-    note_export(home, note)
-    note_export(home, note)  # exported again to the same folder
+    log_export(home, note)
+    log_export(home, note)  # exported again to the same folder
     return home
 
 
@@ -207,14 +207,14 @@ def test_damaged_items_and_other_versions_are_ignored(home: Home) -> None:
     home.exports.write_bytes(b'{"at": 3}\n' + b"half a li")
     known = read_lineage(home, runs_of(home))
     assert run_key("newer") in known.nodes and run_key("broken") not in known.nodes
-    assert known.sources(run_key("newer")) == [] and noted_exports(home) == []
+    assert known.sources(run_key("newer")) == [] and read_exports(home) == []
     assert "n" in str(needed_for(known, run_key("newer"))[0].title)
 
 
 def test_without_a_home_nothing_is_noted(tmp_path: Path) -> None:
     home = Home(tmp_path / "none")
-    note_export(
+    log_export(
         home,
         ExportNote(at=now(), checkpoint=tmp_path, folder=tmp_path, form="hf", precision="float32"),
     )
-    assert not home.root.exists() and noted_exports(home) == []
+    assert not home.root.exists() and read_exports(home) == []

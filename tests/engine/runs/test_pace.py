@@ -8,7 +8,7 @@ import numpy as np
 from engine.messages import now
 from engine.messages.events import Event, Started, measured
 from engine.runs.folder import RunFolder
-from engine.runs.pace import pace_of
+from engine.runs.pace import read_pace
 from tests.engine.runs import fake_worker
 
 
@@ -23,7 +23,7 @@ def test_steps_repeated_after_a_kill_count_once(tmp_path: Path) -> None:
                 said.append(measured(name, step, value).model_copy(update={"at": moment}))
     run.events_file.write_bytes(b"".join(event.line() for event in said))
 
-    pace = pace_of(run)
+    pace = read_pace(run)
     np.testing.assert_array_equal(pace.steps, np.arange(1, 7))
     np.testing.assert_allclose(pace.seconds, 10 * np.arange(1, 7))
     np.testing.assert_array_equal(pace.token_steps, np.arange(1, 7))

@@ -11,8 +11,8 @@ from engine.config.job import JobSpec
 from engine.files.atomic_write import sha256
 from engine.messages.events import Ended, Event, Measured, Noted, Prepared, Saved, Started
 from engine.runs.branching import branch
-from engine.runs.folder import RunFolder, step_of
-from engine.runs.reproducibility import damaged_checkpoints, reproducibility_of
+from engine.runs.folder import RunFolder, checkpoint_step
+from engine.runs.reproducibility import damaged_checkpoints, read_reproducibility
 from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.test_loop import final
@@ -31,7 +31,7 @@ def stopped_at(folder: Path, job: JobSpec, step: int) -> RunFolder:
 
 
 def test_a_certificate_names_all_that_decides_the_weights(calm: RunFolder) -> None:
-    found = reproducibility_of(calm)
+    found = read_reproducibility(calm)
     last = calm.checkpoint_folders()[-1]
     assert found.weights == sha256(last / "model.safetensors")
     assert found.optimiser == sha256(last / "resume" / "optimiser.safetensors")
@@ -52,7 +52,7 @@ def test_the_same_job_twice_begins_and_ends_with_the_same_weights(
 ) -> None:
     again = small.new_run(tmp_path / "again", calm.job())
     assert work(again.path) == 0
-    one, other = reproducibility_of(calm), reproducibility_of(again)
+    one, other = read_reproducibility(calm), read_reproducibility(again)
     assert one.environment == other.environment
     assert (one.weights, one.optimiser) == (other.weights, other.optimiser)
     assert command(["compare", str(calm.path), str(again.path)]) == 0
@@ -70,7 +70,7 @@ def test_each_resume_is_listed_with_its_differences(calm: RunFolder, tmp_path: P
     hardware = job.hardware.model_copy(update={"threads": 2})
     run.spec_file.write_text(job.model_copy(update={"hardware": hardware}).model_dump_json())
     assert work(run.path) == 0
-    found = reproducibility_of(run)
+    found = read_reproducibility(run)
     assert [(s.first, s.last, s.differences) for s in found.sessions] == [
         (0, 7, ()),
         (7, 30, ("threads 1 → 2",)),
@@ -104,7 +104,7 @@ def test_a_worker_that_saved_nothing_left_no_trace(tmp_path: Path) -> None:
     run.append(Noted(text="Memory was short at step 6.", exact=False))
     run.append(Saved(step=9, folder="y", weights="w9"))
     run.append(Ended(outcome="finished", step=9))
-    found = reproducibility_of(run)
+    found = read_reproducibility(run)
     assert [stretch.counts for stretch in found.sessions] == [True, False, True]
     assert found.obstacles == ("Memory was short at step 6.",)
     assert found.weights == "w9"
@@ -115,7 +115,7 @@ def test_a_flipped_bit_and_a_forged_manifest_are_found(
 ) -> None:
     assert command(["reproducibility", str(calm.path)]) == 0
     printed = capsys.readouterr().out
-    assert f"weights: {reproducibility_of(calm).weights}" in printed
+    assert f"weights: {read_reproducibility(calm).weights}" in printed
     assert "reproducible: yes, in this environment" in printed
     count = len(calm.checkpoint_folders())
     assert f"files: {count} checkpoints, all checksums match" in printed
@@ -140,7 +140,7 @@ def test_a_run_without_a_recorded_device_is_marked(tmp_path: Path) -> None:
     run = RunFolder.create(tmp_path / "run", small.classifying(tmp_path))
     prepared = {"steps": 1, "parameters": 1, "examples": 1, "device": "cpu", "threads": 1}
     run.append(Prepared.model_validate(prepared | {"environment": {"torch": "2"}}))
-    assert reproducibility_of(run).obstacles == ("The device was not recorded.",)
+    assert read_reproducibility(run).obstacles == ("The device was not recorded.",)
 
 
 @pytest.mark.parametrize("manifest", ["{", "[]", '{"files": []}', '{"files": {"x": 1}}', "", "["])
@@ -156,5 +156,5 @@ def test_a_damaged_manifest_is_named_and_the_checkpoint_before_is_used(
     assert command(["resume", str(run.path)]) == 0
     notes = [e.text for e in run.events_after(0)[0] if isinstance(e, Noted)]
     assert any(last.name in note and "damaged" in note for note in notes)
-    assert f"Resumed from step {step_of(before)}, bit for bit." in notes
+    assert f"Resumed from step {checkpoint_step(before)}, bit for bit." in notes
     assert final(run) == final(calm)

@@ -10,7 +10,7 @@ from engine.config.training import TrainingSpec
 from engine.errors import StudioError
 from engine.messages.events import Event, Measured
 from engine.runs.folder import RunFolder
-from engine.runs.reproducibility import reproducibility_of
+from engine.runs.reproducibility import read_reproducibility
 from engine.runs.retention import (
     check_removal,
     max_checkpoints,
@@ -83,13 +83,13 @@ def test_the_estimate_includes_the_size_of_the_checkpoints(calm: RunFolder) -> N
 def test_an_unreported_save_is_reported_after_a_resume(tmp_path: Path) -> None:
     run = small.new_run(tmp_path / "run", small.classifying(tmp_path, steps=6, save_every=3))
     assert work(run.path) == 0
-    whole = reproducibility_of(run)
+    whole = read_reproducibility(run)
     lines = run.events_file.read_bytes().splitlines(keepends=True)
     last = max(n for n, line in enumerate(lines) if b'"kind":"saved"' in line)
     run.events_file.write_bytes(b"".join(lines[:last]))  # as if the worker had been killed there
-    assert reproducibility_of(run).weights != whole.weights
+    assert read_reproducibility(run).weights != whole.weights
     assert work(run.path) == 0
-    assert reproducibility_of(run).weights == whole.weights
+    assert read_reproducibility(run).weights == whole.weights
     count = run.events_file.read_bytes().count(b'"kind":"saved"')
     assert work(run.path) == 0
     assert run.events_file.read_bytes().count(b'"kind":"saved"') == count

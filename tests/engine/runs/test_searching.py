@@ -11,7 +11,7 @@ from engine.config.job import JobSpec
 from engine.config.search import SearchField, SearchSpec
 from engine.messages.events import Ended, Prepared, Started, measured
 from engine.runs.folder import RunFolder
-from engine.runs.groups import expand, folder_of, runs_of_setting
+from engine.runs.groups import expand, run_folder_name, runs_of_setting
 from engine.runs.search_folders import pruning, search_run
 from engine.runs.searching import (
     SearchRun,
@@ -48,7 +48,7 @@ def test_a_grid_has_every_combination_with_every_seed() -> None:
     jobs = expand(searching(RATES, SIZES, SEEDS))
     made = [(j.training.learning_rate, j.training.batch_size, j.training.seed) for j in jobs]
     assert made == [(r, b, s) for r in (1e-5, 3e-5) for b in (16, 32) for s in (7, 9)]
-    assert len({job.name for job in jobs}) == len({folder_of(job, 1) for job in jobs}) == 8
+    assert len({job.name for job in jobs}) == len({run_folder_name(job, 1) for job in jobs}) == 8
     assert jobs[0].name == "short · Learning rate 1e-5 · Batch size 16 · seed 7"
     groups = [job.group for job in jobs if job.group is not None]
     assert len({group.id for group in groups}) == 1 and groups[0].runs == 8

@@ -21,7 +21,7 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.models.published import published_name
 from engine.runs.branching import branch
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.folder import RunFolder, checkpoint_step
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
 from engine.training.optimiser import adamw, height
@@ -85,7 +85,7 @@ def test_two_ranks_draw_the_curves_of_one_process(calm: Calm, crew: Crew, tmp_pa
 def test_a_branch_that_changes_nothing_ends_with_the_same_weights(
     calm: Calm, tmp_path: Path
 ) -> None:
-    step = step_of(calm.run.checkpoint_folders()[0])
+    step = checkpoint_step(calm.run.checkpoint_folders()[0])
     assert step < STEPS
     run = branch(calm.run, step, calm.run.job(), tmp_path / "branch")
     assert train(run.job(), run, run.append) == ("finished", STEPS)

@@ -50,7 +50,7 @@ def test_every_row_is_scored_by_a_run_that_did_not_see_it(tmp_path: Path) -> Non
         held_out = open_dataset(tmp_path / "folds" / f"data-{fold}" / "1")
         assert held_out.spec.rows["validation"] == int((folds == fold).sum())
         assert held_out.spec.rows["test"] == 0
-        events = RunFolder(tmp_path / "folds" / f"run-{fold}").every_event()
+        events = RunFolder(tmp_path / "folds" / f"run-{fold}").all_events()
         prepared = next(event for event in events if isinstance(event, Prepared))
         assert prepared.examples == int((folds != fold).sum())
         kept = read_predictions(

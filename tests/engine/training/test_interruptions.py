@@ -16,7 +16,7 @@ import torch
 from engine.config.job import JobSpec
 from engine.files.atomic_write import verify
 from engine.messages.events import Ended, Event, Measured, Noted
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.folder import RunFolder, checkpoint_step
 from engine.tasks.text_classification import TextClassificationLearner
 from engine.worker.train import main as work
 from tests.engine.training import small
@@ -122,7 +122,7 @@ def test_a_run_stopped_after_each_of_its_steps_ends_the_same(tmp_path: Path, kin
     for step in range(1, 200):
         assert work(run.path, hear_step(step, run.ask_stop)) == 0
         run.clear_stop()
-        assert step_of(run.checkpoint_folders()[-1]) == step
+        assert checkpoint_step(run.checkpoint_folders()[-1]) == step
     assert work(run.path) == 0
     assert (final(run), metrics(run)) == (final(calm), metrics(calm))
 
@@ -182,10 +182,10 @@ def test_no_checkpoint_is_kept_of_a_step_that_is_no_number(
         monkeypatch.setattr(TextClassificationLearner, "losses", losses)
         assert work(run.path) == 1
         monkeypatch.undo()
-        ended = run.last_words()[-1]
+        ended = run.last_events()[-1]
         assert isinstance(ended, Ended) and ended.outcome == "failed" and not ended.bug
         assert f"at step {bad}, so the step was not taken" in ended.problem
-        assert all(step_of(folder) < bad for folder in run.checkpoint_folders())
+        assert all(checkpoint_step(folder) < bad for folder in run.checkpoint_folders())
         assert work(run.path) == 0
         assert final(run) == final(calm)
         shutil.rmtree(run.path)
@@ -231,7 +231,7 @@ def test_a_stop_at_any_moment_is_heard_and_leaves_a_run_that_goes_on(
         timer.start()
         assert work(run.path) == 0
         timer.join()
-        ended = run.last_words()[-1]
+        ended = run.last_events()[-1]
         assert isinstance(ended, Ended) and ended.outcome in ("stopped", "finished")
         for folder in (run.path, run.path / "checkpoints"):
             assert not [f for f in folder.glob(".*") if ".tmp-" in f.name]

@@ -15,7 +15,7 @@ from engine.config.tasks.pretraining import Pretraining
 from engine.files.atomic_write import sha256, verify
 from engine.messages.events import Ended, Measured, Noted, Saved, Started
 from engine.runs.folder import RunFolder
-from engine.runs.reproducibility import reproducibility_of
+from engine.runs.reproducibility import read_reproducibility
 from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.killing import Killer, Place
@@ -136,8 +136,8 @@ def test_a_run_killed_again_and_again_ends_with_the_same_weights(
     assert killer.train(hurt, None) == 0
     assert final(hurt) == final(calm)
     assert metrics(hurt) == metrics(calm)
-    assert reproducibility_of(hurt).weights == reproducibility_of(calm).weights
-    assert reproducibility_of(hurt).obstacles == ()
+    assert read_reproducibility(hurt).weights == read_reproducibility(calm).weights
+    assert read_reproducibility(hurt).obstacles == ()
 
 
 def test_stop_saves_and_going_on_is_exact(job: JobSpec, tmp_path: Path) -> None:
@@ -236,6 +236,6 @@ def test_a_terminal_that_closes_stops_a_training_that_is_saved(tmp_path: Path) -
             signal.raise_signal(signal.SIGHUP)
 
     assert work(run.path, hang_up) == 0
-    last = run.last_words()[-1]
+    last = run.last_events()[-1]
     assert isinstance(last, Ended) and last.outcome == "stopped"
     assert run.checkpoint_folders()

@@ -174,7 +174,7 @@ def test_what_is_no_number_with_any_scale_ends_the_run(
     begin_with(monkeypatch, 4.0)
     run = small.new_run(tmp_path / "run", halves(small.classifying(tmp_path, steps=30)))
     assert work(run.path) == 1
-    ended = run.last_words()[-1]
+    ended = run.last_events()[-1]
     assert isinstance(ended, Ended)
     step = 1 if way == "loss" else 3  # with scales of 4, 2 and 1
     assert f"The {way} is not finite (nan) at step {step}" in ended.problem

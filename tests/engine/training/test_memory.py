@@ -14,7 +14,7 @@ from engine.messages.estimating import Estimate, Estimated
 from engine.messages.events import Ended
 from engine.messages.question import Working, parse_answer
 from engine.runs import launch
-from engine.runs.reproducibility import reproducibility_of
+from engine.runs.reproducibility import read_reproducibility
 from engine.training.device.machine import peak_memory
 from tests.engine.training import small
 
@@ -54,11 +54,11 @@ def test_the_estimate_is_what_a_run_then_needs(home: Home, tmp_path: Path) -> No
     run = small.new_run(tmp_path / "run", job)
     with launch.start(run.path) as worker:
         assert worker.wait() == 0
-    ended = run.last_words()[-1]
+    ended = run.last_events()[-1]
     assert isinstance(ended, Ended) and ended.memory > 100e6
     assert found.memory == pytest.approx(ended.memory, rel=MARGIN)
     assert found.disk_free is not None and found.disk_free > 0
-    assert reproducibility_of(run).memory == ended.memory
+    assert read_reproducibility(run).memory == ended.memory
 
 
 def test_the_peak_is_of_what_was_held_and_let_go() -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 from engine.config.job import JobSpec
 from engine.files.atomic_write import verify
 from engine.messages.events import Ended, Measured
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.folder import RunFolder, checkpoint_step
 from engine.tasks.learner import Batch
 from engine.tasks.pretraining import PretrainingLearner
 from engine.tasks.text_classification import TextClassificationLearner
@@ -80,7 +80,7 @@ def test_the_step_and_the_line_of_the_source_are_named(
     assert named and set(named) <= set(spoilt)
     for folder in run.checkpoint_folders():
         verify(folder)
-        assert step_of(folder) < bad[0].step
+        assert checkpoint_step(folder) < bad[0].step
 
 
 @pytest.mark.parametrize("step", [1, 6, 17])
@@ -106,7 +106,7 @@ def test_a_loss_that_explodes_blames_the_settings_and_keeps_what_was_good(
     assert f"The loss is not finite (inf) at step {step}" in ended.problem
     assert "Each of its" in ended.problem and "lower learning rate" in ended.advice
     assert ended.details.count("example ") == int(ended.problem.split("Each of its ")[1].split()[0])
-    kept = [step_of(folder) for folder in run.checkpoint_folders()]
+    kept = [checkpoint_step(folder) for folder in run.checkpoint_folders()]
     assert bool(kept) == (step == 17) and all(good < step for good in kept)
 
     monkeypatch.undo()

@@ -35,7 +35,7 @@ def test_the_file_is_that_of_the_best_checkpoint(tmp_path: Path) -> None:
     found, best = kept(run), best_step(run)
     assert (found.info.step, found.info.model, found.info.part) == (best, job.name, "validation")
     curve = {
-        e.name: e.value for e in run.every_event() if isinstance(e, Measured) and e.step == best
+        e.name: e.value for e in run.all_events() if isinstance(e, Measured) and e.step == best
     }
     assert found.info.metrics["accuracy"] == curve["validation_accuracy"]
     assert [(one.info, one.rows) for one in kept_in(run.results)] == [(found.info, len(found))]

@@ -26,7 +26,7 @@ from engine.messages.events import Ended, Event, Measured, Noted, Prepared, Save
 from engine.runs import launch
 from engine.runs.folder import RunFolder
 from engine.runs.ranks import Rank
-from engine.runs.reproducibility import reproducibility_of
+from engine.runs.reproducibility import read_reproducibility
 from engine.tasks.learner import Batch
 from engine.training.context import RunContext
 from engine.training.device.machine import Machine
@@ -103,7 +103,7 @@ def prepared(run: RunFolder) -> Prepared:
 
 
 def ended(run: RunFolder) -> Ended:
-    last = run.last_words()[-1]
+    last = run.last_events()[-1]
     assert isinstance(last, Ended)
     return last
 
@@ -117,8 +117,8 @@ def check_curves(alone: RunFolder, both: RunFolder) -> None:
     assert saved == [e.step for e in alone.events_after(0)[0] if isinstance(e, Saved)]
     assert prepared(both).processes == 2
     assert (
-        reproducibility_of(both).obstacles == ()
-        and reproducibility_of(both).environment["processes"] == "2"
+        read_reproducibility(both).obstacles == ()
+        and read_reproducibility(both).environment["processes"] == "2"
     )
 
 

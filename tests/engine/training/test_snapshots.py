@@ -16,8 +16,8 @@ from engine.errors import BadCheckpoint
 from engine.files.atomic_write import MANIFEST, sha256, verify
 from engine.messages.events import Event, Measured, Noted, Saved
 from engine.models import checkpoint
-from engine.runs.copying import copied_files
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.copying import files_to_copy
+from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.snapshots import (
     count_snapshots,
     is_snapshot_step,
@@ -46,7 +46,7 @@ def killer() -> Iterator[Killer]:
 
 
 def steps(run: RunFolder) -> list[int]:
-    return [step_of(folder) for folder in snapshot_folders(run)]
+    return [checkpoint_step(folder) for folder in snapshot_folders(run)]
 
 
 def sums(run: RunFolder) -> dict[str, str]:
@@ -217,7 +217,7 @@ def test_a_copy_has_them_and_the_list_of_checkpoints_counts_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, _, _ = trained(tmp_path / "run", short(tmp_path))
-    copied = {file.relative_to(run.path).as_posix() for file in copied_files(run.path)}
+    copied = {file.relative_to(run.path).as_posix() for file in files_to_copy(run.path)}
     assert {"snapshots/config.json", "snapshots/step-00000008/model.safetensors"} <= copied
     assert command(["checkpoints", str(run.path)]) == 0
     assert "6 snapshots of steps 0 to 11" in capsys.readouterr().out

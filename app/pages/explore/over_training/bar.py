@@ -15,7 +15,7 @@ from app.widgets.help import HelpButton
 from app.widgets.screen import set_shown
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, tooltip
-from engine.runs.folder import step_of
+from engine.runs.folder import checkpoint_step
 
 
 class TrainingBar(QWidget):
@@ -87,9 +87,11 @@ class TrainingBar(QWidget):
         assert moments is not None and checkpoint is not None
         if self.series.is_running:
             text = self.tr("Saving pictures: step {0}")
-            return text.format(numbers.count(step_of(checkpoint)))
+            return text.format(numbers.count(checkpoint_step(checkpoint)))
         if not self.state.is_at_snapshot:
-            return self.tr("Checkpoint of step {0}").format(numbers.count(step_of(checkpoint)))
+            return self.tr("Checkpoint of step {0}").format(
+                numbers.count(checkpoint_step(checkpoint))
+            )
         step = numbers.count(moments.steps[self.state.number])
         if not self.state.is_answered:  # the panels still show what was there before
             return self.tr("Step {0} · computing …").format(step)

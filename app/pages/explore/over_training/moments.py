@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from engine.messages.events import Measured
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.snapshots import run_of, snapshot_folders
 
 
@@ -20,13 +20,13 @@ class Moments:
 
     @property
     def steps(self) -> tuple[int, ...]:
-        return tuple(step_of(folder) for folder in self.folders)
+        return tuple(checkpoint_step(folder) for folder in self.folders)
 
     def nearest(self, checkpoint: Path) -> int:
         """The number of a snapshot, or of the last one up to the step of a checkpoint."""
         if checkpoint in self.folders:
             return self.folders.index(checkpoint)
-        return max(0, int(np.searchsorted(self.steps, step_of(checkpoint), "right")) - 1)
+        return max(0, int(np.searchsorted(self.steps, checkpoint_step(checkpoint), "right")) - 1)
 
     def place(self, step: np.ndarray) -> np.ndarray:
         """Where steps are on an axis on which snapshots are equally far apart, float64 [N]."""
@@ -54,7 +54,7 @@ def _losses(run: RunFolder) -> np.ndarray:
     """The training loss of each step, the last word on it; what is not finite is left out."""
     found = {
         event.step: event.value
-        for event in run.every_event()
+        for event in run.all_events()
         if isinstance(event, Measured) and event.name == "loss"
     }
     points = [(step, value) for step, value in sorted(found.items()) if value is not None]

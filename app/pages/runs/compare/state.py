@@ -18,7 +18,7 @@ from engine.record.metrics import names_of, points_of
 from engine.record.opening import Record
 from engine.results.several import Candidate
 from engine.runs.folder import RunFolder
-from engine.runs.pace import Pace, pace_of
+from engine.runs.pace import Pace, read_pace
 
 Floats = NDArray[np.float64]
 MOST_RUNS = 50
@@ -115,7 +115,7 @@ class CompareState(QObject):
         folders = {row.id: row.folder for row in self.rows}
 
         def work() -> dict[str, Pace]:
-            return {run: pace_of(RunFolder(folder)) for run, folder in folders.items()}
+            return {run: read_pace(RunFolder(folder)) for run, folder in folders.items()}
 
         def done(found: dict[str, Pace]) -> None:
             self.paces, self._pacing = found, False

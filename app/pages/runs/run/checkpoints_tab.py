@@ -24,7 +24,7 @@ from engine.config.fields import branch_fields
 from engine.config.job import RUN_NAME_LENGTH, JobSpec
 from engine.config.training import TrainingSpec
 from engine.record.metrics import TIE_BREAKER
-from engine.runs.branching import nothing_left
+from engine.runs.branching import check_remaining_steps
 
 ROW_HEIGHT = 36  # px
 
@@ -220,7 +220,7 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
         return job.model_copy(update=update)
 
     def tell() -> None:
-        problem = form.is_valid() and nothing_left(job, wanted(), step, steps)
+        problem = form.is_valid() and check_remaining_steps(job, wanted(), step, steps)
         question.buttons["branch"].setEnabled(form.is_valid() and not problem)
         said.set_style("bad" if problem else "strong")
         if problem:

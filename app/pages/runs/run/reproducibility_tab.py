@@ -26,9 +26,9 @@ from engine.runs.reproducibility import (
     Repetition,
     Reproducibility,
     RunSession,
+    compare_weights,
     damaged_checkpoints,
-    held_against,
-    reproducibility_of,
+    read_reproducibility,
 )
 
 MOST_REPETITIONS = 20  # in the list
@@ -66,7 +66,7 @@ class ReproducibilityState(QObject):
         others = [other for other in self._run.runs.rows.values() if _may_repeat(other, row)]
 
         def work() -> tuple[Reproducibility, list[Repetition]]:
-            return reproducibility_of(folder), repetitions(row, others)
+            return read_reproducibility(folder), repetitions(row, others)
 
         def read(found: tuple[Reproducibility, list[Repetition]]) -> None:
             self._reading = None
@@ -126,7 +126,7 @@ def repetitions(row: RunRow, others: Iterable[RunRow]) -> list[Repetition]:
     for other in sorted(others, key=lambda one: one.created, reverse=True):
         if row.job is None or other.job is None or changes(row.job, other.job):
             continue
-        told = held_against(RunFolder(row.folder), RunFolder(other.folder), other.name)
+        told = compare_weights(RunFolder(row.folder), RunFolder(other.folder), other.name)
         if told is not None:
             found.append(told)
         if len(found) == MOST_REPETITIONS:

@@ -17,7 +17,7 @@ from app.studio import Studio
 from engine.config.tasks.pretraining import Pretraining
 from engine.files.home import Home
 from engine.files.shipped import tiny_model
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.snapshots import snapshot
 from tests.app.accessible import assert_accessible
 from tests.app.pages.explore.conftest import FakeExplorer
@@ -105,7 +105,7 @@ def page(qtbot, workshop, model, run, wait, answer) -> ExplorePage:
 
 def at(page: ExplorePage) -> int:
     assert page.state.first.checkpoint is not None
-    return step_of(page.state.first.checkpoint)
+    return checkpoint_step(page.state.first.checkpoint)
 
 
 def click(page: ExplorePage, number: int) -> None:
@@ -170,7 +170,7 @@ def test_panels_follow_and_keep_what_is_shown_until_they_know_more(page, explore
     answer()
     assert words.predictions.state.query.answer is not before
     asked = explorer.of_kind("fill_mask")
-    assert step_of(asked[-1].checkpoint) == 1
+    assert checkpoint_step(asked[-1].checkpoint) == 1
     assert page.precision.said.text() == "Exact (fp32), as always with snapshots."
 
 
@@ -183,7 +183,9 @@ def test_attention_follows(page, explorer, answer, wait):
     shown = []
     for number in (0, 6):
         click(page, number)
-        wait(lambda n=number: step_of(explorer.of_kind("attend")[-1].checkpoint) == STEPS[n])
+        wait(
+            lambda n=number: checkpoint_step(explorer.of_kind("attend")[-1].checkpoint) == STEPS[n]
+        )
         answer()
         wait(lambda: not state.maps.query.is_waiting)
         shown.append(state.maps.weights.copy())
@@ -263,14 +265,14 @@ def test_what_was_learned_between_two_steps(page, settle, wait, qtbot, explorer)
     assert bar.said.text() == "Step 24 · computing …", "what is seen is of another step"
     settle()
     first, second = page.state.both
-    assert [step_of(side.checkpoint) for side in (first, second)] == [24, 1]
+    assert [checkpoint_step(side.checkpoint) for side in (first, second)] == [24, 1]
     shown = page.panels["words"].predictions.cards[0].pairs.shown
     assert shown and all(bar.first is not None and bar.second is not None for bar in shown)
     assert any(abs(bar.first - bar.second) > 0.01 for bar in shown)
     assert "Night, step 24" in page.panels["words"].predictions.models.text()
     assert "Night, step 1" in page.panels["words"].predictions.models.text()
     QTest.keyClick(bar.slider, Qt.Key.Key_Left)
-    assert at(page) == 16 and step_of(second.checkpoint) == 1, "the other moment stays"
+    assert at(page) == 16 and checkpoint_step(second.checkpoint) == 1, "the other moment stays"
 
 
 def test_switched_off_heads_stay_off_over_the_steps(page, wait, answer):
@@ -280,7 +282,7 @@ def test_switched_off_heads_stay_off_over_the_steps(page, wait, answer):
     click(page, 2)
     first, second = page.state.both
     assert page.state.first.heads_off == ((0, 1),)
-    assert step_of(first.checkpoint) == step_of(second.checkpoint) == 2
+    assert checkpoint_step(first.checkpoint) == checkpoint_step(second.checkpoint) == 2
 
 
 def test_a_new_list_of_models_does_not_leave_the_step(page, workshop, wait, run):

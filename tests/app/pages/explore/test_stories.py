@@ -24,7 +24,7 @@ from engine.explore.word_vectors import compare
 from engine.messages.explore.word_vectors import CompareWord
 from engine.models.checkpoint import load, write
 from engine.models.heads import Heads
-from engine.runs.folder import RunFolder, step_of
+from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.snapshots import snapshot
 from tests.app.pages.explore.conftest import make_model
 from tests.app.pages.explore.test_over_training import made  # noqa: F401  # a run with snapshots
@@ -326,7 +326,7 @@ def test_what_was_learned_between_two_steps(qtbot, workshop, explorer, wait, mad
     hand.click(bar.slider, QPoint(round(bar.slider.x_of(6)), bar.slider.height() // 3))
     hand.until(lambda: bar.state.is_answered)
     assert [side.checkpoint for side in page.state.both] == [snapshot(run, 24), snapshot(run, 1)]
-    assert step_of(page.state.second.checkpoint) == 1
+    assert checkpoint_step(page.state.second.checkpoint) == 1
     bars = page.panels["words"].predictions.cards[0].pairs.shown
     assert any(abs(one.first - one.second) > 0.01 for one in bars if one.first and one.second)
     assert hand.actions <= MOST

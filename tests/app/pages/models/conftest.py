@@ -12,7 +12,7 @@ from engine.config.dataset import StoredData
 from engine.files.atomic_write import MANIFEST
 from engine.files.home import free_folder
 from engine.messages.events import Ended, Prepared, Saved, Started, measured
-from engine.record.follow import take_in
+from engine.record.follow import record_folder
 from engine.runs.folder import RunFolder
 from tests.app.pages.train.conftest import write_model
 from tests.engine.runs import fake_worker
@@ -51,7 +51,7 @@ def copy_run(studio: Studio, little: Path) -> Callable[..., None]:
         ):
             folder.append(event)
         with studio.record.session() as session:
-            take_in(session, folder, job)
+            record_folder(session, folder, job)
 
     return make
 

@@ -17,7 +17,7 @@ from engine.config.job import JobSpec
 from engine.files.atomic_write import MANIFEST
 from engine.messages import now
 from engine.messages.events import Ended, Event, Noted, Prepared, Saved, Started, measured
-from engine.record.follow import take_in
+from engine.record.follow import record_folder
 from engine.runs import launch
 from engine.runs.folder import RunFolder
 from tests.engine.runs import fake_worker
@@ -101,7 +101,7 @@ def make_run(studio: Studio) -> MakeRun:
         folder.events_file.write_bytes(b"".join(event.line() for event in said))
         folder.log.write_text("loading\nstep 1\n")
         with studio.record.session() as session:
-            return take_in(session, folder, asked).id
+            return record_folder(session, folder, asked).id
 
     return make
 

@@ -18,7 +18,7 @@ from app.studio import Studio
 from engine.config.job import FromCheckpoint
 from engine.files.shipped import minilm
 from engine.messages import now
-from engine.runs.exports import ExportNote, note_export
+from engine.runs.exports import ExportNote, log_export
 from engine.runs.lineage import Lineage, Node, export_key, model_key, run_key
 from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.conftest import MakeRun
@@ -43,7 +43,7 @@ def chain(studio: Studio, make_run: MakeRun, tmp_path: Path) -> tuple[str, str]:
     note = ExportNote(
         at=now(), checkpoint=checkpoint, folder=exported, form="onnx", precision="int8"
     )
-    note_export(studio.home, note)
+    log_export(studio.home, note)
     return first, second
 
 

@@ -26,7 +26,7 @@ from app.studio import Studio
 from app.widgets.charts import figure
 from engine.config.job import JobSpec
 from engine.runs.folder import RunFolder
-from engine.runs.pace import pace_of
+from engine.runs.pace import read_pace
 from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import HOSTILE
 from tests.engine.runs import fake_worker
@@ -134,7 +134,7 @@ def test_runs_are_told_apart_by_what_they_say(four: list[RunRow]) -> None:
 def test_curves_stand_over_epochs_time_and_tokens(four: list[RunRow]) -> None:
     steps = np.array([1, 10, 20])
     np.testing.assert_allclose(along("epoch", four[0], steps, None), steps * 32 / 99)  # type: ignore[arg-type]
-    pace = pace_of(RunFolder(four[0].folder))
+    pace = read_pace(RunFolder(four[0].folder))
     np.testing.assert_array_equal(pace.steps, np.arange(1, 21))
     np.testing.assert_allclose(pace.seconds, np.arange(1, 21))  # one step in a second
     np.testing.assert_allclose(along("tokens", four[0], steps, pace), 900.0 * steps)  # type: ignore[arg-type]

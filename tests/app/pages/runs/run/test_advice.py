@@ -15,7 +15,7 @@ from engine.config.training import TrainingSpec
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
 from engine.messages.events import Ended, Prepared, Started, measured
-from engine.record.follow import take_in
+from engine.record.follow import record_folder
 from engine.runs.folder import RunFolder
 from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import open_run
@@ -51,7 +51,7 @@ def run_that_learned_nothing(
     run.append(measured("validation_accuracy", 8, 0.6))
     run.append(Ended(outcome="finished", step=8))
     with studio.record.session() as session:
-        return take_in(session, run, job).id, job
+        return record_folder(session, run, job).id, job
 
 
 def test_a_run_that_learned_nothing_says_so_and_prepares_another(
