@@ -3,7 +3,7 @@
 from app.tasks.part import TaskPart, translate
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
-from app.widgets.charts.bars import Bar, Bars
+from app.widgets.charts.bars import Bar, ProbabilityBars
 from app.widgets.results.confusion import CoOccurrencePicture
 from app.widgets.results.group_table import LengthPicture
 from app.widgets.results.label_table import LabelTablePicture
@@ -19,7 +19,7 @@ class LabelsView(PredictionView):
 
     def __init__(self) -> None:
         super().__init__()
-        self.bars = Bars(self.tr("Labels"))
+        self.bars = ProbabilityBars(self.tr("Labels"))
         self.lay_out(self.bars)
 
     def show_prediction(self, prediction: Predicted, given: Given) -> None:

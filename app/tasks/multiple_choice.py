@@ -10,7 +10,7 @@ from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
-from app.widgets.charts.bars import Bar, Bars, chance
+from app.widgets.charts.bars import Bar, ProbabilityBars, chance
 from app.widgets.results.group_table import LengthPicture, MarginPicture, PositionPicture
 from app.widgets.text.labels import Text
 from engine.messages.explore.prediction import Predicted
@@ -28,7 +28,7 @@ class ChoicesView(PredictionView):
 
     def __init__(self) -> None:
         super().__init__()
-        self.bars = Bars(self.tr("Choices"))
+        self.bars = ProbabilityBars(self.tr("Choices"))
         self.lines: list[QLineEdit] = []
         typed = QWidget()
         self._fields = layouts.column(parent=typed, spacing=2 * SPACE)

@@ -9,7 +9,7 @@ from app.tasks.part import TaskPart, translate
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import WIDE, Given, PredictionView, ReadOnlyText
 from app.theme import Role
-from app.widgets.charts.bars import Bar, Bars, chance
+from app.widgets.charts.bars import Bar, ProbabilityBars, chance
 from app.widgets.results.group_table import FirstWordPicture, LengthPicture
 from app.widgets.results.no_answer import NoAnswerPicture
 from engine.messages.explore.prediction import Predicted
@@ -21,7 +21,7 @@ class AnswerView(PredictionView):
     def __init__(self) -> None:
         super().__init__()
         self.passage = Passage(self.tr("Passage with the answer"))
-        self.bars = Bars(self.tr("Answers"))
+        self.bars = ProbabilityBars(self.tr("Answers"))
         self.lay_out(self.passage, self.bars, width=WIDE)
 
     def show_prediction(self, prediction: Predicted, given: Given) -> None:

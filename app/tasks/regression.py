@@ -48,8 +48,8 @@ class NumberView(PredictionView):
 class Gauge(QWidget):
     """A track from the lowest to the highest number, filled up to the shown one."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.value, self.low, self.high = 0.0, 0.0, 1.0
         self.setAccessibleName(self.tr("Number on its scale"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)

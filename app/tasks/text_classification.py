@@ -5,7 +5,7 @@ from dataclasses import replace
 from app.tasks.part import TaskPart, translate
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
-from app.widgets.charts.bars import Bar, Bars, chance
+from app.widgets.charts.bars import Bar, ProbabilityBars, chance
 from app.widgets.results.confusion import ConfusionPicture
 from app.widgets.results.group_table import LengthPicture
 from app.widgets.results.label_table import LabelTablePicture
@@ -21,7 +21,7 @@ class ClassesView(PredictionView):
 
     def __init__(self) -> None:
         super().__init__()
-        self.bars = Bars(self.tr("Classes"))
+        self.bars = ProbabilityBars(self.tr("Classes"))
         self.lay_out(self.bars)
 
     def show_prediction(self, prediction: Predicted, given: Given) -> None:

@@ -10,7 +10,7 @@ from app.tasks.part import TaskPart, translate
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import WIDE, Given, PredictionView, ReadOnlyText
 from app.theme import CHART, Role
-from app.widgets.charts.bars import Bar, Bars, chance
+from app.widgets.charts.bars import Bar, ProbabilityBars, chance
 from app.widgets.results.confusion import TypeConfusionPicture
 from app.widgets.results.group_table import LengthPicture, SpanErrorsPicture
 from app.widgets.results.label_table import TypeTablePicture
@@ -28,7 +28,7 @@ class TagsView(PredictionView):
     def __init__(self) -> None:
         super().__init__()
         self.text = TaggedText(self.tr("Text with its tags"))
-        self.bars = Bars(self.tr("Tags"))
+        self.bars = ProbabilityBars(self.tr("Tags"))
         self.lay_out(self.text, self.bars, width=WIDE)
 
     def show_prediction(self, prediction: Predicted, given: Given) -> None:

@@ -23,8 +23,8 @@ MAX_BANNERS = 3  # shown at once; older ones wait behind a button
 class Banner(QFrame):
     """One notice or error."""
 
-    def __init__(self, notice: Notice, notices: Notices, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, notice: Notice, notices: Notices) -> None:
+        super().__init__()
         self.notice, self._notices = notice, notices
         self._role = Role.BAD if notice.is_error else Role.ACCENT
         self.setProperty("look", "banner")
@@ -210,8 +210,8 @@ class WithBanners(QWidget):
     Banners above half of the height overlap the page.
     """
 
-    def __init__(self, page: QWidget, notices: Notices, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, page: QWidget, notices: Notices) -> None:
+        super().__init__()
         self._column = layouts.column(page, parent=self)
         self.banners = Banners(notices, self)
         self.banners.taken.connect(self._on_taken)

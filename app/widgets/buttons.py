@@ -112,8 +112,8 @@ class Segments(QWidget):
 
     chosen = Signal(int)
 
-    def __init__(self, texts: Sequence[str], name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, texts: Sequence[str], name: str) -> None:
+        super().__init__()
         self.setAccessibleName(name)
         self.group = QButtonGroup(self)
         row = layouts.row(parent=self, spacing=0)

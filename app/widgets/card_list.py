@@ -13,7 +13,7 @@ from PySide6.QtCore import (
     QObject,
     Qt,
 )
-from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QListView
 
 from app.translation import translated
 from app.widgets.tables import NOWHERE, Index
@@ -89,8 +89,8 @@ class CardModel(QAbstractListModel):
 class CardList(QListView):
     """A list of cards; subclasses set the delegate that paints them."""
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str) -> None:
+        super().__init__()
         self.cards = CardModel(self)
         self.setModel(self.cards)
         self.setAccessibleName(name)

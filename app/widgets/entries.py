@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QWidget,
 )
 
 from app.resources import icon
@@ -53,8 +52,8 @@ class EntryList(CardList):
 
     opened = Signal(object)
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(name, parent)
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
         self.chosen: object = None  # key of the entry described next to the list
         self.setItemDelegate(_Cards(self))
         self.setUniformItemSizes(True)

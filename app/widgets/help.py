@@ -44,8 +44,8 @@ def help_for(widget: QObject | None, otherwise: str) -> str:
 class HelpButton(QToolButton):
     """A “?” whose tooltip is the first line of a concept, and which opens its page."""
 
-    def __init__(self, key: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, key: str) -> None:
+        super().__init__()
         shown = concept(key)
         buttons.dress_icon_button(self, "circle-question-mark", shown.line)
         self.setAccessibleName(self.tr("What is this? {0}").format(shown.title))
@@ -70,8 +70,8 @@ def open_help(key: str, owner: QWidget) -> "HelpWindow":
 class HelpView(QWidget):
     """A search field, the pages it finds, and one page with links to others."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._key = ""
         self._reveal = QTimer(self)  # after the list is laid out
         self._reveal.setSingleShot(True)

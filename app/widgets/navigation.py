@@ -88,9 +88,8 @@ class Navigation(QWidget):
         self,
         entries: Sequence[tuple[str, str, str, str]],  # key, title, icon, keyboard shortcut
         lower: int,
-        parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self.setFixedWidth(WIDTH)
         self.setAccessibleName(self.tr("Pages"))
         self._group = QButtonGroup(self)

@@ -65,8 +65,8 @@ class NumbersTable(QTableView):
 
     row_picked = Signal(int)
 
-    def __init__(self, name: str, numeric_from: int, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, numeric_from: int) -> None:
+        super().__init__()
         self.rows = Rows((numeric_from,), self)
         self.setModel(self.rows)
         apply_style(self, name)

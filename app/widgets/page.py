@@ -213,9 +213,8 @@ class EmptyState(QWidget):
         text: str,
         action: QPushButton | None = None,
         second: QPushButton | None = None,
-        parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         column = layouts.column(layouts.STRETCH, parent=self, spacing=3 * SPACE, margins=None)
         self.picture = Picture(icon, 28, disc=True)
         column.addWidget(self.picture, 0, Qt.AlignmentFlag.AlignHCenter)
@@ -256,8 +255,8 @@ class Stack(QWidget):
     QStackedWidget takes the largest of all, and its layout cannot be replaced.
     """
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._pages = _OneAtATime(self)
         self._pages.currentChanged.connect(lambda _: self.updateGeometry())
 
@@ -331,10 +330,8 @@ class Later(QWidget, Generic[Made]):
     round of the event loop.
     """
 
-    def __init__(
-        self, make: Callable[[], Made], parent: QWidget | None = None, after_its_page: bool = False
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, make: Callable[[], Made], after_its_page: bool = False) -> None:
+        super().__init__()
         self._make, self._after_its_page = make, after_its_page
         self._made: Made | None = None
         self._column = layouts.column(parent=self)

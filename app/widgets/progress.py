@@ -27,8 +27,8 @@ class ProgressLine(QWidget):
 
     cancelled = Signal()
 
-    def __init__(self, name: str, in_bytes: bool = False, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, in_bytes: bool = False) -> None:
+        super().__init__()
         self._in_bytes = in_bytes
         self._since = 0.0
         self.stage = Text("", "strong")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QProgressBar, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QProgressBar, QPushButton
 
 from app.theme import SPACE
 from app.timers import debounced
@@ -36,8 +36,8 @@ class StatusBar(QFrame):
 
     run_asked = Signal(str)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.setProperty("look", "strip")
         self.setFixedHeight(36)
         self.setAccessibleName(self.tr("Status"))

@@ -43,8 +43,8 @@ def top_of_scale(probabilities: Sequence[float]) -> float:
     return next((scale for scale in SCALES if largest <= scale), 1.0)
 
 
-class Bars(QWidget):
-    """Bars over a common scale from 0."""
+class ProbabilityBars(QWidget):
+    """ProbabilityBars over a common scale from 0."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -41,9 +41,8 @@ class FigureButton(QToolButton):
         self,
         make: Callable[[], Figure | None],
         notices: Notices,
-        parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self._make, self._notices = make, notices
         self._figure: Figure | None = None
         buttons.dress_icon_button(self, "image-down", self.tr("Copy or save this figure"))

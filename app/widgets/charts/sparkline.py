@@ -71,8 +71,8 @@ def _thinned(points: "np.ndarray", most: int) -> "np.ndarray":
 class Sparkline(QWidget):
     """`paint_sparkline` as a widget."""
 
-    def __init__(self, values: Sequence[float | None] = (), parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, values: Sequence[float | None] = ()) -> None:
+        super().__init__()
         self._values = list(values)
         self.setMinimumSize(64, 20)
 

@@ -240,8 +240,8 @@ RING = 3  # px around the track, for the focus
 class Switch(QAbstractButton):
     """A switch, toggled by a click or Space."""
 
-    def __init__(self, name: str, on: bool = False, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, on: bool = False) -> None:
+        super().__init__()
         self.setCheckable(True)
         self.setChecked(on)
         self.setAccessibleName(name)
@@ -327,8 +327,8 @@ class SeveralColumns(ComboBox):
 
     changed = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.addItem("")
         self._columns: tuple[str, ...] = ()
         self._chosen: frozenset[str] = frozenset()

@@ -46,10 +46,9 @@ class SpecForm(QWidget):
         fields: Sequence[str] = (),
         values: Mapping[str, object] | None = None,
         others: Mapping[str, object] | None = None,
-        parent: QWidget | None = None,
         varies: bool = False,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self._model, self._varies = model, varies
         self.several: dict[str, SeveralValues] = {}
         self._others = dict(others or {})

@@ -40,11 +40,10 @@ class Text(QLabel):
         self,
         text: str = "",
         style: TextStyle = "body",
-        parent: QWidget | None = None,
         wraps: bool = True,
         selectable: bool = False,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setWordWrap(wraps)
         if selectable:

@@ -17,8 +17,8 @@ GAP = 1.5 * SPACE
 class Tags(QWidget):
     """Painted, so that a hundred are one widget; a screen reader reads them as one line."""
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str) -> None:
+        super().__init__()
         self._texts: list[str] = []
         self.setAccessibleName(name)
         policy = QSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)

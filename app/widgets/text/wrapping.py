@@ -14,8 +14,8 @@ class Wrapping(QWidget):
     Hidden parts take no room. `gap` is the distance of two parts in px.
     """
 
-    def __init__(self, parent: QWidget | None = None, gap: int = 4 * SPACE) -> None:
-        super().__init__(parent)
+    def __init__(self, gap: int = 4 * SPACE) -> None:
+        super().__init__()
         self._gap = gap
         self._parts: list[QWidget] = []
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)

@@ -24,7 +24,7 @@ from app.library import ModelEntry
 from app.pages.runs.rows import base_model_name
 from app.widgets import buttons, dialogs
 from app.widgets.buttons import Segments
-from app.widgets.charts.bars import Bar, Bars
+from app.widgets.charts.bars import Bar, ProbabilityBars
 from app.widgets.dialogs import Choice
 from app.widgets.forms.checkpoint_box import CheckpointBox
 from app.widgets.forms.controls import Switch
@@ -332,7 +332,7 @@ def test_a_cell_is_copied_with_its_line_breaks(qtbot) -> None:
 def test_names_that_begin_alike_are_told_apart_where_they_are_cut(qtbot) -> None:
     painted = []
     for end in ("first", "second"):
-        bars = Bars("Labels")
+        bars = ProbabilityBars("Labels")
         qtbot.addWidget(bars)
         bars.show_bars([Bar("the same beginning of a long name, the " + end, 0.5)])
         bars.resize(220, 60)

@@ -21,7 +21,7 @@ from app.widgets import layouts
 from app.widgets.charts.bars import (
     AXIS,
     Bar,
-    Bars,
+    ProbabilityBars,
     chance,
     paint_axis,
     paint_emphasis,
@@ -226,7 +226,7 @@ class PositionCard(Card):
         self.setMaximumWidth(WIDEST)
         self.head = OneLine("", "strong")
         self.said = OneLine("", "muted")
-        self.bars = Bars(self.tr("Predictions"))
+        self.bars = ProbabilityBars(self.tr("Predictions"))
         self.pairs = PairBars(self.tr("Predictions of two models"))
         self.body.setSpacing(SPACE)
         for widget in (self.head, self.said, self.bars, self.pairs):
