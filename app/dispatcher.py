@@ -58,14 +58,13 @@ class Dispatcher(QObject):
         self,
         record: Record,
         home: Home,
-        parent: QObject | None = None,
         runner: QueueRunner | None = None,
     ) -> None:
         """Corrects the state of runs without a worker; `begin` does the rest.
 
         `runner` continues the queue after the window has closed; None: the queue waits.
         """
-        super().__init__(parent)
+        super().__init__()
         self._manager = RunManager(record, home, runner)
         self._manager.correct_stale()
         self._is_refreshing = self._refresh_again = False

@@ -160,9 +160,9 @@ class Explorer(QObject):
     died = Signal(str)
     busy_changed = Signal(bool)
 
-    def __init__(self, cache: Path, settings: Settings, parent: QObject | None = None) -> None:
+    def __init__(self, cache: Path, settings: Settings) -> None:
         """`cache` is the home's folder for what can be made again; one window uses it."""
-        super().__init__(parent)
+        super().__init__()
         self.scratch = cache / "explorer"
         shutil.rmtree(self.scratch, ignore_errors=True)  # of a window that was killed
         self.scratch.mkdir(mode=0o700, parents=True)

@@ -51,8 +51,8 @@ class Settings(QObject):
 
     changed = Signal(str)
 
-    def __init__(self, file: Path, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, file: Path) -> None:
+        super().__init__()
         self._file = file
         self.preferences, self._places, self.was_damaged = _read(file)
         self._writing: background.Job | None = None

@@ -52,9 +52,8 @@ class Studio(QObject):
         record: Record,
         dispatcher: Dispatcher,
         explorer: Explorer,
-        parent: QObject | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self.home = home
         self.settings = settings
         self.notices = notices

@@ -23,8 +23,8 @@ class NearestState(QObject):
 
     changed = Signal()
 
-    def __init__(self, studio: Studio, checkpoint: Path, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, studio: Studio, checkpoint: Path) -> None:
+        super().__init__()
         self._studio, self._checkpoint = studio, checkpoint
         self.datasets: tuple[DataEntry, ...] = ()
         self.data: DataEntry | None = None

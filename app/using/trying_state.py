@@ -21,10 +21,8 @@ class TryingState(QObject):
 
     changed = Signal()
 
-    def __init__(
-        self, studio: Studio, checkpoint: Path, task: str, parent: QObject | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, studio: Studio, checkpoint: Path, task: str) -> None:
+        super().__init__()
         self._explorer, self._checkpoint, self.task = studio.explorer, checkpoint, task
         self._exact = studio.settings.preferences.exact_answers
         self.text, self.pair = "", ""

@@ -23,10 +23,8 @@ class Comparison(QWidget):
     Nothing is shown while nothing is compared; the strip only where its tokens are others.
     """
 
-    def __init__(
-        self, explore: ExploreState, means: HeadMeans, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, explore: ExploreState, means: HeadMeans) -> None:
+        super().__init__()
         self._explore, self._means = explore, means
         self.instead = replacement_box()
         self._models: list[ModelEntry] = []

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QMimeData, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QResizeEvent, QTextCursor
-from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy
 
 from app.pages.explore.model_input import MAX_CHARACTERS
 from app.theme import SPACE
@@ -23,8 +23,8 @@ class Editor(QPlainTextEdit):
     edited = Signal(str)
     shortened = Signal(int)
 
-    def __init__(self, name: str, hint: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str, hint: str) -> None:
+        super().__init__()
         self.setAccessibleName(name)
         self.setPlaceholderText(hint)
         self.setTabChangesFocus(True)

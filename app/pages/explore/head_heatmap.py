@@ -31,8 +31,8 @@ class HeadHeatmap(QWidget):
 
     picked = Signal(int, int)
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str) -> None:
+        super().__init__()
         self.values = np.zeros((0, 0))
         self.describe: Callable[[int, int], str] = lambda layer, head: ""
         self.chosen = (0, 0)

@@ -44,8 +44,8 @@ class PanelContext:
 class Panel(QWidget):
     """Asks only while it is on the screen."""
 
-    def __init__(self, queries: Sequence[LiveQuery] = (), parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, queries: Sequence[LiveQuery] = ()) -> None:
+        super().__init__()
         self._queries = tuple(queries)
         self._heights: dict[int, int] = {}  # needed at some widths, until something in it changes
         self.corner: QHBoxLayout | None = None  # takes “?” and the menu, if it has room for them

@@ -22,9 +22,8 @@ class PrecisionSwitch(QWidget):
         explore: ExploreState,
         explorer: Explorer,
         settings: Settings,
-        parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self._explore, self._settings = explore, settings
         self.said = Text("", "small", wraps=False)
         self.exact = QCheckBox(self.tr("E&xact (fp32)"))

@@ -25,10 +25,9 @@ class SetBar(QWidget):
         start: Callable[[], object],
         why_not: Callable[[], str] = lambda: "",
         every: Callable[[], ChosenTexts | None] | None = None,
-        parent: QWidget | None = None,
     ) -> None:
         """`every` gives the texts, where they are not the chosen ones."""
-        super().__init__(parent)
+        super().__init__()
         self._texts = every or (lambda: explore.chosen)
         self._work, self._text, self._why_not = work, text, why_not
         self.which = OneLine("", "muted")

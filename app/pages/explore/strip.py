@@ -39,8 +39,8 @@ class Strip(QWidget):
 
     moved = Signal(int)
 
-    def __init__(self, explore: ExploreState, side: int = 0, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, explore: ExploreState, side: int = 0) -> None:
+        super().__init__()
         self._explore, self._side = explore, explore.both[side]
         self._boxes: list[QRectF] = []
         self._laid_out: tuple[Token, ...] | None = None
@@ -337,8 +337,8 @@ class Strip(QWidget):
 class StripArea(QScrollArea):
     """A strip that scrolls when it has more rows than there is room for, at most MAX_ROWS."""
 
-    def __init__(self, explore: ExploreState, side: int = 0, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, explore: ExploreState, side: int = 0) -> None:
+        super().__init__()
         self.strip = Strip(explore, side)
         self._most_rows = MAX_ROWS
         self.setWidgetResizable(True)

@@ -45,8 +45,8 @@ def panel_keys(number: int) -> str:
 class Workbench(QMainWindow):
     """Holds the panels, and tells each whether it is seen."""
 
-    def __init__(self, settings: Settings, parent: QWidget | None = None) -> None:
-        super().__init__(parent, Qt.WindowType.Widget)
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(Qt.WindowType.Widget)
         self._settings = settings
         self.docks: dict[str, PanelDock] = {}
         self._front = ""  # the panel that is before the others at first

@@ -1,7 +1,5 @@
 """Help page: every concept, setting and metric, with a search."""
 
-from PySide6.QtWidgets import QWidget
-
 from app.widgets.help import HelpView
 from app.widgets.help_topics import FIRST
 from app.widgets.page import Page
@@ -10,8 +8,8 @@ from app.widgets.page import Page
 class HelpPage(Page):
     """The last topic stays until another is opened."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("", "", parent)
+    def __init__(self) -> None:
+        super().__init__("", "")
         self.set_title(
             self.tr("Help"),
             self.tr("Concepts, settings and metrics. F1 opens the help for what has the focus."),

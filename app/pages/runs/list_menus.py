@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QToolButton, QWidget
+from PySide6.QtWidgets import QToolButton
 
 from app import resources
 from app.pages.runs.columns import DEFAULT, Column, column_info
@@ -119,8 +119,8 @@ NOT_TO_GROUP = (Column.NAME, Column.NOTES, Column.STARTED, Column.LOSS, Column.S
 class _MenuButton(QToolButton):
     """A button with a menu that is filled when it opens."""
 
-    def __init__(self, text: str, icon: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, text: str, icon: str) -> None:
+        super().__init__()
         self.setText(text)
         self.setIcon(resources.icon(icon, Role.ACCENT))
         self.setIconSize(buttons.BESIDE_TEXT)

@@ -30,8 +30,8 @@ from engine.runs.lineage import run_key
 class RunsPage(QWidget):
     """Shows the record and passes requests on; holds no state of runs."""
 
-    def __init__(self, studio: Studio, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, studio: Studio) -> None:
+        super().__init__()
         self._studio = studio
         self.state = RunsState(studio, self)
         self.state.lineage_wanted.connect(lambda run_id: self.show_lineage(run_key(run_id)))

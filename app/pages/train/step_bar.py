@@ -22,8 +22,8 @@ class StepBar(QWidget):
 
     wanted = Signal(int)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         titles = {
             Step.TASK: self.tr("Task"),
             Step.DATA: self.tr("Data"),

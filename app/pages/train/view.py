@@ -35,8 +35,8 @@ MEASURE_PAUSE_MS = 300  # after the last change, before the job under review is 
 class TrainPage(Page):
     """From a task to a started run. Back keeps all choices; Next says what is missing."""
 
-    def __init__(self, studio: Studio, parent: QWidget | None = None) -> None:
-        super().__init__("", parent=parent)
+    def __init__(self, studio: Studio) -> None:
+        super().__init__("")
         self.set_title(self.tr("Train"))
         self._studio, self._seen = studio, Step.TASK
         self.state = TrainState(studio, self)

@@ -46,8 +46,8 @@ def top_of_scale(probabilities: Sequence[float]) -> float:
 class ProbabilityBars(QWidget):
     """ProbabilityBars over a common scale from 0."""
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str) -> None:
+        super().__init__()
         self.shown: tuple[Bar, ...] = ()
         self.most: float | None = None
         self.setAccessibleName(name)

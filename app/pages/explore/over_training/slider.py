@@ -3,7 +3,7 @@
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
-from PySide6.QtWidgets import QSizePolicy, QSlider, QWidget
+from PySide6.QtWidgets import QSizePolicy, QSlider
 
 from app.pages.explore.over_training.moments import Moments
 from app.theme import SIDES, SPACE, Role, colour
@@ -18,8 +18,8 @@ HIGH = 0.999  # quantile of the losses that is at the top: a spike of one step b
 class MomentSlider(QSlider):
     """Arrow keys, page keys, Home, End and the mouse choose a snapshot, as in any slider."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(Qt.Orientation.Horizontal, parent)
+    def __init__(self) -> None:
+        super().__init__(Qt.Orientation.Horizontal)
         self._moments: Moments | None = None
         self._beside = -1  # the snapshot that is compared with
         self.setAccessibleName(self.tr("Training step"))

@@ -28,8 +28,8 @@ class LineageState(QObject):
     selected = Signal()
     needed = Signal(list)
 
-    def __init__(self, studio: Studio, focus: str, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, studio: Studio, focus: str) -> None:
+        super().__init__()
         self.studio = studio
         self.lineage = Lineage()
         self.focus = self.current = focus

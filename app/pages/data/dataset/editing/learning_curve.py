@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from PySide6.QtWidgets import QWidget
 
 from app import background
 from app.library import DataEntry
@@ -57,8 +56,8 @@ def scores_of(record: Record, versions: list[DataEntry]) -> list[Scored]:
 class LearningCurveCard(Card):
     """Hidden until runs on two different numbers of labelled rows have finished."""
 
-    def __init__(self, studio: Studio, parent: QWidget | None = None) -> None:
-        super().__init__("", parent)
+    def __init__(self, studio: Studio) -> None:
+        super().__init__("")
         self._studio = studio
         self.body.addWidget(Text(self.tr("Score over labelled rows"), "heading"))
         self.chart = ChartView(self.tr("Score over labelled rows"))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QWidget
+from PySide6.QtWidgets import QCheckBox
 
 from app.library import ModelEntry
 from app.pages.data.dataset.editing.review_state import ReviewState
@@ -26,8 +26,8 @@ class ReviewCard(Card):
 
     trained = Signal()
 
-    def __init__(self, state: ReviewState, parent: QWidget | None = None) -> None:
-        super().__init__("", parent)
+    def __init__(self, state: ReviewState) -> None:
+        super().__init__("")
         self._state = state
         self._can_find = self._can_suggest = False
         self.title = Text(self.tr("Correct and label"), "heading")

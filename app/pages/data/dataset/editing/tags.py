@@ -34,8 +34,8 @@ class TagWords(QWidget):
 
     selected = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.words: list[str] = []
         self.tags: list[str] = []
         self._types: list[str] = []

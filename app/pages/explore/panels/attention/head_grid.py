@@ -53,8 +53,8 @@ class HeadGrid(QWidget):
     picked = Signal(int, int)
     pointed = Signal(int, int)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._heads: np.ndarray | None = None  # levels uint8 [L, H, P, P]
         self._picture: QPixmap | None = None
         self.tint: np.ndarray | None = (

@@ -361,8 +361,8 @@ def _inside(box: QRectF) -> QRectF:
 class AxisTitles(QWidget):
     """Above the lines: what stands at the left, and what at the right; as high as the matrix's."""
 
-    def __init__(self, lines: Lines, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, lines: Lines) -> None:
+        super().__init__()
         self._lines = lines
 
     def paintEvent(self, event: QPaintEvent) -> None:

@@ -37,8 +37,8 @@ class Overview(QWidget):
     What `list` opens is the panel's.
     """
 
-    def __init__(self, state: AttentionState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, state: AttentionState) -> None:
+        super().__init__()
         self._state, self._maps = state, state.maps
         self.grid, self.legend = HeadGrid(), Legend()
         self.said = OneLine("", "small")

@@ -29,8 +29,8 @@ class Elements(QWidget):
     An element rises above its line or hangs below it, so that its sign is not told by colour alone.
     """
 
-    def __init__(self, said: OneLine, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, said: OneLine) -> None:
+        super().__init__()
         self.shown: QueryKeyShown | None = None
         self._said, self._at = said, -1
         self.setMouseTracking(True)
@@ -137,8 +137,8 @@ def sign_ink(value: float) -> QColor:
 class PairView(QWidget):
     """The picked pair in the current head."""
 
-    def __init__(self, state: AttentionState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, state: AttentionState) -> None:
+        super().__init__()
         self._state = state
         self.title, self.sum = Text("", "strong"), Text("")
         self.said = OneLine("", "small")

@@ -42,10 +42,8 @@ TABLE, PAIR, HEADS = 1, 2, 3  # the forms: links as rows, a query and a key, hea
 class AttentionView(Panel):
     """Shows an AttentionState."""
 
-    def __init__(
-        self, state: AttentionState, notices: Notices, parent: QWidget | None = None
-    ) -> None:
-        super().__init__((), parent)
+    def __init__(self, state: AttentionState, notices: Notices) -> None:
+        super().__init__()
         self._state = state
         self.overview, self.filters = Overview(state), LinkFilters(state)
         self.lines, self.matrix, self.table = Lines(state), Matrix(state), LinkTable(state)

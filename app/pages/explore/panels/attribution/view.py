@@ -81,10 +81,9 @@ class AttributionView(Panel):
         faithfulness: FaithfulnessState,
         edits: EditsState,
         notices: Notices,
-        parent: QWidget | None = None,
     ) -> None:
         queries = [*(state.query for state in states), faithfulness.query, edits.query]
-        super().__init__(queries, parent)
+        super().__init__(queries)
         self._states, self._choice = states, states[0].choice
         self.explore = states[0].explore
         self.controls = Controls(self._choice)

@@ -3,7 +3,6 @@
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QModelIndex
-from PySide6.QtWidgets import QWidget
 
 from app.notices import Notices
 from app.pages.explore.captions import layer_title
@@ -52,10 +51,8 @@ def _make(context: PanelContext) -> MakePanel:
 
 
 class DifferenceView(Panel):
-    def __init__(
-        self, state: DifferenceState, notices: Notices, parent: QWidget | None = None
-    ) -> None:
-        super().__init__((), parent)
+    def __init__(self, state: DifferenceState, notices: Notices) -> None:
+        super().__init__()
         self._state, self._explore = state, state.explore
         self.bar = SetBar(
             state.work, state.explore, self.tr("Compar&e"), state.compare, lambda: state.why_not

@@ -10,7 +10,6 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QHeaderView,
     QTableView,
-    QWidget,
 )
 
 from app.notices import Notices
@@ -58,10 +57,9 @@ class HeadsView(Panel):
         state: HeadsState,
         notices: Notices,
         models_changed: Callable[[], object] = lambda: None,
-        parent: QWidget | None = None,
     ) -> None:
         """`models_changed` is called after a model was saved."""
-        super().__init__((), parent)
+        super().__init__()
         self._notices, self._models_changed = notices, models_changed
         self._state, self._explore = state, state.explore
         self.bar = SetBar(state.work, state.explore, self.tr("Co&unt"), state.count)

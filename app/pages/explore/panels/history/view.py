@@ -55,8 +55,8 @@ def _make(context: PanelContext) -> MakePanel:
 
 
 class HistoryView(Panel):
-    def __init__(self, history: History, parent: QWidget | None = None) -> None:
-        super().__init__((), parent)
+    def __init__(self, history: History) -> None:
+        super().__init__()
         self.history = history
         self._last: TextInput | None = None  # selected input, kept while the rows change
         self.search = QLineEdit()

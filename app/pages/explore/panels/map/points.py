@@ -43,8 +43,8 @@ class PointsView(QWidget):
     selected = Signal(list)
     opened = Signal(int)
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str) -> None:
+        super().__init__()
         self.points = np.zeros((0, 2))
         self.names: Sequence[str] = ()
         self.legend: Sequence[str] = ()

@@ -4,7 +4,6 @@ from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QWidget
 
 from app.notices import Notices
 from app.pages.explore.captions import layer_title, source
@@ -45,8 +44,8 @@ def _make(context: PanelContext) -> MakePanel:
 
 
 class MapView(Panel):
-    def __init__(self, state: MapState, notices: Notices, parent: QWidget | None = None) -> None:
-        super().__init__((), parent)
+    def __init__(self, state: MapState, notices: Notices) -> None:
+        super().__init__()
         self._state = state
         self.bar = SetBar(state.work, state.explore, self.tr("P&lace on a map"), state.place)
         self.keep = FigureButton(partial(figure_of, state), notices)

@@ -57,9 +57,8 @@ class PredictionsView(Panel):
         states: tuple[PredictionsState, PredictionsState],
         deciding: tuple[DecidingState, DecidingState],
         notices: Notices,
-        parent: QWidget | None = None,
     ) -> None:
-        super().__init__([state.query for state in (*states, *deciding)], parent)
+        super().__init__([state.query for state in (*states, *deciding)])
         self._states = states
         self.sides = (OneSide(states[0], deciding[0]), OneSide(states[1], deciding[1]))
         self.titles = (OneLine("", "strong"), OneLine("", "strong"))

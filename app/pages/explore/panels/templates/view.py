@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QLineEdit,
     QPlainTextEdit,
-    QWidget,
 )
 
 from app.notices import Notices
@@ -51,10 +50,8 @@ def _make(context: PanelContext) -> MakePanel:
 
 
 class TemplatesView(Panel):
-    def __init__(
-        self, state: TemplatesState, notices: Notices, parent: QWidget | None = None
-    ) -> None:
-        super().__init__([state.query], parent)
+    def __init__(self, state: TemplatesState, notices: Notices) -> None:
+        super().__init__([state.query])
         self._state = state
         self.templates = QPlainTextEdit("\n".join(state.templates))
         self.templates.setTabChangesFocus(True)

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QPlainTextEdit,
     QTableView,
-    QWidget,
 )
 
 from app.notices import Notices
@@ -62,8 +61,8 @@ def _make(context: PanelContext) -> MakePanel:
 class TextsView(Panel):
     """The rows selected in the table are those that other panels use."""
 
-    def __init__(self, state: TextsState, notices: Notices, parent: QWidget | None = None) -> None:
-        super().__init__((), parent)
+    def __init__(self, state: TextsState, notices: Notices) -> None:
+        super().__init__()
         self._state = state
         self.source, self.part = ComboBox(), ComboBox()
         self.source.setAccessibleName(self.tr("Texts of"))

@@ -105,8 +105,8 @@ def _norm(title: str, meaning: str, index: int) -> Column[Row]:
 class TokenTable(QTableView):
     """The selected row is the page's selected token."""
 
-    def __init__(self, state: TokensState, side: int = 0, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, state: TokensState, side: int = 0) -> None:
+        super().__init__()
         self._state, self._side = state, side
         self._is_following = False
         self.rows = TokenRows(state, side, self)

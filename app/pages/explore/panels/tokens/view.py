@@ -44,8 +44,8 @@ def _make(context: PanelContext) -> MakePanel:
 
 
 class TokensView(Panel):
-    def __init__(self, state: TokensState, notices: Notices, parent: QWidget | None = None) -> None:
-        super().__init__((), parent)
+    def __init__(self, state: TokensState, notices: Notices) -> None:
+        super().__init__()
         self._state = state
         self.flow = Flow(state)
         self.notes = Text("", "warn")

@@ -48,10 +48,8 @@ def _make(context: PanelContext) -> MakePanel:
 class VectorsView(Panel):
     """A row of the layer table chooses the layer."""
 
-    def __init__(
-        self, state: VectorsState, notices: Notices, parent: QWidget | None = None
-    ) -> None:
-        super().__init__([state.query, state.tokens], parent)
+    def __init__(self, state: VectorsState, notices: Notices) -> None:
+        super().__init__([state.query, state.tokens])
         self._state = state
         self.word, self.texts = QLineEdit(), QPlainTextEdit()
         self.word.setAccessibleName(self.tr("Word to compare"))

@@ -33,8 +33,8 @@ MOST_DRAWN = 12  # rows of a figure
 class Candidates(Part):
     """Tables of the user's words and of the words found by a search."""
 
-    def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
-        super().__init__(state, (*state.candidate_scores, *state.candidate_searches), parent)
+    def __init__(self, state: WordsState) -> None:
+        super().__init__(state, (*state.candidate_scores, *state.candidate_searches))
         self.place = OneLine("", "strong")
         self.typed = QLineEdit()
         self.typed.setPlaceholderText(self.tr("Your words, separated by commas"))

@@ -32,8 +32,8 @@ class LayerGrid(QWidget):
     pointed = Signal(int, int)
     picked = Signal(int)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.applied: LensApplied | None = None
         self.names: tuple[str, ...] = ()
         self._at = (-1, -1)
@@ -166,8 +166,8 @@ class LayerGrid(QWidget):
 class Lens(Part):
     """A grid for each model."""
 
-    def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
-        super().__init__(state, state.lens_queries, parent)
+    def __init__(self, state: WordsState) -> None:
+        super().__init__(state, state.lens_queries)
         self.grids = (LayerGrid(), LayerGrid())
         self.names = (Text("", "strong", wraps=False), Text("", "strong", wraps=False))
         self.said = OneLine("", "body")

@@ -45,7 +45,7 @@ class Predictions(Part):
     """Predictions at every masked position."""
 
     def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
-        super().__init__(state, state.fills, parent)
+        super().__init__(state, state.fills)
         self.note = OneLine("", "muted")
         self.models = Text("", "small")
         self.cards: list[PositionCard] = []
@@ -220,8 +220,8 @@ class Predictions(Part):
 class PositionCard(Card):
     """One masked position."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("", parent, padding=4 * SPACE)
+    def __init__(self) -> None:
+        super().__init__("", padding=4 * SPACE)
         self.setMinimumWidth(NARROWEST)
         self.setMaximumWidth(WIDEST)
         self.head = OneLine("", "strong")
@@ -283,8 +283,8 @@ class PairBar:
 class PairBars(QWidget):
     """Paints pairs of bars on a common scale from 0."""
 
-    def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, name: str) -> None:
+        super().__init__()
         self.shown: tuple[PairBar, ...] = ()
         self.most = 1.0
         self.setAccessibleName(name)

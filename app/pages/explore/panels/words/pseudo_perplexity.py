@@ -48,8 +48,8 @@ class ScoreStrip(QWidget):
     picked = Signal(int)
     resized = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.tokens: tuple[Token, ...] = ()
         self.scores: dict[int, TokenScore] = {}
         self.chosen = -1
@@ -163,8 +163,8 @@ def surprise(score: TokenScore) -> float:
 class PseudoPerplexity(Part):
     """Strip, table and perplexity."""
 
-    def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
-        super().__init__(state, state.scorings, parent)
+    def __init__(self, state: WordsState) -> None:
+        super().__init__(state, state.scorings)
         self.said = Text("", "strong", wraps=False)
         self.more = Text("", "small")
         self.automatic = QCheckBox(self.tr("Compute automatically"))

@@ -45,8 +45,8 @@ def _make(context: PanelContext) -> MakePanel:
 class WordsView(Panel):
     """Shows one of its parts; only that one asks."""
 
-    def __init__(self, state: WordsState, notices: Notices, parent: QWidget | None = None) -> None:
-        super().__init__((), parent)
+    def __init__(self, state: WordsState, notices: Notices) -> None:
+        super().__init__()
         self._state = state
         self._is_seen = False
         self.predictions, self.candidates = Predictions(state), Candidates(state)
@@ -146,8 +146,8 @@ class WordsView(Panel):
 class Share(QWidget):
     """A fraction from 0 to 1 as a thin bar."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self.value = 0.0
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
@@ -173,8 +173,8 @@ class Share(QWidget):
 class NextSentence(QWidget):
     """Shown if there is a second text."""
 
-    def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, state: WordsState) -> None:
+        super().__init__()
         self._state = state
         self.said = (Text("", wraps=False), Text("", wraps=False))
         self.gauges = (Share(), Share())
