@@ -52,8 +52,9 @@ class Studio(QObject):
         record: Record,
         dispatcher: Dispatcher,
         explorer: Explorer,
+        parent: QObject | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(parent)
         self.home = home
         self.settings = settings
         self.notices = notices

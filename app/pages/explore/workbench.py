@@ -46,7 +46,7 @@ class Workbench(QMainWindow):
     """Holds the panels, and tells each whether it is seen."""
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__(Qt.WindowType.Widget)
+        super().__init__(flags=Qt.WindowType.Widget)
         self._settings = settings
         self.docks: dict[str, PanelDock] = {}
         self._front = ""  # the panel that is before the others at first
