@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication, QLabel, QPlainTextEdit, QSizePolicy,
 import engine.visible
 from app import resources
 from app.translation import translated
+from engine.phrases import Phrase
 
 TextStyle = Literal[
     "body", "muted", "title", "heading", "strong", "small", "mono", "good", "warn", "bad"
@@ -78,9 +79,11 @@ class OneLine(QLabel):
         self.setText(text)
 
     def setText(self, text: str) -> None:
-        self._whole = visible(text).replace("\n", " ")
-        self.setAccessibleName(self._whole)
-        self._cut()
+        whole = visible(text).replace("\n", " ")
+        if whole != self._whole:
+            self._whole = whole
+            self.setAccessibleName(whole)
+            self._cut()
 
     def whole(self) -> str:
         return self._whole
@@ -132,7 +135,7 @@ def visible(text: str) -> str:
     Line breaks and tabs stay. A quoted right-to-left text is isolated, so that it does not reverse
     the quotation marks and the number behind it.
     """
-    said = translated(text)
+    said = translated(text) if isinstance(text, Phrase) else text
     if not FROM_THE_RIGHT.search(said):
         return engine.visible.visible(said)
     said = QUOTED.sub(lambda found: found[1], said)  # undo an earlier call

@@ -49,8 +49,8 @@ class HeadsState(QObject):
         of.maps.replaced.connect(self._on_replaced)
         of.maps.forgotten.connect(self._on_replaced)
         of.maps.grown.connect(lambda _: self._compute())
-        of.explore.picked_changed.connect(lambda _: self.changed.emit())
-        of.explore.target_changed.connect(lambda _: self.changed.emit())
+        of.explore.picked_changed.connect(self._emit_if_seen)
+        of.explore.target_changed.connect(self._emit_if_seen)
 
     @property
     def pair(self) -> tuple[int, int] | None:
@@ -172,8 +172,13 @@ class HeadsState(QObject):
         """Whether the table is on the screen; the figures are computed then."""
         if seen != self._is_seen:
             self._is_seen = seen
+            self._emit_if_seen()
             self._compute()
             self.column_changed.emit()
+
+    def _emit_if_seen(self) -> None:
+        if self._is_seen:
+            self.changed.emit()
 
     @property
     def is_seen(self) -> bool:
@@ -204,7 +209,7 @@ class HeadsState(QObject):
         if self._work is not None:
             self._work.cancel()
             self._work = None
-        self.changed.emit()
+        self._emit_if_seen()
         self._compute()
 
     def _compute(self) -> None:
