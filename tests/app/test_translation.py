@@ -1,5 +1,7 @@
 """The texts of the window: a number and its word agree, and a file brings another language."""
 
+import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -101,3 +103,34 @@ def test_a_file_keeps_what_was_translated(tmp_path: Path) -> None:
     assert known["%n run(s)", ""] == ("%n bieg", "%n biegi", "%n biegów")
     assert known["New", ""] == ("",)
     assert b"vanished" in before.read_bytes() and known["Open", "state"] == ("Otwarty",)
+
+
+SHOWS = {
+    *("setText", "setWindowTitle", "setToolTip", "setPlaceholderText", "setAccessibleName"),
+    *("setAccessibleDescription", "setTitle", "setSuffix", "setPrefix", "setSpecialValueText"),
+    *("addTab", "addAction", "Text", "OneLine", "QLabel", "QPushButton", "QCheckBox", "Switch"),
+    *("plain", "quiet", "primary", "tooltip"),
+}
+NAMES = {"BERT Studio", "HF_TOKEN"}  # the same in every language
+KEYS = {"Title", "Description"}  # of the metadata of a picture
+
+
+def test_no_widget_shows_a_literal_that_is_not_translated() -> None:
+    """An English word in a literal that goes to a widget outside `tr`."""
+    wrong = []
+    for file in sorted((texts.ROOT / "app").rglob("*.py")):
+        for call in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if not isinstance(call, ast.Call) or not call.args:
+                continue
+            function = call.func
+            name = function.attr if isinstance(function, ast.Attribute) else None
+            if (name or getattr(function, "id", None)) not in SHOWS:
+                continue
+            text = call.args[0]
+            parts = text.values if isinstance(text, ast.JoinedStr) else [text]
+            for part in parts:
+                literal = part.value if isinstance(part, ast.Constant) else ""
+                is_word = isinstance(literal, str) and re.search(r"[A-Za-z]{3}", literal)
+                if is_word and not literal.startswith("%(") and literal not in NAMES | KEYS:
+                    wrong.append(f"{file}:{call.lineno}: {literal!r}")
+    assert not wrong, "\n".join(wrong)

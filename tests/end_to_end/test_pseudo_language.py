@@ -1,6 +1,6 @@
-"""Every page in a language whose texts are bracketed and longer: nothing is missed or cut off.
+"""Pages in a language whose texts are bracketed and longer: none is untranslated or truncated.
 
-The scenes are those of the pictures, so that a page that has a picture is read here as well.
+Six scenes, and with --long every scene of `tools.pictures` and every dialog.
 """
 
 import csv
@@ -63,7 +63,7 @@ pytestmark = pytest.mark.first  # one home with runs is enough for all scenes
 SIZE = (1280, 800)
 STEPS = 12  # of each run
 QUIET = 200  # ms: more than the typing pause, after which something may begin
-NAMES = (  # what no language translates
+NAMES = (  # the same in every language
     *("BERT Studio", "BERT", "RoBERTa", "DistilBERT", "ALBERT", "LoRA", "AdamW", "GELU", "ReLU"),
     *(
         "Hugging Face",
@@ -101,7 +101,7 @@ NAMES = (  # what no language translates
         "[UNK]",
     ),
 )
-THEIRS = (  # what belongs to the user, or comes with the sample
+THEIRS = (  # texts of the user and of the sample
     *(
         FINISHED,
         STOPPED,
@@ -128,7 +128,7 @@ THEIRS = (  # what belongs to the user, or comes with the sample
         *TARGETS,
     ),
 )
-HERE = (  # what this machine and its libraries are called
+HERE = (  # names of this machine and its libraries
     *("cpu", "cuda", "AVX512", "AVX2", "torch", "tokenizers", "numpy", "float16", "float32"),
     processor_and_cores(),
 )
@@ -152,7 +152,7 @@ KNOWN = re.compile("|".join((*PATTERNS, *(rf"(?<!\w){re.escape(n)}" for n in NOT
 
 @cache
 def theirs() -> frozenset[str]:
-    """Whole texts that belong to the user: cells of the sample, and tokens of the models."""
+    """Texts of the user: cells of the sample, and tokens of the models."""
     whole = [cell for row in ROWS for cell in row.values()]
     cells = {" ".join(cell.split()) for one in whole for cell in (one, one[:MAX_CELL])}
     vocabularies = [folder / "vocab.txt" for folder in included_models().values()]
@@ -162,7 +162,7 @@ def theirs() -> frozenset[str]:
 
 
 def masked(home: Home) -> frozenset[str]:
-    """The texts around masked tokens, as they stand in the list of results."""
+    """Texts around masked tokens in the list of results."""
     files = home.runs.glob("*/results/*.parquet")
     read = [one for one in map(read_predictions, files) if one.info.task == "pretraining"]
     column = Column(CELL + AROUND, AROUND)
@@ -177,7 +177,7 @@ def no_child_left() -> None:
 
 @pytest.fixture(scope="module")
 def trained(qapp: QApplication) -> Iterator[Home]:
-    """A home with one run of each outcome; its path is short, so that no line breaks in it."""
+    """A home with a run of each outcome, at a path too short to break a line."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         home = Home(Path(folder) / "home")
         home.make()
@@ -223,7 +223,7 @@ def dataset_question(stage: Stage) -> None:
 
 
 def model_page(call: str) -> Callable[[Stage], object]:
-    """A model of the user's own, of which more can be done than of the starter."""
+    """An imported model, which has more actions than the starter."""
 
     def arrange(stage: Stage) -> None:
         folder = stage.home.models / "mine"
@@ -300,9 +300,13 @@ MORE: dict[str, Callable[[Stage], object]] = {
     "licences": lambda stage: stage.show("settings").about.licences.click(),  # type: ignore[attr-defined]
 }
 EVERY = SCENES | MORE
+USUAL = ("data-set", "train-settings", "run-results", "run-failed", "explore-attention", "settings")
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in USUAL else pytest.param(name, marks=pytest.mark.long) for name in EVERY],
+)
 def test_every_text_of_a_scene_is_translated_and_whole(stage: Stage, name: str) -> None:
     EVERY[name](stage)
     settle()
@@ -318,7 +322,7 @@ def test_every_text_of_a_scene_is_translated_and_whole(stage: Stage, name: str) 
 
 
 def _on_top(window: MainWindow) -> QWidget:
-    """The menu or the dialog that is open, or the window itself."""
+    """The open menu or dialog, or the window."""
     dialogs = (w for w in QApplication.topLevelWidgets() if isinstance(w, QDialog))
     open_ones = (dialog for dialog in dialogs if dialog.isVisible())
     return QApplication.activePopupWidget() or next(open_ones, None) or window
