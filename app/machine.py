@@ -13,7 +13,7 @@ from app.translation import tr
 from app.widgets.text import numbers
 from engine import cores
 from engine.system import precision
-from engine.system.precision import Pace, Speeds
+from engine.system.precision import Speeds, ThreadSpeeds
 
 NVIDIA = Path("/proc/driver/nvidia/gpus")
 
@@ -31,7 +31,7 @@ class Machine:
     gpus: tuple[str, ...]
     torch: str  # version with build, such as 2.13.0+cpu; empty if not installed
     speeds: Speeds | None = None  # of matrix products, if a worker has measured them
-    pace: Pace | None = None  # the same, by number of threads
+    pace: ThreadSpeeds | None = None  # the same, by number of threads
 
     @property
     def torch_build(self) -> str:
@@ -66,15 +66,15 @@ def look_at_machine(home: Path) -> Machine:
     memory = psutil.virtual_memory()
     return Machine(
         system=f"{platform.system()} {platform.release()}",
-        processor=" ".join(cores.processor().split()),
-        cores=cores.threads_worth_trying()[0],
+        processor=" ".join(cores.cpu_name().split()),
+        cores=cores.thread_candidates()[0],
         memory=memory.total,
         memory_free=memory.available,
         disk_free=shutil.disk_usage(home).free,
         gpus=_gpus(),
         torch=installed("torch"),
         speeds=precision.last(Speeds, home),
-        pace=precision.last(Pace, home),
+        pace=precision.last(ThreadSpeeds, home),
     )
 
 

@@ -21,8 +21,8 @@ from engine.config.families import FAMILIES
 from engine.config.model import EncoderSpec
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.models.published import architecture, config_of, published_name
-from engine.models.weight_files import joined
+from engine.models.published import architecture, build_config, published_name
+from engine.models.weight_files import join_fused
 
 LAYERS, WIDTH, VOCABULARY, BATCH = 4, 256, 8_000, 32
 WARM, STEPS = 2, 6
@@ -79,14 +79,14 @@ def sides(family: str) -> tuple[Side, Side]:
     heads = Heads(outputs=2)
     torch.manual_seed(0)
     network = Network(spec, heads).train()
-    network.keep_token_gradient()  # as a run does
-    config = config_of(spec, heads, ("bad", "good"), "float32")
+    network.reuse_token_gradient()  # as a run does
+    config = build_config(spec, heads, ("bad", "good"), "float32")
     classes = FAMILIES[family].classes
     read = getattr(transformers, f"{classes}Config")(**{"pad_token_id": 1, **config})
     kind, entry = getattr(transformers, architecture(heads, family)), FAMILIES[family]
     named = {published_name(n, entry, heads): p.clone() for n, p in network.state_dict().items()}
     model, found = kind.from_pretrained(
-        None, config=read, state_dict=joined(named, entry.fused), output_loading_info=True
+        None, config=read, state_dict=join_fused(named, entry.fused), output_loading_info=True
     )
     model.train()
     if found["unexpected_keys"] or found["missing_keys"]:

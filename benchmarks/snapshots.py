@@ -69,7 +69,7 @@ def make(path: Path, spec: EncoderSpec, tokenizer: Tokenizer, steps: int) -> Run
     network = Network(spec, Heads(mlm=True))
     half = checkpoint.HALF["float16"]
     with atomic_folder(run.snapshots) as inside:
-        checkpoint.write_words(inside, network, tokenizer, (), half)
+        checkpoint.write_config(inside, network, tokenizer, (), half)
     tiny = run_of(tiny_model())
     assert tiny is not None
     shutil.copy(tiny.spec_file, run.spec_file)

@@ -24,7 +24,7 @@ SYSTEM = Path("/sys/devices")  # what Linux says of cores
 CGROUPS, OWN_CGROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
-def processor() -> str:
+def cpu_name() -> str:
     """The name that the processor has for people."""
     known = Path("/proc/cpuinfo")
     if known.is_file():
@@ -34,34 +34,34 @@ def processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def processor_and_cores() -> str:
+def cpu_and_cores() -> str:
     """The same, and how many cores the machine has."""
-    return f"{processor()}, {psutil.cpu_count(logical=False) or psutil.cpu_count()} cores"
+    return f"{cpu_name()}, {psutil.cpu_count(logical=False) or psutil.cpu_count()} cores"
 
 
-def allowed() -> list[int]:
+def allowed_cores() -> list[int]:
     """The cores that this process may run on; all, where the system keeps none to some."""
-    if can_keep():
+    if supports_affinity():
         return sorted(psutil.Process().cpu_affinity() or [])
     return list(range(os.cpu_count() or 1))
 
 
-def can_keep() -> bool:
+def supports_affinity() -> bool:
     """Whether this system lets a process keep to some cores; macOS does not."""
     return hasattr(psutil.Process, "cpu_affinity")
 
 
-def keep_to(wanted: Sequence[int]) -> None:
+def pin_to(wanted: Sequence[int]) -> None:
     """Let all threads of this process, and those to come, run on these cores alone.
 
     Raises StudioError where some of them are not there for this process.
     """
-    if missing := sorted(set(wanted) - set(allowed())):
+    if missing := sorted(set(wanted) - set(allowed_cores())):
         raise StudioError(
             phrase(
                 "This process may not use core {missing}; available cores: {listed}.",
                 missing=listed(missing),
-                listed=listed(allowed()),
+                listed=listed(allowed_cores()),
             ),
             phrase("Set hardware.cores to some of these, or leave it empty to use all."),
         )
@@ -73,18 +73,20 @@ def keep_to(wanted: Sequence[int]) -> None:
                 os.sched_setaffinity(thread.id, wanted)
 
 
-def share(cores: Sequence[int], number: int, of: int) -> list[int]:
+def divide_cores(cores: Sequence[int], number: int, of: int) -> list[int]:
     """The cores of process `number` where `of` processes share some, whole physical ones if it can.
 
     Where there are fewer than processes, several have the same one.
     """
-    in_turn = [core for siblings in physical(cores) for core in siblings]  # others: neighbours
+    in_turn = [
+        core for siblings in physical_cores(cores) for core in siblings
+    ]  # others: neighbours
     if len(in_turn) < of:
         return [in_turn[number % len(in_turn)]]
     return in_turn[number * len(in_turn) // of : (number + 1) * len(in_turn) // of]
 
 
-def physical(cores: Sequence[int]) -> list[list[int]]:
+def physical_cores(cores: Sequence[int]) -> list[list[int]]:
     """The cores, those together that Linux says are hardware threads of one physical core."""
     found = dict[str, list[int]]()
     for core in cores:
@@ -93,19 +95,19 @@ def physical(cores: Sequence[int]) -> list[list[int]]:
     return list(found.values())
 
 
-def threads_worth_trying() -> tuple[int, ...]:
+def thread_candidates() -> tuple[int, ...]:
     """How many threads may be quickest: first one for each physical core, then others if any.
 
     These are one for each hardware thread, and one for each quick core where cores are of two
     kinds. No more than the time that the process gets: a limit of 1.5 cores is for 2 threads.
     """
-    cores, most = allowed(), limit()
-    each = min(len(physical(cores)), psutil.cpu_count(logical=False) or len(cores))
-    counts = (each, len(cores), _quick(cores) or len(cores) - each)
+    cores, most = allowed_cores(), cpu_limit()
+    each = min(len(physical_cores(cores)), psutil.cpu_count(logical=False) or len(cores))
+    counts = (each, len(cores), _performance_cores(cores) or len(cores) - each)
     return tuple(dict.fromkeys(math.ceil(min(count, most)) for count in counts if count))
 
 
-def limit() -> float:
+def cpu_limit() -> float:
     """How many cores' worth of time the container gives this process; inf: as much as there is."""
     lines = [line.split(":", 2) for line in _read(OWN_CGROUP).splitlines()]
     shares = [math.inf]
@@ -115,11 +117,11 @@ def limit() -> float:
             continue
         root = CGROUPS / controllers if controllers else CGROUPS
         inside = Path(path.lstrip("/"))
-        shares += [_share_of_time(root / folder) for folder in (inside, *inside.parents)]
+        shares += [_quota(root / folder) for folder in (inside, *inside.parents)]
     return min(shares)
 
 
-def _share_of_time(cgroup: Path) -> float:
+def _quota(cgroup: Path) -> float:
     """Of version 2 and of version 1; see the kernel's cgroup-v2.rst and sched-bwc.rst."""
     quota, _, period = _read(cgroup / "cpu.max").partition(" ")
     if not quota:
@@ -130,7 +132,7 @@ def _share_of_time(cgroup: Path) -> float:
     return int(quota) / int(period)
 
 
-def _quick(cores: Sequence[int]) -> int:
+def _performance_cores(cores: Sequence[int]) -> int:
     """How many of the cores are the quick ones where there are two kinds; 0: nobody says.
 
     Then those are that have two threads, if only some have: so it is in most of Intel's.
@@ -142,7 +144,7 @@ def _quick(cores: Sequence[int]) -> int:
         return 0
     named = numbers_in(_read(SYSTEM / "cpu_core/cpus"))  # Intel's
     if named:
-        return len(physical([core for core in cores if core in named]))
+        return len(physical_cores([core for core in cores if core in named]))
     speeds = [_read(SYSTEM / f"system/cpu/cpu{core}/cpu_capacity") for core in cores]  # on ARM
     return speeds.count(max(speeds, key=lambda text: int(text or 0))) if any(speeds) else 0
 

@@ -28,7 +28,7 @@ os.environ["PYDANTIC_DISABLE_PLUGINS"] = "true"  # as the program does
 import psutil
 import pytest
 
-from engine.cores import threads_worth_trying
+from engine.cores import thread_candidates
 from engine.files.atomic_write import UMASK, write_file
 from engine.files.home import Home
 from engine.system.precision import MEASUREMENTS
@@ -210,9 +210,9 @@ def measurements(no_home_of_the_user: None) -> bytes:
     from engine.training.device import machine
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machine, "_rate", lambda dtype, device: 1e9 * dtype.itemsize)
-        for threads in {1, *threads_worth_trying()}:
-            machine.speeds(torch.device("cpu"), threads)
+        patch.setattr(machine, "_measure_rate", lambda dtype, device: 1e9 * dtype.itemsize)
+        for threads in {1, *thread_candidates()}:
+            machine.matmul_speeds(torch.device("cpu"), threads)
         machine._best_threads(sharing=1, alone=True)
     return (Home().cache / MEASUREMENTS).read_bytes()
 

@@ -63,12 +63,12 @@ def _simulated() -> Iterator[None]:
     """Jobs that ask for a GPU get the simulated device."""
     from engine.config.training import HardwareSpec
     from engine.training import loop
-    from engine.training.device.machine import Machine, choose
+    from engine.training.device.machine import Machine, choose_machine
     from tests.simulated.device import device, parameters_keep_their_identity
 
     def chosen(hardware: HardwareSpec, *given: int, **named: int) -> Machine:
         there = hardware.model_copy(update={"device": "cpu"})
-        return replace(choose(there, *given, **named), device=device())
+        return replace(choose_machine(there, *given, **named), device=device())
 
     trainer = mock.patch.dict(os.environ, {"ACCELERATE_TORCH_DEVICE": SIMULATED})
     with mock.patch.object(loop, "choose", chosen), parameters_keep_their_identity(), trainer:

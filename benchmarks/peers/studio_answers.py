@@ -22,7 +22,7 @@ from engine.messages.explore.fill_mask import FillMask
 from engine.models.checkpoint import Checkpoint, load, save
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.serving.network import packed_network
+from engine.serving.network import pack_network
 from engine.serving.serving import Serving
 from engine.tasks import evaluating, learner_of
 from engine.tasks.inputs import typed
@@ -89,7 +89,7 @@ def served(checkpoint: Checkpoint, kind: str) -> Checkpoint:
     exact = Serving(checkpoint).exact
     if kind == "float32":
         return exact
-    return replace(exact, network=packed_network(exact.network, kind))
+    return replace(exact, network=pack_network(exact.network, kind))
 
 
 def main() -> None:

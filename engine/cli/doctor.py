@@ -63,14 +63,14 @@ def _environment() -> dict[str, str]:
     import torch
 
     from engine import cores
-    from engine.training.device.environment import version_of
+    from engine.training.device.environment import package_version
 
     return {
-        "BERT Studio": version_of("bert-studio"),
+        "BERT Studio": package_version("bert-studio"),
         "torch": f"{torch.__version__}, CUDA {torch.version.cuda or 'none'}",
-        "numpy": version_of("numpy"),
-        "tokenizers": version_of("tokenizers"),
+        "numpy": package_version("numpy"),
+        "tokenizers": package_version("tokenizers"),
         "Python": platform.python_version(),
         "System": platform.platform(),
-        "Processor": f"{cores.processor_and_cores()}, {torch.backends.cpu.get_cpu_capability()}",
+        "Processor": f"{cores.cpu_and_cores()}, {torch.backends.cpu.get_cpu_capability()}",
     }

@@ -13,7 +13,7 @@ from engine.hub import cost, shelf
 from engine.messages.hub import Cost, HubFile, Planned
 from engine.messages.question import Working
 from engine.phrases import phrase
-from engine.system.precision import Pace, Speeds, last
+from engine.system.precision import Speeds, ThreadSpeeds, last
 from engine.system.terminal import echo, echo_error
 
 MB = 1e6  # bytes
@@ -94,7 +94,7 @@ def _list() -> None:
 
 
 def _rate(home: Home) -> float:
-    return cost.rate_of(last(Pace, home.root), last(Speeds, home.root))
+    return cost.rate_of(last(ThreadSpeeds, home.root), last(Speeds, home.root))
 
 
 def _said(taken: Cost) -> str:

@@ -262,7 +262,7 @@ class EncoderSpec(Spec):
         """Number of layers with weights of their own."""
         return self.layers
 
-    def heights_of(self, stored: int) -> range:
+    def layer_indices(self, stored: int) -> range:
         """The layers, counted from 1, that use a stored layer."""
         return range(stored + 1, stored + 2)
 

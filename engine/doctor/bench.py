@@ -12,7 +12,7 @@ from engine.runs.folder import RunFolder
 from engine.system.precision import Precision
 from engine.training import loop
 from engine.training.device.environment import device_name
-from engine.training.device.machine import Machine, choose
+from engine.training.device.machine import Machine, choose_machine
 
 DeviceName = Literal["cpu", "cuda", "mps"]
 PROCESSOR = HardwareSpec(device="cpu", precision="fp32", threads=1)
@@ -67,7 +67,7 @@ class Bench:
 
 def bench(folder: Path, device: DeviceName) -> Bench:
     """The device as a job takes it by itself; raises StudioError where it is not there."""
-    machine = choose(HardwareSpec(device=device))
+    machine = choose_machine(HardwareSpec(device=device))
     material.write(folder)
     return Bench(folder, device, machine)
 

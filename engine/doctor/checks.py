@@ -28,7 +28,7 @@ from engine.errors import is_out_of_memory
 from engine.messages.events import Measured
 from engine.messages.question import Question
 from engine.models import checkpoint
-from engine.models.fast.rectangles import AttentionShape
+from engine.models.fast.padded_blocks import AttentionShape
 from engine.models.fast.unpadded import unpad
 from engine.models.heads import Heads
 from engine.models.network import Network
@@ -42,8 +42,8 @@ from engine.tasks.sending import sent_together
 from engine.tasks.similarity import save_vectors
 from engine.training import loop
 from engine.training.device.cuda_graphs import USED_ON
-from engine.training.device.fastest import MEASURED_ON, attention_times
-from engine.training.device.machine import DTYPES, peak_memory, speeds
+from engine.training.device.fastest import MEASURED_ON, measure_attention
+from engine.training.device.machine import DTYPES, matmul_speeds, peak_memory
 from engine.training.estimate import estimate
 from engine.training.network import set_dropout
 from engine.worker.context import WorkerContext
@@ -102,7 +102,7 @@ def _numbers(bench: Bench) -> Iterator[Figure]:
     yield held("rows added by number", float((added.cpu() - expected).abs().max()), SAME)
     share = (F.dropout(torch.ones(100_000, device=device), 0.1) == 0).float().mean()
     yield held("share of values that dropout of 0.1 drops, off by", abs(float(share) - 0.1), 0.01)
-    measured = speeds(device, bench.machine.threads)
+    measured = matmul_speeds(device, bench.machine.threads)
     for precision in ("fp32", "bf16", "fp16"):
         if rate := getattr(measured, precision):
             yield told(f"products in {precision}", rate / 1e12, "TFLOP/s")
@@ -175,7 +175,7 @@ def _any_length(bench: Bench) -> Iterator[Figure]:
         away = float((ours - theirs).abs().max())
         yield held(f"attention over sequences of any length, {name}", away, SAME)
     encoder = Network(FAMILIES["bert"].spec(**SIZE), Heads(outputs=2)).encoder
-    for way, seconds in attention_times(encoder, bench.machine).seconds.items():
+    for way, seconds in measure_attention(encoder, bench.machine).seconds.items():
         yield told(f"attention, {way}", 1000 * seconds, "ms")
 
 
@@ -184,8 +184,8 @@ def _gathered(device: torch.device) -> tuple[Tensor, Tensor]:
     torch.manual_seed(1)
     x = torch.randn(43, SIZE["hidden_size"]).to(device).requires_grad_()
     shape = AttentionShape(SIZE["heads"], nested=device.type in MEASURED_ON)
-    plan = unpad(np.array([20, 13, 7, 3]), 20, shape).moved(lambda tensor: tensor.to(device))
-    found = plan.layers.gathered(x, x, x, SIZE["heads"], 0.0)
+    plan = unpad(np.array([20, 13, 7, 3]), 20, shape).map_tensors(lambda tensor: tensor.to(device))
+    found = plan.layers.gather(x, x, x, SIZE["heads"], 0.0)
     found.square().sum().backward()
     assert x.grad is not None
     return found.detach().cpu(), x.grad.cpu()

@@ -93,7 +93,7 @@ Change = Callable[[int, Attention, Tensor], Tensor]  # of a height from 0, its a
 def gathered_by(network: Network, change: Change) -> Iterator[None]:
     """Change what the heads of every layer gather before the output matrix, at every pass."""
     parts: dict[int, _Part] = {}
-    for height, module in enumerate(network.encoder.passes()):
+    for height, module in enumerate(network.encoder.iter_layers()):
         assert isinstance(module, Layer)
         part = parts.setdefault(id(module.attention), _Part(module.attention, change))
         part.heights.append(height)

@@ -27,7 +27,7 @@ from engine.models.attention import Attention, Layout
 from engine.models.checkpoint import Checkpoint
 from engine.models.fast.unpadded import UnpaddedBatch
 from engine.models.network import Network, Plan
-from engine.models.probe import chosen
+from engine.models.probe import select_layers
 from engine.phrases import phrase
 from engine.tasks.inputs import typed
 from engine.tasks.learner import Batch, Learner, total
@@ -186,7 +186,7 @@ def _importance(network: Network, texts: Sequence[tuple[Batch, Loss]]) -> list[A
             x = encoder.embeddings(tokens, segments)
             layout = encoder.padded(x, None if real.all() else real)
             hidden = [x]
-            for layer in encoder.passes():
+            for layer in encoder.iter_layers():
                 x, _ = layer(x, layout)
                 hidden.append(x)
         losses = list[Tensor]()
@@ -212,11 +212,13 @@ def _each_off(
     layers, heads = network.spec.layers, network.spec.heads
     off = np.zeros((layers, heads))
     encoder, (rows, tokens) = network.encoder, batch.tokens.shape
-    is_shared = len(set(encoder.passes())) < layers  # as in ALBERT: which layer it is, is counted
+    is_shared = (
+        len(set(encoder.iter_layers())) < layers
+    )  # as in ALBERT: which layer it is, is counted
     x = encoder.embeddings(batch.tokens, batch.segments)
     layout = encoder.padded(x, batch.attention_mask)
     given = list[Tensor]()  # to each layer
-    for layer in encoder.passes():
+    for layer in encoder.iter_layers():
         given.append(x)
         x, _ = layer(x, layout)
     step = max(1, TOKENS // (rows * tokens))
@@ -229,7 +231,7 @@ def _each_off(
                 hidden = [one.repeat(len(some), 1, 1) for one in given[: first + 1]]
                 mask = batch.attention_mask
                 repeated = encoder.padded(x, None if mask is None else mask.repeat(len(some), 1))
-                for layer in islice(encoder.passes(), first, None):
+                for layer in islice(encoder.iter_layers(), first, None):
                     x, _ = layer(hidden[-1], repeated)
                     hidden.append(x)
             if isinstance(loss, MaskedLoss):
@@ -249,7 +251,7 @@ def _loss_of(network: Network, hidden: Sequence[Tensor], batch: Batch, loss: Los
     """
     if network.probe is not None:
         every = (*hidden[:-1], network.encoder.norm(hidden[-1]))
-        vectors = chosen(every, network.probe.heights)
+        vectors = select_layers(every, network.probe.heights)
         return loss(network, batch._replace(tokens=vectors))
     with _made(network, hidden[-1], batch):
         return loss(network, batch)

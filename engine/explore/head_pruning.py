@@ -183,7 +183,7 @@ def units(network: Network) -> list[tuple[Head, ...]]:
     """The heads whose weights can go alone: of a layer that works at several heights, one of its
     heads at all of them."""
     heights: dict[torch.nn.Module, list[int]] = {}
-    for height, module in enumerate(network.encoder.passes()):
+    for height, module in enumerate(network.encoder.iter_layers()):
         heights.setdefault(module, []).append(height)
     return [
         tuple((layer, head) for layer in layers)
@@ -257,7 +257,7 @@ def cut(network: Network, heads: tuple[Head, ...]) -> None:
     """Make the columns of these heads in the output matrices zero. Raises as `remove` does."""
     with heads_off(network, heads):  # which says what is not there
         pass
-    wanted, layers = set(heads), list(network.encoder.passes())
+    wanted, layers = set(heads), list(network.encoder.iter_layers())
     for unit in units(network):
         if not wanted.intersection(unit):
             continue

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from engine.models.attention import Attention, Padded
+from engine.models.attention import Attention, PaddedLayout
 from engine.models.encoder import Layer
 from engine.models.network import Network
 from engine.tasks.inputs import Inputs
@@ -19,7 +19,7 @@ class Pass(NamedTuple):
 
     attention: Attention
     x: Tensor  # float [B, T, D], what the layer is given
-    layout: Padded
+    layout: PaddedLayout
     weights: Tensor  # float [B, H, T, T], query tokens over key tokens; rows sum to 1
 
 
@@ -29,7 +29,7 @@ class Step(NamedTuple):
     attention: Attention
     given: Tensor  # float [T, D], what attention reads: of pre-norm layers, what was normalised
     x: Tensor  # float [1, T, D], what the layer is given
-    layout: Padded
+    layout: PaddedLayout
     weights: Tensor  # float [H, T, T], query tokens over key tokens; rows sum to 1
 
 
@@ -54,7 +54,7 @@ def passes(
     encoder = network.encoder
     x = encoder.embeddings(tokens, segments)  # [B, T, D]
     layout = encoder.padded(x, attention_mask, keep_weights=True)
-    *lower, top = encoder.passes()
+    *lower, top = encoder.iter_layers()
     for layer in lower:
         assert isinstance(layer, Layer)
         made, weights = layer(x, layout)

@@ -31,7 +31,7 @@ def predict(checkpoint: Checkpoint, question: PredictNextSentence) -> NextSenten
             phrase("Add one to see whether it follows the first."),
         )
     given = inputs(checkpoint, question)
-    pooled = network.pooled(given.tokens, given.segments)
+    pooled = network.encode_pooled(given.tokens, given.segments)
     return NextSentencePredicted(
         to=question.number,
         probability=float(softmax(network.nsp(pooled))[0, 0]),

@@ -15,7 +15,7 @@ from engine.errors import StudioError
 from engine.explore.fill_mask import mlm_head, shown_tokens
 from engine.messages.explore.target import AboutTarget, Explained
 from engine.models.checkpoint import Checkpoint
-from engine.models.probe import chosen
+from engine.models.probe import select_layers
 from engine.phrases import phrase
 from engine.tasks import learner_of
 from engine.tasks.finite import finite
@@ -97,7 +97,7 @@ def outputs(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor) -> Tensor:
     if network.probe is None:
         return finite(network.logits(tokens, segments))
     encoded = network.encoder(tokens, segments, keep_hidden=True)
-    return finite(network.logits(chosen(encoded.hidden, network.probe.heights), segments))
+    return finite(network.logits(select_layers(encoded.hidden, network.probe.heights), segments))
 
 
 def words_of(given: Inputs) -> list[list[int]]:

@@ -27,8 +27,8 @@ from engine.messages.question import Working
 from engine.messages.reports import ExportReport
 from engine.models import checkpoint
 from engine.models.checkpoint import Checkpoint
-from engine.models.narrower import narrower, pruned_heads
-from engine.models.outputs import outputs_of
+from engine.models.narrower import count_pruned_heads, remove_pruned_heads
+from engine.models.outputs import head_outputs
 from engine.models.tf1 import write_tf1
 from engine.phrases import phrase
 
@@ -91,7 +91,7 @@ def export(wanted: Export, scratch: Path | None = None, emit: Emit = lambda _: N
                 parameters=loaded.info.parameters,
                 labels=loaded.labels,
                 notes=loaded.report.remarks(),
-                pruned_heads=pruned_heads(loaded.network) if wanted.form == "onnx" else 0,
+                pruned_heads=count_pruned_heads(loaded.network) if wanted.form == "onnx" else 0,
                 weights_equal=equal,
                 texts=tried.names,
                 sources=tried.sources,
@@ -168,7 +168,7 @@ def _writing(into: Path) -> Iterator[None]:
 
 
 def _request(wanted: Export, loaded: Checkpoint, tried: Examples) -> Request:
-    outputs, spec = outputs_of(loaded.network.heads), loaded.spec
+    outputs, spec = head_outputs(loaded.network.heads), loaded.spec
     widest = max(spec.vocab_size, spec.hidden_size)
     places = MOST_NUMBERS // (len(tried.examples) * widest)
     return Request(
@@ -192,8 +192,8 @@ def _write(folder: Path, loaded: Checkpoint, wanted: Export, aside: Path) -> Non
         case "tf1":
             write_tf1(folder, *given)
         case "onnx":
-            checkpoint.write_words(folder, *given, extra=extra)
-            network = narrower(loaded.network)
+            checkpoint.write_config(folder, *given, extra=extra)
+            network = remove_pruned_heads(loaded.network)
             if wanted.precision == "int8":
                 whole = aside / "float32"
                 whole.mkdir()

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from engine.export.reloading import GRAPH
 from engine.export.running import INPUTS
 from engine.models.network import Network
-from engine.models.outputs import named_outputs, outputs_of
+from engine.models.outputs import head_outputs, named_outputs
 
 OPSET = 18  # of the operators; runtimes have known it since 2023
 LARGEST = 1_900_000_000  # bytes of weights in one file: protobuf ends at 2 GiB
@@ -53,7 +53,7 @@ def write_graph(folder: Path, network: Network) -> None:
             NamedOutputs(network),
             (ids, torch.ones_like(ids), torch.zeros_like(ids))[: len(inputs)],
             input_names=inputs,
-            output_names=[output.name for output in outputs_of(network.heads)],
+            output_names=[output.name for output in head_outputs(network.heads)],
             dynamic_shapes=(dynamic,) * len(inputs),
             opset_version=OPSET,
             dynamo=True,

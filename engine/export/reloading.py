@@ -157,7 +157,7 @@ def _end_with_input() -> None:
 
 def _folder(request: Request) -> tuple[Reloaded, Predictions]:
     from engine.models import checkpoint
-    from engine.models.outputs import outputs_of
+    from engine.models.outputs import head_outputs
 
     loaded = checkpoint.load(request.folder)
     found = Reloaded(
@@ -167,7 +167,7 @@ def _folder(request: Request) -> tuple[Reloaded, Predictions]:
         unexpected=loaded.report.unexpected,
         weights=fingerprint(loaded.network),
     )
-    outputs = outputs_of(loaded.network.heads)
+    outputs = head_outputs(loaded.network.heads)
     if outputs != request.outputs:
         raise StudioError(
             phrase(

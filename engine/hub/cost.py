@@ -12,7 +12,7 @@ import numpy as np
 from engine.checkpoints.outline import outline, parameters
 from engine.config.model import EncoderSpec
 from engine.messages.hub import Cost
-from engine.system.precision import Pace, Speeds
+from engine.system.precision import Speeds, ThreadSpeeds
 
 SHORT = 32  # tokens of a short text
 BATCH = 32  # texts of a step
@@ -60,7 +60,7 @@ def verdict(needed: int, free: int) -> Verdict:
     return "tight" if needed > TIGHT * free else "fits"
 
 
-def rate_of(pace: Pace | None, speeds: Speeds | None) -> float:
+def rate_of(pace: ThreadSpeeds | None, speeds: Speeds | None) -> float:
     """Matrix products in fp32 on the processor, operations per second.
 
     As a training has measured them; else measured now, in a twentieth of a second, by a library

@@ -24,5 +24,5 @@ class Albert(Encoder):
         )
         self._groups = tuple(spec.group_at(number) for number in range(spec.layers))
 
-    def passes(self) -> Iterator[nn.Module]:
+    def iter_layers(self) -> Iterator[nn.Module]:
         return (self.layers[group] for group in self._groups)

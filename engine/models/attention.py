@@ -19,10 +19,9 @@ from engine.models.relative import Relative, Rotary
 
 
 class Layout(Protocol):
-    """How the tokens of a batch lie in one tensor, and so how their queries meet their keys.
+    """Memory layout of the tokens of a batch, and attention over it.
 
-    `Padded` is the plain one, beside the paper. This is the seam of `engine.models.fast`, which has
-    one for batches without padding.
+    `PaddedLayout` is that of the paper; `engine.models.fast` has one for batches without padding.
     """
 
     @property
@@ -39,7 +38,7 @@ class Layout(Protocol):
         """The vectors of the tokens that are wanted: of all, or some of them in the last layer."""
         ...
 
-    def neighbour(self, x: Tensor, by: int) -> Tensor:
+    def shift(self, x: Tensor, by: int) -> Tensor:
         """The vector so many places behind each token, 0 where its sequence has none: as x."""
         ...
 
@@ -86,20 +85,20 @@ class Attention(nn.Module):
         """
         residual, q, k, v = self._projected(x, layout)
         gathered, weights = layout.attend(self, q, k, v)
-        out = self.dropout.added(residual, self.output(gathered))
+        out = self.dropout.add_to(residual, self.output(gathered))
         return (out if self.pre_norm else self.norm(out)), weights
 
-    def weights(self, x: Tensor, layout: "Padded") -> Tensor:
+    def weights(self, x: Tensor, layout: "PaddedLayout") -> Tensor:
         """The weights alone, float [B, H, R, T]; x and layout as for attending."""
         Q, K = self.queries_and_keys(x, layout)
-        return attention_weights(Q, K, layout.added(self, Q, K), self.scale)
+        return attention_weights(Q, K, layout.score_bias(self, Q, K), self.scale)
 
-    def queries_and_keys(self, x: Tensor, layout: "Padded") -> tuple[Tensor, Tensor]:
+    def queries_and_keys(self, x: Tensor, layout: "PaddedLayout") -> tuple[Tensor, Tensor]:
         """What meets in the scores, float [B, H, R or T, K]: turned where positions are angles."""
         _, q, k, _ = self._projected(x, layout)
-        return by_head(q, self.heads), by_head(k, self.heads)
+        return split_heads(q, self.heads), split_heads(k, self.heads)
 
-    def projected(self, asking: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, asking: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries [..., R, D] of those that ask, keys and values [..., T, D] of all."""
         return self.query(asking), self.key(x), self.value(x)
 
@@ -113,14 +112,14 @@ class Attention(nn.Module):
         read = self.read(x)
         residual = layout.wanted(x)
         asking = layout.wanted(read) if self.pre_norm else residual
-        q, k, v = self.projected(asking, read)
+        q, k, v = self.project(asking, read)
         if self.rotary is not None:
             q, k = self.rotary(q, layout.query_positions), self.rotary(k, layout.positions)
         return residual, q, k, v
 
 
 @dataclass(frozen=True)
-class Padded:
+class PaddedLayout:
     """A batch [B, T, D] as the paper has it: shorter sequences are padded."""
 
     positions: Tensor  # int64 [T]
@@ -135,9 +134,9 @@ class Padded:
         return self.positions if self.query_rows is None else self.query_rows
 
     def wanted(self, x: Tensor) -> Tensor:
-        return x if self.query_rows is None else picked(x, self.query_rows)  # [B, R, D]
+        return x if self.query_rows is None else gather_rows(x, self.query_rows)  # [B, R, D]
 
-    def neighbour(self, x: Tensor, by: int) -> Tensor:
+    def shift(self, x: Tensor, by: int) -> Tensor:
         if self.attention_bias is not None:  # vectors of padding are nobody's neighbours
             real = self.attention_bias[:, 0, -1] == 0  # [1 or B, T]
             x = x * real[..., None].to(x.dtype)
@@ -150,19 +149,19 @@ class Padded:
         self, attention: Attention, q: Tensor, k: Tensor, v: Tensor
     ) -> tuple[Tensor, Tensor | None]:
         heads = attention.heads
-        Q, K, V = by_head(q, heads), by_head(k, heads), by_head(v, heads)
-        bias = self.added(attention, Q, K)
+        Q, K, V = split_heads(q, heads), split_heads(k, heads), split_heads(v, heads)
+        bias = self.score_bias(attention, Q, K)
         weights = None
         if self.keep_weights or fused_is_slow(attention, Q):
             weights = attention_weights(Q, K, bias, attention.scale)
             gathered = attention.weight_dropout(weights).to(V.dtype) @ V  # [B, H, R, K]
         else:
             share = attention.weight_dropout.p if attention.training else 0.0
-            gathered = fused(Q, K, V, bias, share, attention.scale)
+            gathered = fused_attention(Q, K, V, bias, share, attention.scale)
         joined = gathered.transpose(1, 2).flatten(2)  # [B, R, D]
         return joined, weights if self.keep_weights else None
 
-    def added(self, attention: Attention, q: Tensor, k: Tensor) -> Tensor | None:
+    def score_bias(self, attention: Attention, q: Tensor, k: Tensor) -> Tensor | None:
         """All that is added to the scores of queries and keys [B, H, R or T, K]."""
         bias = self.bias(attention.window)
         if self.relative is None:
@@ -183,7 +182,7 @@ class Padded:
             return bias
         B = self.query_rows.size(0)  # len() would fix it in an ONNX graph
         rows = bias[:, 0].expand(B, -1, -1)  # [B, T, T]
-        return picked(rows, self.query_rows)[:, None]  # [B, 1, R, T]
+        return gather_rows(rows, self.query_rows)[:, None]  # [B, 1, R, T]
 
 
 def attention_weights(q: Tensor, k: Tensor, bias: Tensor | None, scale: float) -> Tensor:
@@ -194,7 +193,7 @@ def attention_weights(q: Tensor, k: Tensor, bias: Tensor | None, scale: float) -
     return scores.softmax(-1)
 
 
-def fused(
+def fused_attention(
     q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float, scale: float
 ) -> Tensor:
     """softmax(scale q kᵀ) v in one step of the library, which never holds [B, H, T, T] at once."""
@@ -210,11 +209,11 @@ def fused_is_slow(attention: Attention, q: Tensor) -> bool:
     return attention.training and on_processor and (drops or reduced)
 
 
-def by_head(x: Tensor, heads: int) -> Tensor:
+def split_heads(x: Tensor, heads: int) -> Tensor:
     """[B, T, D] → [B, H, T, K]"""
     return x.view(*x.shape[:2], heads, x.size(2) // heads).transpose(1, 2)
 
 
-def picked(rows: Tensor, positions: Tensor) -> Tensor:
+def gather_rows(rows: Tensor, positions: Tensor) -> Tensor:
     """Of [B, T, …] the rows at int64 [B, R]: [B, R, …]."""
     return rows[torch.arange(rows.size(0), device=rows.device)[:, None], positions]

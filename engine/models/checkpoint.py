@@ -38,8 +38,14 @@ from engine.files.untrusted import (
 from engine.messages.reports import CheckpointInfo, LoadReport
 from engine.models.heads import Heads
 from engine.models.lora import merged
-from engine.models.network import Network, init_parameter, shell
-from engine.models.published import config_of, labels_of, notes_of, published_name, unnamed
+from engine.models.network import Network, init_parameter, meta_network
+from engine.models.published import (
+    build_config,
+    custom_code_notes,
+    default_labels,
+    labels_in,
+    published_name,
+)
 from engine.models.state_dict_mapping import (
     StateDictMapper,
     StateDictMapping,
@@ -50,9 +56,9 @@ from engine.models.weight_files import (
     SAFE,
     WeightFiles,
     check_memory,
-    joined,
+    join_fused,
     open_weight_files,
-    split,
+    split_fused,
 )
 from engine.phrases import phrase
 from engine.tokenizers import sentencepiece
@@ -135,27 +141,27 @@ def load(
     config = with_settings(inner, config)
     spec = spec_of(config, file)
     with open_weight_files(folder, dense) as stored:
-        weights = split(stored, FAMILIES[spec.family].fused)
+        weights = split_fused(stored, FAMILIES[spec.family].fused)
         words = [file, *TOKENIZER]
         with verify_meanwhile(folder, [*weights.files]), verify_meanwhile(inner, words):
             tokenizer = _tokenizer(inner, spec) if known is None else known
-            spec = told_segments(spec, tokenizer)
+            spec = match_segments(spec, tokenizer)
             pools = None if layout is None else layout.spec
             plan = StateDictMapper(weights, spec, config, file, pools).map(heads, labels)
-            network = _filled(folder, spec, plan, weights)
-    named = labels or labels_of(config)
+            network = _build_network(folder, spec, plan, weights)
+    named = labels or labels_in(config)
     count = plan.heads.outputs if plan.heads.task and plan.heads.task.has_labels else 0
     report = LoadReport(
         loaded=tuple(plan.take),
         missing=tuple(plan.missing),
         unexpected=tuple(safe_name(name) for name in plan.unexpected),
-        notes=(*notes_of(config), *weights.notes, *plan.notes),
+        notes=(*custom_code_notes(config), *weights.notes, *plan.notes),
     )
     return Checkpoint(
         spec,
         network.eval(),
         tokenizer,
-        named if len(named) == count else unnamed(count),
+        named if len(named) == count else default_labels(count),
         report,
         config,
         weights.dtype,
@@ -187,7 +193,7 @@ def write(
     Raises StudioError where a weight is not finite, or not in `dtype`: that would be no checkpoint.
     """
     write_weights(folder, finite_tensors(network, dtype))
-    write_words(folder, network, tokenizer, labels, dtype, extra)
+    write_config(folder, network, tokenizer, labels, dtype, extra)
 
 
 def write_weights(folder: Path, tensors: dict[str, Tensor]) -> None:
@@ -201,7 +207,7 @@ def write_weights(folder: Path, tensors: dict[str, Tensor]) -> None:
         safetensors.torch.save_file(some, folder / place / SAFE, {"format": "pt"})
 
 
-def write_words(
+def write_config(
     folder: Path,
     network: Network,
     tokenizer: Tokenizer,
@@ -210,7 +216,7 @@ def write_words(
     extra: dict[str, Any] | None = None,
 ) -> None:
     """Write all of a checkpoint but its weights, as `write` does: config.json and the tokenizer."""
-    config = config_of(network.spec, network.heads, labels, str(dtype).removeprefix("torch."))
+    config = build_config(network.spec, network.heads, labels, str(dtype).removeprefix("torch."))
     special = {
         "pad_token_id": tokenizer.pad,
         "bos_token_id": tokenizer.cls,
@@ -256,7 +262,7 @@ def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict
         tensors[published_name(name, family, heads)] = tensor
     if heads.own_decoder and family.decoder[1]:  # transformers reads its bias from there
         tensors[family.decoder[1]] = tensors[family.published("mlm.bias")].clone()
-    return joined(tensors, family.fused)
+    return join_fused(tensors, family.fused)
 
 
 def save(
@@ -350,18 +356,18 @@ def _tokenizer(folder: Path, spec: EncoderSpec) -> Tokenizer:
     return tokenizer
 
 
-def told_segments(spec: EncoderSpec, tokenizer: Tokenizer) -> EncoderSpec:
+def match_segments(spec: EncoderSpec, tokenizer: Tokenizer) -> EncoderSpec:
     """The network that is told of segments where its tokenizer tells them."""
     if not spec.segment_rows:
         return spec
     return spec.model_copy(update={"one_segment": not tokenizer.vocabulary.second_segment})
 
 
-def _filled(
+def _build_network(
     folder: Path, spec: EncoderSpec, plan: StateDictMapping, weights: WeightFiles
 ) -> Network:
     """The network with its tensors from the file; nothing is made that is then thrown away."""
-    network = shell(spec, plan.heads)
+    network = meta_network(spec, plan.heads)
     shapes = {name: parameter.shape for name, parameter in network.named_parameters()}
     check_memory(4 * sum(shape.numel() for shape in shapes.values()), folder.name)
     for ours, shape in shapes.items():

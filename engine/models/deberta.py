@@ -14,7 +14,7 @@ from engine.models.embeddings import TokenPositionEmbeddings
 from engine.models.encoder import Encoder, Layer
 from engine.models.fast.dropout import Dropout
 from engine.models.feed_forward import ACTIVATIONS
-from engine.models.relative import relative_part
+from engine.models.relative import relative_positions
 
 
 class DebertaEmbeddings(TokenPositionEmbeddings):
@@ -45,7 +45,7 @@ class Convolution(nn.Module):
         half = self.conv.kernel_size[0] // 2
         found = torch.zeros_like(made)
         for number, weight in enumerate(self.conv.weight.unbind(-1)):  # [D, D] each
-            beside = layout.wanted(layout.neighbour(x, number - half))
+            beside = layout.wanted(layout.shift(x, number - half))
             bias = self.conv.bias if number == half else None
             found = found + F.linear(beside, weight, bias)
         done: Tensor = self.norm(made + self.activation(self.dropout(found)))
@@ -88,5 +88,5 @@ class Deberta(Encoder):
             DebertaEmbeddings(spec),
             (DebertaLayer(spec, number) for number in range(spec.layers)),
             DebertaPooler(spec) if pooler else None,
-            relative=relative_part(spec),
+            relative=relative_positions(spec),
         )

@@ -50,7 +50,7 @@ class TokenPositionEmbeddings(nn.Module):
         return torch.arange(tokens.size(1), device=tokens.device)
 
 
-def places_behind(padding: int, tokens: Tensor) -> Tensor:
+def padded_positions(padding: int, tokens: Tensor) -> Tensor:
     """Places that pass over padding, as RoBERTa counts them, int64 [B, T].
 
     The first place is the row after that of padding's id, which all padding has.

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint as activation_checkpoint
 
 from engine.config.model import EncoderSpec
-from engine.models.attention import Attention, Layout, Padded, picked
+from engine.models.attention import Attention, Layout, PaddedLayout, gather_rows
 from engine.models.embeddings import TokenPositionEmbeddings
-from engine.models.fast.dropout import the_same_again
+from engine.models.fast.dropout import replay_contexts
 from engine.models.feed_forward import FEED_FORWARDS
 
 
@@ -98,10 +98,10 @@ class Encoder(nn.Module):
         x = self.embeddings(tokens, segments)
         layout = self.padded(x, attention_mask, keep_weights)
         hidden, weights = list[Tensor](), list[Tensor]()
-        for layer in self.passes():
+        for layer in self.iter_layers():
             if keep_hidden:
                 hidden.append(x)
-            x, kept = self.through(layer, x, layout)
+            x, kept = self.run_layer(layer, x, layout)
             if kept is not None:
                 weights.append(kept)
         last = self.norm(x)
@@ -112,16 +112,18 @@ class Encoder(nn.Module):
             pooled = self.pooler(self._summary(last, attention_mask))
         return Encoded(last, pooled, tuple(hidden), tuple(weights))
 
-    def passes(self) -> Iterator[nn.Module]:
+    def iter_layers(self) -> Iterator[nn.Module]:
         """The layer that works at each of the L heights, the lowest first."""
         return iter(self.layers)
 
-    def through(self, layer: nn.Module, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor | None]:
+    def run_layer(
+        self, layer: nn.Module, x: Tensor, layout: Layout
+    ) -> tuple[Tensor, Tensor | None]:
         """One layer, of which nothing inside is kept for the way back where memory is saved."""
         if self.activation_checkpointing and self.training:
             again: dict[str, Any] = {}
             if x.device.type == "cpu":
-                again = {"preserve_rng_state": False, "context_fn": the_same_again}
+                again = {"preserve_rng_state": False, "context_fn": replay_contexts}
             done: tuple[Tensor, Tensor | None] = activation_checkpoint(
                 layer, x, layout, use_reentrant=False, **again
             )
@@ -135,15 +137,15 @@ class Encoder(nn.Module):
         attention_mask: Tensor | None,
         keep_weights: bool = False,
         query_rows: Tensor | None = None,
-    ) -> Padded:
-        """The plain layout of embedded tokens [B, T, D]; `Padded` says what `query_rows` are."""
+    ) -> PaddedLayout:
+        """The padded layout of embedded tokens [B, T, D]; for `query_rows` see `PaddedLayout`."""
         positions = torch.arange(x.size(1), device=x.device)
         bias = self.attention_bias(x, attention_mask)
         relative = None
         if self.relative is not None:
             asking = positions[None] if query_rows is None else query_rows  # [1 or B, R]
             relative = self.relative(asking[..., None] - positions)
-        return Padded(positions, bias, keep_weights, query_rows, relative)
+        return PaddedLayout(positions, bias, keep_weights, query_rows, relative)
 
     def attention_bias(self, x: Tensor, attention_mask: Tensor | None) -> Tensor | None:
         """What is added to the scores: -inf on padding, and on all that comes later where the
@@ -173,4 +175,6 @@ class Encoder(nn.Module):
 
     def _summary(self, last: Tensor, attention_mask: Tensor | None) -> Tensor:
         """What the pooler reads, float [B, T, D]: the token that has seen all stands first."""
-        return picked(last, self.summary_positions(last, attention_mask)) if self.causal else last
+        return (
+            gather_rows(last, self.summary_positions(last, attention_mask)) if self.causal else last
+        )

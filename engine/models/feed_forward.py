@@ -46,7 +46,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         inside = self.inside(self.norm(x) if self.pre_norm else x)  # [..., I]
-        out = self.dropout.added(x, self.narrow(inside))
+        out = self.dropout.add_to(x, self.narrow(inside))
         done: Tensor = out if self.pre_norm else self.norm(out)
         return done
 

@@ -32,7 +32,7 @@ class FrozenLinear(nn.Linear):
         return F.linear(x, self.weight if short is None else short, self.bias)
 
 
-def keep_short(network: Network, dtype: torch.dtype) -> None:
+def cache_low_precision(network: Network, dtype: torch.dtype) -> None:
     """Keep the weights of the layers that do not learn in the type of autocast, too.
 
     No number changes by that, and what is saved is the weights themselves. Layers whose output is
@@ -40,7 +40,7 @@ def keep_short(network: Network, dtype: torch.dtype) -> None:
     """
     encoder = network.encoder
     for number, layer in enumerate(encoder.layers):
-        if network.spec.heights_of(number)[-1] <= encoder.cached_layers:
+        if network.spec.layer_indices(number)[-1] <= encoder.cached_layers:
             continue
         for parent in list(layer.modules()):
             for name, linear in parent.named_children():
@@ -51,7 +51,7 @@ def keep_short(network: Network, dtype: torch.dtype) -> None:
 
 
 @contextmanager
-def rounded_once(
+def low_precision_weights(
     network: Network, precision: Callable[[], AbstractContextManager[object]]
 ) -> Iterator[None]:
     """Where `precision` turns autocast of the processor on, round the weights of the layers once

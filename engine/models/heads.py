@@ -16,7 +16,7 @@ from engine.config.sentence import PoolingMode, SentenceSpec
 from engine.config.task import Head
 from engine.config.tasks import FIRST_TASK, head_of
 from engine.models.fast.dropout import Dropout
-from engine.models.fast.gradient_sum import Room
+from engine.models.fast.gradient_sum import GradientBuffer
 from engine.models.fast.vocabulary_loss import cross_entropy
 from engine.models.feed_forward import ACTIVATIONS
 
@@ -119,20 +119,20 @@ class MlmHead(nn.Module):
         self.own_decoder = own_decoder
         self.decoder = nn.Parameter(zeros_like(token.weight)) if own_decoder else token.weight
         self.bias = nn.Parameter(zeros(spec.vocab_size))
-        self._room = Room()
+        self._room = GradientBuffer()
 
     def forward(self, hidden: Tensor) -> Tensor:
-        return F.linear(self._turned(hidden), self.decoder, self.bias)
+        return F.linear(self._transform(hidden), self.decoder, self.bias)
 
     def loss(self, hidden: Tensor, targets: Tensor, count: float | Tensor) -> Tensor:
         """Cross-entropy of hidden [N, D] with targets int64 [N], summed and divided by `count`.
 
         Equal to that of the logits, which it never holds all at once: float32 scalar.
         """
-        turned = self._turned(hidden)
+        turned = self._transform(hidden)
         return cross_entropy(turned, self.decoder, self.bias, targets, count, self._room)
 
-    def _turned(self, hidden: Tensor) -> Tensor:
+    def _transform(self, hidden: Tensor) -> Tensor:
         turned: Tensor = self.norm(self.activation(self.dense(hidden)))
         return turned  # [..., D]
 

@@ -30,7 +30,7 @@ LINEARS = {
 }
 
 
-class Adapted(FrozenLinear):
+class LoraLinear(FrozenLinear):
     """A linear layer with an adapter, which begins by changing nothing (B = 0)."""
 
     def __init__(self, linear: nn.Linear, rank: int, alpha: float, dropout: float) -> None:
@@ -53,7 +53,7 @@ class Adapted(FrozenLinear):
         return self.weight + self.scale * (self.lora_up @ self.lora_down)
 
 
-def adapt(
+def add_adapters(
     network: Network, rank: int, alpha: float, dropout: float, which: str, frozen: int = 0
 ) -> None:
     """Train adapters in place of the encoder; heads and pooler stay as they are.
@@ -65,20 +65,20 @@ def adapt(
     for part in (network.encoder.embeddings, network.encoder.layers):
         part.requires_grad_(False)
     for number, layer in enumerate(network.encoder.layers):
-        if network.spec.heights_of(number)[-1] <= frozen:
+        if network.spec.layer_indices(number)[-1] <= frozen:
             continue
         for name in LINEARS[which]:
             parent, _, leaf = name.rpartition(".")
             linear = layer.get_submodule(name)
             assert isinstance(linear, nn.Linear)
-            setattr(layer.get_submodule(parent), leaf, Adapted(linear, rank, alpha, dropout))
+            setattr(layer.get_submodule(parent), leaf, LoraLinear(linear, rank, alpha, dropout))
 
 
 @torch.no_grad()
 def merged(network: nn.Module) -> dict[str, Tensor]:
     """The parameters of a network by name, with every adapter added to its weight."""
     found: dict[str, Tensor] = {}
-    adapted = {n: m for n, m in network.named_modules() if isinstance(m, Adapted)}
+    adapted = {n: m for n, m in network.named_modules() if isinstance(m, LoraLinear)}
     for name, parameter in network.named_parameters():
         module, _, leaf = name.rpartition(".")
         if leaf not in (DOWN, UP):

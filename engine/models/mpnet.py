@@ -6,9 +6,9 @@ Shapes: B sequences, T tokens in each.
 from torch import Tensor
 
 from engine.config.families.mpnet import MpnetSpec
-from engine.models.embeddings import TokenPositionEmbeddings, places_behind
+from engine.models.embeddings import TokenPositionEmbeddings, padded_positions
 from engine.models.encoder import Encoder, Layer
-from engine.models.relative import relative_part
+from engine.models.relative import relative_positions
 from engine.models.roberta import RobertaPooler
 
 
@@ -20,7 +20,7 @@ class MpnetEmbeddings(TokenPositionEmbeddings):
         self.padding = spec.padding
 
     def positions(self, tokens: Tensor) -> Tensor:
-        return places_behind(self.padding, tokens)
+        return padded_positions(self.padding, tokens)
 
 
 class Mpnet(Encoder):
@@ -31,5 +31,5 @@ class Mpnet(Encoder):
             MpnetEmbeddings(spec),
             (Layer(spec, number) for number in range(spec.layers)),
             RobertaPooler(spec) if pooler else None,
-            relative=relative_part(spec),
+            relative=relative_positions(spec),
         )

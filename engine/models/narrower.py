@@ -14,13 +14,13 @@ from engine.models.network import Network
 from engine.models.relative import Rotary
 
 
-def narrower(network: Network) -> Network:
+def remove_pruned_heads(network: Network) -> Network:
     """A copy without these heads; the network itself where there are none.
 
     One head of each layer stays. Config and packed batches know one number of heads for all
     layers, so the copy is for a graph, and not for a checkpoint or for `engine.models.fast`.
     """
-    if not pruned_heads(network):
+    if not count_pruned_heads(network):
         return network
     made = copy.deepcopy(network)
     for attention in _attentions(made):
@@ -28,7 +28,7 @@ def narrower(network: Network) -> Network:
     return made
 
 
-def pruned_heads(network: Network) -> int:
+def count_pruned_heads(network: Network) -> int:
     """How many heads the copy lacks; those of layers that share their weights count once."""
     return sum(one.heads - len(needed_heads(one)) for one in _attentions(network))
 

@@ -16,13 +16,13 @@ from engine.config.model import EncoderSpec
 from engine.config.sentence import SentenceSpec
 from engine.config.tasks import head_of
 from engine.models.encoder import Encoded, Encoder
-from engine.models.fast.encoding import encode, encode_at, plan, pooled
-from engine.models.fast.rectangles import Ints
+from engine.models.fast.encoding import encode, encode_at, encode_pooled, plan_batch
+from engine.models.fast.padded_blocks import Ints
 from engine.models.fast.unpadded import UnpaddedBatch
 from engine.models.heads import Heads, MlmHead, NspHead, SentenceHead, TaskHead
-from engine.models.probe import Probe, ReadingOrder, chosen, reading_order
+from engine.models.probe import Probe, ReadingOrder, reading_order, select_layers
 
-Done = TypeVar("Done")
+Result = TypeVar("Result")
 Plan = UnpaddedBatch | ReadingOrder  # of a batch without its padding: of the encoder, of a probe
 NO_TASK_HEAD = Heads()
 
@@ -85,7 +85,7 @@ class Network(nn.Module):
             sentence=head.sentence if isinstance(head, SentenceHead) else None,
         )
 
-    def forward(self, work: Callable[..., Done], *given: object) -> Done:
+    def forward(self, work: Callable[..., Result], *given: object) -> Result:
         """Let `work` use this network: where it is sharded, its weights are there meanwhile."""
         return work(self, *given)
 
@@ -114,7 +114,7 @@ class Network(nn.Module):
         """The last vectors at int64 [B, R], positions in each sequence: float [B, R, D]."""
         return encode_at(self.encoder, tokens, segments, positions, attention_mask)
 
-    def pooled(
+    def encode_pooled(
         self,
         tokens: Tensor,
         segments: Tensor,
@@ -123,7 +123,7 @@ class Network(nn.Module):
     ) -> Tensor:
         """What the pooler makes of each sequence, float [B, D]."""
         assert not isinstance(unpadded, ReadingOrder)
-        return pooled(self.encoder, tokens, segments, attention_mask, unpadded)
+        return encode_pooled(self.encoder, tokens, segments, attention_mask, unpadded)
 
     @property
     def passes_over_padding(self) -> bool:
@@ -147,7 +147,7 @@ class Network(nn.Module):
             none = torch.empty(0, dtype=torch.int64)
             reads_all = self.heads.reads_tokens or self.heads.pools
             query_positions = None if reads_all else none
-        return plan(self.encoder, lengths, width, query_positions)
+        return plan_batch(self.encoder, lengths, width, query_positions)
 
     def logits(
         self,
@@ -171,7 +171,7 @@ class Network(nn.Module):
             if not tokens.is_floating_point():
                 with torch.no_grad():
                     encoded = self.encoder(tokens, segments, attention_mask, keep_hidden=True)
-                    tokens = chosen(encoded.hidden, self.probe.heights)
+                    tokens = select_layers(encoded.hidden, self.probe.heights)
             order = unpadded if isinstance(unpadded, ReadingOrder) else None
             answers: Tensor = self.probe(tokens, attention_mask, order)
             return answers
@@ -183,11 +183,11 @@ class Network(nn.Module):
         if self.heads.reads_tokens:
             vectors = self.encode(tokens, segments, attention_mask, unpadded=unpadded).last
         else:
-            vectors = self.pooled(tokens, segments, attention_mask, unpadded)
+            vectors = self.encode_pooled(tokens, segments, attention_mask, unpadded)
         logits: Tensor = self.task(vectors)
         return logits.float()
 
-    def keep_token_gradient(self) -> None:
+    def reuse_token_gradient(self) -> None:
         """Let the gradient of the token embedding keep its memory, where nothing else adds to it.
 
         For training in one process; see `fast.token_embedding`.
@@ -204,24 +204,24 @@ class Network(nn.Module):
             self.mlm.decoder = self.encoder.embeddings.token.weight
 
 
-def shell(spec: EncoderSpec, heads: Heads) -> Network:
+def meta_network(spec: EncoderSpec, heads: Heads) -> Network:
     """A network whose parameters have their shapes and no memory yet; nothing is drawn for it."""
-    with torch.device("meta"), _Undrawn():
+    with torch.device("meta"), _SkipInit():
         return Network(spec, heads)
 
 
-def names_of_mlm_head(spec: EncoderSpec) -> list[str]:
+def mlm_head_parameters(spec: EncoderSpec) -> list[str]:
     """The parameters that masked words add to a network."""
-    with torch.device("meta"), _Undrawn():
+    with torch.device("meta"), _SkipInit():
         token = nn.Embedding(spec.vocab_size, spec.hidden_size)
         head = MlmHead(spec, token)
     return [f"mlm.{name}" for name, one in head.named_parameters() if one is not token.weight]
 
 
-DRAWING = (Tensor.normal_, nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_)
+INIT_FUNCTIONS = (Tensor.normal_, nn.init.normal_, nn.init.uniform_, nn.init.kaiming_uniform_)
 
 
-class _Undrawn(TorchFunctionMode):
+class _SkipInit(TorchFunctionMode):
     """Passes over the drawing of numbers, for which torch would load its compiler first."""
 
     def __torch_function__(
@@ -232,7 +232,7 @@ class _Undrawn(TorchFunctionMode):
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         given = kwargs or {}
-        if func in DRAWING:
+        if func in INIT_FUNCTIONS:
             return args[0] if args else given["tensor"]
         return func(*args, **given)
 

@@ -10,7 +10,7 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 
 
-def outputs_of(heads: Heads) -> tuple[Output, ...]:
+def head_outputs(heads: Heads) -> tuple[Output, ...]:
     """What a network with these heads says; as in `published.architecture`, the task comes first.
 
     Without any head these are the vectors of the encoder, and the pooled one where there is one.
@@ -35,7 +35,7 @@ def outputs_of(heads: Heads) -> tuple[Output, ...]:
 def named_outputs(
     network: Network, tokens: Tensor, segments: Tensor, attention_mask: Tensor
 ) -> dict[str, Tensor]:
-    """The outputs of a batch, float32, in the order of `outputs_of`.
+    """The outputs of a batch, float32, in the order of `head_outputs`.
 
     Args:
         tokens: int64 [B, T]; [B, E, T] where the head chooses one of E endings.
@@ -45,7 +45,7 @@ def named_outputs(
         [B, C] or [B, E] for an input, [B, T, C] for tokens; start and end of answers are [B, T].
     """
     heads = network.heads
-    names = [output.name for output in outputs_of(heads)]
+    names = [output.name for output in head_outputs(heads)]
     if heads.scores_choices:
         flat = [given.flatten(0, 1) for given in (tokens, segments, attention_mask)]  # [B * E, T]
         said = [network.logits(flat[0], flat[1], flat[2]).view(tokens.shape[:2])]

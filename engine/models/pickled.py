@@ -21,7 +21,7 @@ from engine.files.regular_file import open_regular
 from engine.files.untrusted import AGAIN, safe_name
 from engine.phrases import phrase
 
-LARGEST_PICKLE = 32_000_000  # bytes of instructions; those of a thousand layers are a tenth
+MAX_PICKLE = 32_000_000  # bytes of instructions; those of a thousand layers are a tenth
 STORAGES = ("Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
 HARMLESS = {
     "collections OrderedDict",
@@ -53,7 +53,7 @@ def read_pickled(path: Path) -> dict[str, Tensor]:
     with open_regular(path) as file:
         content = file.read()
     zipped = content[:4] == b"PK\x03\x04"
-    for instructions in _zipped(path, content) if zipped else _old(path, content):
+    for instructions in _zipped(path, content) if zipped else _legacy(path, content):
         _check(path, instructions, len(content))
     try:
         found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
@@ -89,7 +89,7 @@ def _zipped(path: Path, content: bytes) -> Iterator[bytes]:
             pickles = [member for member in members if member.filename.endswith(".pkl")]
             if len(pickles) != 1 or len(set(names)) != len(names):
                 raise BadCheckpoint(phrase("{path} is not a weights file.", path=path.name), AGAIN)
-            if pickles[0].file_size > LARGEST_PICKLE:
+            if pickles[0].file_size > MAX_PICKLE:
                 raise BadCheckpoint(
                     phrase("{path} describes far too many tensors.", path=path.name), AGAIN
                 )
@@ -100,7 +100,7 @@ def _zipped(path: Path, content: bytes) -> Iterator[bytes]:
         ) from error
 
 
-def _old(path: Path, content: bytes) -> Iterator[bytes]:
+def _legacy(path: Path, content: bytes) -> Iterator[bytes]:
     """The instructions of the form before 2020: five pickles one after the other, then the data."""
     if content[:1] != b"\x80":
         raise BadCheckpoint(
@@ -110,7 +110,7 @@ def _old(path: Path, content: bytes) -> Iterator[bytes]:
     for _ in range(OLD_PARTS):
         first = stream.tell()
         for _ in _instructions(path, stream):
-            if stream.tell() - first > LARGEST_PICKLE:
+            if stream.tell() - first > MAX_PICKLE:
                 raise BadCheckpoint(
                     phrase("{path} describes far too many tensors.", path=path.name), AGAIN
                 )

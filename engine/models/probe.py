@@ -13,12 +13,12 @@ from torch.nn.utils.rnn import PackedSequence
 
 from engine.config.features import Features
 from engine.models.fast.dropout import Dropout
-from engine.models.fast.rectangles import Ints, Move
+from engine.models.fast.padded_blocks import Ints, Move
 
-ALL = -1  # in the place of a height: the sum of all layers
+SUM_OF_ALL = -1  # in the place of a height: the sum of all layers
 
 
-def heights(features: Features, layers: int) -> tuple[int, ...]:
+def layer_indices(features: Features, layers: int) -> tuple[int, ...]:
     """Which vectors of a token are read: 0 the embeddings, 1 to L the layers, ALL their sum.
 
     A model of fewer than four layers gives those it has.
@@ -32,7 +32,7 @@ def heights(features: Features, layers: int) -> tuple[int, ...]:
         case "sum of last four" | "concatenation of last four":
             return last_four
         case "sum of all":
-            return (ALL,)
+            return (SUM_OF_ALL,)
         case "learned mix":
             return tuple(range(layers + 1))
         case "one layer":
@@ -40,9 +40,11 @@ def heights(features: Features, layers: int) -> tuple[int, ...]:
     return (layers,)
 
 
-def chosen(hidden: tuple[Tensor, ...], wanted: tuple[int, ...]) -> Tensor:
+def select_layers(hidden: tuple[Tensor, ...], wanted: tuple[int, ...]) -> Tensor:
     """Of the vectors at all L + 1 heights, each [B, T, D], those at some: [B, T, N, D]."""
-    parts = [sum(hidden[2:], hidden[1]) if height == ALL else hidden[height] for height in wanted]
+    parts = [
+        sum(hidden[2:], hidden[1]) if height == SUM_OF_ALL else hidden[height] for height in wanted
+    ]
     return torch.stack(parts, 2)
 
 
@@ -54,7 +56,7 @@ class ReadingOrder:
     tokens: Tensor  # int64 [M], where each is in the flattened [B * T]
     batch_sizes: Tensor  # int64 [S], how many sequences have a token at each step; on the host
 
-    def moved(self, move: Move) -> "ReadingOrder":
+    def map_tensors(self, move: Move) -> "ReadingOrder":
         return ReadingOrder(move(self.tokens), self.batch_sizes)
 
 
@@ -83,7 +85,7 @@ class Probe(nn.Module):
         """`tokens`: answer for each token, and not for the whole input."""
         super().__init__()
         self.features, self.reads_tokens = features, tokens
-        self.heights = heights(features, layers)
+        self.heights = layer_indices(features, layers)
         count = len(self.heights)
         self.mix_bias: nn.Parameter | None = None
         if features.vectors == "learned mix":  # Peters et al. 2018, §3.2; begins as the mean
@@ -111,7 +113,7 @@ class Probe(nn.Module):
         """Logits as float32: [B, C], or [B, T, C] where each token is answered for.
 
         Args:
-            vectors: float [B, T, N, D], those at `heights`.
+            vectors: float [B, T, N, D], those at `layer_indices`.
             attention_mask: bool [B, T], False on padding; None where there is none.
             order: the plan of this batch; None: it is made here, for which a device is waited for.
         """
@@ -145,7 +147,7 @@ class Probe(nn.Module):
             return read
         if order is None:
             lengths = attention_mask.sum(1).cpu().numpy()
-            order = reading_order(lengths, x.size(1)).moved(lambda plan: plan.to(x.device))
+            order = reading_order(lengths, x.size(1)).map_tensors(lambda plan: plan.to(x.device))
         rows = x.flatten(0, 1).index_select(0, order.tokens)  # [M, D]
         read = lstm(PackedSequence(rows, order.batch_sizes))[0].data  # [M, W]
         spread = read.new_zeros(x.size(0) * x.size(1), read.size(1))

@@ -41,7 +41,7 @@ def published_name(ours: str, family: Family = BERT, heads: Heads = NO_HEADS) ->
     return family.published(ours)
 
 
-def present_name(published: str, family: Family = BERT) -> str:
+def current_name(published: str, family: Family = BERT) -> str:
     """A published name as it is written today: old ones lack the prefix, or say gamma and beta."""
     name = published.removeprefix("module.")
     if name.startswith(family.parts):
@@ -58,7 +58,7 @@ def is_buffer(name: str) -> bool:
     return name.endswith((".position_ids", ".token_type_ids"))
 
 
-def notes_of(config: dict[str, Any]) -> list[str]:
+def custom_code_notes(config: dict[str, Any]) -> list[str]:
     """What of a config.json is passed over, in whole sentences."""
     return [
         phrase("config.json asks for custom code ({name}); it was ignored.", name=name)
@@ -67,7 +67,7 @@ def notes_of(config: dict[str, Any]) -> list[str]:
     ]
 
 
-def labels_of(config: dict[str, Any]) -> tuple[str, ...]:
+def labels_in(config: dict[str, Any]) -> tuple[str, ...]:
     """The classes in the order of their ids; empty where they are not named, from 0 on."""
     named = config.get("id2label")
     if not isinstance(named, dict):
@@ -77,12 +77,12 @@ def labels_of(config: dict[str, Any]) -> tuple[str, ...]:
     return tuple(label for label in ordered if label is not None) if None not in ordered else ()
 
 
-def unnamed(count: int) -> tuple[str, ...]:
+def default_labels(count: int) -> tuple[str, ...]:
     """The labels of classes that nobody has named, as transformers calls them."""
     return tuple(f"LABEL_{number}" for number in range(count))
 
 
-def config_of(
+def build_config(
     spec: EncoderSpec, heads: Heads, labels: tuple[str, ...], dtype: str
 ) -> dict[str, Any]:
     """The config.json with which transformers loads our checkpoint under the right class."""
@@ -107,7 +107,7 @@ def head_entries(heads: Heads, labels: tuple[str, ...]) -> dict[str, Any]:
         return {}
     entries: dict[str, Any] = {TASK: {"kind": heads.kind}}
     if head.has_labels or head.problem_type:
-        named = labels if len(labels) == heads.outputs else unnamed(heads.outputs)
+        named = labels if len(labels) == heads.outputs else default_labels(heads.outputs)
         entries["id2label"] = {str(number): label for number, label in enumerate(named)}
         entries["label2id"] = {label: number for number, label in enumerate(named)}
     if head.problem_type:
@@ -117,7 +117,7 @@ def head_entries(heads: Heads, labels: tuple[str, ...]) -> dict[str, Any]:
     return entries
 
 
-def probe_of(config: dict[str, Any]) -> Features | None:
+def probe_in(config: dict[str, Any]) -> Features | None:
     """The probe that config.json describes; None where it describes none."""
     said = config.get("probe")
     if not isinstance(said, dict):

@@ -23,29 +23,29 @@ if TYPE_CHECKING:
     from engine.models.attention import Attention
 
 
-Part = tuple[ScoreTerm, Tensor]  # its name, and what it adds to the scores
+ScorePart = tuple[ScoreTerm, Tensor]  # its name, and what it adds to the scores
 
 
 @dataclass(frozen=True)
-class Bucketed:
+class BucketBias:
     """A number for each head and each distance, which is added to the scores."""
 
     bias: Tensor  # float [n, H, m, w]
 
-    def terms(self, attention: "Attention", q: Tensor, k: Tensor) -> list[Part]:
+    def terms(self, attention: "Attention", q: Tensor, k: Tensor) -> list[ScorePart]:
         """What is added to the scores of queries [n, H, m, K] and keys [n, H, w, K]."""
         kept = attention.kept
         return [("distance", self.bias if kept is None else self.bias[:, kept])]
 
 
 @dataclass(frozen=True)
-class Disentangled:
+class DisentangledBias:
     """Vectors of distances, which meet queries and keys (He et al. 2021, §3.1)."""
 
     vectors: Tensor  # float [P, D], of the distances that there are
     index: Tensor  # int64 [n, m, w], which of them each pair of tokens has
 
-    def terms(self, attention: "Attention", q: Tensor, k: Tensor) -> list[Part]:
+    def terms(self, attention: "Attention", q: Tensor, k: Tensor) -> list[ScorePart]:
         """What is added to the scores of queries [n, H, m, K] and keys [n, H, w, K].
 
         The vectors become keys and queries by the matrices of the layer.
@@ -62,10 +62,10 @@ class Disentangled:
         return [("content to position", to_position), ("position to content", to_content)]
 
 
-Relative = Bucketed | Disentangled
+Relative = BucketBias | DisentangledBias
 
 
-def known_rows(row: Callable[[Tensor], Tensor], positions: int) -> Tensor:
+def bucket_table(row: Callable[[Tensor], Tensor], positions: int) -> Tensor:
     """The row of a table for each distance between so many positions, from the lowest on, worked
     out once and on the host: int64 [2 * positions - 1].
 
@@ -75,8 +75,8 @@ def known_rows(row: Callable[[Tensor], Tensor], positions: int) -> Tensor:
     return row(torch.arange(1 - positions, positions, device="cpu"))
 
 
-def looked_up(rows: Tensor, apart: Tensor) -> Tensor:
-    """The row of each distance, int64 of any shape; `rows` as `known_rows` gives them."""
+def look_up(rows: Tensor, apart: Tensor) -> Tensor:
+    """The row of each distance, int64 of any shape; `rows` as `bucket_table` gives them."""
     return rows[apart + rows.size(0) // 2]
 
 
@@ -90,12 +90,12 @@ class BucketedPositions(nn.Module):
         super().__init__()
         self.buckets = buckets
         self.bias = nn.Embedding(buckets, heads)
-        self.register_buffer("rows", known_rows(self.row, positions), persistent=False)
+        self.register_buffer("rows", bucket_table(self.row, positions), persistent=False)
 
-    def forward(self, apart: Tensor) -> Bucketed:
+    def forward(self, apart: Tensor) -> BucketBias:
         """`apart`: int64 [n, m, w], positions of those that ask less those that are asked."""
-        found = self.bias(looked_up(self.rows, apart))  # [n, m, w, H]
-        return Bucketed(found.permute(0, 3, 1, 2))
+        found = self.bias(look_up(self.rows, apart))  # [n, m, w, H]
+        return BucketBias(found.permute(0, 3, 1, 2))
 
     def row(self, apart: Tensor) -> Tensor:
         """Half of the buckets are for each side; half of those are wider and wider, as logs."""
@@ -120,17 +120,17 @@ class DisentangledPositions(nn.Module):
         self.side = spec.relative_buckets // 2
         self.table = nn.Embedding(spec.relative_buckets, spec.hidden_size)
         self.norm = nn.LayerNorm(spec.hidden_size, eps=spec.layer_norm_eps)
-        rows = known_rows(self.row, spec.max_positions)
+        rows = bucket_table(self.row, spec.max_positions)
         self.register_buffer("rows", rows, persistent=False)
 
-    def forward(self, apart: Tensor) -> Disentangled:
+    def forward(self, apart: Tensor) -> DisentangledBias:
         """`apart`: int64 [n, m, w], positions of those that ask less those that are asked."""
         first, last = 0, 2 * self.side - 1
         if not torch.compiler.is_compiling():  # only distances that there are
             reach = apart.size(-1) - 1
             first, last = (int(n) for n in self.row(torch.tensor([-reach, reach])))
         vectors = self.norm(self.table.weight[first : last + 1])  # [P, D]
-        return Disentangled(vectors, (looked_up(self.rows, apart) - first).clamp(0, last - first))
+        return DisentangledBias(vectors, (look_up(self.rows, apart) - first).clamp(0, last - first))
 
     def row(self, apart: Tensor) -> Tensor:
         """The row of the table for each distance."""
@@ -143,7 +143,7 @@ class DisentangledPositions(nn.Module):
         return (apart + self.side).clamp(0, 2 * self.side - 1)
 
 
-def relative_part(spec: EncoderSpec) -> nn.Module | None:
+def relative_positions(spec: EncoderSpec) -> nn.Module | None:
     """The part that a family adds to the scores; None where it adds nothing."""
     if spec.parts.relative == "buckets":
         return BucketedPositions(spec.relative_buckets, spec.heads, spec.max_positions)

@@ -8,7 +8,7 @@ from torch import Tensor
 from engine.config.families.roberta import RobertaSpec
 from engine.config.model import EncoderSpec
 from engine.config.tasks.text_classification import CLASSIFIER
-from engine.models.embeddings import Embeddings, places_behind
+from engine.models.embeddings import Embeddings, padded_positions
 from engine.models.encoder import Encoder, Layer
 from engine.models.fast.dropout import Dropout
 from engine.models.heads import Pooler
@@ -22,7 +22,7 @@ class RobertaEmbeddings(Embeddings):
         self.padding = spec.pad_token_id
 
     def positions(self, tokens: Tensor) -> Tensor:
-        return places_behind(self.padding, tokens)
+        return padded_positions(self.padding, tokens)
 
 
 class RobertaPooler(Pooler):

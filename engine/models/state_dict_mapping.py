@@ -21,13 +21,13 @@ from engine.config.tasks import POOLING, added_layers, head_of
 from engine.errors import BadCheckpoint
 from engine.files.untrusted import AGAIN, safe_name
 from engine.models.heads import Heads
-from engine.models.network import names_of_mlm_head, shell
+from engine.models.network import meta_network, mlm_head_parameters
 from engine.models.published import (
     NO_HEADS,
+    current_name,
     is_buffer,
-    labels_of,
-    present_name,
-    probe_of,
+    labels_in,
+    probe_in,
     published_name,
 )
 from engine.models.weight_files import WeightFiles
@@ -67,7 +67,7 @@ class StateDictMapper:
         self._names: dict[str, str] = {}  # as written today → as in the file
         for name in weights.shapes:
             if not is_buffer(name):
-                self._names.setdefault(present_name(name, self._family), name)
+                self._names.setdefault(current_name(name, self._family), name)
         detects = self._family.detects
         if detects and any(name.startswith(detects) for name in self._names):
             for name in self._mlm_head():  # what the head beside it was given: not trained
@@ -99,9 +99,9 @@ class StateDictMapper:
         self._check_nsp(plan.heads)
         keep_head = wanted is None or self._is_same_head(plan.heads, labels)
         keep_probe = plan.heads == self._probe_in_file() and (
-            wanted is None or labels_of(self._config) == labels
+            wanted is None or labels_in(self._config) == labels
         )
-        network = shell(self._spec, plan.heads)
+        network = meta_network(self._spec, plan.heads)
         required: list[str] = []
         for ours, parameter in network.named_parameters():
             published = published_name(ours, self._family, plan.heads)
@@ -168,19 +168,19 @@ class StateDictMapper:
     def _mlm_head(self, outputs: int = 0, kind: str = NO_HEADS.kind) -> list[str]:
         """The published names of the head for masked words, beside such a task head."""
         heads = Heads(mlm=True, outputs=outputs, kind=kind)
-        return [published_name(n, self._family, heads) for n in names_of_mlm_head(self._spec)]
+        return [published_name(n, self._family, heads) for n in mlm_head_parameters(self._spec)]
 
     def _pooler(self, beginning: str) -> list[str]:
         return [f"{beginning}{leaf}" for leaf in ("weight", *["bias"] * self._spec.head_biases)]
 
     def _probe_in_file(self) -> Heads | None:
         """A probe with all its tensors; None where the file has none."""
-        probe = probe_of(self._config)
+        probe = probe_in(self._config)
         if probe is None or not probe.trains_probe or PROBE_OUTPUT not in self._names:
             return None
         count = self._rows(PROBE_OUTPUT)
         heads = Heads(outputs=count, kind=head_kind(self._config, count), features=probe)
-        names = [n for n, _ in shell(self._spec, heads).named_parameters()]
+        names = [n for n, _ in meta_network(self._spec, heads).named_parameters()]
         needed = [name for name in names if name.startswith("probe.")]
         return heads if count and self._has(needed, "probe") else None
 
@@ -233,7 +233,7 @@ class StateDictMapper:
             return wanted.sentence in (None, self._sentence)
         if not wanted.outputs or weight not in self._names:
             return True
-        theirs, count = labels_of(self._config), self._rows(weight)
+        theirs, count = labels_in(self._config), self._rows(weight)
         kind = self._kind_of(names, count)
         same = (head_of(kind), count) == (wanted.task, wanted.outputs)
         if same and (not labels or not theirs or theirs == labels):

@@ -23,8 +23,8 @@ from engine.files.untrusted import AGAIN, check_content, json_object, plain_file
 from engine.models.pickled import read_pickled
 from engine.phrases import phrase
 
-LARGEST_HEADER = 32_000_000  # bytes, as in engine.checkpoints.info
-MOST_TENSORS = 50_000  # a thousand layers have 16,000
+MAX_HEADER = 32_000_000  # bytes, as in engine.checkpoints.info
+MAX_TENSORS = 50_000  # a thousand layers have 16,000
 SAFE, PICKLED = "model.safetensors", "pytorch_model.bin"
 ELSEWHERE = {
     "tf_model.h5": "TensorFlow",
@@ -71,8 +71,8 @@ def open_weight_files(
                 inside = _weight_files(place) if place.is_dir() else []
                 if not inside:
                     raise _without_weights(place)
-                parts += [_under(key, _open(place / name, opened)) for name in inside]
-            yield _joined(names, parts)
+                parts += [_with_prefix(key, _open(place / name, opened)) for name in inside]
+            yield _join_shards(names, parts)
         elif found := find_index(folder):
             yield _open_tf1(folder, *found)
         else:
@@ -149,7 +149,7 @@ def _open_safe(path: Path, opened: ExitStack) -> WeightFiles:
     size = path.stat().st_size
     with open_regular(path) as file:
         header = int.from_bytes(file.read(8), "little")
-    if not 2 <= header <= min(size - 8, LARGEST_HEADER):
+    if not 2 <= header <= min(size - 8, MAX_HEADER):
         raise BadCheckpoint(
             phrase("{path} is not a safetensors file, or it is incomplete.", path=path.name), AGAIN
         )
@@ -224,7 +224,7 @@ def _open_tf1(folder: Path, index: str, told: str) -> WeightFiles:
     )
 
 
-def _under(key: str, part: WeightFiles) -> WeightFiles:
+def _with_prefix(key: str, part: WeightFiles) -> WeightFiles:
     """The same tensors, named after the folder that they are in."""
     return WeightFiles(
         part.files,
@@ -235,14 +235,14 @@ def _under(key: str, part: WeightFiles) -> WeightFiles:
     )
 
 
-def _joined(names: list[str], parts: list[WeightFiles]) -> WeightFiles:
+def _join_shards(names: list[str], parts: list[WeightFiles]) -> WeightFiles:
     """Shards as one."""
     owner = {name: part for part in parts for name in part.shapes}
     if len(owner) != sum(len(part.shapes) for part in parts):
         raise BadCheckpoint(
             phrase("A tensor appears in more than one of {count} files.", count=len(names)), AGAIN
         )
-    if not owner or len(owner) > MOST_TENSORS:
+    if not owner or len(owner) > MAX_TENSORS:
         raise BadCheckpoint(
             phrase(
                 "{names} contains {count} tensors, which is not a model that BERT Studio supports.",
@@ -275,7 +275,7 @@ def check_memory(needed: int, what: str) -> None:
         )
 
 
-def split(weights: WeightFiles, fused: Fused) -> WeightFiles:
+def split_fused(weights: WeightFiles, fused: Fused) -> WeightFiles:
     """The same files, with the parts in the place of what is fused; one that has other rows than
     its parts can have stays whole."""
     places = dict[str, tuple[str, int, int]]()  # part → whole, number, count
@@ -299,7 +299,7 @@ def split(weights: WeightFiles, fused: Fused) -> WeightFiles:
     return replace(weights, shapes=shapes, dtypes=dtypes, read=read) if places else weights
 
 
-def joined(tensors: dict[str, Tensor], fused: Fused) -> dict[str, Tensor]:
+def join_fused(tensors: dict[str, Tensor], fused: Fused) -> dict[str, Tensor]:
     """The tensors as a file keeps them."""
     found = dict(tensors)
     for stem, count in fused.items():

@@ -22,7 +22,7 @@ Module = TypeVar("Module", bound=nn.Module)
 SHORTLIST = 64  # tokens whose logits are worked out again in float32
 
 
-class _NoWayBack(torch.autograd.Function):
+class _NoBackward(torch.autograd.Function):
     """The product of a library that autograd does not know: without this, the gradient of all that
     comes before would be taken for 0, and what is left of it for the whole."""
 
@@ -41,7 +41,7 @@ def _product(kind: Kind, weight: Tensor, bias: Tensor, plain: Matmul | None = No
 
     def product(x: Tensor) -> Tensor:
         if x.requires_grad and torch.is_grad_enabled():
-            made: Tensor = _NoWayBack.apply(x, multiply)  # type: ignore[no-untyped-call]
+            made: Tensor = _NoBackward.apply(x, multiply)  # type: ignore[no-untyped-call]
             return made
         return multiply(x)
 
@@ -72,17 +72,17 @@ class PackedAttention(Attention):
     """Attention that makes keys and values in one product; they read the same vectors."""
 
     def __init__(self, attention: Attention, kind: Kind) -> None:
-        self.__dict__ |= _twin(attention).__dict__
+        self.__dict__ |= _shallow_copy(attention).__dict__
         self.output = PackedLinear(attention.output, kind)
         weight = torch.cat((self.key.weight, self.value.weight))  # [2 D, D]
         bias = torch.cat((_bias(self.key), _bias(self.value)))
-        plain: tuple[Matmul, Matmul] = self.query, partial(_side_by_side, (self.key, self.value))
+        plain: tuple[Matmul, Matmul] = self.query, partial(_concatenate, (self.key, self.value))
         if isinstance(attention, PackedAttention):
             plain = attention._queries, attention._keys_and_values
         self._queries: Matmul = _product(kind, self.query.weight, _bias(self.query), plain[0])
         self._keys_and_values: Matmul = _product(kind, weight, bias, plain[1])
 
-    def projected(self, asking: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, asking: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         keys, values = self._keys_and_values(x).chunk(2, -1)
         return self._queries(asking), keys, values
 
@@ -109,14 +109,14 @@ class ShortlistHead(MlmHead):
         return logits.scatter(-1, first, right)
 
 
-def packed_network(network: Network, kind: Kind) -> Network:
+def pack_network(network: Network, kind: Kind) -> Network:
     """The same network, quicker; with float32 it says the same but for the order of the sums.
 
     It shares all tensors with `network`, which must be in eval mode and may be one that is
     packed in float32; those of its layers it holds a second time; and it cannot be trained. The
     heads stay in float32, except that tokens which do not come first are predicted in `kind`.
     """
-    work = packing(network, kind)
+    work = pack_layer_by_layer(network, kind)
     while True:
         try:
             next(work)
@@ -125,9 +125,9 @@ def packed_network(network: Network, kind: Kind) -> Network:
             return made
 
 
-def packing(network: Network, kind: Kind) -> Generator[None, None, Network]:
-    """`packed_network`, which gives way after each layer: all of them may take seconds."""
-    made, encoder = _twin(network), _twin(network.encoder)
+def pack_layer_by_layer(network: Network, kind: Kind) -> Generator[None, None, Network]:
+    """`pack_network`, which gives way after each layer: all of them may take seconds."""
+    made, encoder = _shallow_copy(network), _shallow_copy(network.encoder)
     trim_memory()  # what MKL lays out has room to spare, which takes no memory where it is new
     layers = nn.ModuleList()
     for layer in network.encoder.layers:
@@ -148,13 +148,13 @@ def _with_packed_weights(module: nn.Module, kind: Kind) -> nn.Module:
         return PackedLinear(module, kind)
     if isinstance(module, Attention):
         return PackedAttention(module, kind)
-    made = _twin(module)
+    made = _shallow_copy(module)
     for name, child in module.named_children():
         setattr(made, name, _with_packed_weights(child, kind))
     return made
 
 
-def _side_by_side(linears: Iterable[nn.Linear], x: Tensor) -> Tensor:
+def _concatenate(linears: Iterable[nn.Linear], x: Tensor) -> Tensor:
     """float [..., I] → the outputs of all, [..., O + …]."""
     return torch.cat([linear(x) for linear in linears], -1)
 
@@ -165,7 +165,7 @@ def _bias(linear: nn.Linear) -> Tensor:
     return linear.weight.new_zeros(linear.out_features) if bias is None else bias
 
 
-def _twin(module: Module) -> Module:
+def _shallow_copy(module: Module) -> Module:
     """A module of its own with the tensors and, so far, the parts of another one."""
     made = copy.copy(module)
     made._modules = dict(module._modules)

@@ -1,7 +1,7 @@
 """Matrix products with weights that were packed once, so that each use is fast.
 
 Nothing else in the program calls what torch keeps to itself for this; where a function is missing,
-or does something else than it should, `present` says so and the plain product is taken.
+or does something else than it should, `is_available` says so and the plain product is taken.
 
 Shapes: N rows, I inputs, O outputs; … any leading dimensions.
 """
@@ -33,7 +33,7 @@ BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16")
 
 
 def matmul(kind: Kind, weight: Tensor, bias: Tensor, plain: Matmul | None = None) -> Matmul:
-    """x Wᵀ + b; `present` must be true of the kind.
+    """x Wᵀ + b; `is_available` must be true of the kind.
 
     Args:
         weight: float32 [O, I].
@@ -46,7 +46,7 @@ def matmul(kind: Kind, weight: Tensor, bias: Tensor, plain: Matmul | None = None
 
 
 @cache
-def present(kind: Kind) -> bool:
+def is_available(kind: Kind) -> bool:
     """Whether this torch has such a product on this processor, and it comes to what it should."""
     random = torch.Generator().manual_seed(0)
     weight, bias = torch.randn((32, 64), generator=random), torch.randn(32, generator=random)
@@ -62,7 +62,7 @@ def present(kind: Kind) -> bool:
     return True
 
 
-def is_quick(kind: Kind) -> bool:
+def is_native(kind: Kind) -> bool:
     """Whether the processor has instructions for it; without them bfloat16 is worked out slowly."""
     if kind != "bfloat16":
         return True
@@ -71,7 +71,7 @@ def is_quick(kind: Kind) -> bool:
     return not on_x86 or any(known.get(name) for name in BF16_INSTRUCTIONS)
 
 
-def in_few_shapes(multiply: Matmul) -> Matmul:
+def limit_shapes(multiply: Matmul) -> Matmul:
     """The same product of matrices whose rows are filled up with zeros to one of few numbers.
 
     For every number of rows oneDNN makes code, which takes time, and keeps it, which takes memory:
@@ -80,7 +80,7 @@ def in_few_shapes(multiply: Matmul) -> Matmul:
 
     def filled(x: Tensor) -> Tensor:
         rows = x.numel() // x.size(-1)
-        missing = rows_of_shape(rows) - rows
+        missing = padded_rows(rows) - rows
         if not missing:
             return multiply(x)
         flat = x.reshape(rows, x.size(-1))
@@ -90,7 +90,7 @@ def in_few_shapes(multiply: Matmul) -> Matmul:
     return filled
 
 
-def rows_of_shape(rows: int) -> int:
+def padded_rows(rows: int) -> int:
     """The next number of rows that is allowed: at most one in sixteen more, 16 to each octave."""
     if rows <= FREE_ROWS:
         return rows
@@ -100,11 +100,11 @@ def rows_of_shape(rows: int) -> int:
 
 def _float32(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
     """From weights laid out as the library multiplies by them: MKL, or else oneDNN."""
-    laid_out = _by_mkl if torch.backends.mkl.is_available() else _in_blocks
+    laid_out = _mkl if torch.backends.mkl.is_available() else _onednn
     return laid_out(weight, bias, plain)
 
 
-def _by_mkl(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
+def _mkl(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
     """The plain product, which would lay the weights out anew each time."""
     packed = torch.ops.mkl._mkl_reorder_linear_weight(weight, PACKED_FOR)
     shape = weight.new_zeros(()).expand(weight.shape)  # of which no number is read
@@ -118,7 +118,7 @@ def _by_mkl(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
     return multiply
 
 
-def _in_blocks(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
+def _onednn(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
     """By oneDNN, the same sums in another order; of many rows the plain product."""
     blocks = torch.ops.mkldnn._reorder_linear_weight(weight, None)
 
@@ -126,7 +126,7 @@ def _in_blocks(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
         y: Tensor = torch.ops.mkldnn._linear_pointwise(x, blocks, bias, "none", [], "")
         return y
 
-    filled = in_few_shapes(by_blocks)
+    filled = limit_shapes(by_blocks)
 
     def multiply(x: Tensor) -> Tensor:
         return plain(x) if x.numel() >= MANY_ROWS * x.size(-1) else filled(x)
@@ -142,7 +142,7 @@ def _bfloat16(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
         y: Tensor = torch.ops.mkldnn._linear_pointwise(x.bfloat16(), blocks, short, "none", [], "")
         return y.float()
 
-    return in_few_shapes(multiply)
+    return limit_shapes(multiply)
 
 
 def _float16(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
@@ -166,21 +166,21 @@ def _int8(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
     FBGEMM is the quicker one for few rows, oneDNN for many.
     """
     scales = weight.abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny) / 127  # [O]
-    with warnings.catch_warnings():  # torch means to give this up; `present` will notice
+    with warnings.catch_warnings():  # torch means to give this up; `is_available` will notice
         warnings.simplefilter("ignore", UserWarning)
         none = torch.zeros(len(scales), dtype=torch.long)
         signed = torch.quantize_per_channel(weight, scales.double(), none, 0, torch.qint8)
-    few, many = _held(signed, bias, "x86"), _held(signed, bias, "onednn")
+    few, many = _prepack(signed, bias, "x86"), _prepack(signed, bias, "onednn")
 
     def multiply(x: Tensor) -> Tensor:
         held = few if x.numel() <= MEMORY_BOUND_ROWS * x.size(-1) else many
         y: Tensor = torch.ops.quantized.linear_dynamic(x, held)
         return y
 
-    return in_few_shapes(multiply)
+    return limit_shapes(multiply)
 
 
-def _held(weight: Tensor, bias: Tensor, library: str) -> object:
+def _prepack(weight: Tensor, bias: Tensor, library: str) -> object:
     """The weights as a library of torch wants them; the one that it has where it lacks this one."""
     engines = torch.backends.quantized
     before = engines.engine

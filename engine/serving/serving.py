@@ -13,7 +13,7 @@ import torch
 
 from engine.messages.explore.text import PreciseAnswer
 from engine.models.checkpoint import Checkpoint
-from engine.serving.network import packed_network, packing
+from engine.serving.network import pack_layer_by_layer, pack_network
 from engine.serving.quantization_check import (
     TEXTS,
     Predictions,
@@ -22,14 +22,14 @@ from engine.serving.quantization_check import (
     predict,
     read,
 )
-from engine.serving.quantized_matmul import KINDS, Kind, is_quick, present
+from engine.serving.quantized_matmul import KINDS, Kind, is_available, is_native
 
 Reason = Literal["", "preparing", "none", "device", "snapshot"]
 """Why an answer is exact where a quick one was asked for: the quick way is still being looked for;
 there is none that is quicker and agrees; there is none for this device; a snapshot is one of many,
 and not worth the search."""
 
-GAIN = 1.1  # times as quick as float32, at the least: less is not worth a difference
+MIN_SPEEDUP = 1.1  # times as quick as float32, at the least: less is not worth a difference
 TIMES = 5  # that each way is timed, by turns
 
 
@@ -47,8 +47,8 @@ class Serving:
         self.reason: Reason = "preparing" if device == "cpu" else "device"
         if is_snapshot:
             self.reason = "snapshot"
-        if device == "cpu" and present("float32"):
-            self.exact = replace(checkpoint, network=packed_network(checkpoint.network, "float32"))
+        if device == "cpu" and is_available("float32"):
+            self.exact = replace(checkpoint, network=pack_network(checkpoint.network, "float32"))
 
     def take(self, exact: bool, maps: bool = False) -> tuple[Checkpoint, Kind, Reason]:
         """The checkpoint to answer from, in what it computes, and why not quickly."""
@@ -71,9 +71,9 @@ class Serving:
             exact.append(predict(self.exact, text))
             yield
         for kind in kinds:
-            if kind == "float32" or not present(kind) or not is_quick(kind):
+            if kind == "float32" or not is_available(kind) or not is_native(kind):
                 continue
-            network = yield from packing(self.exact.network, kind)
+            network = yield from pack_layer_by_layer(self.exact.network, kind)
             quick = replace(self.exact, network=network)
             yield
             said = list[Predictions]()
@@ -88,7 +88,7 @@ class Serving:
                     one = quick if is_quick_one else self.exact
                     spent[is_quick_one].append(_seconds(one, at_once))
                     yield
-                if min(spent[False]) >= GAIN * min(spent[True]):
+                if min(spent[False]) >= MIN_SPEEDUP * min(spent[True]):
                     self.maps_agree = all(map(attention_agrees, said, exact))
                     self.quick, self.kind, self.reason = quick, kind, ""
                     return
@@ -98,7 +98,7 @@ class Serving:
         """Stay exact."""
         self.reason = "none"
 
-    def settle(self, at_once: int) -> None:
+    def prepare_all(self, at_once: int) -> None:
         """Prepare to the end."""
         for _ in self.prepare(at_once=at_once):
             pass

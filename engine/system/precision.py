@@ -43,7 +43,7 @@ class Speeds:
 
 
 @dataclass(frozen=True)
-class Pace:
+class ThreadSpeeds:
     """How fast matrix products are in fp32 with some numbers of threads, in operations a second."""
 
     of: str  # processor and torch
@@ -57,7 +57,7 @@ class Pace:
         return int(best) if self.rates[best] > 1.1 * self.rates[str(self.usual)] else self.usual
 
 
-WAYS = ("rectangles", "nested")
+ATTENTION_METHODS = ("padded blocks", "nested")
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,15 @@ class AttentionTimes:
     """How long attention takes over a batch without padding on a GPU, there and back."""
 
     of: str  # device, heads, precision and torch
-    seconds: dict[str, float]  # by its way, of `WAYS`; 0: the device has no kernel for it
+    seconds: dict[
+        str, float
+    ]  # by its way, of `ATTENTION_METHODS`; 0: the device has no kernel for it
 
     @property
     def fastest(self) -> str:
         """Rectangles, which every device has, unless the other way is clearly faster."""
         nested = self.seconds["nested"]
-        return "nested" if 0 < 1.1 * nested < self.seconds["rectangles"] else "rectangles"
+        return "nested" if 0 < 1.1 * nested < self.seconds["padded blocks"] else "padded blocks"
 
 
 @dataclass(frozen=True)
@@ -91,24 +93,24 @@ class LayerTimes:
         return "fp16" if 0 < 1.1 * self.fp16 < self.fp32 else "fp32"
 
 
-Measured = Speeds | Pace | AttentionTimes | LayerTimes
-Found = TypeVar("Found", Speeds, Pace, AttentionTimes, LayerTimes)
+Measured = Speeds | ThreadSpeeds | AttentionTimes | LayerTimes
+Kind = TypeVar("Kind", Speeds, ThreadSpeeds, AttentionTimes, LayerTimes)
 KINDS: dict[str, Callable[..., Measured]] = {
-    kind.__name__: kind for kind in (Speeds, Pace, AttentionTimes, LayerTimes)
+    kind.__name__: kind for kind in (Speeds, ThreadSpeeds, AttentionTimes, LayerTimes)
 }
 
 
-def kept(kind: type[Found], of: str) -> Found | None:
+def find(kind: type[Kind], of: str) -> Kind | None:
     """What was measured with the same device, torch and threads; None where nothing was."""
     return next((one for one in _read() if isinstance(one, kind) and one.of == of), None)
 
 
-def last(kind: type[Found], home: Path) -> Found | None:
+def last(kind: type[Kind], home: Path) -> Kind | None:
     """What was measured last in the home of this folder; None where nothing was."""
     return next((one for one in _read(_file(Home(home))) if isinstance(one, kind)), None)
 
 
-def keep(found: Measured) -> None:
+def save(found: Measured) -> None:
     """Write it down in place of what was measured with the same.
 
     Raises StudioError or OSError where there is no room, or no right to.

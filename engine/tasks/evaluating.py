@@ -17,7 +17,7 @@ import torch
 
 from engine.data.datasets.rows import Rows
 from engine.models.checkpoint import Checkpoint
-from engine.models.frozen_linear import rounded_once
+from engine.models.frozen_linear import low_precision_weights
 from engine.models.network import Network
 from engine.progress import ProgressCallback
 from engine.tasks.learner import Examples, Learner, Metrics, PredictionCollector
@@ -62,7 +62,7 @@ def evaluate(
             network(metrics.add, part.to(device))
 
     longest_first = range(len(batches))[::-1]
-    with nullcontext() if together else rounded_once(network, precision):
+    with nullcontext() if together else low_precision_weights(network, precision):
         for_each(longest_first, add, precision, report, not together and gains_by_two(device))
     return metrics
 

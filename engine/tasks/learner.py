@@ -27,8 +27,8 @@ from engine.evaluation.report import Report
 from engine.messages.explore.prediction import Predict, Predicted
 from engine.messages.explore.text import LabelProbability, Prediction
 from engine.models.checkpoint import Checkpoint
-from engine.models.fast.rectangles import Move
-from engine.models.fast.vocabulary_loss import NONE
+from engine.models.fast.padded_blocks import Move
+from engine.models.fast.vocabulary_loss import IGNORED
 from engine.models.heads import Heads
 from engine.models.network import Network, Plan
 from engine.progress import ProgressCallback
@@ -112,7 +112,7 @@ class Batch(NamedTuple):
             None if self.follows is None else move(self.follows),
             self.numbers,
             self.inputs_per_example,
-            None if self.unpadded is None else self.unpadded.moved(move),
+            None if self.unpadded is None else self.unpadded.map_tensors(move),
         )
 
     @property
@@ -312,7 +312,7 @@ class Learner(ABC):
     """
 
     prediction = USUAL_PREDICTION
-    no_target = NONE  # at ignored positions
+    no_target = IGNORED  # at ignored positions
 
     def __init__(self, task: TaskSpec) -> None:
         """`task` is stored in checkpoints; `fit_labels` may fill in what it leaves open."""

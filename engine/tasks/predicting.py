@@ -39,7 +39,7 @@ class Predictor:
                 phrase("Fine-tune it first, or choose a fine-tuned model."),
             )
         if not exact:
-            serving.settle(batch)
+            serving.prepare_all(batch)
         self._loaded, self.computed, _ = serving.take(exact)
         self.learner = learner
         sentence = loaded.network.heads.sentence

@@ -55,7 +55,7 @@ def save(run: TrainingRun) -> None:
 
     Every rank must call; the first one writes. Where the disk is full it waits.
     """
-    network, state = run.ranks.whole(run.network, run.optimiser)
+    network, state = run.ranks.gather(run.network, run.optimiser)
     if run.ranks.writes:
         run.context.emit(run.context.retry_when_full(lambda: _write(run, network, state)))
         run.context.folder.changed_data_file.unlink(missing_ok=True)  # it knows of them now
@@ -124,7 +124,7 @@ def checkpoint_size(network: Network) -> int:
 
 def trained_weights(network: Network, average: WeightAverage) -> dict[str, Tensor]:
     """What is trained where the checkpoint holds another: an average, or a sum with an adapter."""
-    with average.in_place():
+    with average.applied():
         stored = merged(network)
     found = {
         name: parameter.detach()
@@ -146,7 +146,7 @@ def _write(run: TrainingRun, network: Network, optimiser_state: dict[str, Tensor
     trained = trained_weights(network, run.average)
     check_free_space(folder, checkpoint_size(network) + sum(t.nbytes for t in trained.values()))
     with atomic_folder(folder) as inside:
-        with run.average.in_place():
+        with run.average.applied():
             learner = data.learner
             task = learner.task.without_labels() if learner.heads.outputs else None
             extra = {TASK: task.model_dump(mode="json")} if task else None

@@ -24,7 +24,7 @@ from engine.data.datasets.store import StoredTexts
 from engine.files.home import Home
 from engine.messages.estimating import Estimated
 from engine.models import checkpoint
-from engine.models.fast.encoding import lower_layers
+from engine.models.fast.encoding import run_lower_layers
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback, no_progress
@@ -43,14 +43,14 @@ from engine.training.data.batch_order import (
     planned_steps,
     save_interval,
 )
-from engine.training.data.features import cached_layers
-from engine.training.data.tokenizer import tokenizer_of
+from engine.training.data.features import count_cached_layers
+from engine.training.data.tokenizer import given_tokenizer
 from engine.training.data.training_data import TrainingRows, read_rows
 from engine.training.device.cuda_graphs import choose_graphs
 from engine.training.device.fastest import choose_attention, choose_precision
-from engine.training.device.machine import Machine, choose, peak_memory
+from engine.training.device.machine import Machine, choose_machine, peak_memory
 from engine.training.gradients import GradientAccumulator
-from engine.training.network import configure, count_parameters, keep_frozen_short, wanted_heads
+from engine.training.network import cache_frozen_weights, configure, count_parameters, wanted_heads
 from engine.training.optimiser import adamw
 from engine.training.snapshots import snapshot_size
 
@@ -68,12 +68,12 @@ def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
     Raises StudioError for whatever would keep the job itself from starting.
     """
     if job.search is not None:
-        return _of_search(job, job.search, working)
+        return _estimate_search(job, job.search, working)
     with tempfile.TemporaryDirectory(prefix="bert-studio-", ignore_cleanup_errors=True) as scratch:
         return _estimate(job, working, Path(scratch))  # Windows keeps what is mapped
 
 
-def _of_search(job: JobSpec, search: SearchSpec, working: Callable[[str], None]) -> Estimated:
+def _estimate_search(job: JobSpec, search: SearchSpec, working: Callable[[str], None]) -> Estimated:
     """All runs of a search: of each base model and data set the heaviest is measured.
 
     What TPE will choose is not known; as many random combinations stand for it.
@@ -115,7 +115,7 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
     jobs = expand(job)
     job = jobs[-1]  # the most expensive: of a layer sweep it is fine-tuning
     settings = job.training
-    machine = choose(job.hardware, beside=job.hardware.processes)
+    machine = choose_machine(job.hardware, beside=job.hardware.processes)
 
     def stage(name: str) -> ProgressCallback:
         working(name)
@@ -238,7 +238,7 @@ def _plan(read: TrainingRows, found: Sample) -> _Plan:
     settings, processes = read.job.training, read.job.hardware.processes
     order = BatchOrder(found.lengths, settings.batch_size, settings.seed, settings.train_fraction)
     count = min(order.steps_per_epoch, SAMPLED_BATCHES)
-    batches = [order.numbers(step) for step in range(count)]
+    batches = [order.indices(step) for step in range(count)]
     return _Plan(
         sample=found,
         order=order,
@@ -261,16 +261,16 @@ class _Bench:
         self.tokenizer = tokenizer
         self.network = _network(read.job, read.learner)
         configure(self.network, self.settings)
-        self.network.encoder.cached_layers = cached_layers(self.network, self.settings)
+        self.network.encoder.cached_layers = count_cached_layers(self.network, self.settings)
         self.network.to(machine.device).train()
         rows = self.settings.micro_batch_size or plan.share
         hardware, width = read.job.hardware, plan.usual_width
         self.machine = choose_precision(self.network, machine, hardware, rows, width)
         self.network.encoder.token_multiple = self.machine.token_multiple
-        keep_frozen_short(self.network, self.machine)
+        cache_frozen_weights(self.network, self.machine)
         choose_attention(self.network.encoder, self.machine)
         if read.job.hardware.processes == 1:
-            self.network.keep_token_gradient()
+            self.network.reuse_token_gradient()
         self._optimiser = adamw(self.network, self.settings)
         limit = self.network.spec.max_positions
         self._length = min(self.settings.max_length, limit)
@@ -343,7 +343,7 @@ class _Bench:
         began = time.perf_counter()
         with torch.inference_mode(), self.machine.precision():
             if encoder.cached_layers:
-                lower_layers(encoder, *given, encoder.cached_layers)
+                run_lower_layers(encoder, *given, encoder.cached_layers)
             else:
                 encoder(*given)
         self.network.train()
@@ -378,7 +378,7 @@ def _disk_free() -> int:
 def _tokenizer(read: TrainingRows) -> Tokenizer:
     """The job's tokenizer, or one trained on a few rows where the job would train a new one."""
     base_model = read.job.base_model
-    if (given := tokenizer_of(base_model)) is not None:
+    if (given := given_tokenizer(base_model)) is not None:
         return given
     assert isinstance(base_model, FromScratch)
     texts = read.rows.texts[:SAMPLED_ROWS]

@@ -37,10 +37,10 @@ def evaluate(run: TrainingRun) -> bool:
     """
     improved = False
     if run.ranks.writes or run.ranks.shards:
-        with run.average.in_place():
+        with run.average.applied():
             improved = _evaluate(run)
     progress = run.progress
-    agreed, without = run.ranks.as_first(
+    agreed, without = run.ranks.broadcast(
         float(improved), float(progress.evaluations_without_improvement)
     )
     progress.evaluations_without_improvement = int(without)
@@ -64,7 +64,7 @@ def _evaluate(run: TrainingRun) -> bool:
     if run.setup.data.validation is None:
         progress.best_step = progress.step  # no rows to choose by: the last is the best
         return False
-    metrics, predicted = _metrics(run)
+    metrics, predicted = _evaluate_validation(run)
     for name, value in metrics.items():
         if name != "examples":
             run.context.emit(measured(f"validation_{name}", progress.step, value))
@@ -77,7 +77,7 @@ def _evaluate(run: TrainingRun) -> bool:
         return False
     progress.best_score, progress.best_loss, progress.best_step = score, loss, progress.step
     if predicted is not None and run.ranks.writes:
-        keep_predictions(run, predicted, metrics)
+        save_predictions(run, predicted, metrics)
     return True
 
 
@@ -87,7 +87,7 @@ def _breaks_tie(progress: TrainingProgress, score: float, loss: float) -> bool:
     return score == progress.best_score and (best is None or math.isnan(best) or loss < best)
 
 
-def _metrics(run: TrainingRun) -> tuple[dict[str, float], Predicted | None]:
+def _evaluate_validation(run: TrainingRun) -> tuple[dict[str, float], Predicted | None]:
     """The metrics on the validation set, by name, and the predictions where the task makes some.
 
     Labels that are never predicted are warned of.
@@ -103,7 +103,7 @@ def _metrics(run: TrainingRun) -> tuple[dict[str, float], Predicted | None]:
         seed=run.settings.seed,
         device=run.machine.device,
         precision=run.machine.precision,
-        report=_reporting(run),
+        report=_progress(run),
         at_once=run.micro_batch_size,
         together=is_sharded(run.network),
     )
@@ -115,7 +115,7 @@ def _metrics(run: TrainingRun) -> tuple[dict[str, float], Predicted | None]:
     return report.metrics(), found
 
 
-def _reporting(run: TrainingRun) -> ProgressCallback:
+def _progress(run: TrainingRun) -> ProgressCallback:
     """Emits the progress of an evaluation that takes long."""
     last = time.monotonic()
 
@@ -151,7 +151,7 @@ def _warn_of_labels(run: TrainingRun, report: Report) -> None:
     )
 
 
-def keep_predictions(run: TrainingRun, predicted: Predicted, metrics: Mapping[str, float]) -> None:
+def save_predictions(run: TrainingRun, predicted: Predicted, metrics: Mapping[str, float]) -> None:
     """Write the predictions for the validation rows at the present step.
 
     The run goes on where that fails: a note says so, and no older predictions stay where they can

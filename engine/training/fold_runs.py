@@ -98,8 +98,8 @@ def probabilities_of_fold_runs(
             data = _version(dataset, place, numbers, set(held_out.tolist()))
             run = _run(scratch / f"run-{fold}", data, base, training)
             with run.lock():
-                train(run.job(), run, _heard(run, report, fold, folds))
-            _keep(kept, _scores(run, len(held_out), names))
+                train(run.job(), run, _emitter(run, report, fold, folds))
+            _save(kept, _scores(run, len(held_out), names))
         found[held_out] = np.load(check_regular(kept), allow_pickle=False)
     return found
 
@@ -121,7 +121,7 @@ def _scores(run: RunFolder, rows: int, names: list[str]) -> NDArray[np.float64]:
     return found
 
 
-def _keep(path: Path, scores: NDArray[np.float64]) -> None:
+def _save(path: Path, scores: NDArray[np.float64]) -> None:
     written = io.BytesIO()
     np.save(written, scores)
     write_file(path, written.getvalue())
@@ -165,7 +165,7 @@ def _job(data: Dataset, base: Path, training: TrainingSpec | None) -> JobSpec:
     )
 
 
-def _heard(run: RunFolder, report: Report, fold: int, folds: int) -> Callable[[Event], None]:
+def _emitter(run: RunFolder, report: Report, fold: int, folds: int) -> Callable[[Event], None]:
     """Writes the events of a run, and tells how many steps of all folds are done."""
     stage, steps = phrase("Fine-tuning for fold {n} of {folds}", n=fold + 1, folds=folds), 0
 

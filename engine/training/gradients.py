@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from engine.models.fast.dropout import dropout_seed
-from engine.models.fast.gradient_sum import GradientSum, numbered
+from engine.models.fast.gradient_sum import GradientSum, number_weights
 from engine.models.network import Network
 from engine.tasks.learner import Batch, Counts, Learner, total
 from engine.training.device.machine import Machine
-from engine.training.device.ranks import balanced
+from engine.training.device.ranks import balance
 from engine.training.device.sharding import is_sharded
 
 WORTH_TWO_THREADS = 20_000_000  # tokens of a half times the square of the hidden size: in smaller
@@ -51,7 +51,7 @@ class GradientAccumulator:
         halves = [part]
         if self._gains_by_two_threads(part):
             # planned one after the other: threads would wait for Python more than they plan
-            rows = balanced(part.lengths, 2)
+            rows = balance(part.lengths, 2)
             halves = [part.taken(numbers).planned(self.network) for numbers in rows]
         gradients = GradientSum(self._numbers, len(halves))
 
@@ -80,7 +80,7 @@ class GradientAccumulator:
 
     @cached_property
     def _numbers(self) -> dict[Tensor, int]:
-        return numbered(self._parameters)
+        return number_weights(self._parameters)
 
     @property
     def _sums_gradients(self) -> bool:

@@ -21,12 +21,12 @@ from engine.training.checkpoints import latest_checkpoint, save
 from engine.training.context import Emit, RunContext
 from engine.training.data.features import delete_own_features
 from engine.training.data.prefetch import batches
-from engine.training.device.machine import choose
-from engine.training.device.ranks import here, joined
+from engine.training.device.machine import choose_machine
+from engine.training.device.ranks import current_rank, join_ranks
 from engine.training.evaluation import early_stopping_note, evaluate
 from engine.training.snapshots import begin_snapshots, save_snapshot
 from engine.training.start import start
-from engine.training.step import Updated, out_of_memory_note, update
+from engine.training.step import StepResult, out_of_memory_note, update
 from engine.training.training_run import TrainingRun
 
 Outcome = Literal["finished", "stopped"]
@@ -45,9 +45,9 @@ def train(
         emit: gets each event of the run; nothing but checkpoints is written to the folder here.
         stop_wanted: asked before each step, and often while the run is prepared.
     """
-    context, rank = RunContext(job, folder, emit, stop_wanted), here()
-    machine = choose(job.hardware, rank.local, rank.local_world)
-    with joined(rank, machine.device, job.hardware.sharded) as ranks:
+    context, rank = RunContext(job, folder, emit, stop_wanted), current_rank()
+    machine = choose_machine(job.hardware, rank.local, rank.local_world)
+    with join_ranks(rank, machine.device, job.hardware.sharded) as ranks:
         resume = latest_checkpoint(context)
         try:
             run = start(context, machine, ranks, resume)
@@ -96,7 +96,7 @@ def stop_agreed(run: TrainingRun) -> bool:
     """Whether any rank is asked to stop; the smallest micro-batch of all ranks holds for all."""
     progress = run.progress
     own = 1 / progress.micro_batch_size if progress.micro_batch_size else 0.0
-    stop, smallest = run.ranks.highest(float(run.context.stop_wanted()), own)
+    stop, smallest = run.ranks.maximum(float(run.context.stop_wanted()), own)
     if smallest > own:
         progress.micro_batch_size = round(1 / smallest)
         run.context.note(out_of_memory_note(progress), exact=False)
@@ -122,7 +122,7 @@ class Speed:
         return rate
 
 
-def emit_curves(run: TrainingRun, updated: Updated, speed: Speed) -> None:
+def emit_curves(run: TrainingRun, updated: StepResult, speed: Speed) -> None:
     """Emit what was measured at the step that was just taken."""
     step, steps = run.progress.step, run.setup.data.steps
     run.context.emit(measured("loss", step, updated.loss))

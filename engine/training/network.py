@@ -8,9 +8,9 @@ from engine.checkpoints.fit import wrong_direction
 from engine.config.job import FromCheckpoint, FromScratch, JobSpec
 from engine.config.training import TrainingSpec
 from engine.models import checkpoint
-from engine.models.frozen_linear import keep_short
+from engine.models.frozen_linear import cache_low_precision
 from engine.models.heads import Heads
-from engine.models.lora import adapt, merged
+from engine.models.lora import add_adapters, merged
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.tasks.learner import Learner
@@ -31,7 +31,7 @@ def network_for(
     base_model = context.job.base_model
     if resume_from is None and isinstance(base_model, FromScratch):
         spec = base_model.model.model_copy(update={"vocab_size": tokenizer.size})
-        return Network(checkpoint.told_segments(spec, tokenizer), learner.heads)
+        return Network(checkpoint.match_segments(spec, tokenizer), learner.heads)
     folder = resume_from or (base_model.path if isinstance(base_model, FromCheckpoint) else None)
     assert folder is not None
     loaded = checkpoint.load(folder, wanted_heads(context.job, learner), learner.labels)
@@ -67,7 +67,7 @@ def configure(network: Network, settings: TrainingSpec) -> None:
         return
     freeze(network, settings.frozen_layers)
     if settings.lora_rank:
-        adapt(
+        add_adapters(
             network,
             settings.lora_rank,
             settings.lora_alpha,
@@ -77,7 +77,7 @@ def configure(network: Network, settings: TrainingSpec) -> None:
         )
 
 
-def keep_frozen_short(network: Network, machine: Machine) -> None:
+def cache_frozen_weights(network: Network, machine: Machine) -> None:
     """On a processor that computes in short numbers, round what does not learn once for all steps.
 
     The weights must be those of the run by now: what is restored later is not rounded again. Below
@@ -85,7 +85,7 @@ def keep_frozen_short(network: Network, machine: Machine) -> None:
     """
     is_short = machine.device.type == "cpu" and machine.precision_name != "fp32"
     if is_short and network.probe is None and not is_sharded(network):
-        keep_short(network, DTYPES[machine.precision_name])
+        cache_low_precision(network, DTYPES[machine.precision_name])
 
 
 def set_dropout(network: nn.Module, probability: float) -> None:

@@ -9,7 +9,7 @@ import torch
 from engine.errors import StudioError
 from engine.phrases import join, phrase
 from engine.tasks.learner import Batch, Examples, total
-from engine.training.device.sharding import whole
+from engine.training.device.sharding import full_tensor
 from engine.training.training_run import TrainingRun
 
 SHOWN_CHARACTERS = 80  # of each example
@@ -93,7 +93,7 @@ def _causes(run: TrainingRun, step: FailedStep) -> list[int]:
 
 def gradient_norm(network: torch.nn.Module) -> float:
     gradients = [p.grad for p in network.parameters() if p.grad is not None]
-    return float(whole(torch.nn.utils.get_total_norm(gradients)))
+    return float(full_tensor(torch.nn.utils.get_total_norm(gradients)))
 
 
 def _named(run: TrainingRun, step: FailedStep, numbers: list[int]) -> list[str]:

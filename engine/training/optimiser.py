@@ -17,7 +17,7 @@ from engine.config.training import TrainingSpec
 from engine.errors import StudioError
 from engine.models.network import Network
 from engine.phrases import phrase
-from engine.training.device.sharding import like, whole
+from engine.training.device.sharding import full_tensor, shard_like
 
 
 class AdamW(torch.optim.AdamW):
@@ -42,7 +42,7 @@ def adamw(network: Network, training: TrainingSpec) -> AdamW:
     groups: dict[tuple[float, float], list[Tensor]] = {}
     for name, parameter in network.named_parameters():
         if parameter.requires_grad:
-            share = training.layer_lr_decay ** (layers + 1 - height(name, network.spec))
+            share = training.layer_lr_decay ** (layers + 1 - layer_index(name, network.spec))
             decay = training.weight_decay if parameter.dim() > 1 else 0.0
             groups.setdefault((share, decay), []).append(parameter)
     return AdamW(
@@ -57,7 +57,7 @@ def adamw(network: Network, training: TrainingSpec) -> AdamW:
     )
 
 
-def height(name: str, spec: EncoderSpec) -> int:
+def layer_index(name: str, spec: EncoderSpec) -> int:
     """Where a parameter is: 0 in the embeddings, 1 in the lowest layer, L + 1 in a head.
 
     Layers that share their weights are where the highest of them is. What all layers get besides,
@@ -68,7 +68,7 @@ def height(name: str, spec: EncoderSpec) -> int:
     if name.startswith("encoder.norm."):
         return spec.layers
     if name.startswith("encoder.layers."):
-        return spec.heights_of(int(name.split(".")[2]))[-1]
+        return spec.layer_indices(int(name.split(".")[2]))[-1]
     return spec.layers + 1
 
 
@@ -78,7 +78,7 @@ def freeze(network: Network, frozen: int) -> None:
     Raises StudioError where a frozen layer shares its weights with one that is not.
     """
     spec, layers = network.spec, network.spec.layers
-    shared = [spec.heights_of(number) for number in range(spec.stored_layers)]
+    shared = [spec.layer_indices(number) for number in range(spec.stored_layers)]
     for heights in shared:
         if heights[0] <= frozen < heights[-1]:
             raise StudioError(
@@ -92,7 +92,9 @@ def freeze(network: Network, frozen: int) -> None:
                 phrase("Freeze {fewer} or {more} layers.", fewer=heights[0] - 1, more=heights[-1]),
             )
     for name, parameter in network.named_parameters():
-        parameter.requires_grad_(not frozen or height(name, network.spec) > min(frozen, layers))
+        parameter.requires_grad_(
+            not frozen or layer_index(name, network.spec) > min(frozen, layers)
+        )
 
 
 def learning_rate_at(step: int, steps: int, training: TrainingSpec) -> float:
@@ -117,7 +119,7 @@ def set_learning_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
         group["lr"] = rate * group["share"]
 
 
-def state_tensors(
+def optimiser_tensors(
     optimiser: torch.optim.Optimizer, network: nn.Module, keep: bool = True
 ) -> dict[str, Tensor]:
     """The state of the optimiser under the names of the parameters, as tensors for a file.
@@ -127,7 +129,7 @@ def state_tensors(
     tensors = {}
     for name, parameter in network.named_parameters():
         for key, value in optimiser.state.get(parameter, {}).items():
-            tensor = whole(value.detach())
+            tensor = full_tensor(value.detach())
             if keep:
                 tensors[f"{name}|{key}"] = tensor.cpu().contiguous()
     return tensors
@@ -136,7 +138,7 @@ def state_tensors(
 def load_state(
     optimiser: torch.optim.Optimizer, network: nn.Module, tensors: dict[str, Tensor]
 ) -> None:
-    """Put back what `state_tensors` took.
+    """Put back what `optimiser_tensors` took.
 
     Raises StudioError where it is of another network: a part would silently start afresh.
     """
@@ -158,7 +160,7 @@ def load_state(
                 if key == "step":  # a number, which the fused kernel reads where the weights are
                     state[key] = value.to(parameter.device, copy=True)
                 else:
-                    state[key] = like(value, parameter)
+                    state[key] = shard_like(value, parameter)
 
 
 class WeightAverage:
@@ -186,7 +188,7 @@ class WeightAverage:
             self.means[name].lerp_(parameter, 1 - decay)
 
     @contextmanager
-    def in_place(self) -> Iterator[None]:
+    def applied(self) -> Iterator[None]:
         """Let the network have the averaged weights for the block."""
         self._swap()
         try:

@@ -34,7 +34,7 @@ class BestMetric(NamedTuple):
         return old is None or (new > old if self.higher_is_better else new < old)
 
 
-def best_metric(chosen: str, learner: Learner) -> BestMetric:
+def choose_best_metric(chosen: str, learner: Learner) -> BestMetric:
     """The chosen metric; where none is chosen, the usual one of the task.
 
     Raises StudioError where the labels that the learner has read leave the chosen one out.
@@ -70,7 +70,7 @@ def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetu
     """
     job, settings = context.job, context.job.training
     read = read_rows(job, context.folder.dataset, context.stage, context.stop_wanted)
-    metric = best_metric(settings.best_metric, read.learner)
+    metric = choose_best_metric(settings.best_metric, read.learner)
     tokenizer = Tokenizer.from_folder(resume_from) if resume_from else tokenizer_for(context, read)
     torch.manual_seed(settings.seed)  # fresh weights follow from it
     network = network_for(context, read.learner, tokenizer, resume_from)

@@ -24,7 +24,7 @@ def begin_snapshots(run: TrainingRun, resumed: bool) -> None:
     if run.ranks.writes:
         snapshots.discard_after(run.context.folder, run.progress.step if resumed else -1)
     if not resumed:
-        _note_size(run)
+        _announce(run)
         _save(run)
 
 
@@ -47,12 +47,12 @@ def _save(run: TrainingRun) -> None:
 
     Weights that are too large for fp16 are left out with a note: the training itself is well.
     """
-    network = run.ranks.whole_network(run.network)
+    network = run.ranks.gather_network(run.network)
     if not run.ranks.writes:
         return
     folder = snapshots.snapshot(run.context.folder, run.progress.step)
     try:
-        with run.average.in_place():
+        with run.average.applied():
             tensors = checkpoint.finite_tensors(network, DTYPE)
     except StudioError as error:
         text = phrase(
@@ -70,7 +70,7 @@ def _save(run: TrainingRun) -> None:
     run.context.retry_when_full(write)
 
 
-def _note_size(run: TrainingRun) -> None:
+def _announce(run: TrainingRun) -> None:
     """Say before the first step what the snapshots will take."""
     count = snapshots.count_snapshots(run.setup.data.steps, run.settings.snapshot_every)
     each = snapshot_size(run.network)
@@ -92,4 +92,4 @@ def _write_shared(run: TrainingRun, network: Network) -> None:
     task = learner.task.without_labels() if learner.heads.outputs else None
     extra = {TASK: task.model_dump(mode="json")} if task else None
     with atomic_folder(shared) as inside:
-        checkpoint.write_words(inside, network, data.tokenizer, learner.labels, DTYPE, extra)
+        checkpoint.write_config(inside, network, data.tokenizer, learner.labels, DTYPE, extra)

@@ -12,17 +12,17 @@ from engine.phrases import join, phrase
 from engine.training.checkpoints import ResumePoint, emit_missing_saved, restore
 from engine.training.context import RunContext, TrainingProgress
 from engine.training.data.features import attach_features
-from engine.training.device.cuda_graphs import CudaGraphs, choose_graphs, graphs_state
+from engine.training.device.cuda_graphs import CudaGraphs, choose_graphs, describe_graphs
 from engine.training.device.environment import (
     differences,
     environment,
-    threads_to_keep,
+    reusable_threads,
     weights_sha256,
 )
 from engine.training.device.fastest import choose_attention, choose_precision
 from engine.training.device.machine import Machine
 from engine.training.device.ranks import Ranks
-from engine.training.network import count_parameters, count_trained, keep_frozen_short
+from engine.training.network import cache_frozen_weights, count_parameters, count_trained
 from engine.training.optimiser import WeightAverage, adamw
 from engine.training.setup import TrainingSetup, set_up
 from engine.training.training_run import TrainingRun
@@ -38,23 +38,23 @@ def start(
     before = progress.environment
     machine = _machine(context, machine, ranks, before)
     setup, machine = _set_up(context, machine, ranks, resume)
-    ranks.equalise(setup.network)
+    ranks.broadcast_weights(setup.network)
     setup.network.encoder.token_multiple = machine.token_multiple
     attention = choose_attention(setup.network.encoder, machine, before.get("attention", ""))
     initial = before.get("start", "unknown") if resume else weights_sha256(setup.network)
     graphs = _graphs(context, setup, machine, before)
-    state = graphs_state(graphs, machine)
+    state = describe_graphs(graphs, machine)
     now = environment(machine, setup.data, attention, initial, ranks.description, state)
     ranks.shard(setup.network)
     if ranks.world == 1:
-        setup.network.keep_token_gradient()
+        setup.network.reuse_token_gradient()
     optimiser = adamw(setup.network, context.job.training)
     average = WeightAverage(setup.network, context.job.training.ema_decay)
     run = TrainingRun(context, setup, machine, ranks, optimiser, average, progress, graphs)
     changed = differences(before, now)
     if resume is not None:
         _resume(run, resume, changed)
-    keep_frozen_short(setup.network, machine)
+    cache_frozen_weights(setup.network, machine)
     progress.environment = now
     context.emit(_prepared(run, changed))
     _note_frozen(run)
@@ -67,8 +67,8 @@ def _machine(
     """The machine as this run uses it: a run that resumes keeps its precision and threads."""
     hardware = context.job.hardware
     if before:
-        threads = threads_to_keep(before, ranks.description)
-        machine = machine.as_before(hardware, before.get("precision", ""), threads)
+        threads = reusable_threads(before, ranks.description)
+        machine = machine.resumed(hardware, before.get("precision", ""), threads)
     for remark in machine.remarks(hardware):
         context.note(remark)
     return machine

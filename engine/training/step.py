@@ -16,10 +16,10 @@ from engine.tasks.learner import Batch
 from engine.tasks.rng import DROPOUT, rng_for
 from engine.training.context import TrainingProgress
 from engine.training.data.prefetch import StepInput
-from engine.training.device.cuda_graphs import why_not
+from engine.training.device.cuda_graphs import failure_note
 from engine.training.device.machine import Machine
-from engine.training.device.ranks import balanced
-from engine.training.device.sharding import is_sharded, whole
+from engine.training.device.ranks import balance
+from engine.training.device.sharding import full_tensor, is_sharded
 from engine.training.not_finite import FailedStep, not_finite
 from engine.training.optimiser import AdamW, learning_rate_at, set_learning_rate
 from engine.training.training_run import TrainingRun
@@ -29,7 +29,7 @@ LOWEST_SCALE, HIGHEST_SCALE = 1.0, 2.0**24
 STEPS_UNTIL_DOUBLED = 2_000  # good steps
 
 
-class Updated(NamedTuple):
+class StepResult(NamedTuple):
     """What is measured in one update."""
 
     loss: float
@@ -38,7 +38,7 @@ class Updated(NamedTuple):
     tokens: int
 
 
-def update(run: TrainingRun, given: StepInput) -> Updated:
+def update(run: TrainingRun, given: StepInput) -> StepResult:
     """Gradient accumulation, gradient clipping and a step of the optimiser.
 
     Only the loss and the norm are waited for, once everything before the optimiser is under way.
@@ -54,10 +54,10 @@ def update(run: TrainingRun, given: StepInput) -> Updated:
     on_device = accumulate_gradients(run, given.batch, scaler.scale)
     run.ranks.sum_gradients(run.network)
     scaler.unscale(run.network)
-    gradient_norm = norm_of_gradients(run.network, run.optimiser, run.machine.threads)
+    gradient_norm = total_gradient_norm(run.network, run.optimiser, run.machine.threads)
     clip_gradients(run.network, run.optimiser, gradient_norm, run.settings.max_grad_norm)
     terms = run.ranks.sums({name: float(term) for name, term in on_device.items()})
-    loss, norm = sum(terms.values()), float(whole(gradient_norm))
+    loss, norm = sum(terms.values()), float(full_tensor(gradient_norm))
     if scaler.overflowed(loss, norm):
         run.context.note(scaler.lower())
     else:
@@ -70,10 +70,10 @@ def update(run: TrainingRun, given: StepInput) -> Updated:
     if len(terms) > 1:
         for name, term in terms.items():
             run.context.emit(measured(f"loss_{name}", progress.step, term))
-    return Updated(loss, norm, rate, tokens)
+    return StepResult(loss, norm, rate, tokens)
 
 
-def norm_of_gradients(network: Network, optimiser: AdamW, threads: int = 1) -> Tensor:
+def total_gradient_norm(network: Network, optimiser: AdamW, threads: int = 1) -> Tensor:
     """The norm of all gradients together, [].
 
     Of a gradient that keeps its memory only the rows are read that may be other than zero. On a
@@ -89,9 +89,9 @@ def norm_of_gradients(network: Network, optimiser: AdamW, threads: int = 1) -> T
     sizes = np.array([gradient.numel() for gradient in gradients])
     total_norm = torch.nn.utils.get_total_norm
     is_shared = threads > 1 and sizes.sum() >= WORTH_TWO_THREADS
-    if not is_shared or not _is_on_processor(network, gradients[0]):
+    if not is_shared or not _is_on_cpu(network, gradients[0]):
         return total_norm(gradients)
-    halves = [[gradients[number] for number in numbers] for numbers in balanced(sizes, 2)]
+    halves = [[gradients[number] for number in numbers] for numbers in balance(sizes, 2)]
     with ThreadPoolExecutor(1) as beside:
         other = beside.submit(total_norm, halves[1])
         norms = torch.stack([total_norm(halves[0]), other.result()])
@@ -104,14 +104,14 @@ def clip_gradients(network: Network, optimiser: AdamW, norm: Tensor, max_norm: f
 
     On a processor the optimiser does that while it reads them.
     """
-    on_processor = _is_on_processor(network, norm)
+    on_processor = _is_on_cpu(network, norm)
     limited = on_processor and max_norm > 0
     optimiser.grad_scale = ((norm + 1e-6) / max_norm).clamp(min=1) if limited else None
     if not on_processor:
         torch.nn.utils.clip_grads_with_norm_(network.parameters(), max_norm or math.inf, norm)
 
 
-def _is_on_processor(network: Network, tensor: Tensor) -> bool:
+def _is_on_cpu(network: Network, tensor: Tensor) -> bool:
     """Whether such a tensor of the network is whole, and in the memory of the host."""
     return tensor.device.type == "cpu" and not is_sharded(network)
 
@@ -135,7 +135,7 @@ def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[s
         try:
             return _accumulate(run, shares, batch, scale)
         except (RuntimeError, MemoryError) as error:
-            if run.graphs is not None and (why := why_not(error)) is not None:
+            if run.graphs is not None and (why := failure_note(error)) is not None:
                 run.graphs = None
                 run.network.zero_grad(set_to_none=True)
                 run.context.note(why, exact=False)
@@ -146,7 +146,7 @@ def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[s
                 raise _cannot_retry_alone(error) from error
             run.network.zero_grad(set_to_none=True)
             size = sum(part.size for part, _ in shares)
-            run.progress.micro_batch_size = _half(error, min(run.micro_batch_size or size, size))
+            run.progress.micro_batch_size = _halve(error, min(run.micro_batch_size or size, size))
             run.context.note(out_of_memory_note(run.progress), exact=False)
 
 
@@ -208,7 +208,7 @@ def _cannot_split() -> StudioError:
     )
 
 
-def _half(error: Exception, size: int) -> int:
+def _halve(error: Exception, size: int) -> int:
     """Half the micro-batch size where that can help; any other error is raised again."""
     if not is_out_of_memory(error) or size == 1:
         raise error

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import torch
 
-from engine.cores import threads_worth_trying
+from engine.cores import thread_candidates
 from engine.explore.model_cache import ModelCache
 from engine.messages.question import Answer
 
@@ -34,7 +34,7 @@ def use_threads() -> None:
     chosen = os.environ.get(THREADS, "")
     threads = int(chosen) if chosen.isdecimal() else 0
     if not threads and "OMP_NUM_THREADS" not in os.environ:
-        threads = threads_worth_trying()[0]  # torch ignores the limit of a container
+        threads = thread_candidates()[0]  # torch ignores the limit of a container
     if threads:
         torch.set_num_threads(threads)
 

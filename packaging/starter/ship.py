@@ -21,7 +21,7 @@ from engine.models import checkpoint
 from engine.runs.folder import RunFolder
 from engine.tasks.evaluating import evaluate
 from engine.tasks.pretraining import PretrainingLearner
-from engine.training.device.machine import choose
+from engine.training.device.machine import choose_machine
 
 CARD = """\
 # Starter model
@@ -128,7 +128,7 @@ def held_out(run: RunFolder, loaded: checkpoint.Checkpoint) -> dict[str, float]:
     rows = open_dataset(run.dataset).rows("validation")
     cache = run.cache / "ship"
     examples = learner.pack(rows, loaded.tokenizer, plan.max_length, cache, lambda a, b: None)
-    machine = choose(HardwareSpec(device="cpu"))
+    machine = choose_machine(HardwareSpec(device="cpu"))
     metrics = evaluate(
         *(loaded.network, learner, loaded.tokenizer, examples),
         *(plan.batch_size, plan.seed, machine.device, machine.precision),

@@ -29,7 +29,7 @@ from app.running import RunningRun
 from app.sample import sample_entry
 from app.studio import Studio
 from app.window import MainWindow
-from engine.cores import processor_and_cores
+from engine.cores import cpu_and_cores
 from engine.data.formats import FORMATS
 from engine.files.home import Home
 from engine.files.shipped import included_models, sample_data, starter_model
@@ -130,7 +130,7 @@ THEIRS = (  # texts of the user and of the sample
 )
 HERE = (  # names of this machine and its libraries
     *("cpu", "cuda", "AVX512", "AVX2", "torch", "tokenizers", "numpy", "float16", "float32"),
-    processor_and_cores(),
+    cpu_and_cores(),
 )
 MONTHS = "|".join(re.escape(QLocale().standaloneMonthName(n, QLocale.FormatType.ShortFormat))
                   for n in range(1, 13))  # fmt: skip

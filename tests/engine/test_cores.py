@@ -36,7 +36,9 @@ class Linux:
                 place = f"devices/system/cpu/cpu{core}/topology/thread_siblings_list"
                 self.write(place, listed(siblings))
         every = sorted(core for siblings in physical for core in siblings)
-        self._patch.setattr(cores, "allowed", lambda: list(every if allowed is None else allowed))
+        self._patch.setattr(
+            cores, "allowed_cores", lambda: list(every if allowed is None else allowed)
+        )
         self._patch.setattr(psutil, "cpu_count", lambda logical=True: len(physical))
 
 
@@ -47,51 +49,51 @@ def linux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Linux:
 
 def test_a_plain_machine_leaves_no_choice(linux: Linux) -> None:
     linux.has([0], [1], [2], [3])
-    assert cores.threads_worth_trying() == (4,)
+    assert cores.thread_candidates() == (4,)
 
 
 def test_a_process_that_may_use_two_of_many_cores_tries_two(linux: Linux) -> None:
     linux.has(*([n] for n in range(64)), allowed=[8, 9])
-    assert cores.threads_worth_trying() == (2,)
+    assert cores.thread_candidates() == (2,)
 
 
 def test_hardware_threads_are_tried_after_the_physical_cores(linux: Linux) -> None:
     linux.has(*([n, n + 4] for n in range(4)))
-    assert cores.threads_worth_trying() == (4, 8)
+    assert cores.thread_candidates() == (4, 8)
 
 
 def test_both_threads_of_one_core_are_one_core(linux: Linux) -> None:
     linux.has(*([n, n + 4] for n in range(4)), allowed=[0, 4])
-    assert cores.threads_worth_trying() == (1, 2)
-    assert cores.physical([0, 1, 4]) == [[0, 4], [1]]
+    assert cores.thread_candidates() == (1, 2)
+    assert cores.physical_cores([0, 1, 4]) == [[0, 4], [1]]
 
 
 def test_the_quick_ones_of_two_kinds_are_tried(linux: Linux) -> None:
     quick, slow = [[2 * n, 2 * n + 1] for n in range(6)], [[n] for n in range(12, 20)]
     linux.has(*quick, *slow)
-    assert cores.threads_worth_trying() == (14, 20, 6)
+    assert cores.thread_candidates() == (14, 20, 6)
 
 
 def test_quick_ones_without_threads_are_named_by_the_system(linux: Linux) -> None:
     linux.has(*([n] for n in range(20)))
     linux.write("devices/cpu_core/cpus", "0-7")
     linux.write("devices/cpu_atom/cpus", "8-19")
-    assert cores.threads_worth_trying() == (20, 8)
+    assert cores.thread_candidates() == (20, 8)
 
 
 def test_arm_says_how_much_each_core_can_do(linux: Linux) -> None:
     linux.has(*([n] for n in range(6)))
     for core, capacity in enumerate((446, 446, 1024, 1024, 446, 446)):
         linux.write(f"devices/system/cpu/cpu{core}/cpu_capacity", capacity)
-    assert cores.threads_worth_trying() == (6, 2)
+    assert cores.thread_candidates() == (6, 2)
 
 
 def test_a_system_that_says_nothing_has_what_psutil_counts(
     linux: Linux, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cores, "allowed", lambda: list(range(8)))
+    monkeypatch.setattr(cores, "allowed_cores", lambda: list(range(8)))
     monkeypatch.setattr(psutil, "cpu_count", lambda logical=True: 8 if logical else 4)
-    assert cores.threads_worth_trying() == (4, 8)
+    assert cores.thread_candidates() == (4, 8)
 
 
 @pytest.mark.parametrize(
@@ -123,37 +125,39 @@ def test_the_time_of_a_container_is_read(
     linux.write("own", own)
     for name, text in files.items():
         linux.write(f"cgroup/{cgroup}/{name}", text)
-    assert cores.limit() == expected
+    assert cores.cpu_limit() == expected
 
 
 def test_a_container_with_time_for_less_gets_fewer_threads(linux: Linux) -> None:
     linux.has(*([n, n + 32] for n in range(32)))
     linux.write("own", "0::/")
     linux.write("cgroup/cpu.max", "150000 100000")
-    assert cores.threads_worth_trying() == (2,)
+    assert cores.thread_candidates() == (2,)
     linux.write("cgroup/cpu.max", "4000000 100000")  # 40 of 64
-    assert cores.threads_worth_trying() == (32, 40)
+    assert cores.thread_candidates() == (32, 40)
 
 
 def test_cores_are_shared_evenly_and_threads_of_one_stay_together(linux: Linux) -> None:
     linux.has(*([n, n + 4] for n in range(4)))
-    assert [cores.share(range(8), n, 2) for n in (0, 1)] == [[0, 4, 1, 5], [2, 6, 3, 7]]
-    assert [cores.share([0, 1, 2], n, 2) for n in (0, 1)] == [[0], [1, 2]]
-    assert [cores.share([3, 2], n, 3) for n in range(3)] == [[3], [2], [3]]
-    assert cores.share([1, 3], 0, 1) == [1, 3]
+    assert [cores.divide_cores(range(8), n, 2) for n in (0, 1)] == [[0, 4, 1, 5], [2, 6, 3, 7]]
+    assert [cores.divide_cores([0, 1, 2], n, 2) for n in (0, 1)] == [[0], [1, 2]]
+    assert [cores.divide_cores([3, 2], n, 3) for n in range(3)] == [[3], [2], [3]]
+    assert cores.divide_cores([1, 3], 0, 1) == [1, 3]
 
 
 def test_this_machine_is_understood() -> None:
-    tries = cores.threads_worth_trying()
-    assert 1 <= tries[0] <= max(tries) <= len(cores.allowed()) <= (os.cpu_count() or 1)
-    assert sorted(core for group in cores.physical(cores.allowed()) for core in group) == (
-        cores.allowed()
-    )
+    tries = cores.thread_candidates()
+    assert 1 <= tries[0] <= max(tries) <= len(cores.allowed_cores()) <= (os.cpu_count() or 1)
+    assert sorted(
+        core for group in cores.physical_cores(cores.allowed_cores()) for core in group
+    ) == (cores.allowed_cores())
 
 
-@pytest.mark.skipif(not cores.can_keep(), reason="this system has nothing to keep a process with")
+@pytest.mark.skipif(
+    not cores.supports_affinity(), reason="this system has nothing to keep a process with"
+)
 def test_a_process_keeps_to_its_cores_with_all_its_threads() -> None:
-    one = cores.allowed()[-1]
+    one = cores.allowed_cores()[-1]
     code = (
         "import os, sys, threading; from engine.cores import keep_to, allowed;"
         "wait = threading.Event(); before = threading.Thread(target=wait.wait); before.start();"

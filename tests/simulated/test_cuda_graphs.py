@@ -18,7 +18,7 @@ from engine.runs.folder import RunFolder
 from engine.tasks.learner import Batch
 from engine.training import estimate, loop
 from engine.training.device import cuda_graphs
-from engine.training.device.cuda_graphs import Captured, Terms, rounded, size_of
+from engine.training.device.cuda_graphs import Captured, Terms, graph_size, pad_to_graph_shape
 from tests.engine.models.family_folders import OWN_NETWORKS
 from tests.engine.training import small
 from tests.engine.training.test_families import from_family
@@ -46,7 +46,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     made.clear()
     monkeypatch.setattr(cuda_graphs, "USED_ON", ("sim",))
     monkeypatch.setattr(cuda_graphs, "new_pool", lambda: None)
-    monkeypatch.setattr(cuda_graphs, "captured", captured)
+    monkeypatch.setattr(cuda_graphs, "capture", captured)
 
 
 def captured(passes: Callable[[], Terms], pool: Any) -> Captured:
@@ -155,7 +155,7 @@ def test_few_graphs_are_kept(
 ) -> None:
     monkeypatch.setattr(cuda_graphs, "MAX_GRAPHS", 1)
     widths = set[int]()
-    monkeypatch.setattr(cuda_graphs, "size_of", lambda number: widths.add(number) or number)
+    monkeypatch.setattr(cuda_graphs, "graph_size", lambda number: widths.add(number) or number)
     job = small.tagging(tmp_path, **FEW | {"steps": 12, "epochs": 6})
     check(job, tmp_path, on_device)
     assert len(made) > len(widths) > 1
@@ -165,12 +165,12 @@ def test_few_graphs_are_kept(
 def test_automatic_takes_what_is_measured_to_be_faster(
     faster: bool, on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cuda_graphs, "CLEARLY", 0.0 if faster else 1e9)
+    monkeypatch.setattr(cuda_graphs, "MIN_SPEEDUP", 0.0 if faster else 1e9)
     job = with_graphs(small.classifying(tmp_path, **FEW), "auto")
     calm, run = (small.new_run(tmp_path / name, job) for name in ("calm", "run"))
     loop.train(job, calm, calm.append)
     steps = on_device(run)
-    measured = cuda_graphs.WARM + cuda_graphs.COUNTED
+    measured = cuda_graphs.WARM_UP_PASSES + cuda_graphs.COUNTED
     assert sum(made) == measured + (len(steps) if faster else 0)
     for curve, value in metrics(calm).items():  # what was measured has left no trace
         assert metrics(run)[curve] == pytest.approx(value, abs=CLOSE), curve
@@ -190,7 +190,7 @@ def test_an_error_that_is_none_of_capturing_is_not_passed_over(
     def broken(*_: Any) -> Captured:
         raise RuntimeError("the network is wrong")
 
-    monkeypatch.setattr(cuda_graphs, "captured", broken)
+    monkeypatch.setattr(cuda_graphs, "capture", broken)
     run = small.new_run(tmp_path / "run", with_graphs(small.classifying(tmp_path, **FEW), "auto"))
     with pytest.raises(RuntimeError, match="the network is wrong"):
         on_device(run)
@@ -215,7 +215,7 @@ def test_where_there_can_be_no_graphs_a_run_says_so_and_trains_without(
     def failing(*_: Any) -> Captured:
         raise type(error)(*error.args)  # a new one, which nobody keeps with all that it saw
 
-    monkeypatch.setattr(cuda_graphs, "captured", failing)
+    monkeypatch.setattr(cuda_graphs, "capture", failing)
     job = with_graphs(small.classifying(tmp_path, **FEW), wanted)
     calm, run = (small.new_run(tmp_path / name, job) for name in ("calm", "run"))
     loop.train(job, calm, calm.append)
@@ -240,21 +240,21 @@ def test_what_cannot_be_captured_is_not_tried_and_said(on_device: Train, tmp_pat
 @given(st.integers(1, 100_000))
 @tries(200)
 def test_at_most_a_quarter_is_added_to_a_size(number: int) -> None:
-    assert number <= size_of(number) and size_of(number) % 8 == 0
-    assert size_of(number) < max(number + 8, 1.25 * number + 1)
-    assert size_of(size_of(number)) == size_of(number)
+    assert number <= graph_size(number) and graph_size(number) % 8 == 0
+    assert graph_size(number) < max(number + 8, 1.25 * number + 1)
+    assert graph_size(graph_size(number)) == graph_size(number)
 
 
 def test_sizes_are_few() -> None:
-    assert len({size_of(number) for number in range(1, 513)}) == 20
-    assert len({size_of(number) for number in range(1, 20_000)}) < 45
+    assert len({graph_size(number) for number in range(1, 513)}) == 20
+    assert len({graph_size(number) for number in range(1, 20_000)}) < 45
 
 
 def test_what_is_added_to_a_batch_counts_for_nothing() -> None:
     tokens = torch.arange(3 * 72).view(3, 72)
     positions, targets = torch.tensor([1, 73, 215]), torch.tensor([7, 8, 9])
     given = Batch(tokens, torch.zeros_like(tokens), None, targets, positions)
-    found = rounded(given, 1, 512, -100)
+    found = pad_to_graph_shape(given, 1, 512, -100)
     assert found.tokens.shape == (3, 80) and found.attention_mask is not None
     assert found.attention_mask.sum() == 3 * 72
     assert found.positions is not None and found.positions.tolist() == [1, 81, 231, 0, 0, 0, 0, 0]
@@ -262,15 +262,15 @@ def test_what_is_added_to_a_batch_counts_for_nothing() -> None:
     flat, before = found.tokens.flatten(), tokens.flatten()
     assert torch.equal(flat[found.positions[:3]], before[positions])
     assert (found.tokens[:, 72:] == 1).all()
-    assert rounded(given, 1, 74, -100).tokens.shape == (3, 74)
+    assert pad_to_graph_shape(given, 1, 74, -100).tokens.shape == (3, 74)
 
 
 def test_time_and_memory_of_a_job_are_measured_with_graphs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    choose = estimate.choose
+    choose = estimate.choose_machine
     monkeypatch.setattr(
-        estimate, "choose", lambda *a, **n: replace(choose(*a, **n), device=device())
+        estimate, "choose_machine", lambda *a, **n: replace(choose(*a, **n), device=device())
     )
     with parameters_keep_their_identity():
         found = estimate.estimate(with_graphs(small.classifying(tmp_path, **FEW)), lambda _: None)

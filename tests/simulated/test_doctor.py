@@ -16,7 +16,7 @@ from engine.doctor.checks import CHECKS, carry_out
 from engine.explore import model_cache
 from engine.training import estimate, loop
 from engine.training.device import fastest, machine
-from engine.training.device.machine import Machine, choose
+from engine.training.device.machine import Machine, choose_machine
 from tests.simulated.attention import as_on_a_gpu
 from tests.simulated.device import counted, device, parameters_keep_their_identity
 
@@ -29,8 +29,8 @@ SOME = ("text_classification",)  # every task is in test_training.py
 def chosen(hardware: HardwareSpec, *given: int, **named: int) -> Machine:
     """The machine of a job, with the simulated device in the place of a GPU."""
     if hardware.device != "cuda":
-        return choose(hardware, *given, **named)
-    found = choose(hardware.model_copy(update={"device": "cpu"}), *given, **named)
+        return choose_machine(hardware, *given, **named)
+    found = choose_machine(hardware.model_copy(update={"device": "cpu"}), *given, **named)
     return replace(found, device=device())
 
 
@@ -39,12 +39,12 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     """The doctor's, for `--device cuda`, on a machine that would take bf16 by itself."""
     with pytest.MonkeyPatch.context() as patch, parameters_keep_their_identity(), as_on_a_gpu():
         for module in (benches, loop, estimate):
-            patch.setattr(module, "choose", chosen)
+            patch.setattr(module, "choose_machine", chosen)
         patch.setattr(model_cache, "_device", lambda name: device() if name == "cuda" else
                       torch.device(name))  # fmt: skip
         patch.setattr(checks, "MEASURED_ON", ("cuda", "sim"))
         patch.setattr(fastest, "COUNTED", 1)
-        patch.setattr(cores, "threads_worth_trying", lambda: (1,))
+        patch.setattr(cores, "thread_candidates", lambda: (1,))
         patch.setattr(machine, "SIDE", 32)
         patch.setattr(machine, "SECONDS", 0.01)
         made = benches.bench(tmp_path_factory.mktemp("doctor"), "cuda")
@@ -59,7 +59,7 @@ def test_a_check_passes_on_a_device_that_does_what_the_processor_does(
     some = {kind: checks.DATA[kind] for kind in SOME}
     if CHECKS[name] is checks.tasks:
         monkeypatch.setattr(checks, "DATA", some)
-    monkeypatch.setattr(checks, "WAYS", {})
+    monkeypatch.setattr(checks, "ATTENTION_METHODS", {})
     with counted() as counts:
         found = carry_out(name, bench)
     assert counts.launches.total() > 10 and found.figures and found.passed, found

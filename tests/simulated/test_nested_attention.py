@@ -17,7 +17,7 @@ from engine.models.network import Network
 from engine.system.precision import AttentionTimes
 from engine.training import loop
 from engine.training.device import fastest
-from engine.training.device.fastest import attention_times, choose_attention
+from engine.training.device.fastest import choose_attention, measure_attention
 from engine.training.device.machine import Machine
 from engine.training.network import set_dropout
 from tests.engine.models.fast.test_unpadded import FAMILIES
@@ -47,7 +47,7 @@ def learned(
     tokens[~real] = 1  # RoBERTa's padding
     given = [one.to(there) for one in (tokens, torch.zeros_like(tokens), real)]
     labels = torch.tensor([0, 1, 1, 0]).to(there)
-    plan = network.unpad(LENGTHS.numpy(), 20, None).moved(lambda tensor: tensor.to(there))
+    plan = network.unpad(LENGTHS.numpy(), 20, None).map_tensors(lambda tensor: tensor.to(there))
     network.zero_grad()
     with (
         counted() as counts,
@@ -99,7 +99,7 @@ def test_a_whole_run_goes_by_the_way_that_was_measured(
     ours, theirs = (small.new_run(tmp_path / name, job) for name in ("processor", "device"))
     loop.train(job, ours, ours.append)
     monkeypatch.setattr(fastest, "MEASURED_ON", ("sim",))
-    monkeypatch.setattr(fastest, "attention_times", lambda *_: faster("nested"))
+    monkeypatch.setattr(fastest, "measure_attention", lambda *_: faster("nested"))
     steps = on_device(theirs)
     assert all(step.launches["_efficient_attention_backward"] for step in steps)
     assert steps[-1].to_device == 1 and dict(steps[-1].waits) == {"_local_scalar_dense": 2}
@@ -111,7 +111,7 @@ def test_a_whole_run_goes_by_the_way_that_was_measured(
 
 
 def faster(way: str) -> AttentionTimes:
-    return AttentionTimes("here", {"rectangles": 2.0, "nested": 2.0} | {way: 1.0})
+    return AttentionTimes("here", {"padded blocks": 2.0, "nested": 2.0} | {way: 1.0})
 
 
 MACHINE = Machine(torch.device("cpu"), "fp32", 1)
@@ -123,15 +123,18 @@ def test_the_quicker_way_is_measured_once_and_taken(monkeypatch: pytest.MonkeyPa
     machine = replace(MACHINE, device=device(), precision_name="bf16")
     encoder = Network(FAMILIES["bert"], Heads(outputs=2)).encoder
     with counted() as counts:
-        found = attention_times(encoder, machine)
+        found = measure_attention(encoder, machine)
     assert counts.launches["_efficient_attention_backward"]
     assert all(found.seconds.values()) and "bf16" in found.of
     with counted() as counts:
-        assert attention_times(encoder, machine) == found
+        assert measure_attention(encoder, machine) == found
     assert not counts.launches
-    monkeypatch.setattr(fastest, "attention_times", lambda *_: faster("nested"))
+    monkeypatch.setattr(fastest, "measure_attention", lambda *_: faster("nested"))
     assert choose_attention(encoder, machine) == "nested" and encoder.nested
-    assert choose_attention(encoder, machine, "rectangles") == "rectangles" and not encoder.nested
+    assert (
+        choose_attention(encoder, machine, "padded blocks") == "padded blocks"
+        and not encoder.nested
+    )
     assert choose_attention(encoder, MACHINE, "nested") == "", "no such kernels there"
     distances = Network(FAMILIES["deberta-v2"], Heads(outputs=2)).encoder
     assert choose_attention(distances, machine) == ""
@@ -140,15 +143,15 @@ def test_the_quicker_way_is_measured_once_and_taken(monkeypatch: pytest.MonkeyPa
 def test_a_way_that_the_device_refuses_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fastest, "COUNTED", 1)
     refuse = RuntimeError("no kernel for heads of this size")
-    monkeypatch.setattr(Unpadded, "gathered", refused(refuse))
+    monkeypatch.setattr(Unpadded, "gather", refused(refuse))
     encoder = Network(FAMILIES["roberta"], Heads(outputs=2)).encoder
-    found = attention_times(encoder, replace(MACHINE, device=device()))
-    assert found.seconds["nested"] == 0 < found.seconds["rectangles"]
-    assert found.fastest == "rectangles"
+    found = measure_attention(encoder, replace(MACHINE, device=device()))
+    assert found.seconds["nested"] == 0 < found.seconds["padded blocks"]
+    assert found.fastest == "padded blocks"
 
 
 def refused(error: RuntimeError):  # type: ignore[no-untyped-def]
-    gathered = Unpadded.gathered
+    gathered = Unpadded.gather
 
     def one(self, *given):  # type: ignore[no-untyped-def]
         if self.spans is not None:
@@ -159,6 +162,9 @@ def refused(error: RuntimeError):  # type: ignore[no-untyped-def]
 
 
 def test_the_two_ways_have_to_differ_clearly() -> None:
-    assert [faster(way).fastest for way in ("nested", "rectangles")] == ["nested", "rectangles"]
-    near = AttentionTimes("here", {"rectangles": 1.05, "nested": 1.0})
-    assert near.fastest == "rectangles"
+    assert [faster(way).fastest for way in ("nested", "padded blocks")] == [
+        "nested",
+        "padded blocks",
+    ]
+    near = AttentionTimes("here", {"padded blocks": 1.05, "nested": 1.0})
+    assert near.fastest == "padded blocks"

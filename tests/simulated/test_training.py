@@ -25,7 +25,7 @@ from engine.training.context import TrainingProgress
 from engine.training.data.prefetch import StepInput
 from engine.training.device.machine import DTYPES
 from engine.training.not_finite import NotFinite
-from engine.training.step import Updated, update
+from engine.training.step import StepResult, update
 from engine.training.training_run import TrainingRun
 from tests.engine.models.family_folders import OWN_NETWORKS
 from tests.engine.training import small
@@ -58,12 +58,12 @@ Train = Callable[[RunFolder], list[Counts]]
 @pytest.fixture
 def on_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Train]:
     """`train(run)` on the device; gives what each step asked of it."""
-    choose, there = loop.choose, device()
+    choose, there = loop.choose_machine, device()
 
     def train(run: RunFolder) -> list[Counts]:
         steps: list[Counts] = []
 
-        def step(training: TrainingRun, given: StepInput) -> Updated:
+        def step(training: TrainingRun, given: StepInput) -> StepResult:
             with counted() as counts:
                 updated = update(training, given)
             steps.append(counts)
@@ -200,9 +200,9 @@ def test_a_batch_that_is_too_large_for_a_device_is_computed_in_parts(
 def test_time_and_memory_of_a_job_are_measured_on_a_device(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    choose = estimate.choose
+    choose = estimate.choose_machine
     monkeypatch.setattr(
-        estimate, "choose", lambda *a, **n: replace(choose(*a, **n), device=device())
+        estimate, "choose_machine", lambda *a, **n: replace(choose(*a, **n), device=device())
     )
     job = small.classifying(tmp_path, **FEW)
     with parameters_keep_their_identity(), counted() as counts:
@@ -277,7 +277,7 @@ def test_a_step_launches_little_more_than_that_of_transformers(
         theirs(there[0], attention_mask=there[2].long(), labels=there[3]).loss.backward()
     plan = ours.unpad(real.sum(1).numpy(), 20, None)
     with counted() as found:
-        moved = plan.moved(lambda tensor: tensor.to(device()))
+        moved = plan.map_tensors(lambda tensor: tensor.to(device()))
         logits = ours.logits(*there[:3], moved)
         torch.nn.functional.cross_entropy(logits, there[3]).backward()
     assert not found.waits

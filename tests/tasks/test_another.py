@@ -23,7 +23,7 @@ from engine.explore.prediction import predict
 from engine.files.home import Home
 from engine.messages.explore.prediction import Predict
 from engine.models import checkpoint
-from engine.models.outputs import outputs_of
+from engine.models.outputs import head_outputs
 from engine.record.follow import record_folder
 from engine.record.metrics import curves
 from engine.record.opening import open_record
@@ -78,7 +78,7 @@ def test_a_job_of_another_task_is_trained_recorded_and_asked(home: Home, tmp_pat
     folder = run.checkpoint_folders()[-1]
     assert checkpoint_info(folder).task == "mood"
     loaded = checkpoint.load(folder)
-    assert outputs_of(loaded.network.heads) == spec.Mood.info.head.tensors
+    assert head_outputs(loaded.network.heads) == spec.Mood.info.head.tensors
     found = learner_of(loaded)
     assert isinstance(found, learner.MoodLearner) and found.task.balanced
     rows = Rows(["a lovely warm film"], labels=["good"])

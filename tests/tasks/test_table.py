@@ -25,7 +25,7 @@ from engine.data.datasets.importing import import_dataset
 from engine.files.home import Home
 from engine.messages.events import Measured
 from engine.models.heads import Heads
-from engine.models.outputs import outputs_of
+from engine.models.outputs import head_outputs
 from engine.models.published import config_of
 from engine.record.follow import record_folder
 from engine.record.opening import open_record
@@ -123,7 +123,7 @@ def test_it_has_a_learner(kind: str) -> None:
 def test_its_head_is_one_of_transformers_and_known_again(kind: str) -> None:
     head = head_of(kind)
     made = Heads(outputs=head.outputs or 3, kind=kind)
-    config = config_of(small.NETWORK, made, (), "float32")
+    config = build_config(small.NETWORK, made, (), "float32")
     assert hasattr(transformers, config["architectures"][0])
     assert config.get("problem_type", "") == head.problem_type
     assert head_kind(config, made.outputs) == kind
@@ -131,7 +131,7 @@ def test_its_head_is_one_of_transformers_and_known_again(kind: str) -> None:
         return  # another program says it in modules.json
     del config[TASK]  # as another program leaves it
     assert head_of(head_kind(config, made.outputs)) == head
-    assert outputs_of(made) == head.tensors
+    assert head_outputs(made) == head.tensors
 
 
 @pytest.mark.parametrize("kind", TASKS)

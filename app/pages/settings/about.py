@@ -15,7 +15,7 @@ from app.widgets.page import Card
 from app.widgets.text import numbers
 from app.widgets.text.labels import OneLine, Text
 from engine.record.checking import program_version
-from engine.system.precision import Pace, Speeds
+from engine.system.precision import Speeds, ThreadSpeeds
 
 translate = QCoreApplication.translate
 PARTS = (  # package, licence
@@ -150,7 +150,7 @@ def precision_sentence(speeds: Speeds | None) -> str:
     return template.format(short, f"{speeds.times:.1f}")
 
 
-def threads_sentence(pace: Pace | None) -> str:
+def threads_sentence(pace: ThreadSpeeds | None) -> str:
     """Meaning of automatic threads on this machine; empty before it was measured."""
     if pace is None:
         return ""

@@ -72,7 +72,7 @@ class AlbertSpec(WithTokenSize, WithSegments):
         """The parameter group of layer `number`, both counted from 0, as published."""
         return int(number / (self.layers / self.layer_groups))
 
-    def heights_of(self, stored: int) -> range:
+    def layer_indices(self, stored: int) -> range:
         found = [n + 1 for n in range(self.layers) if self.group_at(n) == stored]
         return range(found[0], found[-1] + 1)
 

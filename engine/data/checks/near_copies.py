@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.cores import allowed
+from engine.cores import allowed_cores
 from engine.data.checks.groups import distinct
 from engine.data.checks.words import Words
 from engine.progress import CancellableProgress
@@ -120,7 +120,7 @@ def _bands(
             bands[band] = _mixed(bands[band] ^ smallest)
         progress.advance(weight / BANDS)
 
-    with ThreadPoolExecutor(min(MAX_THREADS, len(allowed()))) as pool:
+    with ThreadPoolExecutor(min(MAX_THREADS, len(allowed_cores()))) as pool:
         list(pool.map(fill, range(BANDS)))
     return bands
 

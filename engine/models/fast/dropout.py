@@ -23,7 +23,7 @@ AT_ONCE = 2**18  # values for which gaps are drawn at a time, at the most: as ma
 
 
 @dataclass
-class _Ahead:
+class _Buffer:
     """What is dropped of a row of values, which are taken from its beginning on."""
 
     places: NDArray[np.int64]  # rising
@@ -42,12 +42,12 @@ class _Ahead:
         return torch.from_numpy(self.places[first : self.passed] - begin)
 
 
-class Draws:
+class DropoutStream:
     """What dropout drops, which follows from a seed and from what was asked for before."""
 
     def __init__(self, seed: int) -> None:
         self._random = np.random.Generator(np.random.SFC64(seed))
-        self._ahead: dict[float, _Ahead] = {}  # by the share that is dropped
+        self._ahead: dict[float, _Buffer] = {}  # by the share that is dropped
 
     def dropped(self, count: int, share: float) -> Tensor:
         """Which of `count` values are dropped where each is with a chance of `share`.
@@ -59,10 +59,10 @@ class Draws:
         ahead = self._ahead.get(share)
         if ahead is None or not ahead.has(count):
             values = count if ahead is None else max(count, min(2 * ahead.values, AT_ONCE))
-            ahead = self._ahead[share] = _Ahead(self._places(values, share), values)
+            ahead = self._ahead[share] = _Buffer(self._places(values, share), values)
         return ahead.take(count)
 
-    def again(self) -> "Draws":
+    def again(self) -> "DropoutStream":
         """Others that draw the same from here on."""
         made = copy(self)
         made._random = deepcopy(self._random)
@@ -92,7 +92,7 @@ class Draws:
 class _Source(threading.local):
     """Where the draws of a thread come from."""
 
-    draws: Draws | None = None  # None: each is seeded from torch's random state
+    draws: DropoutStream | None = None  # None: each is seeded from torch's random state
 
 
 _source = _Source()
@@ -100,17 +100,17 @@ _source = _Source()
 
 def dropout_seed(seed: int) -> AbstractContextManager[None]:
     """Let this thread draw by itself for the block, whatever others draw meanwhile."""
-    return _drawing_from(Draws(seed))
+    return _use_stream(DropoutStream(seed))
 
 
-def the_same_again() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+def replay_contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
     """For what is computed now, and for when it is computed again: both draw the same."""
-    draws = _draws()
-    return _drawing_from(draws), _drawing_from(draws.again())
+    draws = _current_stream()
+    return _use_stream(draws), _use_stream(draws.again())
 
 
 @contextmanager
-def _drawing_from(draws: Draws) -> Iterator[None]:
+def _use_stream(draws: DropoutStream) -> Iterator[None]:
     before, _source.draws = _source.draws, draws
     try:
         yield
@@ -118,13 +118,13 @@ def _drawing_from(draws: Draws) -> Iterator[None]:
         _source.draws = before
 
 
-def _draws() -> Draws:
-    return _source.draws or Draws(int(torch.randint(2**62, ())))
+def _current_stream() -> DropoutStream:
+    return _source.draws or DropoutStream(int(torch.randint(2**62, ())))
 
 
 def dropped_indices(count: int, share: float) -> Tensor:
     """Which of `count` values are dropped where each is with a chance of `share`: int64, rising."""
-    return _draws().dropped(count, share)
+    return _current_stream().dropped(count, share)
 
 
 class Dropout(nn.Dropout):
@@ -136,7 +136,7 @@ class Dropout(nn.Dropout):
         found: Tensor = _Drop.apply(x, None, dropped_indices(x.numel(), self.p), 1 / (1 - self.p))  # type: ignore[no-untyped-call]
         return found
 
-    def added(self, residual: Tensor, x: Tensor) -> Tensor:
+    def add_to(self, residual: Tensor, x: Tensor) -> Tensor:
         """residual + what is left of x, both float […]: in fewer operations where it is quick."""
         if not self.training:
             return residual + x

@@ -30,7 +30,7 @@ class GradientSum:
     """What one pass through a network, or two halves of it, add to the gradients of its weights."""
 
     def __init__(self, numbers: Mapping[Tensor, int], halves: int = 1) -> None:
-        """`numbers` are those of `numbered`; whose turn is first at a weight follows from them."""
+        """`numbers` come from `number_weights`; they decide which half adds first to a weight."""
         self._numbers, self._halves = numbers, halves
         self._turns: dict[Tensor, _Turns] = {}
 
@@ -62,7 +62,7 @@ class GradientSum:
                     turns.skip()
 
 
-def numbered(parameters: Iterable[Tensor]) -> dict[Tensor, int]:
+def number_weights(parameters: Iterable[Tensor]) -> dict[Tensor, int]:
     """The weights among the parameters of a network, which are its matrices: numbered from 0."""
     weights = (parameter for parameter in parameters if parameter.dim() > 1)
     return {weight: number for number, weight in enumerate(weights)}
@@ -122,7 +122,7 @@ def current_half() -> Half | None:
     return _thread.half if torch.is_grad_enabled() else None
 
 
-class Room:
+class GradientBuffer:
     """Memory for a gradient, which is kept from step to step: fresh memory costs more than a sum.
 
     It is free once the weight has no gradient any more.
@@ -138,7 +138,7 @@ class Room:
         return self._memory
 
 
-def with_product(gradient: Tensor | None, to_output: Tensor, x: Tensor) -> Tensor:
+def add_product(gradient: Tensor | None, to_output: Tensor, x: Tensor) -> Tensor:
     """gradient + to_outputᵀ x: of float [O, I], which is written over, [N, O] and [N, I]."""
     if gradient is None:
         return to_output.mT @ x

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from engine.models.fast.gradient_sum import Half, current_half, with_product
+from engine.models.fast.gradient_sum import Half, add_product, current_half
 
 LARGE = 2**19  # weights, from which a sum that is spared takes longer than Python on the way back
 
@@ -41,7 +41,7 @@ class _Linear(torch.autograd.Function):
         rows, to_rows = x.reshape(-1, x.size(-1)), gradient.reshape(-1, gradient.size(-1))
 
         def add() -> None:
-            ctx.half.add(ctx.parameter, lambda found: with_product(found, to_rows, rows))
+            ctx.half.add(ctx.parameter, lambda found: add_product(found, to_rows, rows))
 
         if at_once := ctx.half.is_next(ctx.parameter):
             add()

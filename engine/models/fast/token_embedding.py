@@ -67,7 +67,7 @@ class KeptGradient:
     @torch.no_grad()
     def add(self, tokens: Tensor, gradient: Tensor) -> None:
         """Add what a pass says of its tokens: int64 […], float […, D]."""
-        rows, sums = _summed(tokens, gradient)
+        rows, sums = _sum_rows(tokens, gradient)
         with _adding:
             if self.weight.grad is None:
                 self.weight.grad = self._wiped()
@@ -99,7 +99,7 @@ class KeptGradient:
         return self._written[0]
 
 
-def _summed(tokens: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+def _sum_rows(tokens: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
     """Of int64 […] and float […, D] the rows without repeats, [R], and what is added to them."""
     flat = gradient.reshape(-1, gradient.size(-1))  # [N, D]
     rows, places = tokens.reshape(-1).unique(return_inverse=True)  # [R], [N]
@@ -108,7 +108,7 @@ def _summed(tokens: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
 
 def _add_rows(half: Half, weight: Tensor, tokens: Tensor, gradient: Tensor) -> None:
     """The same as `KeptGradient.add`, where others add to the gradient, too."""
-    rows, sums = _summed(tokens, gradient)
+    rows, sums = _sum_rows(tokens, gradient)
 
     def addend(found: Tensor | None) -> Tensor:
         return (torch.zeros_like(weight) if found is None else found).index_add_(0, rows, sums)

@@ -19,21 +19,21 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.models.attention import Attention
-from engine.models.fast.rectangles import (
+from engine.models.fast.padded_blocks import (
     AttentionShape,
     Ints,
     Move,
-    Rectangles,
-    asked_by,
-    rectangles,
+    PaddedBlocks,
+    plan_blocks,
+    select_queries,
 )
 from engine.models.fast.unpadded_attention import (
     Spans,
     attend,
     attend_by_distance,
     attend_nested,
+    plan_spans,
     query_positions,
-    spans,
 )
 from engine.models.relative import Relative
 
@@ -43,7 +43,7 @@ class Unpadded:
     """How a layer sees such a batch [N', D]; see `engine.models.attention.Layout`."""
 
     positions: Tensor  # int64 [N'], of each token in its sequence
-    rectangles: Rectangles | None  # None: no layer needs them
+    blocks: PaddedBlocks | None  # None: no layer needs them
     rows: Tensor | None = None  # int64 [M'], which of the N tokens are wanted, rising; None: all
     spans: Spans | None = None  # for layers that attend to whole sequences; None: by rectangles
     relative: tuple[Relative, ...] = ()  # what distances add to the scores of each rectangle
@@ -55,7 +55,7 @@ class Unpadded:
     def wanted(self, x: Tensor) -> Tensor:
         return x if self.rows is None else x.index_select(0, self.rows)  # [M', …]
 
-    def neighbour(self, x: Tensor, by: int) -> Tensor:
+    def shift(self, x: Tensor, by: int) -> Tensor:
         place = (torch.arange(len(x), device=x.device) + by).clamp(0, len(x) - 1)  # [N]
         same = self.positions[place] == self.positions + by  # of the same sequence
         return x.index_select(0, place) * same[:, None].to(x.dtype)
@@ -64,43 +64,43 @@ class Unpadded:
         self, attention: Attention, q: Tensor, k: Tensor, v: Tensor
     ) -> tuple[Tensor, Tensor | None]:
         share = attention.weight_dropout.p if attention.training else 0.0
-        if self.rectangles is None:
-            return self.gathered(q, k, v, attention.heads, share, attention.window), None
-        asking, tokens = self.rectangles.asking, self.rectangles.tokens
+        if self.blocks is None:
+            return self.gather(q, k, v, attention.heads, share, attention.window), None
+        asking, tokens = self.blocks.asking, self.blocks.tokens
         more = len(q) - asking
         q = q[:asking] if more else q
         k, v = (k[:tokens], v[:tokens]) if len(k) > tokens else (k, v)
         if self.relative:
-            found = attend_by_distance(attention, q, k, v, self.rectangles, self.relative)
+            found = attend_by_distance(attention, q, k, v, self.blocks, self.relative)
         else:
-            found = self.gathered(q, k, v, attention.heads, share, attention.window)
+            found = self.gather(q, k, v, attention.heads, share, attention.window)
         return (F.pad(found, (0, 0, 0, more)) if more else found), None
 
-    def gathered(
+    def gather(
         self, q: Tensor, k: Tensor, v: Tensor, heads: int, dropout: float, window: int | None = None
     ) -> Tensor:
         """What each wanted token gathers, float [M, D]; see `attend`."""
         if self.spans is not None and window is None:
             return attend_nested(q, k, v, heads, self.spans, dropout)
-        assert self.rectangles is not None
-        return attend(q, k, v, self.rectangles, dropout, window)
+        assert self.blocks is not None
+        return attend(q, k, v, self.blocks, dropout, window)
 
     def with_distances(self, part: nn.Module) -> "Unpadded":
         """With what `part` says of the distances in each rectangle."""
-        assert self.rectangles is not None
-        asking = query_positions(self.rectangles, self.query_positions)
-        widths = [w for _, w in self.rectangles.keys.shapes]
+        assert self.blocks is not None
+        asking = query_positions(self.blocks, self.query_positions)
+        widths = [w for _, w in self.blocks.keys.shapes]
         found = [
             part(rows[..., None] - torch.arange(w, device=rows.device))
             for rows, w in zip(asking, widths, strict=True)
         ]
         return replace(self, relative=tuple(found))
 
-    def moved(self, move: Move) -> "Unpadded":
+    def map_tensors(self, move: Move) -> "Unpadded":
         rows = None if self.rows is None else move(self.rows)
-        rectangles = None if self.rectangles is None else self.rectangles.moved(move)
-        spans = None if self.spans is None else self.spans.moved(move)
-        return Unpadded(move(self.positions), rectangles, rows, spans)
+        plan_blocks = None if self.blocks is None else self.blocks.map_tensors(move)
+        plan_spans = None if self.spans is None else self.spans.map_tensors(move)
+        return Unpadded(move(self.positions), plan_blocks, rows, plan_spans)
 
 
 @dataclass(frozen=True)
@@ -118,10 +118,10 @@ class UnpaddedBatch:
         """How many rows follow the tokens."""
         return len(self.layers.positions) - len(self.indices)
 
-    def moved(self, move: Move) -> "UnpaddedBatch":
+    def map_tensors(self, move: Move) -> "UnpaddedBatch":
         """With every tensor moved, to a device."""
-        layers = self.layers.moved(move)
-        last = layers if self.last is self.layers else self.last.moved(move)
+        layers = self.layers.map_tensors(move)
+        last = layers if self.last is self.layers else self.last.map_tensors(move)
         order = None if self.order is None else move(self.order)
         return UnpaddedBatch(move(self.indices), layers, last, move(self.summary), order)
 
@@ -162,7 +162,7 @@ def unpad(
     rows = np.sort(wanted)
     back = np.empty_like(wanted)
     back[np.argsort(wanted, kind="stable")] = np.arange(len(wanted))
-    last = _layout(rising, positions, shape, rows, layers.rectangles)
+    last = _layout(rising, positions, shape, rows, layers.blocks)
     return whole(last=last, order=tensor(back))
 
 
@@ -171,26 +171,26 @@ def _layout(
     positions: Ints,
     shape: AttentionShape,
     rows: Ints | None = None,
-    whole: Rectangles | None = None,
+    whole: PaddedBlocks | None = None,
 ) -> Unpadded:
-    """Of sequences of rising lengths; see `rectangles`, which are made where a layer needs them.
+    """Of sequences of rising lengths; see `plan_blocks`, which are made where a layer needs them.
 
     Where `rows` alone are wanted, `whole` are the rectangles of all, if those were needed.
     """
-    found = spans(lengths, shape.causal, rows) if shape.nested else None
+    found = plan_spans(lengths, shape.causal, rows) if shape.nested else None
     needed = found is None or any(window is not None for window in shape.windows)
-    made = whole or (rectangles(lengths, positions, shape) if needed else None)
+    made = whole or (plan_blocks(lengths, positions, shape) if needed else None)
     if made is not None and rows is not None:
-        made = asked_by(rows, made, lengths, positions, shape)
+        made = select_queries(rows, made, lengths, positions, shape)
     return Unpadded(
-        _rounded(positions, shape.multiple),
+        _pad_to_multiple(positions, shape.multiple),
         made,
-        None if rows is None else _rounded(rows, shape.multiple),
+        None if rows is None else _pad_to_multiple(rows, shape.multiple),
         found,
     )
 
 
-def _rounded(numbers: Ints, multiple: int) -> Tensor:
+def _pad_to_multiple(numbers: Ints, multiple: int) -> Tensor:
     """With zeros behind them, as many as make a multiple."""
     more = -len(numbers) % multiple
     return torch.from_numpy(np.pad(numbers, (0, more)) if more else numbers)

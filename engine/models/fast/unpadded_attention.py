@@ -17,10 +17,12 @@ from torch import Tensor
 
 from engine.models.attention import Attention
 from engine.models.fast.dropout import dropped_indices
-from engine.models.fast.rectangles import Ints, Move, Rectangles, cumulated
+from engine.models.fast.padded_blocks import Ints, Move, PaddedBlocks, cumulative_lengths
 from engine.models.relative import Relative
 
-SHORT_FROM = 128  # tokens of the longest sequence, from which attention gains by short numbers on a
+REDUCED_PRECISION_FROM = (
+    128  # tokens of the longest sequence, from which attention gains by short numbers on a
+)
 # processor: oneDNN makes a kernel for each shape of a product in them, and few rectangles are alike
 
 
@@ -28,7 +30,7 @@ def attend(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    where: Rectangles,
+    where: PaddedBlocks,
     dropout: float,
     window: int | None = None,
 ) -> Tensor:
@@ -46,14 +48,14 @@ def attend(
     if q.device.type == "cpu" and torch.is_grad_enabled():
         found: Tensor = UnpaddedAttention.apply(q, k, v, where, dropout, window)  # type: ignore[no-untyped-call]
         return found
-    return by_library(q, k, v, where, dropout, window)
+    return attend_sdpa(q, k, v, where, dropout, window)
 
 
-def by_library(
+def attend_sdpa(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    where: Rectangles,
+    where: PaddedBlocks,
     dropout: float,
     window: int | None = None,
 ) -> Tensor:
@@ -62,7 +64,7 @@ def by_library(
     A bias in the type of q keeps to the quick kernels.
     """
     H, parts = where.heads, []
-    sides = (_gathered(q, where, True), _gathered(k, where), _gathered(v, where))
+    sides = (_gather_blocks(q, where, True), _gather_blocks(k, where), _gather_blocks(v, where))
     for Q, K, V, bias in zip(*sides, where.biases[window], strict=True):
         mask = None if bias is None else bias.to(Q.dtype)
         found = F.scaled_dot_product_attention(
@@ -81,12 +83,12 @@ def attend_by_distance(
     q: Tensor,
     k: Tensor,
     v: Tensor,
-    where: Rectangles,
+    where: PaddedBlocks,
     relative: tuple[Relative, ...],
 ) -> Tensor:
     """`attend` where distances add something to the scores: of float [M, D] and [N, D], [M, D]."""
     H, parts = where.heads, []
-    sides = (_gathered(q, where, True), _gathered(k, where), _gathered(v, where))
+    sides = (_gather_blocks(q, where, True), _gather_blocks(k, where), _gather_blocks(v, where))
     biases = where.biases[attention.window]
     for Q, K, V, bias, more in zip(*sides, biases, relative, strict=True):
         Q, K, V = (x.unflatten(0, (-1, H)) for x in (Q, K, V))  # [n, H, m or w, K]
@@ -100,7 +102,7 @@ def attend_by_distance(
     return torch.cat(parts).index_select(0, where.queries.back).view(q.shape)
 
 
-def query_positions(where: Rectangles, positions: Tensor) -> list[Tensor]:
+def query_positions(where: PaddedBlocks, positions: Tensor) -> list[Tensor]:
     """Of each rectangle, where its queries stand in their sequences: int64 [1 or n, m].
 
     Args:
@@ -116,14 +118,14 @@ def query_positions(where: Rectangles, positions: Tensor) -> list[Tensor]:
     return found
 
 
-def _gathered(x: Tensor, where: Rectangles, wanted: bool = False) -> list[Tensor]:
+def _gather_blocks(x: Tensor, where: PaddedBlocks, wanted: bool = False) -> list[Tensor]:
     """[N, D] → a rectangle [n * H, w, K] for each group of sequences."""
     cells = where.queries if wanted else where.keys
     rows = x.reshape(-1, x.size(1) // where.heads).index_select(0, cells.source)
-    return _rectangles(rows, where, wanted)
+    return _as_blocks(rows, where, wanted)
 
 
-def _rectangles(rows: Tensor, where: Rectangles, wanted: bool = False) -> list[Tensor]:
+def _as_blocks(rows: Tensor, where: PaddedBlocks, wanted: bool = False) -> list[Tensor]:
     """[cells, K] → views of it, [n * H, w, K] each."""
     shapes = (where.queries if wanted else where.keys).shapes
     sizes = [n * where.heads * w for n, w in shapes]
@@ -140,7 +142,7 @@ class UnpaddedAttention(torch.autograd.Function):
         q: Tensor,
         k: Tensor,
         v: Tensor,
-        where: Rectangles,
+        where: PaddedBlocks,
         dropout: float,
         window: int | None,
     ) -> Tensor:
@@ -148,54 +150,58 @@ class UnpaddedAttention(torch.autograd.Function):
             ctx.dtypes = q.dtype, k.dtype, v.dtype
             dtype = (
                 q.dtype
-                if _widest(where) >= SHORT_FROM
+                if _max_width(where) >= REDUCED_PRECISION_FROM
                 else torch.promote_types(q.dtype, torch.float32)
             )
-            q, k, v = (_in_type(x, dtype) for x in (q, k, v))
+            q, k, v = (_cast(x, dtype) for x in (q, k, v))
             rows, heads = q.size(0), where.heads
             scale = 1 / math.sqrt(q.size(1) // heads)
-            sides = (_gathered(q, where, True), _gathered(k, where), _gathered(v, where))
+            sides = (
+                _gather_blocks(q, where, True),
+                _gather_blocks(k, where),
+                _gather_blocks(v, where),
+            )
             out = q.new_empty(len(where.queries.source), q.size(1) // heads)  # [cells, K]
             kept = list[Tensor]()
             for Q, K, V, room, bias in zip(
-                *sides, _rectangles(out, where, True), where.biases[window], strict=True
+                *sides, _as_blocks(out, where, True), where.biases[window], strict=True
             ):
-                scores = _product(Q, K.mT, scale)  # [n * H, m, w]
+                scores = _matmul(Q, K.mT, scale)  # [n * H, m, w]
                 if bias is not None:
                     by_head = scores.view(-1, heads, *scores.shape[1:])
-                    by_head.add_(_in_type(bias, dtype))
+                    by_head.add_(_cast(bias, dtype))
                 weights = scores.softmax(-1)
                 dropped = dropped_indices(weights.numel(), dropout)
                 kept += [Q, K, V, weights, dropped]
-                shares = _without(weights, dropped)
+                shares = _drop(weights, dropped)
                 room.baddbmm_(shares, V, beta=0, alpha=1 / (1 - dropout))
             ctx.save_for_backward(*kept)
             ctx.where, ctx.dropout, ctx.scale = where, dropout, scale
             found = out.index_select(0, where.queries.back).view(rows, -1)
-            return _in_type(found, ctx.dtypes[0])
+            return _cast(found, ctx.dtypes[0])
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         where, rest, scale = ctx.where, 1 / (1 - ctx.dropout), ctx.scale
         saved = ctx.saved_tensors
         width = saved[0].size(2)
-        gradient = _in_type(gradient, saved[0].dtype)
+        gradient = _cast(gradient, saved[0].dtype)
         rows = gradient.reshape(-1, width).index_select(0, where.queries.source)
         rows.index_fill_(0, where.queries.padding, 0)
         to_q = torch.empty_like(rows)
         to_k, to_v = (rows.new_empty(len(where.keys.source), width) for _ in range(2))
         for number, (G, to_Q, to_K, to_V) in enumerate(
             zip(
-                _rectangles(rows, where, True),
-                _rectangles(to_q, where, True),
-                _rectangles(to_k, where),
-                _rectangles(to_v, where),
+                _as_blocks(rows, where, True),
+                _as_blocks(to_q, where, True),
+                _as_blocks(to_k, where),
+                _as_blocks(to_v, where),
                 strict=True,
             )
         ):
             Q, K, V, weights, dropped = saved[5 * number : 5 * number + 5]
-            to_V.baddbmm_(_without(weights, dropped).mT, G, beta=0, alpha=rest)
-            flow = _product(G, V.mT, rest)  # [n * H, m, w], to the weights
+            to_V.baddbmm_(_drop(weights, dropped).mT, G, beta=0, alpha=rest)
+            flow = _matmul(G, V.mT, rest)  # [n * H, m, w], to the weights
             flow.view(-1).index_fill_(0, dropped, 0)
             flow.mul_(weights)
             flow.addcmul_(weights, flow.sum(-1, keepdim=True), value=-1)  # to the scores
@@ -204,28 +210,26 @@ class UnpaddedAttention(torch.autograd.Function):
         joined = [to_q.index_select(0, where.queries.back)]
         joined += [x.index_select(0, where.keys.back) for x in (to_k, to_v)]
         D = where.heads * width
-        found = (
-            _in_type(x.view(-1, D), dtype) for x, dtype in zip(joined, ctx.dtypes, strict=True)
-        )
+        found = (_cast(x.view(-1, D), dtype) for x, dtype in zip(joined, ctx.dtypes, strict=True))
         return (*found, None, None, None)
 
 
-def _in_type(x: Tensor, dtype: torch.dtype) -> Tensor:
+def _cast(x: Tensor, dtype: torch.dtype) -> Tensor:
     """`to` lets another thread have Python, and may wait for it, even where nothing is to do."""
     return x if x.dtype == dtype else x.to(dtype)
 
 
-def _widest(where: Rectangles) -> int:
+def _max_width(where: PaddedBlocks) -> int:
     return max(width for _, width in where.keys.shapes)
 
 
-def _product(one: Tensor, other: Tensor, factor: float) -> Tensor:
+def _matmul(one: Tensor, other: Tensor, factor: float) -> Tensor:
     """factor * one @ other, [n, m, w]."""
     room = one.new_empty(one.size(0), one.size(1), other.size(2))
     return room.baddbmm_(one, other, beta=0, alpha=factor)
 
 
-def _without(weights: Tensor, dropped: Tensor) -> Tensor:
+def _drop(weights: Tensor, dropped: Tensor) -> Tensor:
     """The weights with 0 where they are dropped."""
     if not dropped.numel():
         return weights
@@ -250,7 +254,7 @@ class Span:
         )
         return made.transpose(1, 2)
 
-    def moved(self, move: Move) -> "Span":
+    def map_tensors(self, move: Move) -> "Span":
         return Span(move(self.offsets), self.shortest, self.longest)
 
 
@@ -262,13 +266,13 @@ class Spans:
     keys: Span
     causal: bool
 
-    def moved(self, move: Move) -> "Spans":
-        keys = self.keys.moved(move)
-        queries = keys if self.queries is self.keys else self.queries.moved(move)
+    def map_tensors(self, move: Move) -> "Spans":
+        keys = self.keys.map_tensors(move)
+        queries = keys if self.queries is self.keys else self.queries.map_tensors(move)
         return Spans(queries, keys, self.causal)
 
 
-def spans(lengths: Ints, causal: bool, rows: Ints | None = None) -> Spans | None:
+def plan_spans(lengths: Ints, causal: bool, rows: Ints | None = None) -> Spans | None:
     """Of sequences with so many tokens, int64 [B]; None where the kernels do not take them.
 
     Every sequence has to ask something there, and all of it where a token must not look ahead.
@@ -288,7 +292,7 @@ def attend_nested(
     q: Tensor, k: Tensor, v: Tensor, heads: int, where: Spans, dropout: float
 ) -> Tensor:
     """`attend` of unpadded_attention.py without rectangles, for float [M, D] and [N, D]: [M, D]."""
-    with _mode_of(q):
+    with _match_inference_mode(q):
         found = F.scaled_dot_product_attention(
             where.queries.nested(q, heads),
             where.keys.nested(k, heads),
@@ -300,7 +304,7 @@ def attend_nested(
 
 
 @contextmanager
-def _mode_of(x: Tensor) -> Iterator[None]:
+def _match_inference_mode(x: Tensor) -> Iterator[None]:
     """Where nothing is learned, torch makes nested tensors only of those made there."""
     if torch.is_inference_mode_enabled() and not x.is_inference():
         with torch.inference_mode(False), torch.no_grad():
@@ -310,4 +314,4 @@ def _mode_of(x: Tensor) -> Iterator[None]:
 
 
 def _span(counts: Ints) -> Span:
-    return Span(torch.from_numpy(cumulated(counts)), int(counts.min()), int(counts.max()))
+    return Span(torch.from_numpy(cumulative_lengths(counts)), int(counts.min()), int(counts.max()))

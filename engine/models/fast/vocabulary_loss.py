@@ -13,10 +13,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from engine.models.fast.gradient_sum import Half, Room, current_half
+from engine.models.fast.gradient_sum import GradientBuffer, Half, current_half
 
 ROWS = 256  # at a time
-NONE = -100  # a target that there is not, as torch has it
+IGNORED = -100  # a target that there is not, as torch has it
 MULTIPLE = 64  # of rows, in short numbers on a processor
 
 
@@ -26,27 +26,27 @@ def cross_entropy(
     bias: Tensor,
     targets: Tensor,
     count: float | Tensor,
-    room: Room | None = None,
+    room: GradientBuffer | None = None,
 ) -> Tensor:
     """The cross-entropy of `rows @ decoderᵀ + bias`, summed and divided by `count`: float32 scalar.
 
     Args:
         rows: float [N, D]. Under autocast products are made in its type, as by `F.linear`.
         decoder: float [V, D]; bias: float [V].
-        targets: int64 [N]; on a GPU some may be `NONE`, whose rows count for nothing.
+        targets: int64 [N]; on a GPU some may be `IGNORED`, whose rows count for nothing.
         room: for the gradient of the decoder, where that is summed; see gradient_sum.py.
     """
     device = rows.device.type
     if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16:
-        return _by_torch(rows, decoder, bias, targets) / count
+        return _recomputed(rows, decoder, bias, targets) / count
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else rows.dtype
-    found: Tensor = _Shared.apply(  # type: ignore[no-untyped-call]
-        rows, decoder, bias, targets, 1 / count, dtype, current_half(), room or Room()
+    found: Tensor = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
+        rows, decoder, bias, targets, 1 / count, dtype, current_half(), room or GradientBuffer()
     )
     return found
 
 
-def _by_torch(rows: Tensor, decoder: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
+def _recomputed(rows: Tensor, decoder: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
     """The sum, for fp16: its gradients fit only if they are made from the loss that was scaled.
 
     So the logits are made once more on the way back. There is a part even where there are no rows:
@@ -65,7 +65,7 @@ def _by_torch(rows: Tensor, decoder: Tensor, bias: Tensor, targets: Tensor) -> T
     return found
 
 
-class _Shared(torch.autograd.Function):
+class _CrossEntropy(torch.autograd.Function):
     """The gradients are made on the way there, while the logits are at hand.
 
     That of the decoder is made on the way back where it is added to one that is there, and what it
@@ -82,7 +82,7 @@ class _Shared(torch.autograd.Function):
         share: float | Tensor,
         dtype: torch.dtype,
         half: Half | None,
-        room: Room,
+        room: GradientBuffer,
     ) -> Tensor:
         learns = ctx.needs_input_grad[1]
         is_later = half is not None and 0 < len(rows) <= decoder.size(1)
@@ -103,7 +103,7 @@ class _Shared(torch.autograd.Function):
                 if not backward:
                     loss += F.cross_entropy(logits.float(), wanted, reduction="sum")
                     continue
-                part, gradient = _with_gradient(logits.float(), wanted)
+                part, gradient = _loss_and_gradient(logits.float(), wanted)
                 loss += part
                 gradient *= share
                 to_bias += gradient.sum(0)
@@ -131,13 +131,18 @@ class _Shared(torch.autograd.Function):
         if ctx.half is not None and ctx.needs_input_grad[1]:
             made, to_decoder = to_decoder, None
             ctx.half.add(
-                ctx.decoder, lambda found: _added(found, made, parts, ctx.decoder, ctx.room)
+                ctx.decoder,
+                lambda found: _add_decoder_gradient(found, made, parts, ctx.decoder, ctx.room),
             )
         return to_rows, to_decoder, to_bias, *(None,) * 5
 
 
-def _added(
-    found: Tensor | None, made: Tensor | None, parts: list[Tensor], decoder: Tensor, room: Room
+def _add_decoder_gradient(
+    found: Tensor | None,
+    made: Tensor | None,
+    parts: list[Tensor],
+    decoder: Tensor,
+    room: GradientBuffer,
 ) -> Tensor:
     """The gradient of a decoder with what is made for it, or with the products of the parts."""
     if made is not None:
@@ -150,7 +155,7 @@ def _added(
     return total
 
 
-def _with_gradient(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+def _loss_and_gradient(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
     """The summed loss of logits float32 [n, V], and its gradient, in the room of the logits."""
     there = None if logits.device.type == "cpu" else targets >= 0  # a processor has no others
     targets = targets if there is None else targets.clamp(min=0)

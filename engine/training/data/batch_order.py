@@ -35,7 +35,7 @@ class BatchOrder:
     def __len__(self) -> int:
         return len(self.examples)
 
-    def numbers(self, step: int) -> np.ndarray:
+    def indices(self, step: int) -> np.ndarray:
         """The examples of a step, which counts from 0 over all epochs; int64 [B]."""
         epoch, index = divmod(step, self.steps_per_epoch)
         if epoch != self._epoch:

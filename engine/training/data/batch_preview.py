@@ -18,7 +18,7 @@ from engine.progress import ProgressCallback
 from engine.runs.folder import RunFolder
 from engine.tasks.learner import Batch
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.training.data.tokenizer import own_tokenizer, tokenizer_of
+from engine.training.data.tokenizer import given_tokenizer, tokenizer_folder
 from engine.training.data.training_data import TrainingData, read_rows, tokenise
 
 StageCallback = Callable[[str, int, int], None]  # gets a stage, what is done of it, and its size
@@ -83,7 +83,7 @@ def _data(run: RunFolder, progress: StageCallback) -> TrainingData:
 def _tokenizer(run: RunFolder, job: JobSpec) -> Tokenizer:
     if last := run.checkpoint_folders()[-1:]:
         return Tokenizer.from_folder(last[0])
-    return tokenizer_of(job.base_model) or Tokenizer.from_folder(own_tokenizer(run))
+    return given_tokenizer(job.base_model) or Tokenizer.from_folder(tokenizer_folder(run))
 
 
 def _max_positions(run: RunFolder, job: JobSpec) -> int:

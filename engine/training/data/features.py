@@ -22,11 +22,11 @@ from engine.config.training import TrainingSpec
 from engine.data.tokenized.dataset import TokenizedDataset
 from engine.files.atomic_write import check_free_space, disk_errors_for
 from engine.files.regular_file import check_regular
-from engine.models.fast.encoding import lower_layers
-from engine.models.frozen_linear import rounded_once
+from engine.models.fast.encoding import run_lower_layers
+from engine.models.frozen_linear import low_precision_weights
 from engine.models.lora import merged
 from engine.models.network import Network
-from engine.models.probe import chosen, heights
+from engine.models.probe import layer_indices, select_layers
 from engine.phrases import phrase
 from engine.progress import ProgressCallback, no_progress
 from engine.runs.folder import RunFolder
@@ -35,14 +35,14 @@ from engine.tasks.learner import input_rows, pad
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.context import RunContext
 from engine.training.device.machine import Machine
-from engine.training.optimiser import height
+from engine.training.optimiser import layer_index
 from engine.training.setup import TrainingSetup
 
 EXTRACTION_BATCH = 32  # inputs at once; the last bits of features may depend on it
 
 
 class CachedFeatures:
-    """Hidden states at some heights for all inputs, read from disk as they are needed."""
+    """Hidden states at some layer_indices for all inputs, read from disk as they are needed."""
 
     def __init__(self, files: list[Path], lengths: np.ndarray) -> None:
         self._maps = [np.load(check_regular(file), mmap_mode="r") for file in files]
@@ -59,7 +59,7 @@ class CachedFeatures:
         return torch.from_numpy(found)
 
 
-def cached_layers(network: Network, settings: TrainingSpec) -> int:
+def count_cached_layers(network: Network, settings: TrainingSpec) -> int:
     """Of how many of the lowest layers a run keeps what they make of the examples."""
     return min(settings.frozen_layers, network.spec.layers) if settings.cache_frozen_layers else 0
 
@@ -70,7 +70,7 @@ def attach_features(context: RunContext, setup: TrainingSetup, machine: Machine)
 
     Raises Cancelled where a stop is wanted meanwhile.
     """
-    network, frozen = setup.network, cached_layers(setup.network, context.job.training)
+    network, frozen = setup.network, count_cached_layers(setup.network, context.job.training)
     if network.probe is None and not frozen:
         return
     data, folder = setup.data, _cache(context)
@@ -126,7 +126,7 @@ class FeatureExtractor:
 
         Args:
             rows: which of the inputs, int64 [n], rising; nothing is known of the others.
-            others: heights that other runs will read; they are computed in the same pass.
+            others: layer_indices that other runs will read; they are computed in the same pass.
         """
         wanted = self._heights
         inside = self.folder / self._key(tokenized, rows)
@@ -140,14 +140,14 @@ class FeatureExtractor:
         if self.frozen:
             return (self.frozen,)
         assert self.network.probe is not None
-        return self.network.probe.heights
+        return self.network.probe.layer_indices
 
     def _compute(
         self,
         tokenized: TokenizedDataset,
         rows: np.ndarray,
         inside: Path,
-        heights: list[int],
+        layer_indices: list[int],
         progress: ProgressCallback,
     ) -> None:
         """Go through the inputs once; files appear whole or not at all."""
@@ -156,13 +156,13 @@ class FeatureExtractor:
         self.network.eval()
         with disk_errors_for(inside), ExitStack() as cleaning:
             inside.mkdir(mode=0o700, parents=True, exist_ok=True)
-            check_free_space(inside, needed * len(heights))
-            new = [_file(inside, h).with_suffix(f".{os.getpid()}.tmp") for h in heights]
+            check_free_space(inside, needed * len(layer_indices))
+            new = [_file(inside, h).with_suffix(f".{os.getpid()}.tmp") for h in layer_indices]
             for file in new:
                 cleaning.callback(file.unlink, missing_ok=True)
             maps = [np.lib.format.open_memmap(f, "w+", np.float32, shape) for f in new]
-            self._fill(tokenized, rows, maps, heights, progress)
-            for one, file, h in zip(maps, new, heights, strict=True):
+            self._fill(tokenized, rows, maps, layer_indices, progress)
+            for one, file, h in zip(maps, new, layer_indices, strict=True):
                 one.flush()
                 with open(file, "rb+") as opened:
                     os.fsync(opened.fileno())
@@ -173,7 +173,7 @@ class FeatureExtractor:
         tokenized: TokenizedDataset,
         rows: np.ndarray,
         maps: list[np.memmap],  # float32 [tokens, D], one for each height
-        heights: list[int],
+        layer_indices: list[int],
         progress: ProgressCallback,
     ) -> None:
         device = self.machine.device
@@ -183,7 +183,9 @@ class FeatureExtractor:
             some = rows[places]
             tokens, segments, attention_mask = pad(tokenized, some, self.tokenizer.pad)
             attention_mask = None if attention_mask is None else attention_mask.to(device)
-            made = self._vectors(tokens.to(device), segments.to(device), attention_mask, heights)
+            made = self._vectors(
+                tokens.to(device), segments.to(device), attention_mask, layer_indices
+            )
             found = made.float().cpu().numpy()
             for place, row in enumerate(some):
                 length = tokenized.lengths[row]
@@ -192,19 +194,23 @@ class FeatureExtractor:
 
         batches = in_turn(tokenized.lengths[rows], EXTRACTION_BATCH)
         precision = self.machine.precision
-        with rounded_once(self.network, precision):
+        with low_precision_weights(self.network, precision):
             for_each(batches[::-1], fill, precision, progress, gains_by_two(device))
 
     def _vectors(
-        self, tokens: Tensor, segments: Tensor, attention_mask: Tensor | None, heights: list[int]
+        self,
+        tokens: Tensor,
+        segments: Tensor,
+        attention_mask: Tensor | None,
+        layer_indices: list[int],
     ) -> Tensor:
         """Float [B, T, N, D]."""
         encoder = self.network.encoder
         if self.frozen:
-            made = lower_layers(encoder, tokens, segments, attention_mask, self.frozen)
+            made = run_lower_layers(encoder, tokens, segments, attention_mask, self.frozen)
             return made[:, :, None]
         encoded = encoder(tokens, segments, attention_mask, keep_hidden=True)
-        return chosen(encoded.hidden, tuple(heights))
+        return select_layers(encoded.hidden, tuple(layer_indices))
 
     def _key(self, tokenized: TokenizedDataset, rows: np.ndarray) -> str:
         """Of the weights that work here, the inputs, and how they are computed."""
@@ -213,7 +219,7 @@ class FeatureExtractor:
             f"{machine.device.type} {machine.precision_name} {network.spec} {frozen}".encode()
         )
         for name, tensor in merged(network.encoder).items():
-            if not frozen or height(f"encoder.{name}", network.spec) <= frozen:
+            if not frozen or layer_index(f"encoder.{name}", network.spec) <= frozen:
                 digest.update(name.encode())
                 digest.update(tensor.cpu().numpy().tobytes())
         digest.update(tokenized.lengths.tobytes())
@@ -240,8 +246,8 @@ def _heights_of_group(job: JobSpec, layers: int) -> tuple[int, ...]:
     """What the other runs of a layer sweep read."""
     rows = job.group.vectors if job.group is not None else ()
     others = [job.features.model_copy(update={"vectors": row}) for row in rows]
-    return tuple(h for other in others if other.trains_probe for h in heights(other, layers))
+    return tuple(h for other in others if other.trains_probe for h in layer_indices(other, layers))
 
 
-def _file(inside: Path, height: int) -> Path:
-    return inside / (f"layer-{height:03d}.npy" if height >= 0 else "sum-of-all.npy")
+def _file(inside: Path, layer_index: int) -> Path:
+    return inside / (f"layer-{layer_index:03d}.npy" if layer_index >= 0 else "sum-of-all.npy")

@@ -16,7 +16,7 @@ from engine.training.data.token_cache import shared_tokens
 from engine.training.data.training_data import TrainingRows
 
 
-def tokenizer_of(base_model: BaseModelSource) -> Tokenizer | None:
+def given_tokenizer(base_model: BaseModelSource) -> Tokenizer | None:
     """The tokenizer that a base model names; None where a new one is to be trained."""
     if isinstance(base_model, FromCheckpoint):
         return Tokenizer.from_folder(base_model.path)
@@ -30,10 +30,10 @@ def tokenizer_of(base_model: BaseModelSource) -> Tokenizer | None:
 def tokenizer_for(context: RunContext, read: TrainingRows) -> Tokenizer:
     """The tokenizer of a new run; one that is trained is kept in the run, and shared by all."""
     base_model = context.job.base_model
-    if (given := tokenizer_of(base_model)) is not None:
+    if (given := given_tokenizer(base_model)) is not None:
         return given
     assert isinstance(base_model, FromScratch)
-    own = own_tokenizer(context.folder)
+    own = tokenizer_folder(context.folder)
     if not own.is_dir():
         progress = context.stage(phrase("Training the tokenizer"))
         with shared_tokens().reserved(_name(base_model, read), lambda: progress(0, 0)) as inside:
@@ -43,7 +43,7 @@ def tokenizer_for(context: RunContext, read: TrainingRows) -> Tokenizer:
     return Tokenizer.from_folder(own)
 
 
-def own_tokenizer(folder: RunFolder) -> Path:
+def tokenizer_folder(folder: RunFolder) -> Path:
     """Where a run keeps the tokenizer that was trained for it."""
     return folder.cache / "vocabulary"
 

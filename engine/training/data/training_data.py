@@ -60,7 +60,7 @@ class TrainingData:
     def examples_at(self, step: int) -> tuple[Examples, np.ndarray]:
         """The examples of a step, which counts from 0, and which of them it sees, int64 [B]."""
         phase = next(p for p in reversed(self.phases) if p.first <= step)
-        return phase.examples, phase.order.numbers(step - phase.first)
+        return phase.examples, phase.order.indices(step - phase.first)
 
     def batch(self, step: int) -> Batch:
         """What the network is given in a step."""

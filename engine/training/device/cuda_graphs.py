@@ -36,8 +36,8 @@ USED_ON = ("cuda",)
 SIZES = 4  # between a number and twice that number: at most a quarter is added
 MAX_GRAPHS = 64  # graphs that are kept
 WARM_UP = 2  # passes before one is captured, in which libraries take their memory
-WARM, COUNTED = 2, 5  # passes of each way, to measure them
-CLEARLY = 1.1  # times as fast
+WARM_UP_PASSES, COUNTED = 2, 5  # passes of each way, to measure them
+MIN_SPEEDUP = 1.1  # times as fast
 
 Terms = dict[str, Tensor]
 Captured = tuple[Callable[[], None], Terms]  # launches all of it again; where its terms are then
@@ -74,7 +74,7 @@ class CudaGraphs:
 
         Raises RuntimeError where the passes cannot be captured.
         """
-        given = self.rounded(part)
+        given = self.padded(part)
         values = torch.tensor([scale, *counts.values()], dtype=torch.float32)
         shape = (*(tensor.shape for tensor in given.tensors), *counts)
         if shape in self._graphs:
@@ -88,10 +88,10 @@ class CudaGraphs:
         graph.replay()
         return {name: term.clone() for name, term in graph.terms.items()}
 
-    def rounded(self, batch: Batch) -> Batch:
-        """The batch as it is computed; see `rounded`."""
+    def padded(self, batch: Batch) -> Batch:
+        """The batch as it is computed; see `pad_to_graph_shape`."""
         longest = self._network.spec.max_positions
-        return rounded(batch, self._pad, longest, self._learner.no_target)
+        return pad_to_graph_shape(batch, self._pad, longest, self._learner.no_target)
 
     def _graph(self, given: Batch, values: Tensor, names: tuple[str, ...]) -> _Graph:
         network, device = self._network, self._machine.device
@@ -107,7 +107,7 @@ class CudaGraphs:
             loss.backward()
             return {name: term.detach().double() for name, term in terms.items()}
 
-        with _as_before(network, device):
+        with _restored(network, device):
             if not self._gradients:
                 network.zero_grad(set_to_none=True)
                 passes()
@@ -120,7 +120,7 @@ class CudaGraphs:
             self._attach_gradients()
             if self._pool is None:
                 self._pool = new_pool()
-            return _Graph(batch, values, *captured(passes, self._pool))
+            return _Graph(batch, values, *capture(passes, self._pool))
 
     @torch.no_grad()
     def _attach_gradients(self) -> None:
@@ -134,7 +134,7 @@ class CudaGraphs:
             parameter.grad = buffer
 
 
-def rounded(batch: Batch, pad: int, longest: int, no_target: int) -> Batch:
+def pad_to_graph_shape(batch: Batch, pad: int, longest: int, no_target: int) -> Batch:
     """The batch on the host with sizes of which there are few, and a mask in any case.
 
     Args:
@@ -143,13 +143,13 @@ def rounded(batch: Batch, pad: int, longest: int, no_target: int) -> Batch:
         no_target: the target at positions that are added.
     """
     old = batch.segments.size(1)
-    width = max(old, min(size_of(old), longest))
+    width = max(old, min(graph_size(old), longest))
     more, mask = width - old, batch.attention_mask
     if mask is None:
         mask = torch.ones(batch.segments.shape, dtype=torch.bool)
     targets, positions = batch.targets, batch.positions
     if positions is not None:
-        count = min(size_of(len(positions)), mask.size(0) * width)
+        count = min(graph_size(len(positions)), mask.size(0) * width)
         added = max(0, count - len(positions))
         positions = F.pad(positions // old * width + positions % old, (0, added))
         targets = F.pad(targets, (0, added), value=no_target)
@@ -164,7 +164,7 @@ def rounded(batch: Batch, pad: int, longest: int, no_target: int) -> Batch:
     )
 
 
-def size_of(number: int) -> int:
+def graph_size(number: int) -> int:
     """The next of 8, 16, 24, 32, 40, 48, 56, 64, 80, …: `SIZES` from one power of 2 to the next."""
     step = max(8, (1 << (max(1, number - 1).bit_length() - 1)) // SIZES)
     return max(8, -(-number // step) * step)
@@ -191,7 +191,7 @@ def choose_graphs(
     wanted = before or job.hardware.cuda_graphs
     if wanted == "off":
         return None
-    if not possible(network, machine, job):
+    if not can_capture(network, machine, job):
         if job.hardware.cuda_graphs == "on":
             note(
                 phrase(
@@ -208,7 +208,7 @@ def choose_graphs(
     return graphs if _are_faster(graphs, plain, part, note) else None
 
 
-def possible(network: Network, machine: Machine, job: JobSpec) -> bool:
+def can_capture(network: Network, machine: Machine, job: JobSpec) -> bool:
     """Whether passes can be captured here: in one process, all of it on the GPU."""
     return (
         machine.device.type in USED_ON
@@ -219,7 +219,7 @@ def possible(network: Network, machine: Machine, job: JobSpec) -> bool:
     )
 
 
-def graphs_state(graphs: CudaGraphs | None, machine: Machine) -> str:
+def describe_graphs(graphs: CudaGraphs | None, machine: Machine) -> str:
     """“on” or “off”; nothing where no device has them."""
     if machine.device.type not in USED_ON:
         return ""
@@ -232,11 +232,11 @@ def _are_faster(
     """Whether a batch clearly takes less time so; no where its passes cannot be captured."""
     network, counts = plain.network, plain.learner.counts(batch)
     planned = batch.planned(network)  # as threads do while a run goes on
-    padding = 1 - batch.token_count / graphs.rounded(batch).segments.numel()
+    padding = 1 - batch.token_count / graphs.padded(batch).segments.numel()
     try:
         seconds = _seconds(lambda: graphs.add(batch, counts), network)
     except RuntimeError as error:
-        if (why := why_not(error)) is None:
+        if (why := failure_note(error)) is None:
             raise
         note(why)
         return False
@@ -252,10 +252,10 @@ def _are_faster(
             without=1000 * without,
         )
     )
-    return without > CLEARLY * seconds
+    return without > MIN_SPEEDUP * seconds
 
 
-def why_not(error: Exception) -> str | None:
+def failure_note(error: Exception) -> str | None:
     """Why there can be no graphs where this was raised; None where they are not to blame."""
     if is_out_of_memory(error):  # they keep the memory of every shape
         return phrase("No CUDA graphs: there is too little memory for them.")
@@ -266,13 +266,13 @@ def why_not(error: Exception) -> str | None:
 
 def _seconds(work: Callable[[], Terms], network: Network) -> float:
     found = list[float]()
-    for _ in range(WARM + COUNTED):
+    for _ in range(WARM_UP_PASSES + COUNTED):
         began = time.perf_counter()
         for term in work().values():
             float(term)  # waits for the device
         found.append(time.perf_counter() - began)
         network.zero_grad(set_to_none=True)
-    return statistics.median(found[WARM:])
+    return statistics.median(found[WARM_UP_PASSES:])
 
 
 @contextmanager
@@ -286,7 +286,7 @@ def _padded(encoder: Encoder) -> Iterator[None]:
 
 
 @contextmanager
-def _as_before(network: Network, device: torch.device) -> Iterator[None]:
+def _restored(network: Network, device: torch.device) -> Iterator[None]:
     """Afterwards the gradients and the random state are what they were."""
     before = [(p, None if p.grad is None else p.grad.clone()) for p in network.parameters()]
     devices = [device] if device.type == "cuda" else []
@@ -302,7 +302,7 @@ def new_pool() -> Any:
     return torch.cuda.graph_pool_handle()
 
 
-def captured(passes: Callable[[], Terms], pool: Any) -> Captured:
+def capture(passes: Callable[[], Terms], pool: Any) -> Captured:
     """Capture what it launches on the present GPU, after it was launched some times."""
     aside = torch.cuda.Stream()
     aside.wait_stream(torch.cuda.current_stream())

@@ -23,12 +23,13 @@ def environment(
 ) -> dict[str, str]:
     """The environment by name, in words.
 
-    `attention` is one of `engine.system.precision.WAYS`, or empty; `start` is the SHA-256 of the
-    weights that the run began with; see `weights_sha256`. `graphs` says whether its passes
-    go by CUDA graphs, “on” or “off”, or nothing where there are none.
+    Args:
+        attention: one of `ATTENTION_METHODS`, or empty.
+        start: `weights_sha256` of the initial weights.
+        graphs: CUDA graphs, “on” or “off”; empty if the device has none.
     """
     return {
-        "processor": cores.processor_and_cores(),
+        "cpu": cores.cpu_and_cores(),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "device": device_name(machine.device),
         "threads": str(machine.threads),
@@ -37,9 +38,9 @@ def environment(
         **({"attention": attention} if attention else {}),
         **({"CUDA graphs": graphs} if graphs else {}),
         "torch": torch.__version__,
-        "tokenizers": version_of("tokenizers"),
-        "numpy": version_of("numpy"),
-        "studio": version_of("bert-studio"),
+        "tokenizers": package_version("tokenizers"),
+        "numpy": package_version("numpy"),
+        "studio": package_version("bert-studio"),
         "data": data.dataset.spec.fingerprint,
         "vocabulary": data.tokenizer.fingerprint,
         "start": start,
@@ -55,14 +56,14 @@ def differences(then: dict[str, str], now: dict[str, str]) -> tuple[str, ...]:
     )
 
 
-def threads_to_keep(then: dict[str, str], processes: str) -> int:
+def reusable_threads(then: dict[str, str], processes: str) -> int:
     """With how many threads a run can resume bit for bit; 0 where it cannot, or where there are
     too few cores.
     """
-    now = {"processor": cores.processor_and_cores(), "processes": processes}
+    now = {"cpu": cores.cpu_and_cores(), "processes": processes}
     is_same = all(then.get(name) == value for name, value in now.items())
     threads = int(then.get("threads", "0")) if is_same else 0
-    return threads if threads <= max(cores.threads_worth_trying()) else 0
+    return threads if threads <= max(cores.thread_candidates()) else 0
 
 
 def weights_sha256(network: Network) -> str:
@@ -86,7 +87,7 @@ def device_name(device: torch.device) -> str:
     return f"{torch.cuda.get_device_name(device)}, CUDA {torch.version.cuda}"
 
 
-def version_of(package: str) -> str:
+def package_version(package: str) -> str:
     """Of an installed package; “unknown” where there is none."""
     try:
         return version(package)

@@ -20,14 +20,14 @@ from engine.config.training import HardwareSpec
 from engine.errors import DiskFull, is_out_of_memory
 from engine.models.attention import Attention, Layout
 from engine.models.encoder import Encoder
-from engine.models.fast.encoding import attention_shape, plan
-from engine.models.fast.rectangles import AttentionShape
+from engine.models.fast.encoding import attention_shape, plan_batch
+from engine.models.fast.padded_blocks import AttentionShape
 from engine.models.fast.unpadded import unpad
 from engine.models.network import Network
 from engine.system import precision
-from engine.system.precision import WAYS, AttentionTimes, LayerTimes, Precision
+from engine.system.precision import ATTENTION_METHODS, AttentionTimes, LayerTimes, Precision
 from engine.training.device.environment import device_name
-from engine.training.device.machine import DTYPES, Machine, described
+from engine.training.device.machine import DTYPES, Machine, describe_device
 
 MAX_TOKENS = 1024  # of the batch that is measured: 2 to 3 s for a layer of base
 ROUNDS, SECONDS = 3, 0.1  # of measurements by turns: so many at least, and for so long
@@ -49,25 +49,25 @@ def choose_precision(
     """
     if hardware.precision != "auto" or machine.precision_name == "fp32":
         return machine
-    fastest = layer_times(network, machine, rows, tokens).fastest
+    fastest = measure_layer(network, machine, rows, tokens).fastest
     return replace(machine, precision_name=fastest)
 
 
-def layer_times(network: Network, machine: Machine, rows: float, tokens: float) -> LayerTimes:
+def measure_layer(network: Network, machine: Machine, rows: float, tokens: float) -> LayerTimes:
     """How long the top layer takes in fp32 and in the precision of the machine.
 
     Measured where that is not known yet for a batch of about this size.
     """
-    width = min(MAX_TOKENS, network.spec.max_positions, max(8, _rounded(tokens)))
-    count = max(1, min(_rounded(rows), MAX_TOKENS // width))
+    width = min(MAX_TOKENS, network.spec.max_positions, max(8, _power_of_two(tokens)))
+    count = max(1, min(_power_of_two(rows), MAX_TOKENS // width))
     encoder, short = network.encoder, machine.precision_name
     layer = encoder.layers[-1]
     of = (
-        f"layer, {described(machine.device, machine.threads)}, {short}, "
+        f"layer, {describe_device(machine.device, machine.threads)}, {short}, "
         f"{sum(weights.numel() for weights in layer.parameters())} weights, "
         f"{encoder.heads} heads, {count} × {width} tokens"
     )
-    known = precision.kept(LayerTimes, of)
+    known = precision.find(LayerTimes, of)
     if known is not None:
         return known
     layer = copy.deepcopy(layer).train().requires_grad_()
@@ -82,17 +82,19 @@ def layer_times(network: Network, machine: Machine, rows: float, tokens: float) 
         done += 1
     found = LayerTimes(of, **best)
     with suppress(DiskFull, OSError):  # then it is measured again the next time
-        precision.keep(found)
+        precision.save(found)
     return found
 
 
-def _rounded(number: float) -> int:
+def _power_of_two(number: float) -> int:
     """The nearest power of two: much of the same size is measured once."""
     return 1 << round(math.log2(max(1.0, number)))
 
 
 def _layout(encoder: Encoder, rows: int, width: int, device: torch.device) -> Layout:
-    layout = plan(encoder, np.full(rows, width), width).moved(lambda x: x.to(device)).layers
+    layout = (
+        plan_batch(encoder, np.full(rows, width), width).map_tensors(lambda x: x.to(device)).layers
+    )
     if encoder.relative is None:
         return layout
     with torch.no_grad():
@@ -114,20 +116,20 @@ def _layer_seconds(layer: nn.Module, x: Tensor, layout: Layout, machine: Machine
 
 
 def choose_attention(encoder: Encoder, machine: Machine, before: str = "") -> str:
-    """Let an encoder attend by the way that is quicker on its device.
+    """Set the faster attention method for the device of an encoder.
 
-    Returns which of `WAYS` it is, or nothing where there is no choice. `before` is what a run that
-    resumes has gone by; it is kept.
+    Returns one of `ATTENTION_METHODS`, or an empty string if there is no choice. A resumed run
+    passes its method as `before` and keeps it.
     """
     if machine.device.type not in MEASURED_ON or encoder.relative is not None:
         encoder.nested = False
         return ""
-    way = before if before in WAYS else attention_times(encoder, machine).fastest
+    way = before if before in ATTENTION_METHODS else measure_attention(encoder, machine).fastest
     encoder.nested = way == "nested"
     return way
 
 
-def attention_times(encoder: Encoder, machine: Machine) -> AttentionTimes:
+def measure_attention(encoder: Encoder, machine: Machine) -> AttentionTimes:
     """How long each way takes on this machine, measured where that is not known yet."""
     attention = encoder.layers[0].attention
     assert isinstance(attention, Attention)
@@ -137,17 +139,17 @@ def attention_times(encoder: Encoder, machine: Machine) -> AttentionTimes:
         f"{machine.precision_name}, dropout {share:g}, causal {encoder.causal}, "
         f"torch {torch.__version__}"
     )
-    known = precision.kept(AttentionTimes, of)
+    known = precision.find(AttentionTimes, of)
     if known is not None:
         return known
     shape = replace(attention_shape(encoder, machine.device), windows=(None,), multiple=1)
     seconds = {
         way: _attention_seconds(replace(shape, nested=way == "nested"), machine, size, share)
-        for way in WAYS
+        for way in ATTENTION_METHODS
     }
     found = AttentionTimes(of, seconds)
     with suppress(DiskFull, OSError):  # then it is measured again the next time
-        precision.keep(found)
+        precision.save(found)
     return found
 
 
@@ -157,13 +159,13 @@ def _attention_seconds(shape: AttentionShape, machine: Machine, size: int, share
     for number in range(WARM + COUNTED):
         lengths = LENGTHS + number
         layout = unpad(lengths, int(lengths.max()), shape).layers
-        layout = layout.moved(lambda tensor: tensor.to(machine.device))
+        layout = layout.map_tensors(lambda tensor: tensor.to(machine.device))
         given = torch.ones(int(lengths.sum()), size, device=machine.device, dtype=dtype)
         x = given.requires_grad_()
         float(x.detach()[0, 0])  # waits for the device
         began = time.perf_counter()
         try:
-            layout.gathered(x, x, x, shape.heads, share).sum().backward()
+            layout.gather(x, x, x, shape.heads, share).sum().backward()
         except RuntimeError as error:
             if layout.spans is None or is_out_of_memory(error):
                 raise

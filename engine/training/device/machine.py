@@ -19,7 +19,7 @@ from engine.config.training import HardwareSpec
 from engine.errors import DiskFull, StudioError
 from engine.phrases import phrase
 from engine.system import precision
-from engine.system.precision import Pace, Precision, Speeds
+from engine.system.precision import Precision, Speeds, ThreadSpeeds
 
 DTYPES: dict[Precision, torch.dtype] = {
     "fp32": torch.float32,
@@ -64,10 +64,10 @@ class Machine:
             yield phrase("This processor does not support bf16 natively: fp32 would be faster.")
         if self.precision_name == "fp16" and self.device.type == "cpu":
             yield phrase("fp16 is for GPUs and slow on a processor: fp32 would be faster.")
-        if hardware.cores and not cores.can_keep():
+        if hardware.cores and not cores.supports_affinity():
             yield phrase("This system does not support choosing cores: the run uses all of them.")
 
-    def as_before(self, hardware: HardwareSpec, precision: str, threads: int) -> "Machine":
+    def resumed(self, hardware: HardwareSpec, precision: str, threads: int) -> "Machine":
         """For a run that resumes: what it started with, unless the job fixes it.
 
         `precision` may be one that is not known any more; `threads` is 0 where they may change.
@@ -89,7 +89,7 @@ class Machine:
         return int(psutil.virtual_memory().available)
 
 
-def choose(hardware: HardwareSpec, local: int = 0, beside: int = 1) -> Machine:
+def choose_machine(hardware: HardwareSpec, local: int = 0, beside: int = 1) -> Machine:
     """The machine that a job asks for; sets the number of threads of this process, of torch and of
     the tokenizer alike.
 
@@ -118,8 +118,8 @@ def choose(hardware: HardwareSpec, local: int = 0, beside: int = 1) -> Machine:
     if name == "cuda" and beside > 1:
         _take_gpu(local, beside)
     sharing = beside
-    if (wanted := numbers_in(hardware.cores)) and cores.can_keep():
-        cores.keep_to(cores.share(wanted, local, beside))
+    if (wanted := numbers_in(hardware.cores)) and cores.supports_affinity():
+        cores.pin_to(cores.divide_cores(wanted, local, beside))
         sharing = 1  # its cores are its own
     threads = hardware.threads or _best_threads(sharing, alone=beside == 1)
     torch.set_num_threads(threads)
@@ -130,26 +130,26 @@ def choose(hardware: HardwareSpec, local: int = 0, beside: int = 1) -> Machine:
     torch.backends.fp32_precision = "ieee"  # type: ignore[attr-defined]  # no TF32: fp32 is what it says
     torch.backends.cuda.enable_cudnn_sdp(False)  # it takes 7 ms to plan each new shape of attention
     asked = hardware.precision
-    chosen = speeds(device, threads).fastest if asked == "auto" else asked
+    chosen = matmul_speeds(device, threads).fastest if asked == "auto" else asked
     return Machine(device, chosen, threads)
 
 
-def speeds(device: torch.device, threads: int) -> Speeds:
+def matmul_speeds(device: torch.device, threads: int) -> Speeds:
     """How fast matrix products are here in each precision, measured where it is not known yet."""
-    of, short = described(device, threads), _short(device)
-    known = precision.kept(Speeds, of)
+    of, short = describe_device(device, threads), _reduced_precision(device)
+    known = precision.find(Speeds, of)
     if known is not None and (short is None or getattr(known, short)):
         return known
     found = Speeds(of)
     if short is not None:
-        rates = {name: _rate(DTYPES[name], device) for name in ("fp32", short)}
+        rates = {name: _measure_rate(DTYPES[name], device) for name in ("fp32", short)}
         found = Speeds(of, **rates)
     with suppress(DiskFull, OSError):  # then it is measured again the next time
-        precision.keep(found)
+        precision.save(found)
     return found
 
 
-def described(device: torch.device, threads: int) -> str:
+def describe_device(device: torch.device, threads: int) -> str:
     """What a measurement holds for: the device, threads and torch."""
     name = f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()} {' '.join(_bf16())}"
     if device.type == "cuda":
@@ -162,23 +162,23 @@ def _best_threads(sharing: int, alone: bool) -> int:
 
     Nothing is measured where several processes would do so at once.
     """
-    numbers = cores.threads_worth_trying()
+    numbers = cores.thread_candidates()
     if len(numbers) == 1 or not alone:
         return max(1, numbers[0] // sharing)
-    of = f"{cores.processor_and_cores()}, {listed(numbers)} threads, torch {torch.__version__}"
-    pace = precision.kept(Pace, of)
+    of = f"{cores.cpu_and_cores()}, {listed(numbers)} threads, torch {torch.__version__}"
+    pace = precision.find(ThreadSpeeds, of)
     if pace is None:
         rates = {}
         for number in numbers:
             torch.set_num_threads(number)
-            rates[str(number)] = _rate(torch.float32, torch.device("cpu"))
-        pace = Pace(of, numbers[0], rates)
+            rates[str(number)] = _measure_rate(torch.float32, torch.device("cpu"))
+        pace = ThreadSpeeds(of, numbers[0], rates)
         with suppress(DiskFull, OSError):
-            precision.keep(pace)
+            precision.save(pace)
     return pace.fastest
 
 
-def _short(device: torch.device) -> Literal["bf16", "fp16"] | None:
+def _reduced_precision(device: torch.device) -> Literal["bf16", "fp16"] | None:
     """The short numbers that the device may be quick with; None: none are worth a measurement."""
     if device.type == "cpu":
         return None if _emulates_bf16(device) else "bf16"
@@ -197,7 +197,7 @@ def _bf16() -> list[str]:
     return [name for name in BF16_INSTRUCTIONS if known.get(name)]
 
 
-def _rate(dtype: torch.dtype, device: torch.device) -> float:
+def _measure_rate(dtype: torch.dtype, device: torch.device) -> float:
     """Operations per second of the quickest of some matrix products."""
     one = torch.ones((SIDE, SIDE), dtype=dtype, device=device)
     float((one @ one)[0, 0])
@@ -242,10 +242,10 @@ def peak_memory() -> Peak:
         on_device = int(torch.cuda.max_memory_reserved())
     elif torch.backends.mps.is_available():
         on_device = int(torch.mps.driver_allocated_memory())  # now; it is not given back
-    return Peak(_of_process(), on_device)
+    return Peak(_peak_rss(), on_device)
 
 
-def _of_process() -> int:
+def _peak_rss() -> int:
     """Not `ru_maxrss` on Linux: that begins with the peak of whoever started the process."""
     if sys.platform == "win32":
         return int(psutil.Process().memory_info().peak_wset)

@@ -18,8 +18,8 @@ from torch import Tensor, nn
 from engine.models.network import Network
 from engine.runs.ranks import Rank, RankLost, this_rank
 from engine.tasks.learner import Batch
-from engine.training.device.sharding import gathered, shard
-from engine.training.optimiser import state_tensors
+from engine.training.device.sharding import gather, shard
+from engine.training.optimiser import optimiser_tensors
 
 RANK_TIMEOUT = timedelta(days=30)  # rank 0 may wait for a full disk; who died is seen by the worker
 GPU_TIMEOUT = timedelta(minutes=10)  # for sums on GPUs, before which nobody waits for a disk
@@ -65,9 +65,9 @@ class Ranks:
         """
         if self.world == 1:
             return [(part, 1.0) for part in batch.parts(at_once)]
-        mine = balanced(batch.lengths, self.world)[self.rank]
+        mine = balance(batch.lengths, self.world)[self.rank]
         own = batch.taken(mine).parts(at_once) if len(mine) else []
-        steps = self.highest(len(own))[0] if self.shards else 1
+        steps = self.maximum(len(own))[0] if self.shards else 1
         empty = batch.taken(np.zeros(1, dtype=np.int64))
         return [(part, 1.0) for part in own] + [(empty, 0.0)] * (int(steps) - len(own))
 
@@ -91,7 +91,7 @@ class Ranks:
         dist.all_reduce(flat)
         return dict(zip(values, flat.tolist(), strict=True))
 
-    def highest(self, *values: float) -> list[float]:
+    def maximum(self, *values: float) -> list[float]:
         """The highest that any rank says, of each value."""
         if self.world == 1:
             return list(values)
@@ -99,7 +99,7 @@ class Ranks:
         dist.all_reduce(flat, dist.ReduceOp.MAX)
         return flat.tolist()
 
-    def as_first(self, *values: float) -> list[float]:
+    def broadcast(self, *values: float) -> list[float]:
         """What rank 0 says, of each value."""
         if self.world == 1:
             return list(values)
@@ -107,7 +107,7 @@ class Ranks:
         dist.broadcast(flat, 0)
         return flat.tolist()
 
-    def equalise(self, network: nn.Module) -> None:
+    def broadcast_weights(self, network: nn.Module) -> None:
         """Give every rank the weights of rank 0: machines may differ in the last bit of a draw."""
         if self.world == 1:
             return
@@ -139,18 +139,18 @@ class Ranks:
             assert group is not None
             shard(network, group, self._device)
 
-    def whole(
+    def gather(
         self, network: Network, optimiser: torch.optim.Optimizer
     ) -> tuple[Network, dict[str, Tensor]]:
         """The network and the memory of its optimiser, to be saved by rank 0; all ranks ask."""
         if not self.shards:
-            return network, state_tensors(optimiser, network) if self.writes else {}
-        memory = state_tensors(optimiser, network, keep=self.writes)
-        return gathered(network, keep=self.writes), memory
+            return network, optimiser_tensors(optimiser, network) if self.writes else {}
+        memory = optimiser_tensors(optimiser, network, keep=self.writes)
+        return gather(network, keep=self.writes), memory
 
-    def whole_network(self, network: Network) -> Network:
+    def gather_network(self, network: Network) -> Network:
         """The network alone, for rank 0; all ranks ask."""
-        return gathered(network, keep=self.writes) if self.shards else network
+        return gather(network, keep=self.writes) if self.shards else network
 
     def leave(self) -> None:
         """Let go of the others."""
@@ -159,7 +159,7 @@ class Ranks:
 
 
 @contextmanager
-def joined(rank: Rank, device: torch.device, sharded: bool = False) -> Iterator[Ranks]:
+def join_ranks(rank: Rank, device: torch.device, sharded: bool = False) -> Iterator[Ranks]:
     """The ranks of this run for the block; after an error the end of the process parts them.
 
     Raises:
@@ -175,12 +175,12 @@ def joined(rank: Rank, device: torch.device, sharded: bool = False) -> Iterator[
         raise
 
 
-def here() -> Rank:
+def current_rank() -> Rank:
     """Which rank this process is, alone or not."""
     return this_rank() or Rank()
 
 
-def balanced(lengths: np.ndarray, world: int) -> list[np.ndarray]:
+def balance(lengths: np.ndarray, world: int) -> list[np.ndarray]:
     """The examples of each rank, in their order, so that all have about as many tokens.
 
     The longest goes first, each to the rank with the fewest tokens (Graham 1969, LPT): two ranks

@@ -14,7 +14,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from engine.models.network import Network, shell
+from engine.models.network import Network, meta_network
 
 if TYPE_CHECKING:
     from torch.distributed.tensor import DTensor
@@ -43,37 +43,37 @@ def is_sharded(network: Network) -> bool:
     return loaded is not None and isinstance(network, loaded.FSDPModule)
 
 
-def whole(tensor: Tensor) -> Tensor:
+def full_tensor(tensor: Tensor) -> Tensor:
     """A tensor with the slices of all ranks, each of which must ask; one that is whole as it is."""
-    return tensor.full_tensor() if _is_sliced(tensor) else tensor
+    return tensor.full_tensor() if _is_sharded_tensor(tensor) else tensor
 
 
-def like(value: Tensor, parameter: Tensor) -> Tensor:
+def shard_like(value: Tensor, parameter: Tensor) -> Tensor:
     """A copy of a whole tensor on the device of a parameter, sliced as that is."""
     there = value.to(parameter.device).clone()
-    if not _is_sliced(parameter):
+    if not _is_sharded_tensor(parameter):
         return there
     from torch.distributed.tensor import distribute_tensor
 
     return distribute_tensor(there, parameter.device_mesh, parameter.placements, src_data_rank=None)
 
 
-def _is_sliced(tensor: Tensor) -> "TypeGuard[DTensor]":
+def _is_sharded_tensor(tensor: Tensor) -> "TypeGuard[DTensor]":
     loaded = sys.modules.get("torch.distributed.tensor")
     return loaded is not None and isinstance(tensor, loaded.DTensor)
 
 
-def gathered(network: Network, keep: bool) -> Network:
+def gather(network: Network, keep: bool) -> Network:
     """The whole network in the memory of the processor; every rank must ask, and `keep` it or not.
 
     One weight after another is gathered, so that no device needs room for all.
     """
     tensors = {}
     for name, parameter in network.named_parameters():
-        tensor = whole(parameter.detach())
+        tensor = full_tensor(parameter.detach())
         if keep:
             tensors[name] = tensor.cpu()
-    made = shell(network.spec, network.heads)
+    made = meta_network(network.spec, network.heads)
     if keep:
         made.load_state_dict(tensors, strict=False, assign=True)
         made.tie()

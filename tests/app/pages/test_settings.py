@@ -12,7 +12,7 @@ from app.pages.settings.about import precision_sentence, threads_sentence
 from app.pages.settings.view import DEVICES, THEMES, SettingsPage
 from app.studio import Studio
 from app.widgets.dialogs import Question
-from engine.system.precision import Pace, Speeds
+from engine.system.precision import Speeds, ThreadSpeeds
 from tests.app.accessible import assert_accessible
 from tests.app.pages.train.conftest import write_model
 from tests.engine.hub.conftest import Memory
@@ -112,7 +112,7 @@ def test_about_says_what_the_automatic_precision_is(speeds: Speeds | None, sente
 
 def test_about_says_how_many_threads_are_quickest() -> None:
     assert threads_sentence(None) == ""
-    pace = Pace("a processor", 4, {"4": 1.2e11, "8": 1.1e11})
+    pace = ThreadSpeeds("a processor", 4, {"4": 1.2e11, "8": 1.1e11})
     assert threads_sentence(pace) == (
         "Trains with 4 thread(s). Measured: 120 GFLOP/s with 4, 110 GFLOP/s with 8."
     )

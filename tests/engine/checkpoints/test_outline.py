@@ -11,7 +11,7 @@ from engine.checkpoints.outline import outline, parameters
 from engine.config.families import FAMILIES
 from engine.config.families.bert import PRESETS
 from engine.models.heads import Heads
-from engine.models.network import shell
+from engine.models.network import meta_network
 from tests.engine.models.family_folders import EXAMPLES, OTHERS, published_folder
 from tests.engine.models.small import SPEC
 
@@ -25,7 +25,7 @@ def test_published_sizes_have_their_published_count(size: str, count: int) -> No
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_has_the_parameters_of_its_network(family: str) -> None:
-    network = shell(SPECS[family], Heads(pooler=True))
+    network = meta_network(SPECS[family], Heads(pooler=True))
     blocks = outline(SPECS[family], ("pooler",))
     assert parameters(blocks) == sum(p.numel() for p in network.parameters())
 

@@ -309,7 +309,7 @@ def test_fast_predictions_are_near_the_exact_ones_in_their_order_and_say_how(
     monkeypatch: pytest.MonkeyPatch,
     quick: bool,
 ) -> None:
-    monkeypatch.setattr("engine.serving.serving.GAIN", 0 if quick else 1e9)
+    monkeypatch.setattr("engine.serving.serving.MIN_SPEEDUP", 0 if quick else 1e9)
     data, written = small.sentences(tmp_path / "new.csv", rows=40), {}
     for precision in ("exact", "fast"):
         out = tmp_path / f"{precision}.csv"

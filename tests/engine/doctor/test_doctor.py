@@ -26,7 +26,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "KINDS", kinds)
     monkeypatch.setattr(checks, "WAYS", {"micro-batches": {"micro_batch_size": 3}})
     monkeypatch.setattr(checks, "FAMILIES", {"bert": checks.FAMILIES["bert"]})
-    monkeypatch.setattr(cores, "threads_worth_trying", lambda: (1,))
+    monkeypatch.setattr(cores, "thread_candidates", lambda: (1,))
 
 
 def test_it_has_a_job_of_every_task_and_a_question_of_every_kind_that_explore_asks() -> None:

@@ -15,7 +15,7 @@ from engine.config.tasks.question_answering import QuestionAnswering
 from engine.data.datasets.rows import Rows
 from engine.documents.code import Example, onnx_code, transformers_code
 from engine.export.onnx_graph import write_graph
-from engine.models.checkpoint import load, write_words
+from engine.models.checkpoint import load, write_config
 from engine.tasks import learner_of, task_in
 from engine.tasks.predicting import Predictor
 from tests.conftest import LONG
@@ -68,7 +68,7 @@ def said(
         if kind in GRAPHS or os.environ.get(LONG):
             onnx = folder / f"{kind}-onnx"
             onnx.mkdir()
-            write_words(onnx, loaded.network, loaded.tokenizer, loaded.labels)
+            write_config(onnx, loaded.network, loaded.tokenizer, loaded.labels)
             write_graph(onnx, loaded.network)
             codes["onnxruntime"] = onnx_code(task, str(onnx), EXAMPLE)
             if kind in DECIDED:

@@ -13,8 +13,8 @@ from engine.explore.attribution import attribute
 from engine.messages.explore.attribution import Attribute
 from engine.models.checkpoint import Checkpoint, load
 from engine.models.heads import Heads
-from engine.serving.network import packed_network
-from engine.serving.quantized_matmul import present
+from engine.serving.network import pack_network
+from engine.serving.quantized_matmul import is_available
 from engine.tasks.inputs import typed
 from tests.engine.models.small import folder
 
@@ -179,10 +179,12 @@ def attribute_at_once(ours: Checkpoint, points: int):
         return attribute(ours, question)
 
 
-@pytest.mark.skipif(not present("float32"), reason="there is no packed product on this machine")
+@pytest.mark.skipif(
+    not is_available("float32"), reason="there is no packed product on this machine"
+)
 def test_the_packed_network_refuses_a_gradient(classes) -> None:
     """It shows the same numbers; its gradient would be another one, and nobody would see it."""
-    packed = Checkpoint(**vars(classes.ours) | {"network": packed_network(classes.ours.network,
+    packed = Checkpoint(**vars(classes.ours) | {"network": pack_network(classes.ours.network,
                                                                           "float32")})  # fmt: skip
     shown = attribute(packed, asked(pair=PAIR))
     assert shown.explained.score == pytest.approx(

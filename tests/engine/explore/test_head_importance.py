@@ -95,7 +95,9 @@ def test_layers_below_that_are_kept_change_nothing(known, tmp_path):
                 with torch.inference_mode(), heads_off(network, (head,), instead):
                     expected = float(loss(network, batch))
                 assert found["off"][(number, *head)] == pytest.approx(expected, abs=1e-6)
-        assert list(network.encoder.passes()) == list(type(network.encoder).passes(network.encoder))
+        assert list(network.encoder.iter_layers()) == list(
+            type(network.encoder).iter_layers(network.encoder)
+        )
 
 
 @pytest.mark.parametrize(
@@ -146,7 +148,7 @@ def test_inputs_that_belong_together_are_computed_without_a_head_together(classi
     batch = batch.planned(network)
     ways = (
         lambda network, given: network.encoder(*given.inputs[:3]).last[given.attention_mask],
-        lambda network, given: network.pooled(*given.inputs),
+        lambda network, given: network.encode_pooled(*given.inputs),
     )
     for way in ways:
 

@@ -21,7 +21,7 @@ from engine.messages.exporting import Export
 from engine.messages.question import Working
 from engine.messages.reports import ExportReport
 from engine.models import checkpoint
-from engine.models.outputs import named_outputs, outputs_of
+from engine.models.outputs import head_outputs, named_outputs
 from engine.runs import launch
 from engine.runs.folder import RunFolder
 from engine.tokenizers.tokenizer import Tokenizer
@@ -133,7 +133,7 @@ def test_every_head_is_exported(tmp_path, here, kind, form):
     report = done.report
     assert report.labels == labels
     assert tuple(one.output for one in report.comparisons) == tuple(
-        output.name for output in outputs_of(heads)
+        output.name for output in head_outputs(heads)
     )
     assert all(one.difference == 0 and one.agreement in (1, None) for one in report.comparisons)
     assert (

@@ -20,7 +20,7 @@ from engine.export.reloading import GRAPH, REQUEST, BrokenExport, Request
 from engine.export.running import INPUTS
 from engine.messages.exporting import Exported
 from engine.models import checkpoint
-from engine.models.outputs import named_outputs, outputs_of
+from engine.models.outputs import head_outputs, named_outputs
 from engine.runs import launch
 from tests.engine.export.conftest import KINDS, LABELS, LONG, exported
 from tests.engine.models.family_folders import EXAMPLES, OTHERS, OWN_NETWORKS, published_folder
@@ -43,7 +43,7 @@ def given(shape: tuple[int, ...]) -> dict[str, np.ndarray]:
 
 def assert_same(folder: Path, ours: torch.nn.Module, shapes: list[tuple[int, ...]]) -> None:
     session = onnxruntime.InferenceSession(folder / GRAPH)
-    outputs = outputs_of(ours.heads)
+    outputs = head_outputs(ours.heads)
     assert tuple(one.name for one in session.get_inputs()) == INPUTS
     assert [one.name for one in session.get_outputs()] == [one.name for one in outputs]
     for shape in shapes:
@@ -165,7 +165,7 @@ def test_the_process_that_tries_a_graph_has_no_torch(done, tmp_path):
     request = Request(
         form="onnx",
         folder=done.folder,
-        outputs=outputs_of(KINDS["text_classification"][0]),
+        outputs=head_outputs(KINDS["text_classification"][0]),
         examples=(((("a b c"), None),),),
         positions=128,
         places=4,

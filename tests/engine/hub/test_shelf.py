@@ -18,7 +18,7 @@ from engine.hub.shelf import (
     ShelfEntry,
     entry_of,
 )
-from engine.system.precision import Pace, Speeds
+from engine.system.precision import Speeds, ThreadSpeeds
 
 LICENCES = {"apache-2.0", "mit", "cc-by-sa-4.0", "cc-by-4.0"}
 LANGUAGE = re.compile(r"[a-z]{2,3}")
@@ -83,7 +83,7 @@ def test_what_fits_is_told_by_what_is_free() -> None:
 
 
 def test_the_speed_is_the_one_that_was_measured() -> None:
-    pace = Pace("here", 1, {"1": 5e9, "2": 8e9})
+    pace = ThreadSpeeds("here", 1, {"1": 5e9, "2": 8e9})
     assert rate_of(pace, Speeds("cpu here", fp32=6e9)) == 8e9
     assert rate_of(None, Speeds("cuda here", fp32=9e13)) < 9e13
     assert 1e8 < rate_of(None, None) < 1e14

@@ -493,13 +493,13 @@ def test_a_manifest_of_another_program_is_no_matter(tmp_path):
 
 def test_a_file_that_shrinks_while_it_is_loaded_is_an_error_and_no_crash(tmp_path, monkeypatch):
     folder = small.folder(tmp_path / "model")
-    real = checkpoint.shell
+    real = checkpoint.meta_network
 
     def cut_then_make(*given):
         os.truncate(folder / SAFE, 2_000)
         return real(*given)
 
-    monkeypatch.setattr(checkpoint, "shell", cut_then_make)
+    monkeypatch.setattr(checkpoint, "meta_network", cut_then_make)
     with pytest.raises(BadCheckpoint, match="cannot be read"):
         load(folder)
 

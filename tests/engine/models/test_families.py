@@ -19,9 +19,9 @@ from engine.config.families.nomic import FIRST_FORM
 from engine.errors import BadCheckpoint, StudioError
 from engine.models.checkpoint import Checkpoint, load, save
 from engine.models.heads import Heads
-from engine.models.network import Network, shell
-from engine.models.published import config_of, published_name
-from engine.training.optimiser import freeze, height
+from engine.models.network import Network, meta_network
+from engine.models.published import build_config, published_name
+from engine.training.optimiser import freeze, layer_index
 from tests.engine.models import small
 from tests.engine.models.family_folders import (
     EXAMPLES,
@@ -170,7 +170,7 @@ def test_a_network_of_base_width_gives_the_same_numbers(family):
     spec = EXAMPLES[family].base  # of the size of layers; further ones repeat the first
     spec = spec.model_copy(update={"vocab_size": 1_000, "layers": LAYERS})
     heads = Heads(mlm=True)
-    config = config_of(spec, heads, (), "float32")
+    config = build_config(spec, heads, (), "float32")
     assert spec_of(config) == spec
     torch.manual_seed(2)
     classes = EXAMPLES[family].classes
@@ -178,7 +178,7 @@ def test_a_network_of_base_width_gives_the_same_numbers(family):
         **{"pad_token_id": 0, **config}, attn_implementation="eager"
     )
     model = getattr(transformers, f"{classes}ForMaskedLM")(read).eval()
-    ours = shell(spec, heads)
+    ours = meta_network(spec, heads)
     stored = apart(as_in_files(model, model.state_dict()), family)
     for name in dict(ours.named_parameters()):
         module, _, leaf = name.rpartition(".")
@@ -221,7 +221,9 @@ def test_gradients_are_those_of_transformers(family, tmp_path):
 @pytest.mark.parametrize("family", OTHERS)
 def test_the_usual_base_sizes_are_those_of_the_papers(family):
     """Parameters of the published base models, of their encoders without a pooler."""
-    count = sum(p.numel() for p in shell(EXAMPLES[family].base, Heads()).encoder.parameters())
+    count = sum(
+        p.numel() for p in meta_network(EXAMPLES[family].base, Heads()).encoder.parameters()
+    )
     assert count == BASE_PARAMETERS[family]
 
 
@@ -232,7 +234,7 @@ def test_albert_shares_layers_as_published(groups, tmp_path):
     loaded = load(folder)
     assert_equal("albert", loaded.network, model, drawn("albert"))
     assert len(loaded.network.encoder.layers) == groups
-    heights = [h for n in range(groups) for h in loaded.spec.heights_of(n)]
+    heights = [h for n in range(groups) for h in loaded.spec.layer_indices(n)]
     assert heights == list(range(1, 8))
 
 
@@ -242,7 +244,7 @@ def test_roberta_counts_places_from_behind_padding(padding):
     model = published_model("roberta", "Model", **more)
     spec = spec_of(model.config.to_dict())
     assert (spec.max_positions, spec.position_rows) == (30, 31 + padding)
-    ours = shell(spec, Heads(pooler=True))
+    ours = meta_network(spec, Heads(pooler=True))
     stored = model.state_dict()
     for name in dict(ours.named_parameters()):
         module, _, leaf = name.rpartition(".")
@@ -303,10 +305,10 @@ def test_the_sentence_order_of_albert_is_its_next_sentence(tmp_path):
 
 def test_shared_layers_are_at_the_height_of_the_highest():
     spec = AlbertSpec(**{**small_albert(), "layers": 6, "layer_groups": 2})
-    assert height("encoder.layers.0.attention.query.weight", spec) == 3
-    assert height("encoder.layers.1.attention.query.weight", spec) == 6
-    assert height("encoder.embeddings.widen.weight", spec) == 0
-    assert height("task.dense.weight", spec) == 7
+    assert layer_index("encoder.layers.0.attention.query.weight", spec) == 3
+    assert layer_index("encoder.layers.1.attention.query.weight", spec) == 6
+    assert layer_index("encoder.embeddings.widen.weight", spec) == 0
+    assert layer_index("task.dense.weight", spec) == 7
 
 
 def test_an_electra_without_small_word_vectors_is_not_widened(tmp_path):

@@ -17,13 +17,13 @@ from engine.errors import BadCheckpoint
 from engine.models.checkpoint import examine, import_checkpoint, load, save, write
 from engine.models.encoder import Encoder
 from engine.models.heads import Heads
-from engine.models.lora import adapt, merged
-from engine.models.network import Network, shell
-from engine.models.outputs import named_outputs, outputs_of
+from engine.models.lora import add_adapters, merged
+from engine.models.network import Network, meta_network
+from engine.models.outputs import head_outputs, named_outputs
 from engine.models.published import architecture, published_name
-from engine.serving.network import packed_network
+from engine.serving.network import pack_network
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.training.optimiser import height
+from engine.training.optimiser import layer_index
 from tests.engine.models.family_folders import EXAMPLES, write_tokenizer
 from tests.engine.models.test_families import drawn
 
@@ -59,8 +59,8 @@ def test_its_network_is_found_and_has_the_layers_of_its_spec(family: str) -> Non
     encoder = made(family, Heads()).encoder
     spec = EXAMPLES[family].spec
     assert isinstance(encoder, Encoder) and len(encoder.layers) == spec.stored_layers
-    assert len(list(encoder.passes())) == spec.layers
-    assert [h for n in range(spec.stored_layers) for h in spec.heights_of(n)] == list(
+    assert len(list(encoder.iter_layers())) == spec.layers
+    assert [h for n in range(spec.stored_layers) for h in spec.layer_indices(n)] == list(
         range(1, spec.layers + 1)
     )
 
@@ -69,9 +69,9 @@ def test_its_network_is_found_and_has_the_layers_of_its_spec(family: str) -> Non
 def test_every_parameter_has_one_published_name_and_a_height(family: str) -> None:
     spec, entry = EXAMPLES[family].spec, FAMILIES[family]
     heads = Heads(mlm=True, nsp=entry.has_nsp_head, outputs=3)
-    names = [name for name, _ in shell(spec, heads).named_parameters()]
+    names = [name for name, _ in meta_network(spec, heads).named_parameters()]
     assert len({published_name(name, entry, heads) for name in names}) == len(names)
-    assert all(0 <= height(name, spec) <= spec.layers + 1 for name in names)
+    assert all(0 <= layer_index(name, spec) <= spec.layers + 1 for name in names)
 
 
 @every_family
@@ -148,9 +148,9 @@ def test_it_is_adapted_packed_and_exported(family: str) -> None:
     network, given = made(family, Heads(outputs=3)), drawn(family)
     with torch.inference_mode():
         said = named_outputs(network, *given)
-        packed = named_outputs(packed_network(network, "float32"), *given)
-    assert list(said) == [output.name for output in outputs_of(network.heads)]
+        packed = named_outputs(pack_network(network, "float32"), *given)
+    assert list(said) == [output.name for output in head_outputs(network.heads)]
     assert torch.allclose(said["logits"], packed["logits"], atol=1e-5)
     names = {name for name, _ in network.named_parameters()}
-    adapt(network, 2, 4, 0.0, "all")
+    add_adapters(network, 2, 4, 0.0, "all")
     assert set(merged(network)) == names

@@ -10,13 +10,13 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.config.features import Features
-from engine.models.frozen_linear import FrozenLinear, keep_short, rounded_once
+from engine.models.frozen_linear import FrozenLinear, cache_low_precision, low_precision_weights
 from engine.models.heads import Heads
-from engine.models.lora import adapt, merged
+from engine.models.lora import add_adapters, merged
 from engine.models.network import Network
 from engine.models.outputs import named_outputs
 from engine.training.device.machine import Machine
-from engine.training.network import keep_frozen_short
+from engine.training.network import cache_frozen_weights
 from engine.training.optimiser import freeze
 from tests.engine.models.test_families import drawn
 from tests.engine.models.test_family_table import every_family, made
@@ -24,7 +24,7 @@ from tests.engine.models.test_family_table import every_family, made
 IN_BF16 = Machine(torch.device("cpu"), "bf16", 1)
 WAYS: dict[str, Callable[[Network], None]] = {
     "all layers frozen": lambda network: freeze(network, network.spec.layers),
-    "adapters in all layers": lambda network: adapt(network, 2, 4, 0.0, "all"),
+    "adapters in all layers": lambda network: add_adapters(network, 2, 4, 0.0, "all"),
 }
 
 
@@ -60,7 +60,7 @@ def test_no_number_changes_and_nothing_is_rounded_again(family: str, way: str) -
     WAYS[way](network)
     names = merged(network).keys()
     before, rounded = step(network, family)
-    keep_short(network, torch.bfloat16)
+    cache_low_precision(network, torch.bfloat16)
     after, still = step(network, family)
     assert before.keys() == after.keys()
     for name, value in before.items():
@@ -75,15 +75,15 @@ def test_what_learns_and_what_no_step_goes_through_stays_as_it_is() -> None:
     network = made("bert", Heads(outputs=3))
     freeze(network, 1)
     network.encoder.cached_layers = 1
-    keep_frozen_short(network, IN_BF16)
+    cache_frozen_weights(network, IN_BF16)
     features = Features(vectors="one layer", layer=1, probe="linear")
     probing = made("bert", Heads(outputs=3, features=features)).requires_grad_(False)
-    keep_frozen_short(probing, IN_BF16)
+    cache_frozen_weights(probing, IN_BF16)
     frozen = made("bert", Heads(outputs=3)).requires_grad_(False)
-    keep_frozen_short(frozen, replace(IN_BF16, precision_name="fp32"))
+    cache_frozen_weights(frozen, replace(IN_BF16, precision_name="fp32"))
     for one in (network, probing, frozen):
         assert not any(isinstance(module, FrozenLinear) for module in one.modules())
-    keep_frozen_short(frozen, IN_BF16)
+    cache_frozen_weights(frozen, IN_BF16)
     assert any(isinstance(module, FrozenLinear) for module in frozen.modules())
 
 
@@ -92,7 +92,7 @@ def test_without_autocast_the_weights_themselves_are_used() -> None:
     freeze(network, network.spec.layers)
     with torch.no_grad():
         before = named_outputs(network, *drawn("bert"))
-        keep_short(network, torch.bfloat16)
+        cache_low_precision(network, torch.bfloat16)
         after = named_outputs(network, *drawn("bert"))
     assert all(torch.equal(value, after[name]) for name, value in before.items())
 
@@ -110,10 +110,10 @@ def test_a_block_rounds_each_weight_once_and_leaves_the_network_as_it_was(family
             return named_outputs(network, *drawn(family)), set(casts.of)
 
     before, rounded = outputs()
-    with rounded_once(network, IN_BF16.precision):
+    with low_precision_weights(network, IN_BF16.precision):
         within, still = outputs()
     assert weights <= rounded and not weights & still
     assert all(torch.equal(value, within[name]) for name, value in before.items())
     assert list(network.modules()) == modules
-    with rounded_once(network, replace(IN_BF16, precision_name="fp32").precision):
+    with low_precision_weights(network, replace(IN_BF16, precision_name="fp32").precision):
         assert list(network.modules()) == modules

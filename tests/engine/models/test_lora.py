@@ -11,7 +11,7 @@ from engine.config.job import JobSpec
 from engine.messages.events import Noted
 from engine.models import checkpoint
 from engine.models.heads import Heads
-from engine.models.lora import LINEARS, Adapted, adapt, merged
+from engine.models.lora import LINEARS, LoraLinear, add_adapters, merged
 from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.training.checkpoints import RESUME, TRAINED_WEIGHTS
@@ -25,7 +25,7 @@ LORA = {"lora_rank": 3, "lora_alpha": 6, "lora_dropout": 0.1}
 def adapted(which: str = "all", frozen: int = 0) -> Network:
     """A network whose adapters have learned something."""
     network = Network(NETWORK, Heads(outputs=2)).eval()
-    adapt(network, 3, 6, 0.1, which, frozen)
+    add_adapters(network, 3, 6, 0.1, which, frozen)
     for name, parameter in network.named_parameters():
         if name.endswith("lora_up"):
             torch.nn.init.normal_(parameter, std=0.3)
@@ -49,7 +49,7 @@ def test_merged_weights_give_the_same_logits(which: str) -> None:
     )
     assert (logits(plain) - logits(network)).abs().max() < 1e-5
     for module in network.modules():
-        if isinstance(module, Adapted):  # W + (alpha / r) B A, by the formula
+        if isinstance(module, LoraLinear):  # W + (alpha / r) B A, by the formula
             sums = module.weight + 6 / 3 * module.lora_up @ module.lora_down
             assert torch.allclose(module.merged(), sums, atol=1e-6)
 
@@ -139,7 +139,7 @@ def test_weights_that_are_rounded_once_give_the_same_run(
     once, _ = trained(tmp_path / "once", job)
     kept = list[object]()
     monkeypatch.setattr(
-        "engine.training.start.keep_frozen_short", lambda *given: kept.append(given)
+        "engine.training.start.cache_frozen_weights", lambda *given: kept.append(given)
     )
     always, _ = trained(tmp_path / "always", job)
     assert len(kept) == 1 and final(once) == final(always) and metrics(once) == metrics(always)

@@ -6,7 +6,7 @@ import torch
 from engine.explore.head_pruning import cut, units
 from engine.models.attention import Attention
 from engine.models.checkpoint import load
-from engine.models.narrower import narrower, needed_heads, pruned_heads
+from engine.models.narrower import count_pruned_heads, needed_heads, remove_pruned_heads
 from tests.engine.models.family_folders import OWN_NETWORKS, published_folder
 from tests.engine.models.small import SPEC, batch, network
 
@@ -18,8 +18,8 @@ def test_every_family_says_the_same_without_its_pruned_heads(family, tmp_path):
     every = units(pruned)
     gone = tuple(head for unit in every[1 : len(every) // 2] for head in unit)
     cut(pruned, gone)
-    made = narrower(pruned)
-    assert pruned_heads(pruned) == len(every[1 : len(every) // 2]) > 0
+    made = remove_pruned_heads(pruned)
+    assert count_pruned_heads(pruned) == len(every[1 : len(every) // 2]) > 0
     assert sum(p.numel() for p in made.parameters()) < sum(p.numel() for p in pruned.parameters())
     for attention in (one for one in made.modules() if isinstance(one, Attention)):
         width = attention.heads * attention.head_size
@@ -34,8 +34,8 @@ def test_every_family_says_the_same_without_its_pruned_heads(family, tmp_path):
 def test_a_layer_whose_heads_are_all_pruned_keeps_one():
     pruned = network()
     cut(pruned, ((0, 0), (0, 1)))
-    made = narrower(pruned)
-    assert pruned_heads(pruned) == 1
+    made = remove_pruned_heads(pruned)
+    assert count_pruned_heads(pruned) == 1
     assert made.encoder.layers[0].attention.heads == 1
     ids, segments, real = batch()
     with torch.no_grad():
@@ -46,5 +46,5 @@ def test_a_layer_whose_heads_are_all_pruned_keeps_one():
 
 def test_a_network_whose_heads_all_add_something_stays_as_it_is():
     whole = network()
-    assert narrower(whole) is whole and pruned_heads(whole) == 0
+    assert remove_pruned_heads(whole) is whole and count_pruned_heads(whole) == 0
     assert needed_heads(whole.encoder.layers[0].attention) == [0, 1]

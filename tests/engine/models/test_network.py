@@ -13,7 +13,7 @@ from engine.config.model import Activation
 from engine.models.attention import Attention, fused_is_slow
 from engine.models.bert import Bert
 from engine.models.heads import Heads
-from engine.models.network import Network, shell
+from engine.models.network import Network, meta_network
 from tests.engine.models.family_folders import EXAMPLES
 from tests.engine.models.small import ALL, SPEC, batch, network
 from tests.engine.models.test_families import OTHERS, drawn
@@ -29,13 +29,13 @@ def parameters(made: nn.Module) -> int:
 
 @pytest.mark.parametrize("size", ENCODER)
 def test_sizes_are_those_of_the_published_networks(size):
-    assert parameters(shell(PRESETS[size], Heads(pooler=True))) == ENCODER[size]
-    assert parameters(shell(PRESETS[size], ALL)) == PRETRAINING[size]
+    assert parameters(meta_network(PRESETS[size], Heads(pooler=True))) == ENCODER[size]
+    assert parameters(meta_network(PRESETS[size], ALL)) == PRETRAINING[size]
 
 
 def test_a_shell_has_the_shapes_of_a_network_and_draws_nothing():
     before = torch.get_rng_state()
-    empty = shell(SPEC, ALL)
+    empty = meta_network(SPEC, ALL)
     assert torch.equal(torch.get_rng_state(), before)
     real = {name: p.shape for name, p in Network(SPEC, ALL).named_parameters()}
     assert {name: p.shape for name, p in empty.named_parameters()} == real
@@ -158,7 +158,7 @@ def test_the_last_layer_may_work_out_the_wanted_tokens_alone(family, padded):
     with torch.no_grad():
         whole = made.encoder(ids, segments, real)
         some = made.encode_at(ids, segments, places, real)
-        summed_up = made.pooled(ids, segments, real)
+        summed_up = made.encode_pooled(ids, segments, real)
     assert torch.allclose(some, whole.last[torch.arange(3)[:, None], places], atol=CLOSE)
     assert torch.allclose(summed_up, whole.pooled, atol=CLOSE)
 

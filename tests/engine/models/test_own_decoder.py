@@ -17,7 +17,7 @@ from engine.errors import StudioError
 from engine.models.checkpoint import Checkpoint, load, save
 from engine.models.heads import Heads
 from engine.models.tf1 import write_tf1
-from engine.training.optimiser import height
+from engine.training.optimiser import layer_index
 from tests.engine.models.family_folders import EXAMPLES, published_folder
 from tests.engine.models.test_families import drawn
 from tests.engine.models.test_transformers import assert_close, quiet, theirs
@@ -137,7 +137,7 @@ def test_it_learns_by_itself_and_no_other_format_loses_it(tmp_path):
     hidden = network.encode(ids, segments, real).last[real]
     network.mlm.loss(hidden, ids[real], len(hidden)).backward()
     assert network.mlm.decoder.grad.abs().sum() > 0
-    assert height("mlm.decoder", loaded.spec) == loaded.spec.layers + 1
+    assert layer_index("mlm.decoder", loaded.spec) == loaded.spec.layers + 1
     with pytest.raises(StudioError, match="weights of its own"):
         write_tf1(tmp_path, network, loaded.tokenizer)
 

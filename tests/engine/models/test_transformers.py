@@ -21,7 +21,7 @@ from transformers import (
 from engine.config.families.bert import PRESETS
 from engine.models.checkpoint import load, save
 from engine.models.heads import Heads
-from engine.models.network import Network, shell
+from engine.models.network import Network, meta_network
 from engine.models.published import published_name
 from tests.engine.models.small import ALL, LABELS, SPEC, batch, network, tokenizer
 
@@ -145,7 +145,7 @@ def test_a_network_of_base_size_gives_the_same_numbers():
         for parameter in model.parameters():
             if parameter.dim() == 1:
                 parameter.add_(torch.randn_like(parameter) * 0.02)
-    ours = shell(spec, ALL)
+    ours = meta_network(spec, ALL)
     stored = model.state_dict()
     for name in dict(ours.named_parameters()):
         module, _, leaf = name.rpartition(".")

@@ -36,7 +36,7 @@ def test_a_certificate_names_all_that_decides_the_weights(calm: RunFolder) -> No
     assert found.weights == sha256(last / "model.safetensors")
     assert found.optimiser == sha256(last / "resume" / "optimiser.safetensors")
     assert set(found.environment) == {
-        *("processor", "instructions", "device", "threads", "processes", "precision"),
+        *("cpu", "instructions", "device", "threads", "processes", "precision"),
         *("torch", "tokenizers", "numpy", "studio", "data", "vocabulary", "start"),
     }
     assert all(found.environment.values())

@@ -8,21 +8,21 @@ from engine.models.fast.linear import Linear
 from engine.models.heads import Heads
 from engine.serving import network as network_of_packed
 from engine.serving import quantized_matmul
-from engine.serving.network import SHORTLIST, packed_network
+from engine.serving.network import SHORTLIST, pack_network
 from engine.serving.quantized_matmul import (
     KINDS,
     MANY_ROWS,
     MEMORY_BOUND_ROWS,
     PACKED_FOR,
+    is_available,
     matmul,
-    present,
 )
 from tests.engine.models.family_folders import EXAMPLES
 from tests.engine.models.small import SPEC, batch, network
 from tests.engine.models.test_families import OTHERS, drawn
 
 LARGEST = {"float32": 1e-5, "float16": 5e-3, "bfloat16": 0.1, "int8": 0.3}  # difference of a logit
-HERE = [kind for kind in KINDS if present(kind)]
+HERE = [kind for kind in KINDS if is_available(kind)]
 with_mkl = pytest.mark.skipif(not torch.backends.mkl.is_available(), reason="torch has no MKL here")
 
 
@@ -39,7 +39,7 @@ def of_family(family):
 def test_everything_that_a_network_says_is_near(family, kind):
     spec, (ids, segments, real) = of_family(family)
     plain = network(Heads(mlm=True, outputs=3), spec)
-    quick = packed_network(plain, kind)
+    quick = pack_network(plain, kind)
     right = plain.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
     found = quick.encoder(ids, segments, real, keep_weights=True, keep_hidden=True)
     pairs = [
@@ -56,7 +56,7 @@ def test_everything_that_a_network_says_is_near(family, kind):
 @torch.no_grad()
 def test_a_decoder_of_its_own_is_near_too(kind):
     plain = network(Heads(mlm=True, own_decoder=True))
-    quick = packed_network(plain, kind)
+    quick = pack_network(plain, kind)
     assert quick.heads == plain.heads
     hidden = torch.randn(3, SPEC.hidden_size, generator=torch.Generator().manual_seed(1))
     assert torch.allclose(quick.mlm(hidden), plain.mlm(hidden), atol=LARGEST[kind])
@@ -65,10 +65,10 @@ def test_a_decoder_of_its_own_is_near_too(kind):
 @torch.no_grad()
 def test_float32_can_be_the_ground_for_another_kind():
     plain = network()
-    exact = packed_network(plain, "float32")
+    exact = pack_network(plain, "float32")
     ids, segments, _ = batch(SPEC, tokens=20)
     for kind in HERE:
-        once, twice = packed_network(plain, kind), packed_network(exact, kind)
+        once, twice = pack_network(plain, kind), pack_network(exact, kind)
         few = once.encoder(ids[:1], segments[:1]).last
         assert torch.equal(twice.encoder(ids[:1], segments[:1]).last, few)
         many = once.encoder(ids, segments).last
@@ -79,7 +79,7 @@ def test_float32_can_be_the_ground_for_another_kind():
 def test_the_network_itself_stays_as_it_was_and_shares_its_tensors():
     plain = network()
     before = {name: p.clone() for name, p in plain.named_parameters()}
-    exact = packed_network(plain, "float32")
+    exact = pack_network(plain, "float32")
     assert type(plain.encoder.layers[0].feed_forward.wide) is Linear
     assert {name: p.data_ptr() for name, p in exact.named_parameters()} == {
         name: p.data_ptr() for name, p in plain.named_parameters()
@@ -89,7 +89,7 @@ def test_the_network_itself_stays_as_it_was_and_shares_its_tensors():
 
 @torch.no_grad()
 def test_a_packed_layer_finds_what_it_holds_without_a_search(monkeypatch):
-    quick = packed_network(network(), "float32")
+    quick = pack_network(network(), "float32")
     ids, segments, _ = batch(SPEC)
     x, searched = quick.encoder.embeddings(ids, segments), []
     layer, layout = quick.encoder.layers[0], quick.encoder.padded(x, None)
@@ -106,7 +106,7 @@ def test_a_packed_layer_finds_what_it_holds_without_a_search(monkeypatch):
 
 @torch.no_grad()
 def test_who_hooks_into_a_packed_layer_or_replaces_a_part_of_it_is_heard():
-    quick = packed_network(network(Heads(mlm=True)), "float32")
+    quick = pack_network(network(Heads(mlm=True)), "float32")
     ids, segments, real = batch(SPEC)
     output, seen = quick.encoder.layers[0].attention.output, []
     hooks = (
@@ -129,7 +129,7 @@ def test_the_pieces_that_come_first_are_worked_out_in_float32(kind):
     plain = network(spec=spec)
     vectors = torch.randn((5, spec.hidden_size), generator=torch.Generator().manual_seed(3))
     right = plain.mlm(vectors)
-    found = packed_network(plain, kind).mlm
+    found = pack_network(plain, kind).mlm
     found.dense = plain.mlm.dense
     some = found(vectors)
     first = right.topk(SHORTLIST // 4).indices
@@ -154,7 +154,7 @@ def test_weights_that_are_too_large_for_float16_stay_in_float32():
 
 
 def test_an_output_of_zeros_alone_stays_zero_in_int8():
-    if not present("int8"):
+    if not is_available("int8"):
         pytest.skip("no int8 here")
     assert not matmul("int8", torch.zeros(4, 8), torch.zeros(4))(torch.randn(3, 8)).any()
 
@@ -165,35 +165,34 @@ def test_a_kind_that_torch_has_no_more_is_not_present(monkeypatch, error):
         raise error("gone")
 
     monkeypatch.setitem(quantized_matmul.MAKERS, "float32", gone)
-    present.cache_clear()
+    is_available.cache_clear()
     try:
-        assert not present("float32")
+        assert not is_available("float32")
     finally:
         monkeypatch.undo()
-        present.cache_clear()
+        is_available.cache_clear()
 
 
 def test_a_kind_that_computes_something_else_is_not_present(monkeypatch):
     monkeypatch.setitem(
         quantized_matmul.MAKERS, "float32", lambda w, b, _: lambda x: F.linear(x, w)
     )
-    present.cache_clear()
+    is_available.cache_clear()
     try:
-        assert not present("float32")
+        assert not is_available("float32")
     finally:
         monkeypatch.undo()
-        present.cache_clear()
+        is_available.cache_clear()
 
 
 @pytest.mark.parametrize("kind", HERE)
 @torch.no_grad()
 def test_rows_are_filled_up_to_few_shapes_and_none_is_changed_by_it(kind):
     """oneDNN keeps what it makes for every shape, which came to gigabytes over a long file."""
-    shapes = {quantized_matmul.rows_of_shape(rows) for rows in range(1, 4097)}
+    shapes = {quantized_matmul.padded_rows(rows) for rows in range(1, 4097)}
     assert len(shapes) < quantized_matmul.FREE_ROWS + 6 * 16 + 2
     assert all(
-        rows <= quantized_matmul.rows_of_shape(rows) <= rows * 17 / 16 + 1
-        for rows in range(1, 4097)
+        rows <= quantized_matmul.padded_rows(rows) <= rows * 17 / 16 + 1 for rows in range(1, 4097)
     )
     random = torch.Generator().manual_seed(0)
     weight, bias = torch.randn((24, 16), generator=random), torch.randn(24, generator=random)
@@ -263,7 +262,7 @@ def test_freed_memory_is_given_back_before_weights_are_laid_out(monkeypatch):
 
     monkeypatch.setattr(network_of_packed, "trim_memory", lambda: done.append("given back"))
     monkeypatch.setattr(network_of_packed, "matmul", noted)
-    packed_network(network(Heads(outputs=3)), "float32")
+    pack_network(network(Heads(outputs=3)), "float32")
     assert done[:2] == ["given back", "laid out"] and done.count("given back") == 1
 
 
@@ -275,8 +274,8 @@ def test_a_large_batch_says_what_the_network_says(kind):
     times = -(-MANY_ROWS // ids.numel())
     ids, segments = ids.repeat(times, 1), segments.repeat(times, 1)
     for quick in (
-        packed_network(plain, kind),
-        packed_network(packed_network(plain, "float32"), kind),
+        pack_network(plain, kind),
+        pack_network(pack_network(plain, "float32"), kind),
     ):
         found = quick.encoder(ids, segments, keep_weights=True)
         right = plain.encoder(ids, segments, keep_weights=True)

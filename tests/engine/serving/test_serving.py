@@ -10,7 +10,7 @@ from engine.explore.attention import weights
 from engine.files.shipped import starter_model
 from engine.models.checkpoint import load
 from engine.serving import serving
-from engine.serving.network import packed_network
+from engine.serving.network import pack_network
 from engine.serving.quantization_check import (
     BOUND,
     LOG_BOUND,
@@ -20,7 +20,7 @@ from engine.serving.quantization_check import (
     predict,
     same_tokens,
 )
-from engine.serving.quantized_matmul import present
+from engine.serving.quantized_matmul import is_available
 from engine.serving.serving import Serving
 
 SENTENCES = (
@@ -58,7 +58,7 @@ def settled(monkeypatch, checkpoint, times, kinds):
     return made
 
 
-@pytest.mark.skipif(not present("float16"), reason="no float16 here")
+@pytest.mark.skipif(not is_available("float16"), reason="no float16 here")
 def test_a_kind_that_agrees_and_is_quicker_is_taken(starter, monkeypatch):
     made = settled(monkeypatch, starter, 2.0, ("float16", "float32"))
     assert (made.kind, made.reason, made.maps_agree) == ("float16", "", True)
@@ -67,13 +67,13 @@ def test_a_kind_that_agrees_and_is_quicker_is_taken(starter, monkeypatch):
     assert made.take(exact=True)[1:] == ("float32", "")
 
 
-@pytest.mark.skipif(not present("float16"), reason="no float16 here")
+@pytest.mark.skipif(not is_available("float16"), reason="no float16 here")
 def test_a_kind_that_is_hardly_quicker_is_not_taken(starter, monkeypatch):
     made = settled(monkeypatch, starter, 1.05, ("float16",))
     assert made.take(exact=False)[1:] == ("float32", "none")
 
 
-@pytest.mark.skipif(not present("int8"), reason="no int8 here")
+@pytest.mark.skipif(not is_available("int8"), reason="no int8 here")
 def test_a_kind_that_does_not_agree_is_not_taken(starter, monkeypatch):
     made = settled(monkeypatch, starter, 9.0, ("int8",))
     assert made.take(exact=False) == (made.exact, "float32", "none")
@@ -86,7 +86,7 @@ def test_until_it_is_prepared_answers_are_exact(starter):
     assert made.take(exact=False)[1:] == ("float32", "preparing")
 
 
-@pytest.mark.skipif(not present("float16"), reason="no float16 here")
+@pytest.mark.skipif(not is_available("float16"), reason="no float16 here")
 def test_a_map_that_would_differ_is_exact_while_answers_are_quick(starter, monkeypatch):
     monkeypatch.setattr(serving, "attention_agrees", lambda *_: False)
     made = settled(monkeypatch, starter, 2.0, ("float16",))
@@ -94,12 +94,12 @@ def test_a_map_that_would_differ_is_exact_while_answers_are_quick(starter, monke
     assert made.take(exact=False, maps=True)[1:] == ("float32", "none")
 
 
-@pytest.mark.skipif(not present("float16"), reason="no float16 here")
+@pytest.mark.skipif(not is_available("float16"), reason="no float16 here")
 @torch.no_grad()
 def test_the_quick_starter_model_guesses_the_same_words(starter):
     """The kind that is taken for it, on sentences by which it was not chosen."""
     exact = Serving(starter).exact
-    quick = replace(exact, network=packed_network(exact.network, "float16"))
+    quick = replace(exact, network=pack_network(exact.network, "float16"))
     for sentence in SENTENCES:
         encoded = starter.tokenizer.encode(sentence)
         place = torch.tensor([[encoded.ids.index(starter.tokenizer.mask)]])

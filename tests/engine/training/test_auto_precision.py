@@ -14,7 +14,7 @@ from engine.files.home import Home
 from engine.messages.events import Prepared
 from engine.models.attention import Layout
 from engine.models.fast import encoding
-from engine.models.fast.rectangles import AttentionShape, Ints
+from engine.models.fast.padded_blocks import AttentionShape, Ints
 from engine.models.fast.unpadded import UnpaddedBatch
 from engine.models.heads import Heads
 from engine.models.network import Network
@@ -22,7 +22,7 @@ from engine.runs.folder import RunFolder
 from engine.system.precision import LayerTimes, Precision, last
 from engine.training import loop
 from engine.training.device import fastest, machine
-from engine.training.device.fastest import choose_precision, layer_times
+from engine.training.device.fastest import choose_precision, measure_layer
 from engine.training.device.machine import Machine
 from engine.training.estimate import estimate
 from tests.engine.models.family_folders import EXAMPLES
@@ -75,21 +75,21 @@ def test_short_numbers_are_taken_where_the_layer_is_clearly_faster(
 
 def test_batches_of_about_one_size_are_measured_once(take: Take) -> None:
     asked, network = take(fp32=1.0, bf16=2.0), Network(NETWORK, Heads())
-    once = layer_times(network, SHORT, 32, 20.0)
+    once = measure_layer(network, SHORT, 32, 20.0)
     count = len(asked)
     assert count > 0
-    assert layer_times(network, SHORT, 33, 17.0) == once and len(asked) == count
-    other = layer_times(network, SHORT, 8, 20.0)
+    assert measure_layer(network, SHORT, 33, 17.0) == once and len(asked) == count
+    other = measure_layer(network, SHORT, 8, 20.0)
     assert other.of != once.of and len(asked) == 2 * count
     wide = Network(NETWORK.model_copy(update={"intermediate_size": 64}), Heads())
-    assert layer_times(wide, SHORT, 32, 20.0).of != once.of
+    assert measure_layer(wide, SHORT, 32, 20.0).of != once.of
 
 
 @pytest.mark.parametrize("family", EXAMPLES)
 def test_a_layer_of_every_family_is_measured_and_left_as_it_was(family: str) -> None:
     network = Network(EXAMPLES[family].spec, Heads())
     before = {name: value.clone() for name, value in network.state_dict().items()}
-    found = layer_times(network, SHORT, 2, 8.0)
+    found = measure_layer(network, SHORT, 2, 8.0)
     assert found.fp32 > 0 and found.bf16 > 0 and found.fp16 == 0
     assert all(torch.equal(before[name], value) for name, value in network.state_dict().items())
     assert all(weights.grad is None for weights in network.parameters())
@@ -99,7 +99,9 @@ def test_a_layer_of_every_family_is_measured_and_left_as_it_was(family: str) -> 
 def job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> JobSpec:
     """On a processor whose products are quick in bf16, as far as anybody knows."""
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": True})
-    monkeypatch.setattr(machine, "_rate", lambda dtype, device: 1e12 if dtype.itemsize == 2 else 1)
+    monkeypatch.setattr(
+        machine, "_measure_rate", lambda dtype, device: 1e12 if dtype.itemsize == 2 else 1
+    )
     made = classifying(tmp_path, steps=3, dropout=0.3)
     return made.model_copy(update={"hardware": HardwareSpec(device="cpu", threads=1)})
 

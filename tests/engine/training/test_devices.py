@@ -15,10 +15,10 @@ from engine.errors import StudioError
 from engine.files.home import Home
 from engine.messages.events import Measured, Noted, Prepared
 from engine.runs.folder import RunFolder
-from engine.system.precision import MEASUREMENTS, Pace, Precision, Speeds, keep, kept, last
+from engine.system.precision import MEASUREMENTS, Precision, Speeds, ThreadSpeeds, find, last, save
 from engine.training.device import machine as devices
-from engine.training.device.environment import threads_to_keep
-from engine.training.device.machine import BF16_INSTRUCTIONS, Machine, choose
+from engine.training.device.environment import reusable_threads
+from engine.training.device.machine import BF16_INSTRUCTIONS, Machine, choose_machine
 from engine.training.loop import train
 from engine.worker.train import main as work
 from tests.engine.training.small import classifying, new_run
@@ -33,7 +33,7 @@ Numbers = Callable[..., None]
 def numbers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Numbers]:
     """Says which numbers of threads are worth trying; this process has its own back at the end."""
     before = torch.get_num_threads()
-    yield lambda *found: monkeypatch.setattr(cores, "threads_worth_trying", lambda: found)
+    yield lambda *found: monkeypatch.setattr(cores, "thread_candidates", lambda: found)
     torch.set_num_threads(before)
 
 
@@ -81,10 +81,10 @@ def test_auto_takes_fp32_where_there_are_no_instructions_for_bf16(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: X86)
-    assert choose(HardwareSpec(device="cpu", threads=1)).precision_name == "fp32"
+    assert choose_machine(HardwareSpec(device="cpu", threads=1)).precision_name == "fp32"
     assert not last(Speeds, Home().root).bf16  # type: ignore[union-attr]
     asked = HardwareSpec(device="cpu", precision="bf16", threads=1)
-    assert choose(asked).precision_name == "bf16"
+    assert choose_machine(asked).precision_name == "bf16"
 
 
 def test_auto_measures_once_and_takes_what_is_clearly_faster(
@@ -97,16 +97,20 @@ def test_auto_measures_once_and_takes_what_is_clearly_faster(
         asked.append(dtype)
         return rates[dtype]
 
-    monkeypatch.setattr(devices, "_rate", rate)
+    monkeypatch.setattr(devices, "_measure_rate", rate)
     hardware = HardwareSpec(device="cpu", threads=1)
-    assert choose(hardware).precision_name == choose(hardware).precision_name == "bf16"
+    assert (
+        choose_machine(hardware).precision_name == choose_machine(hardware).precision_name == "bf16"
+    )
     assert asked == [torch.float32, torch.bfloat16]
     rates[torch.bfloat16] = 1.2e11
-    assert choose(hardware.model_copy(update={"threads": 2})).precision_name == "fp32"
+    assert choose_machine(hardware.model_copy(update={"threads": 2})).precision_name == "fp32"
     assert len(asked) == 4
-    assert choose(hardware).precision_name == "bf16"  # what was measured with one thread stays
+    assert (
+        choose_machine(hardware).precision_name == "bf16"
+    )  # what was measured with one thread stays
     (Home().cache / MEASUREMENTS).write_text("[{]")
-    assert choose(hardware).precision_name == "fp32"
+    assert choose_machine(hardware).precision_name == "fp32"
 
 
 @pytest.mark.parametrize(
@@ -124,10 +128,10 @@ def test_fp16_is_measured_where_a_gpu_has_no_bf16(
         asked.append(dtype)
         return rates[dtype]
 
-    monkeypatch.setattr(devices, "_rate", rate)
-    found = devices.speeds(torch.device(device), 1)
+    monkeypatch.setattr(devices, "_measure_rate", rate)
+    found = devices.matmul_speeds(torch.device(device), 1)
     assert found.fastest == measured and found.times == 8
-    assert devices.speeds(torch.device(device), 1) == found
+    assert devices.matmul_speeds(torch.device(device), 1) == found
     assert asked == [torch.float32, devices.DTYPES[found.fastest]]
     slow = Speeds("a GPU with slow halves", fp32=1e13, fp16=1.4e13)
     assert slow.fastest == "fp32"
@@ -136,23 +140,23 @@ def test_fp16_is_measured_where_a_gpu_has_no_bf16(
 def test_what_was_measured_before_there_was_fp16_is_measured_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(devices, "_rate", lambda dtype, device: 1e12)
-    of = devices.speeds(torch.device("mps"), 1).of
-    keep(Speeds(of))
-    assert devices.speeds(torch.device("mps"), 1).fp16 == 1e12
+    monkeypatch.setattr(devices, "_measure_rate", lambda dtype, device: 1e12)
+    of = devices.matmul_speeds(torch.device("mps"), 1).of
+    save(Speeds(of))
+    assert devices.matmul_speeds(torch.device("mps"), 1).fp16 == 1e12
 
 
 def test_a_rate_is_that_of_a_real_product() -> None:
-    assert 1e8 < devices._rate(torch.float32, torch.device("cpu")) < 1e15
+    assert 1e8 < devices._measure_rate(torch.float32, torch.device("cpu")) < 1e15
 
 
 def test_a_run_goes_on_in_the_precision_that_it_began_with() -> None:
     now, auto = Machine(torch.device("cpu"), "fp32", threads=1), HardwareSpec()
-    assert now.as_before(auto, "bf16", 0).precision_name == "bf16"
-    assert now.as_before(auto, "fp16", 0).precision_name == "fp16"
-    assert now.as_before(auto, "fp32", 0) == now
-    assert now.as_before(auto, "", 0) == now  # a run of an earlier version
-    assert now.as_before(HardwareSpec(precision="fp32"), "bf16", 0) == now
+    assert now.resumed(auto, "bf16", 0).precision_name == "bf16"
+    assert now.resumed(auto, "fp16", 0).precision_name == "fp16"
+    assert now.resumed(auto, "fp32", 0) == now
+    assert now.resumed(auto, "", 0) == now  # a run of an earlier version
+    assert now.resumed(HardwareSpec(precision="fp32"), "bf16", 0) == now
 
 
 def test_the_number_of_threads_is_measured_once_where_there_is_a_choice(
@@ -164,30 +168,35 @@ def test_the_number_of_threads_is_measured_once_where_there_is_a_choice(
         measured.append(torch.get_num_threads())
         return rates[torch.get_num_threads()]
 
-    monkeypatch.setattr(devices, "_rate", rate)
+    monkeypatch.setattr(devices, "_measure_rate", rate)
     numbers(2, 4)
     auto = HardwareSpec(device="cpu", precision="fp32")
-    assert choose(auto).threads == choose(auto).threads == torch.get_num_threads() == 2
+    assert (
+        choose_machine(auto).threads == choose_machine(auto).threads == torch.get_num_threads() == 2
+    )
     assert measured == [2, 4]
-    assert last(Pace, Home().root).rates == {"2": 1e11, "4": 1.05e11}  # type: ignore[union-attr]
+    assert last(ThreadSpeeds, Home().root).rates == {"2": 1e11, "4": 1.05e11}  # type: ignore[union-attr]
     (Home().cache / MEASUREMENTS).unlink()
     rates[4] = 1.2e11
-    assert choose(auto).threads == torch.get_num_threads() == 4
-    assert choose(auto.model_copy(update={"threads": 1})).threads == 1
-    assert choose(auto, local=1, beside=2).threads == 1  # half of the usual number
+    assert choose_machine(auto).threads == torch.get_num_threads() == 4
+    assert choose_machine(auto.model_copy(update={"threads": 1})).threads == 1
+    assert choose_machine(auto, local=1, beside=2).threads == 1  # half of the usual number
     numbers(3)
-    assert choose(auto).threads == 3
+    assert choose_machine(auto).threads == 3
     assert measured == [2, 4, 2, 4]
 
 
 def test_speeds_and_threads_are_kept_side_by_side() -> None:
-    speeds, pace = Speeds("here", fp32=1.0), Pace("here, 2,4 threads", 2, {"2": 1.0, "4": 2.0})
+    speeds, pace = (
+        Speeds("here", fp32=1.0),
+        ThreadSpeeds("here, 2,4 threads", 2, {"2": 1.0, "4": 2.0}),
+    )
     home = Home().root
     for found in (speeds, pace):
-        keep(found)
-    assert (last(Speeds, home), last(Pace, home)) == (speeds, pace)
-    assert (kept(Speeds, speeds.of), kept(Pace, pace.of)) == (speeds, pace)
-    assert kept(Pace, speeds.of) is None
+        save(found)
+    assert (last(Speeds, home), last(ThreadSpeeds, home)) == (speeds, pace)
+    assert (find(Speeds, speeds.of), find(ThreadSpeeds, pace.of)) == (speeds, pace)
+    assert find(ThreadSpeeds, speeds.of) is None
 
 
 def test_a_run_goes_on_with_as_many_threads_as_it_began_with(
@@ -216,19 +225,21 @@ def test_a_run_goes_on_with_as_many_threads_as_it_began_with(
 
 
 def test_threads_are_kept_only_where_they_keep_the_bits(numbers: Numbers) -> None:
-    then = {"threads": "4", "processor": cores.processor_and_cores(), "processes": "1"}
+    then = {"threads": "4", "cpu": cores.cpu_and_cores(), "processes": "1"}
     numbers(2, 4)
-    assert threads_to_keep(then, "1") == 4
-    assert threads_to_keep(then, "2") == 0
-    assert threads_to_keep(then | {"processor": "another one"}, "1") == 0
-    assert threads_to_keep({}, "1") == 0  # a run of an earlier version
+    assert reusable_threads(then, "1") == 4
+    assert reusable_threads(then, "2") == 0
+    assert reusable_threads(then | {"cpu": "another one"}, "1") == 0
+    assert reusable_threads({}, "1") == 0  # a run of an earlier version
     numbers(2)  # fewer cores are left to it
-    assert threads_to_keep(then, "1") == 0
+    assert reusable_threads(then, "1") == 0
 
 
-@pytest.mark.skipif(not cores.can_keep(), reason="this system has nothing to keep a process with")
+@pytest.mark.skipif(
+    not cores.supports_affinity(), reason="this system has nothing to keep a process with"
+)
 def test_each_process_keeps_to_its_share_of_the_cores() -> None:
-    there = cores.allowed()
+    there = cores.allowed_cores()
     code = (
         "import psutil, torch; from engine.training.device.machine import choose;"
         "from engine.config.training import HardwareSpec;"
@@ -237,7 +248,7 @@ def test_each_process_keeps_to_its_share_of_the_cores() -> None:
         "print(found[0] == torch.get_num_threads(), *found[1])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", *map(str, sorted(cores.share(there, 1, 2)))]
+    assert done.stdout.split() == ["True", *map(str, sorted(cores.divide_cores(there, 1, 2)))]
 
 
 def test_a_run_says_where_cores_cannot_be_had(
@@ -246,7 +257,7 @@ def test_a_run_says_where_cores_cannot_be_had(
     job = classifying(tmp_path, steps=1)
     hardware = job.hardware.model_copy(update={"cores": "0"})
     job = job.model_copy(update={"hardware": hardware})
-    monkeypatch.setattr(cores, "can_keep", lambda: False)
+    monkeypatch.setattr(cores, "supports_affinity", lambda: False)
     told: list[object] = []
     train(job, new_run(tmp_path / "run", job), told.append)
     assert any(isinstance(event, Noted) and "uses all of them" in event.text for event in told)
@@ -254,7 +265,7 @@ def test_a_run_says_where_cores_cannot_be_had(
 
 def test_a_core_that_is_not_there_is_named() -> None:
     with pytest.raises(StudioError, match=r"may not use core 4000-4001; available") as caught:
-        cores.keep_to([*cores.allowed(), 4000, 4001])
+        cores.pin_to([*cores.allowed_cores(), 4000, 4001])
     assert "hardware.cores" in caught.value.advice
 
 
@@ -270,5 +281,5 @@ def test_the_conditions_of_a_run_name_the_precision_that_was_chosen(tmp_path: Pa
 
 def test_attention_on_a_gpu_goes_by_no_kernel_that_is_planned_anew_for_each_shape() -> None:
     torch.backends.cuda.enable_cudnn_sdp(True)
-    choose(HardwareSpec(device="cpu"))
+    choose_machine(HardwareSpec(device="cpu"))
     assert not torch.backends.cuda.cudnn_sdp_enabled()

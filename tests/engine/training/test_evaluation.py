@@ -46,7 +46,9 @@ def test_the_metric_that_was_chosen_decides(
         {"accuracy": 1.0, "f1_macro": 0.5, "loss": 0.1},
         {"accuracy": 1.0, "f1_macro": 0.5, "loss": 0.1},
     ]
-    monkeypatch.setattr(evaluation, "_metrics", lambda run: (measured[run.progress.step - 1], None))
+    monkeypatch.setattr(
+        evaluation, "_evaluate_validation", lambda run: (measured[run.progress.step - 1], None)
+    )
     given = {"steps": 9, "evaluate_every": 1, "save_every": 1, "early_stopping_patience": 3}
     job = classifying(tmp_path, **given, best_metric="f1_macro")
     folder = new_run(tmp_path / "run", job)

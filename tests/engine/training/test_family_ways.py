@@ -24,7 +24,7 @@ from engine.runs.branching import branch
 from engine.runs.folder import RunFolder, checkpoint_step
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
-from engine.training.optimiser import adamw, height
+from engine.training.optimiser import adamw, layer_index
 from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS, write_tokenizer
 from tests.engine.training import small
 from tests.engine.training.crew import Crew
@@ -108,7 +108,7 @@ def test_frozen_layers_stay_and_the_others_learn(calm: Calm, tmp_path: Path) -> 
         theirs = theirs if theirs in before else _whole(theirs, family.fused)
         if theirs not in before or name.startswith("encoder.pooler"):
             continue
-        stays = height(name, spec) <= frozen
+        stays = layer_index(name, spec) <= frozen
         moved[stays] += not torch.equal(before[theirs], after[theirs])
     assert moved[True] == 0
     assert moved[False] > 0 or frozen == spec.layers
@@ -152,5 +152,5 @@ def test_rates_fall_with_the_height_of_a_layer(family: str, tmp_path: Path) -> N
         for parameter in group["params"]
     }
     for name, parameter in network.named_parameters():
-        below = spec.layers + 1 - height(name, spec)
+        below = spec.layers + 1 - layer_index(name, spec)
         assert shares[id(parameter)] == pytest.approx(0.5**below), name

@@ -18,13 +18,13 @@ from engine.messages.events import Measured
 from engine.models import checkpoint
 from engine.models.heads import Heads
 from engine.models.network import Network
-from engine.models.probe import ALL, Probe, chosen, heights
+from engine.models.probe import SUM_OF_ALL, Probe, layer_indices, select_layers
 from engine.runs.groups import SUMMARY, expand
 from engine.tasks import learner_of
 from engine.tasks.predicting import Predictor
 from engine.training.context import RunContext
 from engine.training.data.features import FeatureExtractor, attach_features
-from engine.training.device.machine import choose
+from engine.training.device.machine import choose_machine
 from engine.training.estimate import estimate
 from engine.training.loop import train
 from engine.training.setup import set_up
@@ -79,14 +79,14 @@ def hidden(layers: int = 12) -> tuple[torch.Tensor, ...]:
 def test_each_choice_reads_the_vectors_that_it_names(vectors: str, mixed: list[float]) -> None:
     asked = Features.model_validate({"vectors": vectors, "layer": 5})
     probe = Probe(asked, 3, 12, 2, 0.0, False)
-    found = probe._mixed(chosen(hidden(), probe.heights))
+    found = probe._mixed(select_layers(hidden(), probe.heights))
     wanted = torch.tensor(mixed).repeat_interleave(3).expand(1, 2, -1)
     assert torch.allclose(found, wanted)
 
 
 def test_the_sum_of_all_is_kept_as_one() -> None:
-    assert heights(Features(vectors="sum of all"), 12) == (ALL,)
-    assert heights(Features(vectors="sum of last four"), 2) == (1, 2), "as many as there are"
+    assert layer_indices(Features(vectors="sum of all"), 12) == (SUM_OF_ALL,)
+    assert layer_indices(Features(vectors="sum of last four"), 2) == (1, 2), "as many as there are"
 
 
 @pytest.mark.parametrize("probe", ["linear", "bilstm"])
@@ -115,7 +115,7 @@ def test_kept_vectors_are_those_of_the_encoder(base: JobSpec, tmp_path: Path) ->
     ready.network.eval()
     with torch.inference_mode():
         from_ids = ready.network.logits(batch.tokens, batch.segments, batch.attention_mask)
-    attach_features(RunContext(job, run), ready, choose(job.hardware))
+    attach_features(RunContext(job, run), ready, choose_machine(job.hardware))
     read = examples.read(batch, numbers)
     assert read.tokens.shape == (*batch.tokens.shape, NETWORK.layers + 1, NETWORK.hidden_size)
     with torch.inference_mode():
@@ -130,7 +130,7 @@ def test_vectors_are_computed_once(
 ) -> None:
     job = reading(base, "last")
     run = new_run(tmp_path / "run", job)
-    ready, machine = set_up(RunContext(job, run)), choose(job.hardware)
+    ready, machine = set_up(RunContext(job, run)), choose_machine(job.hardware)
     attach_features(RunContext(job, run), ready, machine)
     files = sorted((run.cache / "vectors").rglob("*.npy"))
     assert [file.name for file in files] == ["layer-002.npy"] * 2, "of training and dev rows"
@@ -266,7 +266,9 @@ def test_the_layer_bench_without_a_window(
     (tmp_path / "job.json").write_text(job.model_dump_json())
     into = tmp_path / "into"
     assert main(["train", str(tmp_path / "job.json"), "--into", str(into)]) == 0
-    assert passes == [[0, 1, 2, ALL]] * 2, "once for the training rows, once for the dev rows"
+    assert passes == [[0, 1, 2, SUM_OF_ALL]] * 2, (
+        "once for the training rows, once for the dev rows"
+    )
     summary = json.loads((into / SUMMARY).read_bytes())
     assert [row["vectors"] for row in summary["rows"]] == list(PAPER)
     assert all(row["metrics"]["validation_accuracy"]["runs"] == 1 for row in summary["rows"])

@@ -11,7 +11,7 @@ from engine.models.network import Network
 from engine.training.optimiser import (
     adamw,
     freeze,
-    height,
+    layer_index,
     learning_rate_at,
     load_state,
     set_learning_rate,
@@ -30,7 +30,7 @@ def test_more_frozen_layers_than_there_are_leave_the_heads() -> None:
     network = Network(NETWORK, Heads(outputs=2))
     freeze(network, 99)
     moving = {name for name, p in network.named_parameters() if p.requires_grad}
-    assert moving and all(height(name, NETWORK) == NETWORK.layers + 1 for name in moving)
+    assert moving and all(layer_index(name, NETWORK) == NETWORK.layers + 1 for name in moving)
     assert adamw(network, TrainingSpec()).param_groups
     freeze(network, 0)
     assert all(p.requires_grad for p in network.parameters())
@@ -45,7 +45,7 @@ def test_each_layer_learns_at_its_share_of_the_rate() -> None:
         for parameter in group["params"]:
             rates[parameter], decays[parameter] = group["lr"], group["weight_decay"]
     for name, parameter in network.named_parameters():
-        steps_down = NETWORK.layers + 1 - height(name, NETWORK)
+        steps_down = NETWORK.layers + 1 - layer_index(name, NETWORK)
         assert rates[parameter] == pytest.approx(0.8 * 0.5**steps_down), name
         assert decays[parameter] == (0.1 if parameter.dim() > 1 else 0.0), name
     assert len(rates) == len(list(network.parameters()))

@@ -23,7 +23,7 @@ def test_a_thread_makes_the_same_batches(tmp_path: Path) -> None:
     assert len(plain) == len(early) == data.steps - 3
     for one, other in zip(plain, early, strict=True):
         assert one.examples is other.examples
-        assert one.numbers.tolist() == other.numbers.tolist()
+        assert one.indices.tolist() == other.indices.tolist()
         assert one.batch.tokens.tolist() == other.batch.tokens.tolist()
         assert one.batch.targets.tolist() == other.batch.targets.tolist()
         assert one.batch.unpadded is None and other.batch.unpadded is not None
@@ -35,7 +35,7 @@ def test_a_run_with_a_thread_ends_the_same(tmp_path: Path, monkeypatch: pytest.M
     assert work(plain.path) == 0
     setup = set_up(RunContext(job, small.new_run(tmp_path / "other", job)))
     network, steps = setup.network, list(batches(setup.data, 0))
-    tokens = [int(step.examples.lengths[step.numbers].sum()) for step in steps]
+    tokens = [int(step.examples.lengths[step.indices].sum()) for step in steps]
     monkeypatch.setattr(
         loop, "batches", lambda data, first, *_: batches(data, first, True, network)
     )

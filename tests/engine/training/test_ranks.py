@@ -30,7 +30,7 @@ from engine.runs.reproducibility import read_reproducibility
 from engine.tasks.learner import Batch
 from engine.training.context import RunContext
 from engine.training.device.machine import Machine
-from engine.training.device.ranks import Ranks, balanced
+from engine.training.device.ranks import Ranks, balance
 from engine.training.estimate import estimate
 from engine.training.loop import stop_agreed
 from engine.training.start import start
@@ -303,14 +303,14 @@ def test_ranks_get_equal_tokens() -> None:
     tokens, longest = np.zeros(4), 0
     for _ in range(100):
         lengths = np.sort(chance.geometric(0.06, 32).clip(3, 128))
-        mine = balanced(lengths, 4)
+        mine = balance(lengths, 4)
         assert sorted(np.concatenate(mine).tolist()) == list(range(32))
         sums = np.array([lengths[numbers].sum() for numbers in mine])
         assert np.ptp(sums) <= lengths.max()
         assert np.ptp(sums) <= 0.1 * sums.max() or lengths.max() > 0.2 * sums.max()
         tokens, longest = tokens + sums, max(longest, lengths.max())
     assert np.ptp(tokens) < 0.02 * tokens.mean()
-    assert [len(numbers) for numbers in balanced(np.full(12, 128), 4)] == [3, 3, 3, 3]
+    assert [len(numbers) for numbers in balance(np.full(12, 128), 4)] == [3, 3, 3, 3]
 
 
 def test_examples_of_a_batch_are_taken_with_all_that_belongs_to_them() -> None:
@@ -424,7 +424,7 @@ def test_a_rank_that_writes_nothing_still_has_a_last_word(tmp_path: Path) -> Non
 
 def test_the_rank_with_the_least_memory_decides_for_all(tmp_path: Path) -> None:
     class Others(Ranks):
-        def highest(self, *values: float) -> list[float]:
+        def maximum(self, *values: float) -> list[float]:
             return [max(pair) for pair in zip(values, (1.0, 1 / 3), strict=True)]
 
     told: list[Event] = []

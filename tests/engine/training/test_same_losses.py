@@ -145,7 +145,7 @@ def machine() -> dict[str, str]:
     details = dict(line.replace("\t", "").split(": ", 1) for line in lines if ": " in line)
     kinds = ("cpu family", "model", "stepping", "cache size")
     return {
-        "processor": cores.processor(),
+        "processor": cores.cpu_name(),
         "kind": ", ".join(f"{kind} {details[kind]}" for kind in kinds if kind in details),
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "torch": torch.__version__,

@@ -9,7 +9,7 @@ from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.training import step
 from engine.training.optimiser import adamw
-from engine.training.step import clip_gradients, norm_of_gradients
+from engine.training.step import clip_gradients, total_gradient_norm
 
 
 def tiny(keeps: bool) -> Network:
@@ -19,7 +19,7 @@ def tiny(keeps: bool) -> Network:
     )
     network = Network(spec, Heads(outputs=2)).train()
     if keeps:
-        network.keep_token_gradient()
+        network.reuse_token_gradient()
     torch.manual_seed(1)
     for _ in range(2):  # the rows of the first batch are to be wiped
         network.zero_grad(set_to_none=True)
@@ -39,7 +39,7 @@ def test_clipping_is_torchs(
     ours, theirs = tiny(keeps), tiny(False)
     before = [parameter.detach().clone() for parameter in theirs.parameters()]
     optimiser = adamw(ours, training)
-    norm = norm_of_gradients(ours, optimiser, threads)
+    norm = total_gradient_norm(ours, optimiser, threads)
     clip_gradients(ours, optimiser, norm, limit)
     wanted = torch.nn.utils.clip_grad_norm_(theirs.parameters(), limit or float("inf"))
     torch.testing.assert_close(norm, wanted, rtol=1e-6, atol=0)
@@ -59,7 +59,7 @@ def test_slices_of_a_network_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(step, "WORTH_TWO_THREADS", 0)
     monkeypatch.setattr(step, "is_sharded", lambda network: True)
     monkeypatch.setattr(step, "ThreadPoolExecutor", None)
-    norm = norm_of_gradients(network, optimiser, 2)
+    norm = total_gradient_norm(network, optimiser, 2)
     clip_gradients(network, optimiser, norm, 1e-3)
     assert optimiser.grad_scale is None
-    assert float(norm_of_gradients(network, optimiser, 2)) == pytest.approx(1e-3, rel=1e-3)
+    assert float(total_gradient_norm(network, optimiser, 2)) == pytest.approx(1e-3, rel=1e-3)

@@ -14,7 +14,7 @@ from engine.messages.explore.fill_mask import FillMask
 from engine.messages.explore.prediction import Predict
 from engine.messages.question import Question
 from engine.serving import serving
-from engine.serving.quantized_matmul import present
+from engine.serving.quantized_matmul import is_available
 from engine.worker import answerers
 from engine.worker.answerers import ANSWERERS, REMEMBERED, precise
 from engine.worker.context import WorkerContext
@@ -22,13 +22,13 @@ from engine.worker.explore import answer
 from engine.worker.hub import HUB_ANSWERERS
 from engine.worker.search import SEARCH_ANSWERERS
 
-quick = pytest.mark.skipif(not present("float16"), reason="no float16 here")
+quick = pytest.mark.skipif(not is_available("float16"), reason="no float16 here")
 
 
 @pytest.fixture
 def ask(tmp_path, monkeypatch):
     """Ask a desk whose every model has a quick way, and get its answer."""
-    monkeypatch.setattr(serving, "GAIN", 0.0)
+    monkeypatch.setattr(serving, "MIN_SPEEDUP", 0.0)
     context = WorkerContext(tmp_path, lambda _: None)
 
     def ask(question, settled=True):

@@ -311,7 +311,7 @@ def session_text(number: int, session: RunSession) -> str:
 def environment_names() -> dict[str, str]:
     """Titles of the parts of an environment; others keep their names."""
     return {
-        "processor": tr("Processor"),
+        "cpu": tr("Processor"),
         "instructions": tr("Instruction set"),
         "device": tr("Device"),
         "threads": tr("Threads"),
@@ -329,7 +329,7 @@ def facts(found: Reproducibility) -> list[tuple[str, str]]:
     """Environment and checksums with titles; unknown ones are left out."""
     names = environment_names()
     ways = {
-        "rectangles": tr("in groups of similar length"),
+        "padded blocks": tr("in groups of similar length"),
         "nested": tr("variable-length kernels"),
     }
     lines = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.models.fast.dropout import AT_ONCE, Draws, Dropout, dropout_seed
+from engine.models.fast.dropout import AT_ONCE, Dropout, DropoutStream, dropout_seed
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5])
@@ -53,7 +53,7 @@ def test_what_is_drawn_goes_on_until_it_is_enough(monkeypatch: pytest.MonkeyPatc
         def standard_exponential(self, number: int, dtype: type) -> np.ndarray:
             return np.zeros(number, dtype)  # so that every value is dropped
 
-    draws = Draws(3)
+    draws = DropoutStream(3)
     monkeypatch.setattr(draws, "_random", Unlucky())
     for count in (5000, 800, 9000):
         assert torch.equal(draws.dropped(count, 0.1), torch.arange(count))
@@ -62,7 +62,7 @@ def test_what_is_drawn_goes_on_until_it_is_enough(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("count, times", [(1, 4000), (90, 200), (1000, 80), (2 * AT_ONCE, 2)])
 def test_each_value_is_dropped_by_a_chance_of_its_own(count: int, times: int) -> None:
     """Also where a row of values begins or ends in the middle of what is drawn at a time."""
-    draws, share = Draws(7), 0.3
+    draws, share = DropoutStream(7), 0.3
     rows = np.zeros((times, count), dtype=bool)
     for row in rows:
         dropped = draws.dropped(count, share).numpy()
@@ -79,7 +79,7 @@ def test_each_value_is_dropped_by_a_chance_of_its_own(count: int, times: int) ->
 
 
 def test_what_is_drawn_again_is_the_same_from_there_on_for_every_share() -> None:
-    draws = Draws(5)
+    draws = DropoutStream(5)
     asked = [(700, 0.1), (40, 0.5), (3, 0.1), (900, 0.1), (40, 0.5), (2000, 0.1), (500, 0.5)]
     for count, share in asked:
         draws.dropped(count, share)
@@ -99,10 +99,10 @@ def test_what_is_left_is_added_as_if_it_were_done_by_itself(dtype: torch.dtype) 
         a, b = x.to(dtype).requires_grad_(), residual.clone().requires_grad_()
         dropout = Dropout(0.4)
         with dropout_seed(5):
-            found = b + dropout(a) if by_itself else dropout.added(b, a)
+            found = b + dropout(a) if by_itself else dropout.add_to(b, a)
         (found * weight).sum().backward()
         return [found.detach(), *(one.grad for one in (a, b) if one.grad is not None)]
 
     for one, other in zip(both(True), both(False), strict=True):
         assert one.dtype == other.dtype and torch.equal(one, other)
-    assert torch.equal(Dropout(0.4).eval().added(residual, x), residual + x)
+    assert torch.equal(Dropout(0.4).eval().add_to(residual, x), residual + x)

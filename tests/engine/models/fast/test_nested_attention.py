@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from engine.models.fast.rectangles import AttentionShape
+from engine.models.fast.padded_blocks import AttentionShape
 from engine.models.fast.unpadded import unpad
-from engine.models.fast.unpadded_attention import attend_nested, spans
+from engine.models.fast.unpadded_attention import attend_nested, plan_spans
 from engine.models.network import Network
 from tests.engine.models.fast.test_unpadded import FAMILIES, PLACES, learned, made, rectangle
 
@@ -42,19 +42,19 @@ def test_rectangles_are_made_only_where_a_layer_needs_them() -> None:
         return network.unpad(rectangle()[2].sum(1).numpy(), 20, PLACES[places])
 
     plan = planned("bert", "all")
-    assert plan.layers.rectangles is None and plan.layers.spans is not None
+    assert plan.layers.blocks is None and plan.layers.spans is not None
     assert planned("bert", "all", False).layers.spans is None
     windows = planned("modernbert", "all").layers
-    assert windows.rectangles is not None and windows.spans is not None
+    assert windows.blocks is not None and windows.spans is not None
     distances = planned("deberta-v2", "all").layers
-    assert distances.rectangles is not None and distances.spans is None
+    assert distances.blocks is not None and distances.spans is None
 
 
 @pytest.mark.parametrize("rows, causal, can", [
     ([0, 2, 5], False, True), ([0, 2], False, False), ([0, 2, 5], True, False),
 ])  # fmt: skip
 def test_every_sequence_has_to_ask_something(rows: list[int], causal: bool, can: bool) -> None:
-    found = spans(np.array([1, 3, 4]), causal, np.array(rows))
+    found = plan_spans(np.array([1, 3, 4]), causal, np.array(rows))
     assert (found is not None) == can
     if found is not None:
         assert found.queries.offsets.tolist() == [0, 1, 2, 3]
@@ -67,7 +67,7 @@ def test_a_plan_of_spans_is_a_small_part_of_one_of_rectangles() -> None:
         sent = list[torch.Tensor]()
         lengths = np.linspace(4, 55, 32).astype(np.int64)
         plan = unpad(lengths, 56, AttentionShape(12, nested=is_nested), np.empty(0, int), True)
-        plan.moved(lambda tensor: sent.append(tensor) or tensor)  # type: ignore[func-returns-value]
+        plan.map_tensors(lambda tensor: sent.append(tensor) or tensor)  # type: ignore[func-returns-value]
         return sum(tensor.nbytes for tensor in sent)
 
     assert 10 * size(True) < size(False)
@@ -75,7 +75,7 @@ def test_a_plan_of_spans_is_a_small_part_of_one_of_rectangles() -> None:
 
 def test_weights_are_dropped_at_their_share() -> None:
     torch.manual_seed(3)
-    where = spans(np.full(50, 16), False)
+    where = plan_spans(np.full(50, 16), False)
     assert where is not None
     v = torch.eye(16).repeat(50, 1)  # what comes out are the weights themselves
     q = k = torch.zeros(800, 16)
@@ -86,7 +86,7 @@ def test_weights_are_dropped_at_their_share() -> None:
 
 @pytest.mark.parametrize("made_before", [True, False])
 def test_it_goes_where_nothing_is_learned(made_before: bool) -> None:
-    where, x = spans(np.array([3, 4]), False), torch.randn(7, 16)
+    where, x = plan_spans(np.array([3, 4]), False), torch.randn(7, 16)
     assert where is not None
     expected = attend_nested(x, x, x, 2, where, 0.0)
     with torch.inference_mode():

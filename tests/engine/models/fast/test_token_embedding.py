@@ -95,7 +95,7 @@ def tiny(heads: Heads) -> Network:
 def test_a_table_that_is_the_decoder_too_is_left_to_torch() -> None:
     tied, own = tiny(Heads(mlm=True)), tiny(Heads(mlm=True, own_decoder=True))
     for network in (tied, own):
-        network.keep_token_gradient()
+        network.reuse_token_gradient()
     assert tied.encoder.embeddings.token.kept is None
     assert own.encoder.embeddings.token.kept is not None
 
@@ -109,13 +109,13 @@ def test_a_run_learns_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         kept.append(True)
         keep(network)
 
-    keep = Network.keep_token_gradient
+    keep = Network.reuse_token_gradient
     found = []
     job = small.classifying(tmp_path, steps=2, dropout=0.2, micro_batch_size=5, save_every=2)
     hardware = job.hardware.model_copy(update={"threads": 2})
     job = job.model_copy(update={"hardware": hardware})
     for name, way in (("kept", noted), ("plain", lambda network: None)):
-        monkeypatch.setattr(Network, "keep_token_gradient", way)
+        monkeypatch.setattr(Network, "reuse_token_gradient", way)
         run = small.new_run(tmp_path / name, job)
         train(job, run, run.append)
         found.append(load(run.checkpoint(2)).network.state_dict())

@@ -9,11 +9,11 @@ import torch.nn.functional as F
 
 from engine.config.families.bert import BertSpec
 from engine.models.fast import encoding
-from engine.models.fast.rectangles import AttentionShape
+from engine.models.fast.padded_blocks import AttentionShape
 from engine.models.fast.unpadded import unpad
-from engine.models.fast.unpadded_attention import attend, by_library
+from engine.models.fast.unpadded_attention import attend, attend_sdpa
 from engine.models.heads import Heads
-from engine.models.lora import adapt
+from engine.models.lora import add_adapters
 from engine.models.network import Network
 from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS
 from tests.engine.models.small import SPEC
@@ -76,7 +76,7 @@ def learned(network, batch, places) -> tuple[torch.Tensor, torch.Tensor, list[to
 @pytest.fixture
 def with_padding(monkeypatch):
     """Makes the next encodings work on all places, as the paper has it."""
-    return lambda: monkeypatch.setattr(encoding, "leaves_out", lambda *_: False)
+    return lambda: monkeypatch.setattr(encoding, "skips_padding", lambda *_: False)
 
 
 @pytest.mark.parametrize("places", PLACES)
@@ -119,7 +119,7 @@ def test_it_goes_with_gradient_checkpointing_and_with_adapters(how, with_padding
     if how == "recomputed":
         network.encoder.activation_checkpointing = True
     else:
-        adapt(network, 2, 16, 0.0, "all")
+        add_adapters(network, 2, 16, 0.0, "all")
         for name, parameter in network.named_parameters():
             if "lora" in name:
                 torch.nn.init.normal_(parameter)
@@ -146,11 +146,11 @@ def test_the_library_attends_as_our_own_way(causal):
     lengths = rectangle()[2].sum(1).numpy()
     planned = unpad(lengths, 20, AttentionShape(2, causal), PLACES["some"].numpy())
     for layout in (planned.layers, planned.last):
-        where, count = layout.rectangles, len(planned.indices)
+        where, count = layout.blocks, len(planned.indices)
         asking = count if layout.rows is None else len(layout.rows)
         shapes = ((asking, 16), (count, 16), (count, 16))
         q, k, v = (torch.randn(s, dtype=torch.float64, requires_grad=True) for s in shapes)
-        ours, theirs = attend(q, k, v, where, 0.0), by_library(q, k, v, where, 0.0)
+        ours, theirs = attend(q, k, v, where, 0.0), attend_sdpa(q, k, v, where, 0.0)
         assert torch.allclose(ours, theirs, atol=1e-12)
         weights = torch.randn_like(ours)
         for one, other in zip(
@@ -162,7 +162,7 @@ def test_the_library_attends_as_our_own_way(causal):
 
 
 def test_the_way_back_of_attention_drops_what_was_dropped():
-    where = unpad(np.array([4, 9]), 9, AttentionShape(2)).layers.rectangles
+    where = unpad(np.array([4, 9]), 9, AttentionShape(2)).layers.blocks
     q, k, v = (torch.randn(13, 8, dtype=torch.float64, requires_grad=True) for _ in range(3))
 
     def attended(*given):
@@ -174,7 +174,7 @@ def test_the_way_back_of_attention_drops_what_was_dropped():
 
 
 def test_dropped_weights_keep_the_mean():
-    where = unpad(np.full(200, 16), 16, AttentionShape(2)).layers.rectangles
+    where = unpad(np.full(200, 16), 16, AttentionShape(2)).layers.blocks
     q, k, v = (x.requires_grad_() for x in torch.ones(3, 3200, 4))
     torch.manual_seed(8)
     out = attend(q, k, v, where, 0.25).detach()

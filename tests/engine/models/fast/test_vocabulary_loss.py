@@ -6,7 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from engine.models.fast.gradient_sum import GradientSum, Room
+from engine.models.fast.gradient_sum import GradientBuffer, GradientSum
 from engine.models.fast.vocabulary_loss import ROWS, cross_entropy
 
 
@@ -41,7 +41,7 @@ def test_a_gradient_of_the_decoder_that_is_summed_is_that_of_torch(rows, there):
     before = torch.randn_like(decoder) if there else None
     theirs = F.cross_entropy(F.linear(hidden, decoder, bias), targets, reduction="sum") / 7
     wanted = torch.autograd.grad(2.5 * theirs, (hidden, decoder, bias))
-    room = Room()
+    room = GradientBuffer()
     for factor in (1.0, 2.5):
         decoder.grad = before if before is None else before.clone()
         hidden.grad = bias.grad = None

@@ -23,7 +23,7 @@ def test_reproducibility_is_shown_and_the_files_are_verified(
 ) -> None:
     run_id = make_run("one", upto=10, outcome="stopped")
     folder = RunFolder(studio.home.runs / run_id)
-    environment = {"processor": "A fast one", "device": "cpu", "threads": "2", "torch": "2.13.0"}
+    environment = {"cpu": "A fast one", "device": "cpu", "threads": "2", "torch": "2.13.0"}
     environment["attention"] = "nested"
     ready = Prepared(steps=20, parameters=1, examples=1, device="cpu", threads=2)
     for first, last, found in ((5, 15, ("threads 1 → 2",)), (15, 20, ())):

@@ -36,12 +36,12 @@ class Cells:
     back: Tensor  # int64 [N * H], the cell of each row
     padding: Tensor  # int64, the cells that are padding
 
-    def moved(self, move: Move) -> "Cells":
+    def map_tensors(self, move: Move) -> "Cells":
         return Cells(self.shapes, move(self.source), move(self.back), move(self.padding))
 
 
 @dataclass(frozen=True)
-class Rectangles:
+class PaddedBlocks:
     """Where the queries and keys of a batch are gathered, and which may attend to which."""
 
     heads: int
@@ -60,14 +60,14 @@ class Rectangles:
         """M"""
         return len(self.queries.back) // self.heads
 
-    def moved(self, move: Move) -> "Rectangles":
+    def map_tensors(self, move: Move) -> "PaddedBlocks":
         biases = {
             window: tuple(None if bias is None else move(bias) for bias in found)
             for window, found in self.biases.items()
         }
-        keys = self.keys.moved(move)
-        queries = keys if self.queries is self.keys else self.queries.moved(move)
-        return Rectangles(self.heads, queries, keys, biases)
+        keys = self.keys.map_tensors(move)
+        queries = keys if self.queries is self.keys else self.queries.map_tensors(move)
+        return PaddedBlocks(self.heads, queries, keys, biases)
 
 
 @dataclass(frozen=True)
@@ -83,25 +83,25 @@ class AttentionShape:
     multiple: int = 1  # what works on each token by itself sees a multiple of so many
 
 
-def rectangles(lengths: Ints, positions: Ints, shape: AttentionShape) -> Rectangles:
+def plan_blocks(lengths: Ints, positions: Ints, shape: AttentionShape) -> PaddedBlocks:
     """The rectangles of sequences in which all tokens are wanted.
 
     Args:
         lengths: tokens of each sequence, int64 [B], rising.
         positions: int64 [N], of each token in its sequence.
     """
-    groups = grouped(lengths, shape.heads, shape.largest, shape.cost)
+    groups = group_lengths(lengths, shape.heads, shape.largest, shape.cost)
     cells = _cells(lengths, groups, shape.heads)
     biases = {
         window: _biases(lengths, lengths, positions, groups, shape.causal, window)
         for window in shape.windows
     }
-    return Rectangles(shape.heads, cells, cells, biases)
+    return PaddedBlocks(shape.heads, cells, cells, biases)
 
 
-def asked_by(
-    rows: Ints, whole: Rectangles, lengths: Ints, positions: Ints, shape: AttentionShape
-) -> Rectangles:
+def select_queries(
+    rows: Ints, whole: PaddedBlocks, lengths: Ints, positions: Ints, shape: AttentionShape
+) -> PaddedBlocks:
     """The same rectangles where only the tokens `rows` are wanted: int64 [M] of N, rising."""
     ends = np.cumsum([count for count, _ in whole.keys.shapes]).tolist()
     groups = list(pairwise([0, *ends]))
@@ -113,10 +113,10 @@ def asked_by(
         else _biases(lengths, counts, positions[rows], groups, shape.causal, window)
         for window, found in whole.biases.items()
     }
-    return Rectangles(shape.heads, _cells(counts, groups, shape.heads), whole.keys, biases)
+    return PaddedBlocks(shape.heads, _cells(counts, groups, shape.heads), whole.keys, biases)
 
 
-def grouped(lengths: Ints, heads: int, largest: int = 0, each: int = COST) -> Groups:
+def group_lengths(lengths: Ints, heads: int, largest: int = 0, each: int = COST) -> Groups:
     """The rectangles that take the least time together: where each begins and ends.
 
     A rectangle costs its weights of attention, and `each`.
@@ -144,14 +144,14 @@ def grouped(lengths: Ints, heads: int, largest: int = 0, each: int = COST) -> Gr
     return found[::-1]
 
 
-def cumulated(lengths: Ints) -> Ints:
+def cumulative_lengths(lengths: Ints) -> Ints:
     """Where each sequence begins among all tokens, and where the last one ends, int64 [B + 1]."""
     return np.concatenate([[0], np.cumsum(lengths)])
 
 
 def _cells(counts: Ints, groups: Groups, heads: int) -> Cells:
     """The rectangles of sequences that have so many tokens each."""
-    cu_seqlens = cumulated(counts)
+    cu_seqlens = cumulative_lengths(counts)
     head = np.arange(heads)
     shapes, source, back, padding, before = [], [], [], [], 0
     for first, last in groups:
@@ -181,7 +181,7 @@ def _biases(
         counts: how many tokens of each sequence are wanted; `positions`: where in it each of them
             stands.
     """
-    cu_seqlens = cumulated(counts)
+    cu_seqlens = cumulative_lengths(counts)
     found: list[Tensor | None] = []
     for first, last in groups:
         some, wanted = lengths[first:last, None], counts[first:last, None]  # [n, 1]

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.models.fast.rectangles import COST, COST_ON_GPU, STEP, grouped
+from engine.models.fast.padded_blocks import COST, COST_ON_GPU, STEP, group_lengths
 from tests.often import tries
 
 
@@ -17,7 +17,7 @@ def cost(lengths: np.ndarray, heads: int, parts: list[tuple[int, int]]) -> int:
 @tries(100)
 def test_no_other_rectangles_would_cost_less(rising, heads):
     lengths = np.array(rising)
-    best = cost(lengths, heads, grouped(lengths, heads))
+    best = cost(lengths, heads, group_lengths(lengths, heads))
     count = len(lengths)
     for choice in range(1 << (count - 1)):
         ends = [n + 1 for n in range(count - 1) if choice >> n & 1] + [count]
@@ -28,12 +28,12 @@ def test_no_other_rectangles_would_cost_less(rising, heads):
 @tries(100)
 def test_rectangles_leave_nobody_out_and_are_no_larger_than_asked(rising, most):
     lengths = np.array(rising)
-    parts = grouped(lengths, 2, most)
+    parts = group_lengths(lengths, 2, most)
     assert [n for a, b in parts for n in range(a, b)] == list(range(len(lengths)))
     assert all(b - a == 1 or (b - a) * 2 * lengths[b - 1] ** 2 <= most for a, b in parts)
 
 
 def test_a_gpu_gets_fewer_rectangles() -> None:
     lengths = np.arange(4, 56)
-    parts = [len(grouped(lengths, 12, each=each)) for each in (COST, COST_ON_GPU)]
+    parts = [len(group_lengths(lengths, 12, each=each)) for each in (COST, COST_ON_GPU)]
     assert parts[0] > 2 and parts[1] == 1
