@@ -1,1 +1,1 @@
-"""How it is learned. Torch, over the tasks."""
+"""Training: from a job to a trained network. Uses torch."""

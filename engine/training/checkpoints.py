@@ -1,7 +1,7 @@
-"""Checkpoints of a run: weights as any program reads them, and what a resume needs beside them.
+"""Checkpoints of a run: published weights, and a `resume` folder with the rest of the state.
 
-What a resume needs is safetensors and JSON, never pickle. A checkpoint is whole or absent; a
-damaged one is named, and the one before is used.
+The state is safetensors and JSON, never pickle. A checkpoint is complete or absent; a damaged one
+is reported and the one before it is used.
 """
 
 import json
@@ -35,11 +35,9 @@ from engine.training.optimiser import WeightAverage, load_state
 from engine.training.training_run import TrainingRun
 
 RESUME, OPTIMISER, PROGRESS = "resume", "optimiser.safetensors", "progress.json"
-TRAINED_WEIGHTS = (
-    "weights.safetensors"  # in RESUME: those that the checkpoint's weights differ from
-)
-AVERAGE = "average|"  # begins the names of averages there
-TOKENIZER_SIZE = 1 << 20  # bytes, about
+TRAINED_WEIGHTS = "weights.safetensors"  # in RESUME: weights that differ from the saved ones
+AVERAGE = "average|"  # prefix of averages in TRAINED_WEIGHTS
+TOKENIZER_SIZE = 1 << 20  # bytes, approximate
 
 
 @dataclass(frozen=True)
@@ -51,19 +49,20 @@ class ResumePoint:
 
 
 def save(run: TrainingRun) -> None:
-    """Write a checkpoint of the present step, and delete those that are not kept any more.
+    """Save a checkpoint of the current step, then delete those that retention drops.
 
-    Every rank must call; the first one writes. Where the disk is full it waits.
+    All ranks must call this; rank 0 writes. Waits while the disk is full.
     """
     network, state = run.ranks.gather(run.network, run.optimiser)
     if run.ranks.writes:
         run.context.emit(run.context.retry_when_full(lambda: _write(run, network, state)))
-        run.context.folder.changed_data_file.unlink(missing_ok=True)  # it knows of them now
+        # the checkpoint has the new fingerprint
+        run.context.folder.changed_data_file.unlink(missing_ok=True)
         prune(run.context, run.progress.best_step)
 
 
 def latest_checkpoint(context: RunContext) -> ResumePoint | None:
-    """The newest checkpoint that is what was saved; damaged ones are named in a note."""
+    """Return the newest intact checkpoint; damaged ones are reported in a note."""
     for folder in reversed(context.folder.checkpoint_folders()):
         try:
             verify(folder)
@@ -82,7 +81,7 @@ def latest_checkpoint(context: RunContext) -> ResumePoint | None:
 
 @torch.no_grad()
 def restore(run: TrainingRun, folder: Path) -> None:
-    """Restore the optimiser, the weights and their average, whose network has the checkpoint's."""
+    """Restore optimiser, exact weights and their average; the network has the saved weights."""
     resume = folder / RESUME
     load_state(run.optimiser, run.network, _tensors(resume / OPTIMISER))
     if not (resume / TRAINED_WEIGHTS).is_file():
@@ -96,7 +95,7 @@ def restore(run: TrainingRun, folder: Path) -> None:
 
 
 def emit_missing_saved(context: RunContext, progress: TrainingProgress) -> None:
-    """Emit the event of a checkpoint whose worker was killed between saving it and saying so."""
+    """Emit `Saved` for a checkpoint whose worker was killed before it could."""
     events = [e for e in context.folder.milestones() if isinstance(e, Saved | Removed)]
     last = next((e for e in reversed(events) if e.step == progress.step), None)
     if not isinstance(last, Saved):
@@ -104,7 +103,7 @@ def emit_missing_saved(context: RunContext, progress: TrainingProgress) -> None:
 
 
 def prune(context: RunContext, best_step: int) -> None:
-    """Delete all but the latest checkpoints, the best one, and every n-th."""
+    """Delete all checkpoints except the latest, the best and every n-th."""
     folder = context.folder
     checkpoints = folder.checkpoint_folders()
     stay = reasons_to_keep(map(checkpoint_step, checkpoints), best_step, context.job.training)
@@ -116,14 +115,14 @@ def prune(context: RunContext, best_step: int) -> None:
 
 
 def checkpoint_size(network: Network) -> int:
-    """About how many bytes a checkpoint takes: the weights, and two means of what is trained."""
+    """Estimate the bytes of a checkpoint: weights, and two Adam moments of trained ones."""
     weights = list(network.parameters())
     trained = sum(p.numel() for p in weights if p.requires_grad)
     return 4 * sum(p.numel() for p in weights) + 8 * trained + TOKENIZER_SIZE
 
 
 def trained_weights(network: Network, average: WeightAverage) -> dict[str, Tensor]:
-    """What is trained where the checkpoint holds another: an average, or a sum with an adapter."""
+    """Return trained weights that differ from the saved, averaged and merged ones."""
     with average.applied():
         stored = merged(network)
     found = {
@@ -136,10 +135,10 @@ def trained_weights(network: Network, average: WeightAverage) -> dict[str, Tenso
 
 
 def _write(run: TrainingRun, network: Network, optimiser_state: dict[str, Tensor]) -> Saved:
-    """Write the checkpoint; raises DiskFull and leaves the earlier ones.
+    """Write the checkpoint; raises DiskFull and keeps the earlier ones.
 
-    Its weights are the averaged ones, with adapters merged into them. The network is whole, and
-    the optimiser's state is as `state_tensors` has it.
+    The saved weights are averaged, with adapters merged. The network is unsharded, and the
+    optimiser state comes from `optimiser_tensors`.
     """
     progress, data = run.progress, run.setup.data
     folder = run.context.folder.checkpoint(progress.step)
@@ -167,7 +166,7 @@ def _tensors(file: Path) -> dict[str, torch.Tensor]:
 
 
 def _saved(run: RunFolder, progress: TrainingProgress) -> Saved:
-    """The event of the checkpoint of `progress.step`, which has been written."""
+    """Build the event of the checkpoint at `progress.step`."""
     folder = run.checkpoint(progress.step)
     files = read_json(folder / MANIFEST, MAX_MANIFEST)["files"]
     return Saved(
@@ -181,5 +180,5 @@ def _saved(run: RunFolder, progress: TrainingProgress) -> Saved:
 
 
 def _same_bits(one: Tensor, other: Tensor) -> bool:
-    """Tells 0 from -0, as `torch.equal` does not."""
+    """Compare bits: unlike `torch.equal`, 0 and -0 differ."""
     return torch.equal(one.detach().view(torch.int32), other.view(torch.int32))

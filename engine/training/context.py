@@ -1,4 +1,4 @@
-"""What a run was asked to do, and whom it tells: the first thing that exists of a training."""
+"""Job, run folder and event sink of a run, and its progress counters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class RunContext:
-    """A job, the folder of its run, where its events go, and whether it should stop."""
+    """Job, run folder, event sink and stop request of a run."""
 
     job: JobSpec
     folder: RunFolder
@@ -24,11 +24,11 @@ class RunContext:
     stop_wanted: Callable[[], bool] = lambda: False
 
     def note(self, text: str, exact: bool = True) -> None:
-        """Tell the user; `exact` is False where a repetition may differ in rounding."""
+        """Emit a note; `exact` is False if a repeated run may differ in rounding."""
         self.emit(Noted(text=text, exact=exact))
 
     def stage(self, name: str) -> ProgressCallback:
-        """Progress of a stage, emitted at most a hundred times; raises Cancelled to end it."""
+        """Progress callback that emits at most 100 events and raises Cancelled on a stop."""
         last = -1
 
         def report(done: int, total: int) -> None:
@@ -43,22 +43,26 @@ class RunContext:
         return report
 
     def retry_when_full(self, write: Callable[[], Result]) -> Result:
-        """Do `write`, and again once there is space where the disk is full."""
+        """Call `write`, and again once a full disk has space."""
         return retry_when_full(write, self.emit, self.stop_wanted)
 
 
 @dataclass
 class TrainingProgress:
-    """The counters of a run, as `resume/progress.json` has them."""
+    """Counters of a run, stored in `resume/progress.json`.
+
+    Random numbers need no state: they follow from the seed and the step.
+    """
 
     step: int = 0
-    tokens: int = 0  # of all batches so far, without padding
-    best_score: float | None = None  # the best metric at the best checkpoint
-    best_loss: float | None = None  # on the validation set, at the best checkpoint
+    tokens: int = 0  # of all batches, without padding
+    best_score: float | None = None  # best metric so far
+    best_loss: float | None = None  # validation loss at the best checkpoint
     best_step: int = 0
     evaluations_without_improvement: int = 0
-    micro_batch_size: int = 0  # examples that fit since memory ran out; 0: it never did
-    environment: dict[str, str] = field(default_factory=dict)  # see environment.py
-    never_predicted: list[str] = field(default_factory=list)  # labels that were warned of
-    loss_scale: float = 2.0**16  # in fp16; see loss_scaling.py
-    good_steps: int = 0  # with this scale
+    # largest size that fit after running out of memory; 0: never happened
+    micro_batch_size: int = 0
+    environment: dict[str, str] = field(default_factory=dict)  # see device/environment.py
+    never_predicted: list[str] = field(default_factory=list)  # labels already warned about
+    loss_scale: float = 2.0**16  # fp16 only; see `LossScaler`
+    good_steps: int = 0  # with this loss scale

@@ -1,9 +1,8 @@
-"""Time and memory of a job, from measured steps.
+"""Estimate time and memory of a job from measured steps.
 
-A step with the heaviest batch that was found and the longest row gives the memory, once the
-optimiser has its own: nothing that follows needs more. Steps with the job's usual lengths give the
-time. Both run in the process that asks, which should be a fresh one, since the peak of its memory
-is the answer.
+Memory: a step with the heaviest sampled batch including the longest row, after the optimiser has
+its state. Time: steps with the job's usual lengths. Run it in a fresh process, as the peak memory
+of the process is the result.
 """
 
 import math
@@ -54,29 +53,29 @@ from engine.training.network import cache_frozen_weights, configure, count_param
 from engine.training.optimiser import adamw
 from engine.training.snapshots import snapshot_size
 
-MEASURED_OF_SEARCH = 4  # base models and data sets of a search; more take too long to try
-SAMPLED_BATCHES = 200  # among which the heaviest is sought
-FORWARD_ALONE = 1 / 3  # time of a forward pass, against one with its backward pass
+MEASURED_OF_SEARCH = 4  # base models and data sets of a search that are measured
+SAMPLED_BATCHES = 200  # the heaviest of them is measured
+FORWARD_ALONE = 1 / 3  # time of a forward pass relative to forward and backward
 SAMPLED_ROWS = 1_000
-SAMPLED_CHARACTERS = 4_000_000  # at most, where the rows are texts of any length
-LONGEST_ROWS = 20  # sampled besides: those with most characters
+SAMPLED_CHARACTERS = 4_000_000  # limit for corpora of long texts
+LONGEST_ROWS = 20  # rows with most characters, sampled in addition
 
 
 def estimate(job: JobSpec, working: Callable[[str], None]) -> Estimated:
-    """Measure a job without doing it; `working` gets each stage.
+    """Measure a job without running it; `working` gets the name of each stage.
 
-    Raises StudioError for whatever would keep the job itself from starting.
+    Raises StudioError for everything that would keep the job from starting.
     """
     if job.search is not None:
         return _estimate_search(job, job.search, working)
     with tempfile.TemporaryDirectory(prefix="bert-studio-", ignore_cleanup_errors=True) as scratch:
-        return _estimate(job, working, Path(scratch))  # Windows keeps what is mapped
+        return _estimate(job, working, Path(scratch))  # Windows keeps mapped files
 
 
 def _estimate_search(job: JobSpec, search: SearchSpec, working: Callable[[str], None]) -> Estimated:
-    """All runs of a search: of each base model and data set the heaviest is measured.
+    """Estimate all runs of a search: measure the heaviest of each base model and data set.
 
-    What TPE will choose is not known; as many random combinations stand for it.
+    TPE trials are approximated by random ones.
     """
     if search.method == "tpe":
         search = search.model_copy(update={"method": "random", "budget": search.limit})
@@ -91,7 +90,7 @@ def _estimate_search(job: JobSpec, search: SearchSpec, working: Callable[[str], 
         more = {"seconds": single.seconds * times, "runs": len(jobs)}
         found.append(single.model_copy(update=more))
     count = sum(map(len, alike.values()))
-    beside = count / sum(one.runs for one in found)  # those of further models are like these
+    beside = count / sum(one.runs for one in found)  # further models are assumed alike
     largest = max(found, key=lambda one: one.memory)
     return largest.model_copy(
         update={
@@ -104,7 +103,7 @@ def _estimate_search(job: JobSpec, search: SearchSpec, working: Callable[[str], 
 
 
 def _work(job: JobSpec) -> float:
-    """What the time of a run is in proportion to, for one network and data set."""
+    """Relative running time of a job, for one network and data set."""
     settings = job.training
     if settings.steps:
         return float(settings.steps * settings.batch_size)
@@ -113,7 +112,7 @@ def _work(job: JobSpec) -> float:
 
 def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Estimated:
     jobs = expand(job)
-    job = jobs[-1]  # the most expensive: of a layer sweep it is fine-tuning
+    job = jobs[-1]  # the most expensive: fine-tuning in a layer sweep
     settings = job.training
     machine = choose_machine(job.hardware, beside=job.hardware.processes)
 
@@ -129,9 +128,9 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
     bench = _Bench(read, tokenizer, machine, plan)
     machine = bench.machine
     heaviest = bench.heaviest(plan)
-    bench.update(heaviest)  # after it the optimiser has its state
+    bench.update(heaviest)  # creates the optimiser state
     bench.update(heaviest)
-    memory = peak_memory().decisive  # before the steps for the time, whose batches are dummies
+    memory = peak_memory().decisive  # before the timed steps, which use dummy batches
     seconds_per_step = min(bench.usual_step(plan) for _ in range(3))
     save_every = save_interval(settings, plan.order.steps_per_epoch)
     return Estimated(
@@ -156,18 +155,18 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
 
 @dataclass(frozen=True)
 class Sample:
-    """What is known of the training examples from some of the rows.
+    """Tokenized sample of the training rows.
 
-    `examples` has first those of a fair sample, as many as `fair`, and then those of the longest
-    rows, unless rows are joined and cut.
+    `examples` starts with `fair` randomly drawn ones, followed by the longest rows, unless rows are
+    joined and split.
     """
 
-    lengths: np.ndarray  # int [examples of the job], tokens of each; those of the sample, repeated
+    lengths: np.ndarray  # int [examples of the job], tokens of each, repeated from the sample
     examples: Examples
     fair: int
 
     def heaviest(self, batches: list[np.ndarray]) -> np.ndarray:
-        """The batch with most tokens of these, and in it the longest example of all."""
+        """Return the batch with most tokens, with the longest example added."""
         batch = max(batches, key=lambda numbers: int(self.lengths[numbers].sum())) % self.fair
         lengths = self.examples.lengths
         longest = int(lengths.argmax())
@@ -177,7 +176,7 @@ class Sample:
 
 
 def sample(read: TrainingRows, tokenizer: Tokenizer, folder: Path) -> Sample:
-    """Tokenise some of the rows into `folder`."""
+    """Tokenize some of the rows into `folder`."""
     settings, learner, rows = read.job.training, read.learner, read.rows
     random = rng_for(settings.seed, SHARE)
 
@@ -198,13 +197,13 @@ def sample(read: TrainingRows, tokenizer: Tokenizer, folder: Path) -> Sample:
 
 
 def _limited(texts: list[str]) -> list[str]:
-    """The first texts, as many as are tokenised in a moment; one at least."""
+    """Return the first texts up to SAMPLED_CHARACTERS, at least one."""
     ends = np.cumsum([len(text) for text in texts])
     return texts[: max(1, int((ends <= SAMPLED_CHARACTERS).sum()))]
 
 
 def _longest(rows: Rows) -> np.ndarray:
-    """The numbers of the rows with most characters."""
+    """Indices of the rows with most characters."""
     columns = [rows.texts, rows.pairs or (), rows.beginnings or (), rows.negatives or ()]
     sizes = np.zeros(len(rows), dtype=np.int64)
     for column in columns:
@@ -216,12 +215,12 @@ def _longest(rows: Rows) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The steps of a job, as far as a sample tells."""
+    """Steps of a job, as estimated from a sample."""
 
     sample: Sample
     order: BatchOrder
-    batches: list[np.ndarray]  # the examples of some steps
-    share: int  # of a batch, how many examples one process computes
+    batches: list[np.ndarray]  # examples of some steps
+    share: int  # examples of a batch per process
     processes: int
     steps: int
     evaluations: int
@@ -229,7 +228,7 @@ class _Plan:
 
     @property
     def usual_width(self) -> int:
-        """Tokens of an input on average, padded."""
+        """Mean padded length of an input, in tokens."""
         tokens = sum(int(self.sample.lengths[numbers].sum()) for numbers in self.batches)
         return width_of(math.ceil(tokens / sum(map(len, self.batches))))
 
@@ -252,7 +251,7 @@ def _plan(read: TrainingRows, found: Sample) -> _Plan:
 
 
 class _Bench:
-    """The network of a job, to measure steps with."""
+    """Network of a job, to time steps."""
 
     def __init__(
         self, read: TrainingRows, tokenizer: Tokenizer, machine: Machine, plan: _Plan
@@ -289,11 +288,11 @@ class _Bench:
         return self._long_length > self._length
 
     def heaviest(self, plan: _Plan) -> Batch:
-        """The batch that takes most memory, or what one process computes of it."""
+        """Batch with the largest memory use, or the part of one process."""
         if self.has_long_inputs:
             return self._dummy(plan.share, self._long_length, rng_for(self.settings.seed, SHARE))
         numbers = plan.sample.heaviest(plan.batches)
-        own = numbers[:: -plan.processes][::-1]  # the longest, and every n-th before it
+        own = numbers[:: -plan.processes][::-1]  # every n-th, including the longest
         random = rng_for(self.settings.seed, SHARE)
         return self.learner.batch(plan.sample.examples, own, self.tokenizer, random)
 
@@ -302,11 +301,10 @@ class _Bench:
         return self._step(plan.share, min(plan.usual_width, self._length))
 
     def long_step(self, plan: _Plan) -> float:
-        """Seconds of a step with long inputs."""
         return self._step(plan.share, self._long_length)
 
     def update(self, batch: Batch) -> float:
-        """Seconds of an update of the weights."""
+        """Seconds of an update."""
         if self.heights:
             shape = (*batch.tokens.shape, self.heights, self.network.spec.hidden_size)
             batch = batch._replace(tokens=torch.zeros(shape))
@@ -322,20 +320,20 @@ class _Bench:
 
     @property
     def heights(self) -> int:
-        """Vectors of each token that are computed once; 0: the whole network works in each step."""
+        """Vectors per token that are computed once; 0 if every step runs the whole network."""
         if self.network.probe is not None:
             return len(self.network.probe.heights)
         return int(self.network.encoder.cached_layers > 0)
 
     def cache(self, plan: _Plan) -> int:
-        """Bytes that these vectors take."""
+        """Bytes of the cached vectors."""
         lengths = plan.sample.lengths[plan.order.examples]
         tokens = float(lengths.sum() + lengths.mean() * plan.validation_rows)
         of_token = 4 * self.heights * self.network.spec.hidden_size
         return round(tokens * plan.sample.examples.inputs_per_example * of_token)
 
     def extract(self, width: int) -> float:
-        """Seconds in which these vectors of a batch are computed."""
+        """Seconds to compute the cached vectors of a batch."""
         random = rng_for(0, SHARE)
         one = self._dummy(self.settings.batch_size, width, random).to(self.machine.device)
         given = one.tokens, one.segments, one.attention_mask
@@ -357,7 +355,7 @@ class _Bench:
 
 
 def _seconds(plan: _Plan, bench: _Bench, usual: float) -> float:
-    """Of the whole run, whose steps take as long as the `usual` one but for the long ones."""
+    """Estimate the whole run from the `usual` step time."""
     seconds = plan.steps * usual
     if bench.has_long_inputs:
         last = plan.steps - first_long_step(plan.steps, bench.learner.long_inputs[1])
@@ -365,18 +363,18 @@ def _seconds(plan: _Plan, bench: _Bench, usual: float) -> float:
     if bench.heights:
         batches = math.ceil(plan.validation_rows / bench.settings.batch_size)
         seconds += bench.extract(plan.usual_width) * (plan.order.steps_per_epoch + batches)
-    batches = math.ceil(plan.validation_rows / plan.share)  # evaluated by one process alone
+    batches = math.ceil(plan.validation_rows / plan.share)  # one process evaluates
     return seconds + plan.evaluations * batches * usual * FORWARD_ALONE
 
 
 def _disk_free() -> int:
-    """Bytes, where the runs of this home are or will be."""
+    """Free bytes on the disk of the runs folder."""
     runs = Home().runs
     return shutil.disk_usage(next(p for p in (runs, *runs.parents) if p.exists())).free
 
 
 def _tokenizer(read: TrainingRows) -> Tokenizer:
-    """The job's tokenizer, or one trained on a few rows where the job would train a new one."""
+    """Tokenizer of the job, or one trained on a few rows if the job trains its own."""
     base_model = read.job.base_model
     if (given := given_tokenizer(base_model)) is not None:
         return given

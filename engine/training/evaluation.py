@@ -1,7 +1,7 @@
-"""Evaluation on the validation set while a run trains: metrics, best score, early stopping.
+"""Validation during training: metrics, best checkpoint, early stopping, saved predictions.
 
-The best checkpoint is that with the best score; of equal scores, that with the lowest loss. Early
-stopping goes by the score alone.
+The best checkpoint has the best score; ties go to the lower loss. Early stopping uses the score
+only.
 """
 
 import math
@@ -31,9 +31,9 @@ Predicted = PredictionCollector | PretrainingMetrics
 
 
 def evaluate(run: TrainingRun) -> bool:
-    """Evaluate on the validation set; whether this is the best so far, alike on every rank.
+    """Evaluate on the validation set; True if this is the best so far, on every rank.
 
-    Only the first rank evaluates, unless the weights are sharded over all.
+    Only rank 0 evaluates, unless the weights are sharded.
     """
     improved = False
     if run.ranks.writes or run.ranks.shards:
@@ -48,7 +48,6 @@ def evaluate(run: TrainingRun) -> bool:
 
 
 def early_stopping_note(progress: TrainingProgress) -> str:
-    """The note of a run that stops early."""
     count = progress.evaluations_without_improvement
     return phrase(
         "Early stopping at step {step}: no better score in the last {n} evaluation(s) (best at "
@@ -62,7 +61,7 @@ def early_stopping_note(progress: TrainingProgress) -> str:
 def _evaluate(run: TrainingRun) -> bool:
     progress, best = run.progress, run.setup.best_metric
     if run.setup.data.validation is None:
-        progress.best_step = progress.step  # no rows to choose by: the last is the best
+        progress.best_step = progress.step  # without validation rows the latest is the best
         return False
     metrics, predicted = _evaluate_validation(run)
     for name, value in metrics.items():
@@ -82,15 +81,15 @@ def _evaluate(run: TrainingRun) -> bool:
 
 
 def _breaks_tie(progress: TrainingProgress, score: float, loss: float) -> bool:
-    """Whether the score equals the best, and the loss is lower; what is no number is highest."""
+    """True if the score ties with a lower loss; NaN counts as highest."""
     best = progress.best_loss
     return score == progress.best_score and (best is None or math.isnan(best) or loss < best)
 
 
 def _evaluate_validation(run: TrainingRun) -> tuple[dict[str, float], Predicted | None]:
-    """The metrics on the validation set, by name, and the predictions where the task makes some.
+    """Return validation metrics, and predictions if the task makes them.
 
-    Labels that are never predicted are warned of.
+    Warns about labels that are never predicted.
     """
     data = run.setup.data
     assert data.validation is not None
@@ -116,7 +115,7 @@ def _evaluate_validation(run: TrainingRun) -> tuple[dict[str, float], Predicted 
 
 
 def _progress(run: TrainingRun) -> ProgressCallback:
-    """Emits the progress of an evaluation that takes long."""
+    """Emit the progress of a long evaluation."""
     last = time.monotonic()
 
     def report(done: int, total: int) -> None:
@@ -130,7 +129,7 @@ def _progress(run: TrainingRun) -> ProgressCallback:
 
 
 def _warn_of_labels(run: TrainingRun, report: Report) -> None:
-    """Name the labels that the model never predicts, though some rows have them; each once."""
+    """Warn once about each label that is present but never predicted."""
     progress = run.progress
     new = [label for label in report.never_given() if label not in progress.never_predicted]
     if not new:
@@ -152,10 +151,10 @@ def _warn_of_labels(run: TrainingRun, report: Report) -> None:
 
 
 def save_predictions(run: TrainingRun, predicted: Predicted, metrics: Mapping[str, float]) -> None:
-    """Write the predictions for the validation rows at the present step.
+    """Save the validation predictions of the current step.
 
-    The run goes on where that fails: a note says so, and no older predictions stay where they can
-    be removed.
+    They are those just evaluated, so nothing is computed twice. If saving fails, the run continues
+    with a note, and older predictions are removed if possible.
     """
     try:
         _write(run, predicted, metrics)
@@ -177,7 +176,7 @@ def save_predictions(run: TrainingRun, predicted: Predicted, metrics: Mapping[st
 
 
 def _remove_older(run: TrainingRun) -> Phrase | None:
-    """Remove the predictions of an older step; what is wrong where the system refuses that."""
+    """Remove older predictions; returns a note if that fails."""
     file = file_of(run.context.folder.results, "validation")
     try:
         file.unlink(missing_ok=True)

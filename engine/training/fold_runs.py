@@ -1,6 +1,6 @@
-"""Probabilities of labels from the model itself: one run for each fold, which never sees its rows.
+"""Out-of-sample label probabilities by cross-validation: one fine-tuning run per fold.
 
-What is finished is kept in a folder, so a search that was ended in any way is resumed.
+Finished folds are kept in a folder, so that an interrupted search resumes.
 
 Shapes: N rows, C classes.
 """
@@ -35,15 +35,16 @@ from engine.runs.folder import RunFolder
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
 
-FOLDS = 5  # each of which is a run
+FOLDS = 5
 Report = Callable[[str, int, int], None]
 Scorer = Callable[[NDArray[np.int64], NDArray[np.int64], list[str]], NDArray[np.float64]]
 
 
 def fold_scorer(dataset: Dataset, base: Path, cache: Path, report: Report) -> Scorer:
-    """Asks the model in `base`, fine-tuned on five folds, for the probabilities of labels.
+    """Return a scorer that fine-tunes the model in `base` on five folds.
 
-    In `cache`, a folder for these rows and this model keeps what is finished until all is.
+    A folder in `cache`, specific to these rows and this model, keeps finished folds until all are
+    done.
     """
 
     def score(
@@ -76,19 +77,17 @@ def probabilities_of_fold_runs(
     folds: int = FOLDS,
     training: TrainingSpec | None = None,
 ) -> NDArray[np.float64]:
-    """The probability of each class for each row, float64 [N, C], of fine-tuned models.
+    """Out-of-sample probabilities of each class for each row, float64 [N, C].
 
-    The model in `base` is fine-tuned once for each fold on the rows of all others, with the
-    recommended settings or with `training`; the best checkpoint by the fold's rows answers for
-    them.
+    For each fold, the model in `base` is fine-tuned on all other rows with the recommended settings
+    or with `training`; its best checkpoint predicts the rows of the fold.
 
     Args:
-        numbers: int64 [N], the rows of the data set, in rising order.
-        given: int64 [N], the number of their label among the `names`.
-        scratch: a folder for data and checkpoints, which is left as it is; what an earlier call
-            with the same arguments did there is not done again.
+        numbers: int64 [N], rows of the data set, ascending.
+        given: int64 [N], index of their label in `names`.
+        scratch: folder for data and checkpoints; a repeated call continues there.
 
-    Raises StudioError where a run cannot be trained.
+    Raises StudioError if a run cannot be trained.
     """
     fold_of, found = folds_of(given, folds), np.zeros((len(given), len(names)))
     for fold in range(folds):
@@ -105,7 +104,7 @@ def probabilities_of_fold_runs(
 
 
 def _run(path: Path, data: Dataset, base: Path, training: TrainingSpec | None) -> RunFolder:
-    """The run that stands there, or a new one; one that was not made whole is made anew."""
+    """Return the existing run, or a new one; an incomplete one is replaced."""
     if not RunFolder(path).spec_file.exists():
         if path.exists():
             shutil.rmtree(path)
@@ -114,7 +113,7 @@ def _run(path: Path, data: Dataset, base: Path, training: TrainingSpec | None) -
 
 
 def _scores(run: RunFolder, rows: int, names: list[str]) -> NDArray[np.float64]:
-    """What the best checkpoint of a run says of its validation rows, float64 [rows, C]."""
+    """Validation probabilities of the best checkpoint, float64 [rows, C]."""
     said, found = read_predictions(file_of(run.results, "validation")), np.zeros((rows, len(names)))
     columns = np.array([names.index(label) for label in said.info.labels])
     found[np.ix_(said.numbers("row").astype(np.int64), columns)] = said.scores
@@ -130,7 +129,7 @@ def _save(path: Path, scores: NDArray[np.float64]) -> None:
 def _version(
     dataset: Dataset, into: Path, numbers: NDArray[np.int64], held_out: set[int]
 ) -> Dataset:
-    """The rows alone; those that are held out are for validation."""
+    """Derive a data set with these rows only; held-out rows are for validation."""
     if into.exists():
         return open_dataset(into)
     edits = Edits(
@@ -166,7 +165,7 @@ def _job(data: Dataset, base: Path, training: TrainingSpec | None) -> JobSpec:
 
 
 def _emitter(run: RunFolder, report: Report, fold: int, folds: int) -> Callable[[Event], None]:
-    """Writes the events of a run, and tells how many steps of all folds are done."""
+    """Return an event handler that records events and reports progress over all folds."""
     stage, steps = phrase("Fine-tuning for fold {n} of {folds}", n=fold + 1, folds=folds), 0
 
     def on_event(event: Event) -> None:

@@ -1,8 +1,7 @@
-"""The gradients of some examples, added to those of a network.
+"""Accumulate the gradients of a part of a batch.
 
-On a processor two threads go through half of the examples each. They wait for one another once,
-while torch's own threads, which share out every single operation, wait after each of them, and let
-one do alone whatever is too small to be shared.
+On a CPU two threads compute half of the examples each. They synchronise once, while torch's own
+threads synchronise after every operation and leave small operations to one thread.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -21,14 +20,15 @@ from engine.training.device.machine import Machine
 from engine.training.device.ranks import balance
 from engine.training.device.sharding import is_sharded
 
-WORTH_TWO_THREADS = 20_000_000  # tokens of a half times the square of the hidden size: in smaller
+# tokens per half times hidden size squared; below it, the threads wait for the GIL
+WORTH_TWO_THREADS = 20_000_000
 # ones the threads would mostly wait for Python, which runs in one of them at a time
-IN_SHORT_NUMBERS = 8  # times as much: products take less of a step there
+IN_SHORT_NUMBERS = 8  # higher threshold in reduced precision: products take less of a step
 
 
 @dataclass(frozen=True)
 class GradientAccumulator:
-    """Adds gradients to those that a network has, whose parameters stay the same ones."""
+    """Adds to the gradients of a network, whose parameters must not be replaced."""
 
     network: Network
     learner: Learner
@@ -37,27 +37,27 @@ class GradientAccumulator:
     def add(
         self, part: Batch, counts: Counts, weight: float = 1.0, scale: float = 1.0
     ) -> dict[str, Tensor]:
-        """Add the gradients of a part of a batch; returns what it adds to the loss, by term.
+        """Add the gradients of a part of a batch; returns its loss terms.
 
-        The terms are float64 and stay on the device, so that nothing waits for it here.
+        The terms are float64 and stay on the device, so nothing synchronises here.
 
         Args:
             part: some examples of a batch.
-            counts: of the whole batch; the loss is a mean over all of it.
-            weight: what the loss is multiplied by.
-            scale: by what the gradients are multiplied besides; see loss_scaling.py.
+            counts: of the whole batch; the loss is a mean over it.
+            weight: factor of loss and gradients.
+            scale: factor of the gradients only; see `LossScaler`.
         """
         seeds = torch.randint(2**62, (2,)).tolist()
         halves = [part]
         if self._gains_by_two_threads(part):
-            # planned one after the other: threads would wait for Python more than they plan
+            # planned one after the other, as threads would contend for the GIL
             rows = balance(part.lengths, 2)
             halves = [part.taken(numbers).planned(self.network) for numbers in rows]
         gradients = GradientSum(self._numbers, len(halves))
 
         def one(number: int) -> dict[str, Tensor]:
             if len(halves) > 1:
-                torch.set_num_threads(max(1, self.machine.threads // 2))  # of this thread
+                torch.set_num_threads(max(1, self.machine.threads // 2))  # per thread
             summing = gradients.half(number) if self._sums_gradients else nullcontext()
             with dropout_seed(seeds[number]), summing:
                 return self._add(halves[number], counts, weight, scale)
@@ -65,7 +65,7 @@ class GradientAccumulator:
         if len(halves) < 2:
             return one(0)
         try:
-            # autograd adds to a gradient under a lock, and a + b is b + a, whoever comes first
+            # autograd adds under a lock, and a + b = b + a in either order
             with ThreadPoolExecutor(1) as beside:
                 other = beside.submit(one, 1)
                 values, more = one(0), other.result()
@@ -76,7 +76,7 @@ class GradientAccumulator:
 
     @cached_property
     def _parameters(self) -> list[Tensor]:
-        return list(self.network.parameters())  # to go through all modules takes 0.1 ms and more
+        return list(self.network.parameters())  # walking all modules takes 0.1 ms
 
     @cached_property
     def _numbers(self) -> dict[Tensor, int]:
@@ -84,7 +84,7 @@ class GradientAccumulator:
 
     @property
     def _sums_gradients(self) -> bool:
-        """Whether large weights have their gradients summed by us; see gradient_sum.py."""
+        """True if large weights use `gradient_sum`."""
         plain = self.machine.device.type == "cpu" and self.machine.precision_name == "fp32"
         return plain and not is_sharded(self.network)
 
@@ -94,9 +94,9 @@ class GradientAccumulator:
         if self.learner.needs_whole_batch:
             return False
         if self.network.probe is not None or is_sharded(self.network):
-            return False  # its dropout is drawn by torch; its slices are gathered for one alone
+            return False  # torch draws its dropout; shards are gathered for one thread
         if any(parameter.grad is not None for parameter in self._parameters):
-            return False  # of three summands the order counts
+            return False  # the order of three summands matters
         work = part.token_count // 2 * self.network.spec.hidden_size**2
         times = 1 if self.machine.precision_name == "fp32" else IN_SHORT_NUMBERS
         return work >= times * WORTH_TWO_THREADS

@@ -1,12 +1,12 @@
-"""The training of a job, in the order in which it happens.
+"""The training loop.
 
-A run that was stopped, or whose process was killed at any moment, resumes from its last checkpoint
-and ends with the same weights, bit for bit, as one that was never interrupted (same machine,
-threads and libraries): the examples, masks and dropout of a step follow from the seed and the step
-alone, and the checkpoint holds the weights in full and the state of AdamW.
+A run that was stopped or killed at any moment resumes from its last checkpoint and ends with the
+same weights, bit for bit, as an uninterrupted one (same machine, threads and libraries): examples,
+masks and dropout of a step depend only on seed and step, and checkpoints hold exact weights and the
+Adam state.
 
-Several processes may train together (ranks.py): each runs this loop with its share of every batch,
-and only the first of them writes.
+With several processes (device/ranks.py), each runs this loop on its part of every batch, and only
+rank 0 writes.
 """
 
 import time
@@ -30,7 +30,7 @@ from engine.training.step import StepResult, out_of_memory_note, update
 from engine.training.training_run import TrainingRun
 
 Outcome = Literal["finished", "stopped"]
-POINTS_OF_SLOW_CURVES = 400  # of the learning rate, the gradient norm, the speed and the tokens
+POINTS_OF_SLOW_CURVES = 400  # of learning rate, gradient norm, speed and tokens
 
 
 def train(
@@ -39,11 +39,11 @@ def train(
     emit: Emit = lambda event: None,
     stop_wanted: Callable[[], bool] = lambda: False,
 ) -> tuple[Outcome, int]:
-    """Train to the end, or until a stop is wanted; returns the outcome and the last step.
+    """Train to the end or until a stop is requested; returns outcome and last step.
 
     Args:
-        emit: gets each event of the run; nothing but checkpoints is written to the folder here.
-        stop_wanted: asked before each step, and often while the run is prepared.
+        emit: receives all events; this function writes only checkpoints to the folder.
+        stop_wanted: polled before each step and during preparation.
     """
     context, rank = RunContext(job, folder, emit, stop_wanted), current_rank()
     machine = choose_machine(job.hardware, rank.local, rank.local_world)
@@ -58,7 +58,7 @@ def train(
 
 
 def _steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
-    """Take the steps that remain; `saved_step` is that of the last checkpoint, -1 without one."""
+    """Run the remaining steps; `saved_step` is that of the last checkpoint, or -1."""
     progress, speed = run.progress, Speed()
     ahead = run.machine.device.type != "cpu"
     plans_for = run.network if ahead and run.graphs is None else None
@@ -78,7 +78,7 @@ def _steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
         if run.evaluates_now:
             improved = evaluate(run)
             speed.restart()
-        if save_snapshot(run):  # before the checkpoint, after which it would not be made again
+        if save_snapshot(run):  # before the checkpoint: a resume would skip it
             speed.restart()
         if improved or run.saves_now:
             save(run)
@@ -93,7 +93,7 @@ def _steps(run: TrainingRun, saved_step: int) -> tuple[Outcome, int]:
 
 
 def stop_agreed(run: TrainingRun) -> bool:
-    """Whether any rank is asked to stop; the smallest micro-batch of all ranks holds for all."""
+    """True if any rank should stop; also agrees on the smallest micro-batch size."""
     progress = run.progress
     own = 1 / progress.micro_batch_size if progress.micro_batch_size else 0.0
     stop, smallest = run.ranks.maximum(float(run.context.stop_wanted()), own)
@@ -104,7 +104,7 @@ def stop_agreed(run: TrainingRun) -> bool:
 
 
 class Speed:
-    """Tokens per second since the last restart, on the monotonic clock."""
+    """Tokens per second since the last restart."""
 
     def __init__(self) -> None:
         self.restart()
@@ -116,18 +116,18 @@ class Speed:
         self._tokens += tokens
 
     def tokens_per_second(self) -> float:
-        """Ends the stretch that is measured, and begins the next."""
+        """Return the current speed and restart."""
         rate = self._tokens / max(1e-9, time.monotonic() - self._began)
         self.restart()
         return rate
 
 
 def emit_curves(run: TrainingRun, updated: StepResult, speed: Speed) -> None:
-    """Emit what was measured at the step that was just taken."""
+    """Emit the measurements of the last step: the loss always, other curves at 400 points."""
     step, steps = run.progress.step, run.setup.data.steps
     run.context.emit(measured("loss", step, updated.loss))
     is_told = step % max(1, steps // POINTS_OF_SLOW_CURVES) == 0 or step == steps
-    if is_told or run.evaluates_now:  # so that what is measured there has its exact count
+    if is_told or run.evaluates_now:  # exact token count at evaluations
         run.context.emit(measured("tokens", step, run.progress.tokens))
     if is_told:
         run.context.emit(measured("learning_rate", step, updated.learning_rate))

@@ -1,4 +1,4 @@
-"""The network of a run: fresh, or loaded, and set to learn as the job says."""
+"""Network of a run: new or loaded, and configured for training."""
 
 from pathlib import Path
 
@@ -24,9 +24,9 @@ from engine.training.optimiser import freeze
 def network_for(
     context: RunContext, learner: Learner, tokenizer: Tokenizer, resume_from: Path | None
 ) -> Network:
-    """The network of a new run, or of one that resumes from its own checkpoint.
+    """Network of a new run, or of one resumed from its own checkpoint.
 
-    Fresh weights come from torch's present random state.
+    New weights are drawn from torch's random state.
     """
     base_model = context.job.base_model
     if resume_from is None and isinstance(base_model, FromScratch):
@@ -46,7 +46,7 @@ def network_for(
 
 
 def wanted_heads(job: JobSpec, learner: Learner) -> Heads:
-    """The heads that the network of a job needs; a probe in place of the task's."""
+    """Heads of the network of a job; a probe replaces the task head."""
     if not job.features.trains_probe:
         return learner.heads
     heads = learner.heads
@@ -54,9 +54,9 @@ def wanted_heads(job: JobSpec, learner: Learner) -> Heads:
 
 
 def configure(network: Network, settings: TrainingSpec) -> None:
-    """Make a network learn as the settings say; what it computes stays the same.
+    """Configure dropout, checkpointing, freezing and LoRA; the output does not change.
 
-    LoRA adapters start from torch's present random state.
+    LoRA adapters are drawn from torch's random state.
     """
     if settings.dropout is not None:
         set_dropout(network, settings.dropout)
@@ -78,10 +78,9 @@ def configure(network: Network, settings: TrainingSpec) -> None:
 
 
 def cache_frozen_weights(network: Network, machine: Machine) -> None:
-    """On a processor that computes in short numbers, round what does not learn once for all steps.
+    """On a CPU in reduced precision, cast frozen weights once instead of in every step.
 
-    The weights must be those of the run by now: what is restored later is not rounded again. Below
-    a probe no step goes through them.
+    Call it after restoring weights. Not used below a probe, which caches their output.
     """
     is_short = machine.device.type == "cpu" and machine.precision_name != "fp32"
     if is_short and network.probe is None and not is_sharded(network):
@@ -89,7 +88,7 @@ def cache_frozen_weights(network: Network, machine: Machine) -> None:
 
 
 def set_dropout(network: nn.Module, probability: float) -> None:
-    """Set every dropout of a network, and leave its spec as it is."""
+    """Set the probability of every dropout, without changing the spec."""
     for module in network.modules():
         if isinstance(module, nn.Dropout):
             module.p = probability
@@ -98,10 +97,10 @@ def set_dropout(network: nn.Module, probability: float) -> None:
 
 
 def count_parameters(network: nn.Module) -> int:
-    """Those of a checkpoint, in which LoRA adapters are merged into the weights."""
+    """Number of parameters in a checkpoint, with adapters merged."""
     return sum(tensor.numel() for tensor in merged(network).values())
 
 
 def count_trained(network: nn.Module) -> int:
-    """Those that are trained, LoRA adapters among them."""
+    """Number of trained parameters, including adapters."""
     return sum(p.numel() for p in network.parameters() if p.requires_grad)

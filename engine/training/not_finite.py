@@ -1,4 +1,4 @@
-"""A step whose loss or gradient is NaN or infinite is not taken; which examples cause it."""
+"""Find the examples that cause a NaN or infinite loss or gradient."""
 
 import math
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ from engine.tasks.learner import Batch, Examples, total
 from engine.training.device.sharding import full_tensor
 from engine.training.training_run import TrainingRun
 
-SHOWN_CHARACTERS = 80  # of each example
-SHOWN_EXAMPLES = 3  # in the sentence; all of them are in the details
+SHOWN_CHARACTERS = 80  # per example
+SHOWN_EXAMPLES = 3  # in the message; the details list all
 
 
 class NotFinite(StudioError):
-    """A loss or a gradient is NaN or infinite; the weights are those of the step before."""
+    """Loss or gradient is NaN or infinite; the weights were not updated."""
 
 
 @dataclass(frozen=True)
 class FailedStep:
-    """What a step was made of; `number` counts from 1, `chosen` are its examples, int64 [B]."""
+    """Input of a failed step; `number` counts from 1, `chosen` is int64 [B]."""
 
     number: int
     examples: Examples
@@ -31,9 +31,9 @@ class FailedStep:
 
 
 def not_finite(run: TrainingRun, step: FailedStep, what: str, value: float) -> NotFinite:
-    """The error of a step, with the examples that give a `what` that is not finite by themselves.
+    """Build the error of a step, naming the examples that cause it on their own.
 
-    `what` is “loss” or “gradient”. Takes a forward and a backward pass for each example.
+    `what` is “loss” or “gradient”. Runs a forward and backward pass per example.
     """
     causes = _causes(run, step)
     named = _named(run, step, causes or [int(number) for number in step.chosen])
@@ -75,7 +75,7 @@ def not_finite(run: TrainingRun, step: FailedStep, what: str, value: float) -> N
 
 
 def _causes(run: TrainingRun, step: FailedStep) -> list[int]:
-    """Which examples alone give a loss or a gradient that is not finite; without dropout."""
+    """Examples with a non-finite loss or gradient on their own, without dropout."""
     network, machine, found = run.network, run.machine, []
     network.eval()
     counts = run.setup.data.learner.counts(step.batch)
@@ -97,7 +97,7 @@ def gradient_norm(network: torch.nn.Module) -> float:
 
 
 def _named(run: TrainingRun, step: FailedStep, numbers: list[int]) -> list[str]:
-    """The line or row of each example in the source, and how it begins."""
+    """Line or row of each example in the source, and its beginning."""
     data = run.setup.data
     rows = data.learner.rows(data.dataset, "train")
     named: list[str] = []

@@ -1,7 +1,7 @@
-"""AdamW with a learning-rate schedule (Devlin et al. 2019, appendix A.2 and A.3: linear).
+"""AdamW, learning-rate schedule, layer-wise rates and weight averaging.
 
-What is frozen is left out. The layers may learn at different rates, the lower ones at lower ones
-(Howard and Ruder 2018, §3.2).
+Settings follow Devlin et al. 2019, appendix A.2 and A.3; layer-wise learning rates Howard and Ruder
+2018, §3.2.
 """
 
 import inspect
@@ -21,13 +21,9 @@ from engine.training.device.sharding import full_tensor, shard_like
 
 
 class AdamW(torch.optim.AdamW):
-    """torch's own, without its compiler.
+    """torch's AdamW without the decorators that import torch's compiler (1.4 s)."""
 
-    What torch's methods are wrapped in loads that compiler, which takes longer than torch itself
-    (1.4 s), only to say that they are not to be compiled; nothing is here.
-    """
-
-    grad_scale: Tensor | None = None  # [], by which a step divides the gradients; torch reads it
+    grad_scale: Tensor | None = None  # [], divisor of the gradients, read by the fused step
 
     add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
     zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
@@ -37,7 +33,7 @@ class AdamW(torch.optim.AdamW):
 
 
 def adamw(network: Network, training: TrainingSpec) -> AdamW:
-    """Weights decay; biases and layer norms do not."""
+    """Optimiser of the trained parameters; no weight decay for biases and layer norms."""
     layers = network.spec.layers
     groups: dict[tuple[float, float], list[Tensor]] = {}
     for name, parameter in network.named_parameters():
@@ -58,10 +54,9 @@ def adamw(network: Network, training: TrainingSpec) -> AdamW:
 
 
 def layer_index(name: str, spec: EncoderSpec) -> int:
-    """Where a parameter is: 0 in the embeddings, 1 in the lowest layer, L + 1 in a head.
+    """Layer index of a parameter: 0 embeddings, 1 to L layers, L + 1 heads.
 
-    Layers that share their weights are where the highest of them is. What all layers get besides,
-    from the distances between tokens, is beneath them, for the lowest gets it too.
+    Shared layers count as the highest that uses them; relative positions as embeddings.
     """
     if name.startswith(("encoder.embeddings.", "encoder.relative.")):
         return 0
@@ -73,9 +68,9 @@ def layer_index(name: str, spec: EncoderSpec) -> int:
 
 
 def freeze(network: Network, frozen: int) -> None:
-    """Let the lowest layers, and the embeddings, stay as they are; 0 freezes nothing.
+    """Freeze the embeddings and the lowest layers; 0 freezes nothing.
 
-    Raises StudioError where a frozen layer shares its weights with one that is not.
+    Raises StudioError if a frozen layer shares weights with a trained one.
     """
     spec, layers = network.spec, network.spec.layers
     shared = [spec.layer_indices(number) for number in range(spec.stored_layers)]
@@ -122,9 +117,9 @@ def set_learning_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
 def optimiser_tensors(
     optimiser: torch.optim.Optimizer, network: nn.Module, keep: bool = True
 ) -> dict[str, Tensor]:
-    """The state of the optimiser under the names of the parameters, as tensors for a file.
+    """Optimiser state as named tensors, to be saved.
 
-    Where the network is sharded every rank must ask, and the ones that do not `keep` it get none.
+    Collective if the network is sharded; ranks without `keep` get an empty dict.
     """
     tensors = {}
     for name, parameter in network.named_parameters():
@@ -138,9 +133,9 @@ def optimiser_tensors(
 def load_state(
     optimiser: torch.optim.Optimizer, network: nn.Module, tensors: dict[str, Tensor]
 ) -> None:
-    """Put back what `optimiser_tensors` took.
+    """Load the state saved by `optimiser_tensors`.
 
-    Raises StudioError where it is of another network: a part would silently start afresh.
+    Raises StudioError for the state of another network.
     """
     unexpected = {name.rpartition("|")[0] for name in tensors} - dict(
         network.named_parameters()
@@ -157,20 +152,20 @@ def load_state(
         state = optimiser.state[parameter]
         for key in ("step", "exp_avg", "exp_avg_sq"):
             if (value := tensors.get(f"{name}|{key}")) is not None:
-                if key == "step":  # a number, which the fused kernel reads where the weights are
+                if key == "step":  # a scalar, read by the fused kernel on the device
                     state[key] = value.to(parameter.device, copy=True)
                 else:
                     state[key] = shard_like(value, parameter)
 
 
 class WeightAverage:
-    """The mean of what is trained in a network, in which the past fades by `decay` at each step.
+    """Exponential moving average of trained weights (Polyak and Juditsky 1992; Tan and Le 2019,
+    §5).
 
-    A decay of 0 means that there is none: then the weights are their own average.
+    A decay of 0 disables it: the weights are their own average.
     """
 
     def __init__(self, network: nn.Module, decay: float) -> None:
-        """Begin with the present weights."""
         self._decay = decay
         trained = {n: p for n, p in network.named_parameters() if p.requires_grad and decay}
         self._parameters = trained
@@ -178,10 +173,9 @@ class WeightAverage:
 
     @torch.no_grad()
     def update(self, step: int) -> None:
-        """Take in the weights after `step` updates: mean ← decay * mean + (1 - decay) * weight.
+        """mean ← decay * mean + (1 - decay) * weight.
 
-        The decay of early steps is shorter, (1 + step) / (10 + step) at the most, so that a short
-        run is not held back by where it began.
+        The decay is at most (1 + step) / (10 + step), so that early steps count less.
         """
         decay = min(self._decay, (1 + step) / (10 + step))
         for name, parameter in self._parameters.items():
@@ -189,7 +183,7 @@ class WeightAverage:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Let the network have the averaged weights for the block."""
+        """Use the averaged weights within the block."""
         self._swap()
         try:
             yield

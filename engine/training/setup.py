@@ -1,4 +1,4 @@
-"""From a job to everything that its first step needs: data, tokenizer, network, intervals."""
+"""Prepare what the first step of a job needs: data, tokenizer, network, intervals."""
 
 import math
 from dataclasses import dataclass
@@ -28,16 +28,16 @@ class BestMetric(NamedTuple):
     higher_is_better: bool
 
     def is_better(self, new: float, old: float | None) -> bool:
-        """Whether `new` is better than the best so far, `old`; what is no number never is."""
+        """True if `new` beats the best so far; NaN never does."""
         if math.isnan(new):
             return False
         return old is None or (new > old if self.higher_is_better else new < old)
 
 
 def choose_best_metric(chosen: str, learner: Learner) -> BestMetric:
-    """The chosen metric; where none is chosen, the usual one of the task.
+    """Return the chosen metric, or the default of the task.
 
-    Raises StudioError where the labels that the learner has read leave the chosen one out.
+    Raises StudioError if the metric is not available with these labels.
     """
     name = chosen or learner.best_metric
     if name not in learner.measured:
@@ -54,7 +54,7 @@ def choose_best_metric(chosen: str, learner: Learner) -> BestMetric:
 
 @dataclass(frozen=True)
 class TrainingSetup:
-    """What a run trains, and on what."""
+    """Network, data and intervals of a run."""
 
     data: TrainingData
     network: Network
@@ -64,15 +64,15 @@ class TrainingSetup:
 
 
 def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetup:
-    """Prepare a run; `resume_from` is its own checkpoint where it resumes.
+    """Prepare a run; `resume_from` is its own checkpoint if it resumes.
 
-    Raises Cancelled soon after a stop is wanted; nothing half made stays.
+    Raises Cancelled soon after a stop; leaves nothing incomplete.
     """
     job, settings = context.job, context.job.training
     read = read_rows(job, context.folder.dataset, context.stage, context.stop_wanted)
     metric = choose_best_metric(settings.best_metric, read.learner)
     tokenizer = Tokenizer.from_folder(resume_from) if resume_from else tokenizer_for(context, read)
-    torch.manual_seed(settings.seed)  # fresh weights follow from it
+    torch.manual_seed(settings.seed)  # for new weights
     network = network_for(context, read.learner, tokenizer, resume_from)
     configure(network, settings)
     read.learner.fit_network(network)
@@ -100,7 +100,7 @@ def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetu
 
 
 def _check_batch(context: RunContext, learner: Learner) -> None:
-    """Raise StudioError where a batch would be split whose rows are held against one another."""
+    """Raise StudioError if in-batch negatives would be split."""
     settings, processes = context.job.training, context.job.hardware.processes
     if not learner.needs_whole_batch:
         return
@@ -115,7 +115,7 @@ def _check_batch(context: RunContext, learner: Learner) -> None:
 
 
 def _note_examples(context: RunContext, data: TrainingData) -> None:
-    """Say what was noticed while the examples were tokenised."""
+    """Note what tokenization noticed."""
     sets = (
         (phrase("Training set"), data.phases[0].examples),
         (phrase("Validation set"), data.validation),
@@ -126,7 +126,7 @@ def _note_examples(context: RunContext, data: TrainingData) -> None:
 
 
 def _initialise(context: RunContext, data: TrainingData, network: Network) -> None:
-    """Give fresh weights what the training set says at a glance."""
+    """Initialise new weights from statistics of the training set."""
     base_model, examples = context.job.base_model, data.phases[0].examples
     data.learner.init_output_bias(network, examples, data.tokenizer)
     if isinstance(base_model, FromScratch) and base_model.warm_init:

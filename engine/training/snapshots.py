@@ -1,4 +1,4 @@
-"""Snapshots of a run in training; which steps have one, `engine.runs.snapshots` says."""
+"""Save weight snapshots; `engine.runs.snapshots` defines their steps."""
 
 from engine.checkpoints.heads import TASK
 from engine.errors import StudioError
@@ -15,10 +15,7 @@ DTYPE = checkpoint.HALF["float16"]
 
 
 def begin_snapshots(run: TrainingRun, resumed: bool) -> None:
-    """Before the first step of a worker: forget what comes after it, and take that of step 0.
-
-    Every rank must call.
-    """
+    """Before the first step: discard snapshots of later steps, and save step 0. Collective."""
     if not run.settings.snapshot_every:
         return
     if run.ranks.writes:
@@ -29,7 +26,7 @@ def begin_snapshots(run: TrainingRun, resumed: bool) -> None:
 
 
 def save_snapshot(run: TrainingRun) -> bool:
-    """Save one where the step that was just taken has one; every rank must call."""
+    """Save a snapshot if this step has one. Collective."""
     step, every = run.progress.step, run.settings.snapshot_every
     if not every or not (snapshots.is_snapshot_step(step, every) or run.is_over):
         return False
@@ -38,14 +35,14 @@ def save_snapshot(run: TrainingRun) -> bool:
 
 
 def snapshot_size(network: Network) -> int:
-    """About how many bytes a snapshot takes."""
+    """Bytes of a snapshot, approximate."""
     return DTYPE.itemsize * sum(parameter.numel() for parameter in network.parameters())
 
 
 def _save(run: TrainingRun) -> None:
-    """Write the weights of the present step, averaged and merged as those of a checkpoint.
+    """Write averaged and merged weights, as in a checkpoint.
 
-    Weights that are too large for fp16 are left out with a note: the training itself is well.
+    Skipped with a note if a weight overflows fp16.
     """
     network = run.ranks.gather_network(run.network)
     if not run.ranks.writes:
@@ -71,7 +68,7 @@ def _save(run: TrainingRun) -> None:
 
 
 def _announce(run: TrainingRun) -> None:
-    """Say before the first step what the snapshots will take."""
+    """Note the total size of the snapshots before the first step."""
     count = snapshots.count_snapshots(run.setup.data.steps, run.settings.snapshot_every)
     each = snapshot_size(run.network)
     text = phrase(
@@ -84,7 +81,7 @@ def _announce(run: TrainingRun) -> None:
 
 
 def _write_shared(run: TrainingRun, network: Network) -> None:
-    """The config and the tokenizer, once for all snapshots; whole before the first one is."""
+    """Write config and tokenizer once for all snapshots."""
     shared, data = run.context.folder.snapshots, run.setup.data
     if (shared / CONFIG).is_file() and (shared / MANIFEST).is_file():
         return

@@ -1,4 +1,4 @@
-"""From a job to a run that is ready for its next step: the first one, or the one after a resume."""
+"""Prepare a run for its next step: the first one, or the one after a resume."""
 
 from typing import Any
 
@@ -27,13 +27,13 @@ from engine.training.optimiser import WeightAverage, adamw
 from engine.training.setup import TrainingSetup, set_up
 from engine.training.training_run import TrainingRun
 
-ABSENT_NAMED = 20  # labels that are missing in the validation set
+ABSENT_NAMED = 20  # labels missing from the validation set that are named
 
 
 def start(
     context: RunContext, machine: Machine, ranks: Ranks, resume: ResumePoint | None
 ) -> TrainingRun:
-    """Prepare a run, or resume it; raises Cancelled soon after a stop is wanted."""
+    """Prepare or resume a run; raises Cancelled soon after a stop."""
     progress = resume.progress if resume else TrainingProgress()
     before = progress.environment
     machine = _machine(context, machine, ranks, before)
@@ -64,7 +64,7 @@ def start(
 def _machine(
     context: RunContext, machine: Machine, ranks: Ranks, before: dict[str, str]
 ) -> Machine:
-    """The machine as this run uses it: a run that resumes keeps its precision and threads."""
+    """Machine of this run; a resumed run keeps its precision and threads."""
     hardware = context.job.hardware
     if before:
         threads = reusable_threads(before, ranks.description)
@@ -93,7 +93,7 @@ def _graphs(
 def _set_up(
     context: RunContext, machine: Machine, ranks: Ranks, resume: ResumePoint | None
 ) -> tuple[TrainingSetup, Machine]:
-    """What is trained, and the machine in the precision that suits it."""
+    """Set up data and network, and choose the precision."""
     folder = resume.folder if resume else None
     with ranks.first_then_others():
         setup = context.retry_when_full(lambda: set_up(context, folder))
@@ -114,7 +114,7 @@ def _in_fastest_precision(
 
 
 def _resume(run: TrainingRun, resume: ResumePoint, changed: tuple[str, ...]) -> None:
-    """Restore the optimiser and the weights that are not in the checkpoint's own."""
+    """Restore the optimiser and the exact weights."""
     step, exact = resume.progress.step, phrase("bit for bit")
     _check_data(run, resume.progress.environment)
     if changed:
@@ -126,7 +126,7 @@ def _resume(run: TrainingRun, resume: ResumePoint, changed: tuple[str, ...]) -> 
 
 
 def _check_data(run: TrainingRun, before: dict[str, str]) -> None:
-    """Raise StudioError where the data are not those of the checkpoint, unless that is wanted."""
+    """Raise StudioError if the data changed since the checkpoint, unless allowed."""
     folder = run.context.folder
     now = run.setup.data.dataset.spec.fingerprint
     if before.get("data", now) != now and not folder.changed_data_file.exists():
@@ -161,8 +161,7 @@ def _prepared(run: TrainingRun, changed: tuple[str, ...]) -> Prepared:
 
 
 def _answers(run: TrainingRun) -> dict[str, Any]:
-    """What the majority baseline predicts, how often it is right, and what labels validation
-    lacks."""
+    """Majority baseline on the validation set, and labels missing from it."""
     data = run.setup.data
     if data.validation is None:
         return {}
@@ -170,7 +169,7 @@ def _answers(run: TrainingRun) -> dict[str, Any]:
     known = data.learner.answer_counts(data.phases[0].examples)
     if not there or not known:
         return {}
-    answer = known.most_common(1)[0][0]  # the first of equals, as `engine.tasks.baselines` has it
+    answer = known.most_common(1)[0][0]  # ties: the first, as in `engine.tasks.baselines`
     return {
         "majority": answer,
         "majority_score": there[answer] / there.total(),
@@ -179,7 +178,7 @@ def _answers(run: TrainingRun) -> dict[str, Any]:
 
 
 def _share_cut(run: TrainingRun) -> float:
-    """The share of the training inputs that are as long as inputs may be, so most likely cut."""
+    """Fraction of training inputs of maximum length, which are probably truncated."""
     data = run.setup.data
     if not data.learner.task.info.cuts_long_texts:
         return 0.0
@@ -188,7 +187,7 @@ def _share_cut(run: TrainingRun) -> float:
 
 
 def _note_frozen(run: TrainingRun) -> None:
-    """Say how many parameters are trained, where it is not all of them."""
+    """Note the number of trained parameters if some are frozen."""
     if all(p.requires_grad for p in run.network.parameters()):
         return
     trained, total = count_trained(run.network), count_parameters(run.network)

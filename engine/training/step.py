@@ -1,4 +1,7 @@
-"""One update of the weights, from a batch to the optimiser."""
+"""One update of the weights: gradients, clipping, optimiser step.
+
+Also micro-batches, which get smaller when memory runs out, and loss scaling for fp16.
+"""
 
 import math
 from concurrent.futures import ThreadPoolExecutor
@@ -24,13 +27,13 @@ from engine.training.not_finite import FailedStep, not_finite
 from engine.training.optimiser import AdamW, learning_rate_at, set_learning_rate
 from engine.training.training_run import TrainingRun
 
-WORTH_TWO_THREADS = 2**23  # numbers whose norm takes longer than to begin another thread
+WORTH_TWO_THREADS = 2**23  # gradient elements from which a second thread pays off
 LOWEST_SCALE, HIGHEST_SCALE = 1.0, 2.0**24
 STEPS_UNTIL_DOUBLED = 2_000  # good steps
 
 
 class StepResult(NamedTuple):
-    """What is measured in one update."""
+    """Measurements of one update."""
 
     loss: float
     gradient_norm: float  # before clipping
@@ -39,17 +42,17 @@ class StepResult(NamedTuple):
 
 
 def update(run: TrainingRun, given: StepInput) -> StepResult:
-    """Gradient accumulation, gradient clipping and a step of the optimiser.
+    """Accumulate gradients, clip them and step the optimiser.
 
-    Only the loss and the norm are waited for, once everything before the optimiser is under way.
+    Synchronises once, for the loss and the gradient norm.
 
-    Raises NotFinite where the loss or a gradient is NaN or infinite; the weights then stay.
+    Raises NotFinite if the loss or a gradient is NaN or infinite; the weights are then unchanged.
     """
     progress = run.progress
     rate = learning_rate_at(progress.step, run.setup.data.steps, run.settings)
     set_learning_rate(run.optimiser, rate)
     scaler = LossScaler(run.machine, progress)
-    if not run.network.training:  # to go through all modules takes 0.2 ms and more
+    if not run.network.training:  # walking all modules takes 0.2 ms
         run.network.train()
     on_device = accumulate_gradients(run, given.batch, scaler.scale)
     run.ranks.sum_gradients(run.network)
@@ -65,7 +68,7 @@ def update(run: TrainingRun, given: StepInput) -> StepResult:
         run.optimiser.step()
         scaler.count_good_step()
     run.optimiser.zero_grad(set_to_none=True)
-    tokens = given.batch.token_count  # of all ranks: each is given the whole batch
+    tokens = given.batch.token_count  # of the whole batch, on every rank
     progress.step, progress.tokens = progress.step + 1, progress.tokens + tokens
     if len(terms) > 1:
         for name, term in terms.items():
@@ -74,10 +77,10 @@ def update(run: TrainingRun, given: StepInput) -> StepResult:
 
 
 def total_gradient_norm(network: Network, optimiser: AdamW, threads: int = 1) -> Tensor:
-    """The norm of all gradients together, [].
+    """Norm of all gradients, [].
 
-    Of a gradient that keeps its memory only the rows are read that may be other than zero. On a
-    processor two threads take half each of many numbers, for torch reads a gradient by one.
+    Reads only the non-zero rows of a reused embedding gradient. On a CPU, two threads compute half
+    each, as torch reduces a gradient in one thread.
     """
     kept = network.encoder.embeddings.token.kept
     rest = [p for group in optimiser.param_groups for p in group["params"] if p.grad is not None]
@@ -100,9 +103,9 @@ def total_gradient_norm(network: Network, optimiser: AdamW, threads: int = 1) ->
 
 
 def clip_gradients(network: Network, optimiser: AdamW, norm: Tensor, max_norm: float) -> None:
-    """Scale the gradients down to `max_norm`, 0 for no limit, where their norm is larger.
+    """Clip the gradients to `max_norm`; 0 disables clipping.
 
-    On a processor the optimiser does that while it reads them.
+    On a CPU the fused optimiser step does the scaling.
     """
     on_processor = _is_on_cpu(network, norm)
     limited = on_processor and max_norm > 0
@@ -112,7 +115,7 @@ def clip_gradients(network: Network, optimiser: AdamW, norm: Tensor, max_norm: f
 
 
 def _is_on_cpu(network: Network, tensor: Tensor) -> bool:
-    """Whether such a tensor of the network is whole, and in the memory of the host."""
+    """True for an unsharded tensor in host memory."""
     return tensor.device.type == "cpu" and not is_sharded(network)
 
 
@@ -125,9 +128,9 @@ def _check_finite(run: TrainingRun, given: StepInput, loss: float, norm: float) 
 
 
 def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[str, Tensor]:
-    """Give the network the gradients of this rank's share of a batch, times `scale`.
+    """Accumulate the gradients of this rank's part of a batch, times `scale`.
 
-    Returns what the share adds to the loss, by term, still on the device.
+    Returns its loss terms, still on the device.
     """
     while True:
         _seed_dropout(run)
@@ -151,7 +154,6 @@ def accumulate_gradients(run: TrainingRun, batch: Batch, scale: float) -> dict[s
 
 
 def out_of_memory_note(progress: TrainingProgress) -> str:
-    """The note of a lower micro-batch size."""
     return phrase(
         "Out of memory at step {step}: continuing with a micro-batch size of {size}. Each update "
         "still uses the whole batch.",
@@ -161,12 +163,12 @@ def out_of_memory_note(progress: TrainingProgress) -> str:
 
 
 def _seed_dropout(run: TrainingRun) -> None:
-    """Dropout follows from the seed, the step and the rank, however often a step is tried."""
+    """Seed dropout from seed, step and rank, also when a step is retried."""
     ranks = run.ranks
     random = rng_for(run.settings.seed, DROPOUT, run.progress.step)
     seeds = random.integers(2**62, size=ranks.world)
     on_processor = run.machine.device.type == "cpu"
-    # to seed all devices there might be takes up to a millisecond
+    # seeding all devices takes up to 1 ms
     seed = torch.default_generator.manual_seed if on_processor else torch.manual_seed
     seed(int(seeds[ranks.rank]))
 
@@ -174,7 +176,7 @@ def _seed_dropout(run: TrainingRun) -> None:
 def _accumulate(
     run: TrainingRun, shares: list[tuple[Batch, float]], batch: Batch, scale: float
 ) -> dict[str, Tensor]:
-    """`shares` as `Ranks.parts` has them."""
+    """`shares` come from `Ranks.parts`."""
     accumulator, graphs = run.accumulator, run.graphs
     counts = run.setup.data.learner.counts(batch)
     losses: dict[str, Tensor] = {}
@@ -182,14 +184,14 @@ def _accumulate(
         if graphs is None:
             terms = accumulator.add(part, counts, weight, scale)
         else:
-            terms = graphs.add(part, counts, scale)  # alone, each part counts as it is
+            terms = graphs.add(part, counts, scale)  # single process: the weight is always 1
         for name, term in terms.items():
             losses[name] = losses[name] + term if name in losses else term
     return losses
 
 
 def _cannot_retry_alone(error: Exception) -> Exception:
-    """A sharded network is computed in step with the others: no rank can retry by itself."""
+    """Sharded ranks compute in lockstep, so none can retry alone."""
     if not is_out_of_memory(error):
         return error
     return StudioError(
@@ -209,33 +211,39 @@ def _cannot_split() -> StudioError:
 
 
 def _halve(error: Exception, size: int) -> int:
-    """Half the micro-batch size where that can help; any other error is raised again."""
+    """Halve the micro-batch size if memory ran out; otherwise raise the error again."""
     if not is_out_of_memory(error) or size == 1:
         raise error
     return size // 2
 
 
 class LossScaler:
-    """Scales the loss of one step; in other precisions than fp16 the scale is always 1."""
+    """Loss scaling for fp16 (Micikevicius et al. 2018, §3.2); a no-op in other precisions.
+
+    The smallest positive fp16 number is 6·10⁻⁸, so the loss is multiplied by a power of two before
+    the backward pass and the float32 gradients are divided by it. If a gradient overflows, the step
+    is skipped and the scale halved; it doubles after many good steps. All ranks decide alike, as
+    they see the norm of the same sum.
+    """
 
     def __init__(self, machine: Machine, progress: TrainingProgress) -> None:
-        """`progress` holds the scale, and how many steps it was good for."""
+        """`progress` holds the scale and its number of good steps."""
         self._progress = progress
         self._applies = machine.precision_name == "fp16"
         self.scale = progress.loss_scale if self._applies else 1.0
 
     def unscale(self, network: nn.Module) -> None:
-        """Make the gradients those of the loss itself."""
+        """Divide the gradients by the scale."""
         if self._applies:
             gradients = [p.grad for p in network.parameters() if p.grad is not None]
             torch._foreach_mul_(gradients, 1 / self.scale)
 
     def overflowed(self, loss: float, norm: float) -> bool:
-        """Whether the step is skipped: with a lower scale its gradient may be finite."""
+        """True if the step should be skipped and retried with a lower scale."""
         return self.scale > LOWEST_SCALE and math.isfinite(loss) and not math.isfinite(norm)
 
     def lower(self) -> str:
-        """Halve the scale for the steps to come; a sentence that says so."""
+        """Halve the scale; returns a note."""
         progress = self._progress
         progress.loss_scale, progress.good_steps = self.scale / 2, 0
         return phrase(
@@ -246,7 +254,7 @@ class LossScaler:
         )
 
     def count_good_step(self) -> None:
-        """The step was taken with this scale."""
+        """Count a step that was taken, and double the scale after enough of them."""
         progress = self._progress
         progress.good_steps += self._applies
         if progress.good_steps == STEPS_UNTIL_DOUBLED:

@@ -1,4 +1,4 @@
-"""All that a run carries from its first step to its last."""
+"""State of a run from its first step to its last."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +17,7 @@ from engine.training.setup import TrainingSetup
 
 @dataclass
 class TrainingRun:
-    """A run in training, as one of its ranks sees it."""
+    """A run in training, seen from one rank."""
 
     context: RunContext
     setup: TrainingSetup
@@ -26,7 +26,7 @@ class TrainingRun:
     optimiser: AdamW
     average: WeightAverage
     progress: TrainingProgress
-    graphs: CudaGraphs | None = None  # by which its passes go
+    graphs: CudaGraphs | None = None  # None: eager passes
 
     @cached_property
     def accumulator(self) -> GradientAccumulator:
@@ -46,13 +46,13 @@ class TrainingRun:
 
     @property
     def micro_batch_size(self) -> int:
-        """How many examples are computed at once; 0: a whole batch."""
+        """Examples computed at once; 0: the whole batch."""
         wanted, possible = self.settings.micro_batch_size, self.progress.micro_batch_size
         return min(wanted, possible) if wanted and possible else wanted or possible
 
     @property
     def stops_early(self) -> bool:
-        """Whether the validation score has not improved for as long as the job allows."""
+        """True if the score has not improved for as many evaluations as the job allows."""
         limit = self.settings.early_stopping_patience
         return 0 < limit <= self.progress.evaluations_without_improvement
 
@@ -62,11 +62,11 @@ class TrainingRun:
 
     @property
     def evaluates_now(self) -> bool:
-        """Whether the step that was just taken is followed by an evaluation."""
+        """True if an evaluation follows the last step."""
         step = self.progress.step
         return step == self.setup.data.steps or step % self.setup.evaluate_every == 0
 
     @property
     def saves_now(self) -> bool:
-        """Whether a checkpoint follows that step, however good it is."""
+        """True if a checkpoint follows the last step, whatever its score."""
         return self.is_over or self.progress.step % self.setup.save_every == 0

@@ -1,15 +1,13 @@
-"""Warm initialisation (co-occurrence) of a network that has read nothing yet.
+"""Warm initialisation from co-occurrence counts.
 
-From random weights, a BERT spends its first millions of tokens on what counting finds in a minute:
-which tokens occur near one another, and that the nearest ones tell the most. So the token
-embeddings start as word vectors from counts (positive pointwise mutual information, factored:
-Levy, Goldberg and Dagan 2015), the position embeddings as sinusoids (Vaswani et al. 2017, §3.5),
-by which each head of the lower layers first attends to a neighbour, and the MLM head starts as the
-identity. A fresh network then predicts a token from those around it. All of it is trained like any
-other weight; the network itself remains that of the paper.
+From random weights, BERT spends its first millions of tokens on what counting finds in a minute:
+which tokens occur near each other. So token embeddings start as word vectors from counts (factored
+positive pointwise mutual information: Levy, Goldberg and Dagan 2015), position embeddings as
+sinusoids (Vaswani et al. 2017, §3.5), by which each head of the lower layers first attends to a
+neighbour, and the MLM head as the identity. The new network then predicts a token from its
+neighbours. All weights are trained as usual; the architecture is that of the paper.
 
-Shapes: V tokens of the vocabulary, C of them that count as context, D hidden size, K head size,
-P sinusoids.
+Shapes: V vocabulary, C context tokens, D hidden size, K head size, P sinusoids.
 """
 
 import math
@@ -26,25 +24,25 @@ from engine.models.heads import MlmHead
 from engine.models.network import Network
 from engine.progress import ProgressCallback
 
-CONTEXTS = 2048  # the most frequent tokens, near which the others are counted
-MAX_CELLS = 1 << 26  # tokens x contexts; a greater vocabulary gets fewer contexts
-NEARNESS = (1.0, 0.8, 0.6, 0.4, 0.3)  # what a token counts at distance 1, 2, …
-SMOOTHING = 0.75  # power of the context's frequency
-PAIRS_AT_ONCE = 1 << 22  # pairs that are counted at once
+CONTEXTS = 2048  # most frequent tokens, which serve as contexts
+MAX_CELLS = 1 << 26  # tokens x contexts; a larger vocabulary gets fewer contexts
+NEARNESS = (1.0, 0.8, 0.6, 0.4, 0.3)  # weight of a token at distance 1, 2, …
+SMOOTHING = 0.75  # exponent of the context frequency
+PAIRS_AT_ONCE = 1 << 22
 
-SINUSOIDS = 16  # at the most
-SHORTEST_WAVE, LONGEST_WAVE = 2.2, 64.0  # their wavelengths, in tokens
-LOWER_OFFSETS = ((-1, 1, -2, 2), (-1, 1, -3, 3), (-2, 2, -4, 4))  # of the heads of low layers
-UPPER_OFFSETS = (-1, 1, None, None)  # of the heads above them; None: to all tokens alike
+SINUSOIDS = 16  # maximum
+SHORTEST_WAVE, LONGEST_WAVE = 2.2, 64.0  # wavelengths in tokens
+LOWER_OFFSETS = ((-1, 1, -2, 2), (-1, 1, -3, 3), (-2, 2, -4, 4))  # of the heads of lower layers
+UPPER_OFFSETS = (-1, 1, None, None)  # of heads above them; None: uniform attention
 
 WORD_SIZE = 0.05  # standard deviation of the word vectors
-WAVE_SIZE = 0.08  # height of the sinusoids
-SHARPNESS = 1.1  # gain of a sinusoid in query and key: most of the weight falls on one token
-NEIGHBOUR_SHARE = 0.7  # share of a neighbour's vector that a layer adds
-SMALL_STD = 0.005  # standard deviation where the rest is put in
+WAVE_SIZE = 0.08  # amplitude of the sinusoids
+SHARPNESS = 1.1  # gain in query and key: most weight falls on one token
+NEIGHBOUR_SHARE = 0.7  # fraction of a neighbour's vector that a layer adds
+SMALL_STD = 0.005  # standard deviation of the remaining weights
 TINY = 1e-12
-FEED_FORWARD_GAIN = 0.3  # gain of the feed-forward parts, which know nothing yet
-LINEAR_GELU = 2.0  # from here on GELU is close to a line; the layer norm takes it off again
+FEED_FORWARD_GAIN = 0.3  # gain of the feed-forward blocks, which are random
+LINEAR_GELU = 2.0  # GELU is almost linear from here; the layer norm removes the offset
 
 
 @torch.no_grad()
@@ -54,17 +52,15 @@ def warm_init(
     special_ids: list[int],
     progress: ProgressCallback,
 ) -> None:
-    """Set the fresh weights of a network; what is not named above stays as it was drawn.
+    """Initialise the weights of a new network; other weights keep their random values.
 
     Args:
-        tokenized: the text that it is going to read.
-        special_ids: the tokens that are no words.
+        tokenized: the training text.
+        special_ids: tokens that are not words.
     """
     spec = network.spec
     waves = min(SINUSOIDS, spec.head_size // 2, spec.hidden_size // 8)
-    words = (
-        spec.hidden_size - 2 * waves
-    )  # dimensions of the word vectors; the sinusoids have the others
+    words = spec.hidden_size - 2 * waves  # dimensions of the word vectors; sinusoids get the rest
     vectors = torch.from_numpy(
         word_vectors(tokenized, spec.vocab_size, words, special_ids, progress)
     )
@@ -100,14 +96,14 @@ def word_vectors(
     special_ids: list[int],
     progress: ProgressCallback,
 ) -> np.ndarray:
-    """Vectors whose inner products are about the mutual information of two tokens.
+    """Vectors whose inner products approximate the mutual information of two tokens.
 
-    The matrix of all tokens by the frequent ones, M [V, C], holds max(0, log p(w, c) / p(w) p(c));
-    with the eigenvalues Λ and vectors Q of its frequent rows, M Q Λ^-½ continues their factors to
-    all tokens (the Nyström method).
+    The matrix of all tokens by the frequent ones, M [V, C], holds max(0, log p(w, c) / p(w) p(c)).
+    With eigenvalues Λ and eigenvectors Q of its frequent rows, M Q Λ^-½ extends the factors to all
+    tokens (Nyström method).
 
     Returns:
-        float32 [V, width]; columns are zero where the text has fewer dimensions.
+        float32 [V, width]; trailing columns are zero if the rank is lower.
     """
     counts = tokenized.counts(vocab_size)
     counts[special_ids] = 0
@@ -137,7 +133,7 @@ def _co_occurrences(
     special_ids: list[int],
     progress: ProgressCallback,
 ) -> np.ndarray:
-    """How often, and how near, each token occurs by each frequent one: float32 [V, C]."""
+    """Distance-weighted co-occurrences of each token with each frequent one, float32 [V, C]."""
     columns = len(frequent)
     column = np.full(vocab_size, -1, dtype=np.int64)
     column[frequent] = np.arange(columns)
@@ -163,10 +159,10 @@ def _attend_to_neighbours(
     words: int,
     spread: float,
 ) -> None:
-    """Let head after head attend to a neighbour, and pass on the strongest part of its vector.
+    """Let each head attend to a neighbour and pass on part of its vector.
 
-    sin((t + o)f) and cos((t + o)f) are a rotation of sin(tf) and cos(tf), so that a query at t that
-    is rotated by o agrees best with the key at t + o.
+    sin((t + o)f) and cos((t + o)f) are a rotation of sin(tf) and cos(tf), so a query at t rotated
+    by o matches the key at t + o best.
     """
     query, key, value, output = (
         part.weight.mul_(SMALL_STD / spread)
@@ -189,7 +185,7 @@ def _attend_to_neighbours(
 
 
 def _predict_from_neighbours(head: MlmHead, spread: float) -> None:
-    """Compare the vector at a masked word with the word vectors, nothing between."""
+    """Compare the vector at a masked word with the word vectors directly."""
     head.dense.weight.mul_(SMALL_STD / spread)
     head.dense.weight.diagonal().add_(1)
     head.dense.bias.fill_(LINEAR_GELU)

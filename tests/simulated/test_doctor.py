@@ -59,7 +59,7 @@ def test_a_check_passes_on_a_device_that_does_what_the_processor_does(
     some = {kind: checks.DATA[kind] for kind in SOME}
     if CHECKS[name] is checks.tasks:
         monkeypatch.setattr(checks, "DATA", some)
-    monkeypatch.setattr(checks, "ATTENTION_METHODS", {})
+    monkeypatch.setattr(checks, "WAYS", {})
     with counted() as counts:
         found = carry_out(name, bench)
     assert counts.launches.total() > 10 and found.figures and found.passed, found

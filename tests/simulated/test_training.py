@@ -73,7 +73,7 @@ def on_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Train]:
             patch.setattr(loop, "update", step)
             patch.setattr(
                 loop,
-                "choose",
+                "choose_machine",
                 lambda *given, **named: replace(choose(*given, **named), device=there),
             )
             loop.train(run.job(), run, run.append)

@@ -1,1 +1,1 @@
-"""What a run reads: token ids, batches, cached features."""
+"""Input of a run: tokenized examples, batches, cached features."""

@@ -1,4 +1,4 @@
-"""Which examples each step sees: it follows from the seed and the step alone."""
+"""Order of batches, a function of seed and step, and the number of steps of a run."""
 
 import math
 
@@ -9,11 +9,10 @@ from engine.tasks.rng import ORDER, SHARE, rng_for
 
 
 class BatchOrder:
-    """Every example once in each epoch, shuffled into batches.
+    """Every example once per epoch, shuffled into batches.
 
-    Lengths play no part in which examples share a batch: batches of similar length learn worse
-    (DECISIONS has the figures). Inside a batch the examples are sorted by length, so that
-    micro-batches need little padding.
+    Batches are not grouped by length: batches of similar length train worse. Within a batch,
+    examples are sorted by length, so that micro-batches need little padding.
 
     Args:
         lengths: tokens of each example, int [examples].
@@ -28,7 +27,7 @@ class BatchOrder:
             count = max(1, round(fraction * len(lengths)))
             examples = np.sort(rng_for(seed, SHARE).permutation(examples)[:count])
         self._lengths, self._batch_size, self._seed = lengths, batch_size, seed
-        self.examples = examples  # int64, rising: those that a run trains on
+        self.examples = examples  # int64, ascending: the training subset
         self._epoch, self._batches = -1, list[np.ndarray]()
         self.steps_per_epoch = -(-len(examples) // batch_size)
 
@@ -36,7 +35,7 @@ class BatchOrder:
         return len(self.examples)
 
     def indices(self, step: int) -> np.ndarray:
-        """The examples of a step, which counts from 0 over all epochs; int64 [B]."""
+        """Examples of a step, int64 [B]; steps count from 0 over all epochs."""
         epoch, index = divmod(step, self.steps_per_epoch)
         if epoch != self._epoch:
             self._epoch, self._batches = epoch, self._shuffle(epoch)
@@ -50,23 +49,23 @@ class BatchOrder:
 
 
 def planned_steps(settings: TrainingSpec, steps_per_epoch: int) -> int:
-    """How many updates a run makes."""
+    """Number of updates of a run."""
     return settings.steps or max(1, math.ceil(settings.epochs * steps_per_epoch))
 
 
 def planned_evaluations(settings: TrainingSpec, steps_per_epoch: int) -> int:
-    """How often it is evaluated on the validation set."""
+    """Number of evaluations on the validation set."""
     steps = planned_steps(settings, steps_per_epoch)
     return math.ceil(steps / evaluation_interval(settings, steps_per_epoch))
 
 
 def first_long_step(steps: int, fraction: float) -> int:
-    """From which step on the inputs are long, where a fraction of the steps, the last, has such."""
+    """First step with long inputs, if the last `fraction` of the steps has them."""
     return steps - round(fraction * steps)
 
 
 def evaluation_interval(settings: TrainingSpec, steps_per_epoch: int) -> int:
-    """Steps between two evaluations: an epoch, or less so that a run has four of them."""
+    """Steps between evaluations: an epoch, or a quarter of the run if that is shorter."""
     steps = planned_steps(settings, steps_per_epoch)
     return settings.evaluate_every or max(1, min(steps_per_epoch, math.ceil(steps / 4)))
 

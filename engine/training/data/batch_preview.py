@@ -1,7 +1,6 @@
-"""A batch exactly as a run was or will be given it, made again from the folder of the run.
+"""Reconstruct any batch of a run from its folder, exactly as the run sees it.
 
-Which examples a step sees, and how they are masked, follows from the seed and the step alone; so
-nothing is asked of the worker, and nothing slows it down.
+Order and masking depend on seed and step only, so the worker is not involved.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,21 +20,21 @@ from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.data.tokenizer import given_tokenizer, tokenizer_folder
 from engine.training.data.training_data import TrainingData, read_rows, tokenise
 
-StageCallback = Callable[[str, int, int], None]  # gets a stage, what is done of it, and its size
+StageCallback = Callable[[str, int, int], None]  # stage, done, total
 
 
 def no_stages(stage: str, done: int, total: int) -> None:
-    """Where nobody wants to know of progress."""
+    """No-op progress callback."""
 
 
 class BatchPreview:
-    """Shows batches of runs; the data of the last run is kept."""
+    """Shows batches of runs; caches the data of the last run."""
 
     def __init__(self) -> None:
         self._known: tuple[str, TrainingData] | None = None
 
     def batch(self, run: RunFolder, step: int, progress: StageCallback = no_stages) -> Batch:
-        """What the network is given in a step, which counts from 1.
+        """Return the batch of a step, counted from 1.
 
         Raises:
             StudioError: the run has no such step, or has not read its data yet.
@@ -49,7 +48,7 @@ class BatchPreview:
         return data.batch(step - 1)
 
     def show(self, run: RunFolder, step: int, progress: StageCallback = no_stages) -> BatchShown:
-        """The same for a person to read; raises as `batch` does."""
+        """Describe the batch of a step as text; raises as `batch` does."""
         batch, data = self.batch(run, step, progress), self._data(run, progress)
         wanted = data.learner.describe_targets(batch, data.tokenizer)
         rows = tuple(_input(batch, row, wanted[row], data) for row in range(len(batch.tokens)))
@@ -63,7 +62,7 @@ class BatchPreview:
 
 
 def _data(run: RunFolder, progress: StageCallback) -> TrainingData:
-    """As the run has it, from what the worker left in the folder and in the cache."""
+    """Load the data of a run from its folder and the token cache."""
     if not any(isinstance(event, Prepared) for event in run.events_after(0)[0]):
         raise StudioError(
             phrase(
@@ -107,10 +106,10 @@ def _input(batch: Batch, row: int, wanted: str, data: TrainingData) -> BatchRow:
 
 
 def _targets(batch: Batch, row: int, data: TrainingData) -> Iterator[Target]:
-    """The positions of a row at which the network is to predict something.
+    """Yield the positions of a row that are predicted.
 
-    A random token that happens to be the right one is shown as kept. A causal model predicts each
-    next token, which need not be said at each position.
+    A random token that equals the original is shown as kept. A causal model predicts every next
+    token, so it has no targets to list.
     """
     if batch.positions is None or data.learner.causal:
         return

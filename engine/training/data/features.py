@@ -1,7 +1,7 @@
-"""What a frozen encoder, or its frozen layers, make of examples: computed once, and cached.
+"""Cached outputs of a frozen encoder, or of its frozen layers.
 
-A mapped file for each height holds float32 [tokens, D], all inputs one after another. The folder's
-name changes with the weights, the inputs and the precision; it is safe to delete.
+One memory-mapped file per layer holds float32 [tokens, D] of all inputs in order. The folder name
+is a hash of weights, inputs and precision; it is safe to delete.
 
 Shapes: B sequences, T tokens in each, N vectors of each token, D width.
 """
@@ -38,18 +38,18 @@ from engine.training.device.machine import Machine
 from engine.training.optimiser import layer_index
 from engine.training.setup import TrainingSetup
 
-EXTRACTION_BATCH = 32  # inputs at once; the last bits of features may depend on it
+EXTRACTION_BATCH = 32  # inputs; the last bits of features may depend on it
 
 
 class CachedFeatures:
-    """Hidden states at some layer_indices for all inputs, read from disk as they are needed."""
+    """Hidden states of some layers for all inputs, read from disk on demand."""
 
     def __init__(self, files: list[Path], lengths: np.ndarray) -> None:
         self._maps = [np.load(check_regular(file), mmap_mode="r") for file in files]
         self._offsets = np.concatenate([[0], np.cumsum(lengths)])
 
     def padded(self, rows: np.ndarray, width: int) -> Tensor:
-        """float32 [B, T, N, D] of these inputs, 0 on padding; T is `width`."""
+        """Features of some inputs, float32 [B, T, N, D] with T = `width`; 0 on padding."""
         shape = (len(rows), width, len(self._maps), self._maps[0].shape[1])
         found = np.zeros(shape, dtype=np.float32)
         for place, row in enumerate(rows):
@@ -60,15 +60,14 @@ class CachedFeatures:
 
 
 def count_cached_layers(network: Network, settings: TrainingSpec) -> int:
-    """Of how many of the lowest layers a run keeps what they make of the examples."""
+    """Number of lowest layers whose output the run caches."""
     return min(settings.frozen_layers, network.spec.layers) if settings.cache_frozen_layers else 0
 
 
 def attach_features(context: RunContext, setup: TrainingSetup, machine: Machine) -> None:
-    """Compute what a probe reads, or what frozen layers make of the examples where that is cached,
-    or find it in its cache.
+    """Attach the features that a probe reads, or the output of cached frozen layers.
 
-    Raises Cancelled where a stop is wanted meanwhile.
+    They are computed unless cached. Raises Cancelled on a stop.
     """
     network, frozen = setup.network, count_cached_layers(setup.network, context.job.training)
     if network.probe is None and not frozen:
@@ -101,19 +100,19 @@ def attach_features(context: RunContext, setup: TrainingSetup, machine: Machine)
 
 
 def delete_own_features(run: RunFolder) -> None:
-    """Delete what a finished run will not read again; where a system does not let it, it stays."""
+    """Delete the run's own features after it has finished; failures are ignored."""
     shutil.rmtree(_own_features(run), ignore_errors=True)
 
 
 @dataclass(frozen=True)
 class FeatureExtractor:
-    """Runs the encoder of a network over inputs, and caches what it gives below `folder`."""
+    """Runs the encoder over inputs and caches its outputs below `folder`."""
 
     network: Network
     tokenizer: Tokenizer
     machine: Machine
     folder: Path
-    frozen: int = 0  # of so many layers; 0: what the network's probe reads
+    frozen: int = 0  # number of frozen layers to run; 0: the layers of the probe
 
     def features(
         self,
@@ -122,11 +121,11 @@ class FeatureExtractor:
         others: tuple[int, ...] = (),
         progress: ProgressCallback = no_progress,
     ) -> CachedFeatures:
-        """The features of some inputs, computed where they are not there yet.
+        """Return the features of some inputs; computes missing ones.
 
         Args:
-            rows: which of the inputs, int64 [n], rising; nothing is known of the others.
-            others: layer_indices that other runs will read; they are computed in the same pass.
+            rows: indices of the inputs, int64 [n], ascending; the others stay undefined.
+            others: layers that other runs will read, computed in the same pass.
         """
         wanted = self._heights
         inside = self.folder / self._key(tokenized, rows)
@@ -150,9 +149,9 @@ class FeatureExtractor:
         layer_indices: list[int],
         progress: ProgressCallback,
     ) -> None:
-        """Go through the inputs once; files appear whole or not at all."""
+        """Compute all inputs in one pass; files appear complete or not at all."""
         shape = (int(tokenized.lengths.sum()), self.network.spec.hidden_size)
-        needed = 4 * int(tokenized.lengths[rows].sum()) * shape[1]  # the rest is never written
+        needed = 4 * int(tokenized.lengths[rows].sum()) * shape[1]  # sparse files
         self.network.eval()
         with disk_errors_for(inside), ExitStack() as cleaning:
             inside.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -172,7 +171,7 @@ class FeatureExtractor:
         self,
         tokenized: TokenizedDataset,
         rows: np.ndarray,
-        maps: list[np.memmap],  # float32 [tokens, D], one for each height
+        maps: list[np.memmap],  # float32 [tokens, D], one per layer
         layer_indices: list[int],
         progress: ProgressCallback,
     ) -> None:
@@ -204,7 +203,7 @@ class FeatureExtractor:
         attention_mask: Tensor | None,
         layer_indices: list[int],
     ) -> Tensor:
-        """Float [B, T, N, D]."""
+        """Return float [B, T, N, D]."""
         encoder = self.network.encoder
         if self.frozen:
             made = run_lower_layers(encoder, tokens, segments, attention_mask, self.frozen)
@@ -213,7 +212,7 @@ class FeatureExtractor:
         return select_layers(encoded.hidden, tuple(layer_indices))
 
     def _key(self, tokenized: TokenizedDataset, rows: np.ndarray) -> str:
-        """Of the weights that work here, the inputs, and how they are computed."""
+        """Hash the weights used, the inputs, and the device and precision."""
         network, machine, frozen = self.network, self.machine, self.frozen
         digest = hashlib.sha256(
             f"{machine.device.type} {machine.precision_name} {network.spec} {frozen}".encode()
@@ -231,19 +230,18 @@ class FeatureExtractor:
 
 
 def _cache(context: RunContext) -> Path:
-    """The folder of the features: that of the job, unless the run was copied to where it is not."""
+    """Cache folder of the job, or the run's own if the run was moved elsewhere."""
     shared = context.job.features.cache
     is_here = shared is not None and (shared.parent.is_dir() or shared.parents[1].is_dir())
     return shared if shared is not None and is_here else _own_features(context.folder)
 
 
 def _own_features(run: RunFolder) -> Path:
-    """Where a run by itself keeps features until it is finished."""
     return run.cache / "vectors"
 
 
 def _heights_of_group(job: JobSpec, layers: int) -> tuple[int, ...]:
-    """What the other runs of a layer sweep read."""
+    """Layers that the other runs of a layer sweep read."""
     rows = job.group.vectors if job.group is not None else ()
     others = [job.features.model_copy(update={"vectors": row}) for row in rows]
     return tuple(h for other in others if other.trains_probe for h in layer_indices(other, layers))

@@ -1,4 +1,4 @@
-"""The batches of a run, made on the host; the next ones while a GPU works on this one."""
+"""Batches of a run, built on the host; in threads ahead of a GPU."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ from engine.models.network import Network
 from engine.tasks.learner import Batch, Examples
 from engine.training.data.training_data import TrainingData
 
-PREFETCH_THREADS = 4  # most of the work is done by NumPy, which lets other threads run
+PREFETCH_THREADS = 4  # NumPy does most of the work and releases the GIL
 
 
 class StepInput(NamedTuple):
-    """What a step is given: a batch, and which of the examples it is made of, int64 [B]."""
+    """Batch of a step, and the indices of its examples, int64 [B]."""
 
     examples: Examples
     numbers: np.ndarray
@@ -25,11 +25,10 @@ class StepInput(NamedTuple):
 def batches(
     data: TrainingData, first: int, ahead: bool = False, plans_for: Network | None = None
 ) -> Iterator[StepInput]:
-    """What each step from `first` on is given.
+    """Yield the input of each step from `first` on.
 
-    With `ahead`, threads make the next batches meanwhile, and the plans with which the network
-    `plans_for` goes through them without padding. That pays where the steps run on a device of
-    their own; on processors the threads would only take their time.
+    With `ahead`, threads build the next batches and, for `plans_for`, their unpadded plans. This
+    helps on a GPU only; on a CPU the threads compete with the step.
     """
 
     def one(step: int, examples: Examples, numbers: np.ndarray) -> StepInput:

@@ -1,8 +1,7 @@
-"""Token ids that runs share: made once for the same data and vocabulary, found by every later run.
+"""Tokenized data shared by runs with the same data and vocabulary.
 
-Each part of a data set has, with each vocabulary, a folder below the home's `cache`, and in it one
-for each way and length. All of it can be made again, so that it is safe to delete; what no run has
-asked for in a long time deletes itself.
+Each split has a folder per vocabulary in the home's `cache`, with one subfolder per tokenization
+and length. It is safe to delete; folders unused for 30 days are removed.
 """
 
 import os
@@ -18,25 +17,25 @@ from engine.files.home import Home
 from engine.phrases import phrase
 from engine.runs.lock import hold
 
-UNUSED_SECONDS = 30 * 24 * 3600  # after which token ids are deleted
+UNUSED_SECONDS = 30 * 24 * 3600
 
 
 def shared_tokens() -> "TokenCache":
-    """What the runs of this home share."""
+    """Token cache of the current home."""
     return TokenCache(Home().cache / "tokens")
 
 
 class TokenCache:
-    """The folder `root` with all that is shared."""
+    """Locked folders below `root`."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     @contextmanager
     def reserved(self, name: str, waiting: Callable[[], None]) -> Iterator[Path]:
-        """The folder `name` for this process alone, while it fills it or finds it filled.
+        """Lock the folder `name` for this process.
 
-        `waiting` is called while another run works there, and may raise to end the wait.
+        `waiting` is called while another process holds it, and may raise to stop waiting.
         """
         self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
         with ExitStack() as held:
@@ -49,7 +48,7 @@ class TokenCache:
             yield folder
 
     def drop_old(self) -> None:
-        """Delete what nobody has asked for in a long time; what is being filled stays."""
+        """Delete folders unused for 30 days, unless locked."""
         if not self._root.is_dir():
             return
         for folder in [entry for entry in self._root.iterdir() if entry.is_dir()]:
@@ -60,7 +59,7 @@ class TokenCache:
                     shutil.rmtree(folder, ignore_errors=True)
 
     def _take(self, name: str, held: ExitStack) -> bool:
-        """Take the lock of a folder, or find within a second that another process has it."""
+        """Try to lock a folder within a second."""
         taken = StudioError(phrase("Another run is tokenising the same data."))
         try:
             held.enter_context(hold(self._root / f"{name}.lock", taken))

@@ -1,4 +1,4 @@
-"""The tokenizer of a run: that of its base model, or a new one, trained on its texts."""
+"""Tokenizer of a run: that of its base model, or a new one trained on its texts."""
 
 import hashlib
 from pathlib import Path
@@ -17,7 +17,7 @@ from engine.training.data.training_data import TrainingRows
 
 
 def given_tokenizer(base_model: BaseModelSource) -> Tokenizer | None:
-    """The tokenizer that a base model names; None where a new one is to be trained."""
+    """Tokenizer of a base model; None if a new one is to be trained."""
     if isinstance(base_model, FromCheckpoint):
         return Tokenizer.from_folder(base_model.path)
     if base_model.tokenizer is None:
@@ -28,7 +28,7 @@ def given_tokenizer(base_model: BaseModelSource) -> Tokenizer | None:
 
 
 def tokenizer_for(context: RunContext, read: TrainingRows) -> Tokenizer:
-    """The tokenizer of a new run; one that is trained is kept in the run, and shared by all."""
+    """Tokenizer of a new run; a trained one is saved in the run and shared through the cache."""
     base_model = context.job.base_model
     if (given := given_tokenizer(base_model)) is not None:
         return given
@@ -44,12 +44,12 @@ def tokenizer_for(context: RunContext, read: TrainingRows) -> Tokenizer:
 
 
 def tokenizer_folder(folder: RunFolder) -> Path:
-    """Where a run keeps the tokenizer that was trained for it."""
+    """Folder of the tokenizer that a run has trained."""
     return folder.cache / "vocabulary"
 
 
 def _name(base_model: FromScratch, read: TrainingRows) -> str:
-    """Names the tokenizers that come out the same."""
+    """Cache key: equal for equal tokenizers."""
     rows = read.rows
     texts = (read.dataset.spec.fingerprint, rows.pairs is None, rows.tags is None)
     wanted = (*texts, base_model.model.vocab_size, base_model.lowercase)
@@ -59,7 +59,7 @@ def _name(base_model: FromScratch, read: TrainingRows) -> str:
 def _trained(
     folder: Path, rows: Rows, base_model: FromScratch, progress: ProgressCallback
 ) -> Tokenizer:
-    """The tokenizer in `folder`; it is trained where there is none, or a damaged one."""
+    """Load the tokenizer in `folder`, or train it if it is missing or damaged."""
     try:
         verify(folder)
         return Tokenizer.from_folder(folder)

@@ -1,4 +1,4 @@
-"""The token ids that a run trains and is evaluated on, and which of them each step sees."""
+"""Tokenized examples of a run, and the batch of each step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.data.batch_order import BatchOrder, first_long_step, planned_steps
 from engine.training.data.token_cache import shared_tokens
 
-Stage = Callable[[str], ProgressCallback]  # gives the callback of a stage by its name
+Stage = Callable[[str], ProgressCallback]  # progress callback of a named stage
 
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """The data set of a job, and a learner that has read the labels of the training set."""
+    """Data set of a job, with a learner that has read the training labels."""
 
     job: JobSpec
     dataset: Dataset
@@ -38,7 +38,7 @@ class TrainingRows:
 
 @dataclass(frozen=True)
 class Phase:
-    """Steps in a row that see the same examples, from step `first` on."""
+    """Consecutive steps on the same examples, starting at step `first`."""
 
     first: int
     examples: Examples
@@ -47,27 +47,27 @@ class Phase:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """All that a run learns from, and in which order."""
+    """Examples of a run, and their order."""
 
     tokenizer: Tokenizer
     learner: Learner
     dataset: Dataset
     phases: tuple[Phase, ...]
-    validation: Examples | None  # None where the data set has no validation set
+    validation: Examples | None  # None without a validation set
     steps: int
     seed: int
 
     def examples_at(self, step: int) -> tuple[Examples, np.ndarray]:
-        """The examples of a step, which counts from 0, and which of them it sees, int64 [B]."""
+        """Examples of a step, counted from 0, and the indices it uses, int64 [B]."""
         phase = next(p for p in reversed(self.phases) if p.first <= step)
         return phase.examples, phase.order.indices(step - phase.first)
 
     def batch(self, step: int) -> Batch:
-        """What the network is given in a step."""
+        """Batch of a step."""
         return self.batch_of(step, *self.examples_at(step))
 
     def batch_of(self, step: int, examples: Examples, numbers: np.ndarray) -> Batch:
-        """The same, of what `examples_at` says; safe in any thread."""
+        """Batch from the result of `examples_at`; thread-safe."""
         return self.learner.batch(
             examples, numbers, self.tokenizer, rng_for(self.seed, MASKS, step)
         )
@@ -76,11 +76,11 @@ class TrainingData:
 def read_rows(
     job: JobSpec, folder: Path, stage: Stage, stop_wanted: Callable[[], bool] = lambda: False
 ) -> TrainingRows:
-    """Read the data set of a job, which a run keeps in `folder`.
+    """Read the data set of a job; the run keeps a copy in `folder`.
 
     Raises:
-        StudioError: the data cannot be read, or is not what the task can learn from.
-        Cancelled: a stop was wanted.
+        StudioError: the data cannot be read, or does not suit the task.
+        Cancelled: a stop was requested.
     """
     reading = stage(phrase("Reading the data set"))
     dataset = resolve(job.data, folder, reading, stop_wanted, job.task)
@@ -95,10 +95,10 @@ def read_rows(
 def tokenise(
     read: TrainingRows, tokenizer: Tokenizer, max_positions: int, stage: Stage
 ) -> TrainingData:
-    """The token ids of what was read, made now or found where another run has made them.
+    """Tokenize what was read, or reuse the token cache.
 
     Args:
-        max_positions: how many tokens the network takes at most.
+        max_positions: maximum length of the network, in tokens.
     """
     settings, learner = read.job.training, read.learner
     long_length, long_fraction = learner.long_inputs
@@ -135,7 +135,7 @@ def _phase(first: int, examples: Examples, settings: TrainingSpec) -> Phase:
 
 @dataclass(frozen=True)
 class _CachedTokenizer:
-    """Makes token ids from rows, or finds those that an earlier run has made from the same."""
+    """Tokenizes rows through the token cache."""
 
     read: TrainingRows
     tokenizer: Tokenizer

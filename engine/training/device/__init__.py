@@ -1,1 +1,1 @@
-"""Where a run computes: device, precision, threads, CUDA graphs, ranks."""
+"""Hardware of a run: device, precision, threads, CUDA graphs, distributed ranks."""

@@ -1,14 +1,14 @@
-"""Forward and backward passes that a GPU replays: CUDA graphs.
+"""CUDA graphs of the forward and backward pass.
 
-Python launches a thousand kernels and more for a step, one after another, which takes longer than a
-fast GPU computes them. Here the passes over a batch are captured once for each shape; a later batch
-of that shape is copied into the place of the captured one, and all kernels are launched at once.
-Few shapes are to come up, so sizes are rounded up: what is added is padding, which is computed.
+Launching over a thousand kernels per step from Python takes longer than a fast GPU needs to run
+them. Passes are captured once per batch shape; a later batch of that shape is copied into the
+captured tensors and all kernels are launched at once. Sizes are rounded up to get few shapes; the
+extra padding is computed.
 
-Clipping, the optimiser and evaluation are not captured. Dropout is drawn anew by each replay, from
-the seed of its step.
+Clipping, optimiser and evaluation are not captured. Each replay draws new dropout from the seed of
+its step.
 
-Shapes: B sequences, T tokens in each, N tokens that are predicted.
+Shapes: B sequences, T tokens in each, N predicted tokens.
 """
 
 import statistics
@@ -33,46 +33,46 @@ from engine.training.device.machine import Machine
 from engine.training.gradients import GradientAccumulator
 
 USED_ON = ("cuda",)
-SIZES = 4  # between a number and twice that number: at most a quarter is added
-MAX_GRAPHS = 64  # graphs that are kept
-WARM_UP = 2  # passes before one is captured, in which libraries take their memory
-WARM_UP_PASSES, COUNTED = 2, 5  # passes of each way, to measure them
-MIN_SPEEDUP = 1.1  # times as fast
+SIZES = 4  # sizes per power of two: at most a quarter is padding
+MAX_GRAPHS = 64
+WARM_UP = 2  # passes before a capture, in which libraries allocate memory
+WARM_UP_PASSES, COUNTED = 2, 5  # passes per timing
+MIN_SPEEDUP = 1.1
 
 Terms = dict[str, Tensor]
-Captured = tuple[Callable[[], None], Terms]  # launches all of it again; where its terms are then
+Captured = tuple[Callable[[], None], Terms]  # replay function, and the tensors with its loss terms
 
 
 @dataclass(frozen=True)
 class _Graph:
-    """Passes over batches of one shape."""
+    """Captured passes of one batch shape."""
 
-    batch: Batch  # which they read
-    values: Tensor  # float32 [1 + terms], the factor of the loss, then its counts
+    batch: Batch  # static input
+    values: Tensor  # float32 [1 + terms], the loss scale, then the counts
     replay: Callable[[], None]
     terms: Terms
 
     def take(self, batch: Batch, values: Tensor, device: torch.device) -> None:
-        """Copy another batch of the same shape into this one, from the host."""
+        """Copy a batch of the same shape from the host into the static input."""
         there = sent_together([*batch.tensors, values], device)
         for place, given in zip([*self.batch.tensors, self.values], there, strict=True):
             place.copy_(given)
 
 
 class CudaGraphs:
-    """The captured passes of a network, by the shapes of their batches."""
+    """Captured passes of a network by batch shape."""
 
     def __init__(self, network: Network, learner: Learner, machine: Machine, pad: int) -> None:
         """`pad` is the id of [PAD]."""
         self._network, self._learner, self._machine, self._pad = network, learner, machine, pad
         self._graphs: dict[object, _Graph] = {}
-        self._gradients: list[tuple[nn.Parameter, Tensor]] = []  # to which every graph adds
-        self._pool: Any = None  # of memory, which all graphs share: one is replayed at a time
+        self._gradients: list[tuple[nn.Parameter, Tensor]] = []  # shared by all graphs
+        self._pool: Any = None  # memory pool of all graphs; only one is replayed at a time
 
     def add(self, part: Batch, counts: Mapping[str, float], scale: float = 1.0) -> Terms:
         """Add the gradients of a part of a batch; see `GradientAccumulator.add`.
 
-        Raises RuntimeError where the passes cannot be captured.
+        Raises RuntimeError if the passes cannot be captured.
         """
         given = self.padded(part)
         values = torch.tensor([scale, *counts.values()], dtype=torch.float32)
@@ -89,7 +89,7 @@ class CudaGraphs:
         return {name: term.clone() for name, term in graph.terms.items()}
 
     def padded(self, batch: Batch) -> Batch:
-        """The batch as it is computed; see `pad_to_graph_shape`."""
+        """Pad a batch to its graph shape; see `pad_to_graph_shape`."""
         longest = self._network.spec.max_positions
         return pad_to_graph_shape(batch, self._pad, longest, self._learner.no_target)
 
@@ -124,7 +124,7 @@ class CudaGraphs:
 
     @torch.no_grad()
     def _attach_gradients(self) -> None:
-        """Let the parameters have the gradients that graphs add to, with what they have so far."""
+        """Set the shared gradient buffers as gradients, with the values so far."""
         fresh = [buffer for parameter, buffer in self._gradients if parameter.grad is None]
         if fresh:
             torch._foreach_zero_(fresh)
@@ -135,12 +135,12 @@ class CudaGraphs:
 
 
 def pad_to_graph_shape(batch: Batch, pad: int, longest: int, no_target: int) -> Batch:
-    """The batch on the host with sizes of which there are few, and a mask in any case.
+    """Pad a batch on the host to one of few shapes, always with a mask.
 
     Args:
-        pad: the token in what is added.
-        longest: T at the most.
-        no_target: the target at positions that are added.
+        pad: token id of padding.
+        longest: maximum T.
+        no_target: target of added positions.
     """
     old = batch.segments.size(1)
     width = max(old, min(graph_size(old), longest))
@@ -165,7 +165,7 @@ def pad_to_graph_shape(batch: Batch, pad: int, longest: int, no_target: int) -> 
 
 
 def graph_size(number: int) -> int:
-    """The next of 8, 16, 24, 32, 40, 48, 56, 64, 80, …: `SIZES` from one power of 2 to the next."""
+    """Round up to 8, 16, 24, 32, 40, 48, 56, 64, 80, …: `SIZES` steps per power of two."""
     step = max(8, (1 << (max(1, number - 1).bit_length() - 1)) // SIZES)
     return max(8, -(-number // step) * step)
 
@@ -180,13 +180,13 @@ def choose_graphs(
     before: str = "",
     note: Callable[[str], object] = lambda sentence: None,
 ) -> CudaGraphs | None:
-    """The graphs of a run, where they are possible and wanted, or measured to be faster.
+    """Return the graphs of a run if requested, or if measured to be faster; otherwise None.
 
     Args:
-        network: on the device, in training.
-        batch: makes that of the first step, on the host.
-        before: “on” or “off”, as a run that resumes had it; it is kept.
-        note: is told what was measured, or why what is asked for is not done.
+        network: on the device, in training mode.
+        batch: builds the first batch, on the host.
+        before: “on” or “off” of a resumed run, which is kept.
+        note: receives the measurement, or why graphs are not used.
     """
     wanted = before or job.hardware.cuda_graphs
     if wanted == "off":
@@ -209,7 +209,7 @@ def choose_graphs(
 
 
 def can_capture(network: Network, machine: Machine, job: JobSpec) -> bool:
-    """Whether passes can be captured here: in one process, all of it on the GPU."""
+    """True for a single process that runs entirely on the GPU."""
     return (
         machine.device.type in USED_ON
         and job.hardware.processes == 1
@@ -220,7 +220,7 @@ def can_capture(network: Network, machine: Machine, job: JobSpec) -> bool:
 
 
 def describe_graphs(graphs: CudaGraphs | None, machine: Machine) -> str:
-    """“on” or “off”; nothing where no device has them."""
+    """“on” or “off”; empty if the device has no graphs."""
     if machine.device.type not in USED_ON:
         return ""
     return "off" if graphs is None else "on"
@@ -229,9 +229,9 @@ def describe_graphs(graphs: CudaGraphs | None, machine: Machine) -> str:
 def _are_faster(
     graphs: CudaGraphs, plain: GradientAccumulator, batch: Batch, note: Callable[[str], object]
 ) -> bool:
-    """Whether a batch clearly takes less time so; no where its passes cannot be captured."""
+    """Time a batch with and without graphs; False if capturing fails."""
     network, counts = plain.network, plain.learner.counts(batch)
-    planned = batch.planned(network)  # as threads do while a run goes on
+    planned = batch.planned(network)  # as prefetching does in a run
     padding = 1 - batch.token_count / graphs.padded(batch).segments.numel()
     try:
         seconds = _seconds(lambda: graphs.add(batch, counts), network)
@@ -256,8 +256,8 @@ def _are_faster(
 
 
 def failure_note(error: Exception) -> str | None:
-    """Why there can be no graphs where this was raised; None where they are not to blame."""
-    if is_out_of_memory(error):  # they keep the memory of every shape
+    """Explain why graphs failed; None if another error was raised."""
+    if is_out_of_memory(error):  # graphs keep memory for every shape
         return phrase("No CUDA graphs: there is too little memory for them.")
     if "captur" in str(error):
         return phrase("No CUDA graphs: this network or GPU does not allow capturing.")
@@ -269,7 +269,7 @@ def _seconds(work: Callable[[], Terms], network: Network) -> float:
     for _ in range(WARM_UP_PASSES + COUNTED):
         began = time.perf_counter()
         for term in work().values():
-            float(term)  # waits for the device
+            float(term)  # synchronises
         found.append(time.perf_counter() - began)
         network.zero_grad(set_to_none=True)
     return statistics.median(found[WARM_UP_PASSES:])
@@ -277,7 +277,7 @@ def _seconds(work: Callable[[], Terms], network: Network) -> float:
 
 @contextmanager
 def _padded(encoder: Encoder) -> Iterator[None]:
-    """Compute padding too, so that shapes do not depend on the lengths."""
+    """Compute padding too, so that shapes do not depend on lengths."""
     encoder.computes_padding = True
     try:
         yield
@@ -287,7 +287,7 @@ def _padded(encoder: Encoder) -> Iterator[None]:
 
 @contextmanager
 def _restored(network: Network, device: torch.device) -> Iterator[None]:
-    """Afterwards the gradients and the random state are what they were."""
+    """Restore gradients and random state afterwards."""
     before = [(p, None if p.grad is None else p.grad.clone()) for p in network.parameters()]
     devices = [device] if device.type == "cuda" else []
     try:
@@ -303,7 +303,7 @@ def new_pool() -> Any:
 
 
 def capture(passes: Callable[[], Terms], pool: Any) -> Captured:
-    """Capture what it launches on the present GPU, after it was launched some times."""
+    """Capture the kernels of `passes` on the current GPU, after warm-up runs."""
     aside = torch.cuda.Stream()
     aside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(aside):

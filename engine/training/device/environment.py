@@ -1,4 +1,4 @@
-"""The environment of a run: what must be the same for the same weights, bit for bit."""
+"""Environment of a run: everything that must match for bit-identical weights."""
 
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +21,7 @@ def environment(
     processes: str,
     graphs: str = "",
 ) -> dict[str, str]:
-    """The environment by name, in words.
+    """Describe the environment, by name.
 
     Args:
         attention: one of `ATTENTION_METHODS`, or empty.
@@ -48,7 +48,7 @@ def environment(
 
 
 def differences(then: dict[str, str], now: dict[str, str]) -> tuple[str, ...]:
-    """What has changed; what was not written down then is skipped."""
+    """Describe what has changed; entries that `then` lacks are ignored."""
     return tuple(
         f"{name} {value} → {now.get(name, 'unknown')}"
         for name, value in then.items()
@@ -57,9 +57,7 @@ def differences(then: dict[str, str], now: dict[str, str]) -> tuple[str, ...]:
 
 
 def reusable_threads(then: dict[str, str], processes: str) -> int:
-    """With how many threads a run can resume bit for bit; 0 where it cannot, or where there are
-    too few cores.
-    """
+    """Thread count for a bit-exact resume; 0 if impossible or if there are too few cores."""
     now = {"cpu": cores.cpu_and_cores(), "processes": processes}
     is_same = all(then.get(name) == value for name, value in now.items())
     threads = int(then.get("threads", "0")) if is_same else 0
@@ -67,7 +65,7 @@ def reusable_threads(then: dict[str, str], processes: str) -> int:
 
 
 def weights_sha256(network: Network) -> str:
-    """SHA-256 over the sums of all weights, each over its name, shape and bytes."""
+    """SHA-256 over the hashes of all weights, each of its name, shape and bytes."""
     with ThreadPoolExecutor(torch.get_num_threads()) as pool:
         sums = pool.map(_parameter_sha256, *zip(*network.named_parameters(), strict=True))
         return hashlib.sha256("".join(sums).encode("ascii")).hexdigest()
@@ -76,19 +74,19 @@ def weights_sha256(network: Network) -> str:
 def _parameter_sha256(name: str, parameter: Tensor) -> str:
     digest = hashlib.sha256(f"{name}{tuple(parameter.shape)}".encode())
     weights = parameter.detach().cpu().contiguous().view(-1).view(torch.uint8)
-    digest.update(weights.numpy().data)  # other threads work meanwhile
+    digest.update(weights.numpy().data)  # releases the GIL
     return digest.hexdigest()
 
 
 def device_name(device: torch.device) -> str:
-    """As its maker calls a GPU, with the version of CUDA; the kind of any other device."""
+    """Name of a GPU with the CUDA version; the type of any other device."""
     if device.type != "cuda":
         return device.type
     return f"{torch.cuda.get_device_name(device)}, CUDA {torch.version.cuda}"
 
 
 def package_version(package: str) -> str:
-    """Of an installed package; “unknown” where there is none."""
+    """Version of an installed package, or “unknown”."""
     try:
         return version(package)
     except PackageNotFoundError:

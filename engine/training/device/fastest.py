@@ -1,8 +1,9 @@
-"""Which precision trains a network of this size fastest here, where a job leaves it to the program.
+"""Choose the fastest precision and attention method by measuring once.
 
-How fast matrix products are says how much short numbers may gain at the most: a large network is
-little else. In a small one most of the time goes into what is around the products, and rounding to
-short numbers and back comes on top. So a layer of the network itself is measured, once.
+The speed of matrix products bounds the gain of reduced precision. Large networks get close to it;
+in small ones the operations between products dominate and casts add to them. So one layer of the
+network itself is timed. Attention without padding has two methods on a GPU: padded blocks of
+sequences of similar length, or kernels for nested tensors. A CPU has only the first.
 """
 
 import copy
@@ -29,23 +30,23 @@ from engine.system.precision import ATTENTION_METHODS, AttentionTimes, LayerTime
 from engine.training.device.environment import device_name
 from engine.training.device.machine import DTYPES, Machine, describe_device
 
-MAX_TOKENS = 1024  # of the batch that is measured: 2 to 3 s for a layer of base
-ROUNDS, SECONDS = 3, 0.1  # of measurements by turns: so many at least, and for so long
+MAX_TOKENS = 1024  # of the timed batch: 2 to 3 s for a layer of BERT base
+ROUNDS, SECONDS = 3, 0.1  # minimum rounds and seconds
 MEASURED_ON = ("cuda",)
-LENGTHS = np.linspace(8, 128, 32).astype(np.int64)  # of the batch that is measured
-WARM, COUNTED = 3, 12  # passes of each way; every one has other lengths, as the steps of a run have
+LENGTHS = np.linspace(8, 128, 32).astype(np.int64)  # of the timed batch
+WARM, COUNTED = 3, 12  # passes; each with other lengths, as in a run
 
 
 def choose_precision(
     network: Network, machine: Machine, hardware: HardwareSpec, rows: float, tokens: float
 ) -> Machine:
-    """The machine in the precision in which a step of such a network takes least time.
+    """Return the machine with the precision in which a training step is fastest.
 
-    It stays as it is where the job names a precision, and where no short numbers are quick here.
+    Unchanged if the job sets a precision, or if reduced precision is slow here.
 
     Args:
         network: on the device.
-        rows, tokens: sequences in a batch, and how many tokens one of them has on average.
+        rows, tokens: sequences per batch, and their mean length in tokens.
     """
     if hardware.precision != "auto" or machine.precision_name == "fp32":
         return machine
@@ -54,10 +55,7 @@ def choose_precision(
 
 
 def measure_layer(network: Network, machine: Machine, rows: float, tokens: float) -> LayerTimes:
-    """How long the top layer takes in fp32 and in the precision of the machine.
-
-    Measured where that is not known yet for a batch of about this size.
-    """
+    """Time the top layer in fp32 and in the machine's precision, unless known."""
     width = min(MAX_TOKENS, network.spec.max_positions, max(8, _power_of_two(tokens)))
     count = max(1, min(_power_of_two(rows), MAX_TOKENS // width))
     encoder, short = network.encoder, machine.precision_name
@@ -74,20 +72,20 @@ def measure_layer(network: Network, machine: Machine, rows: float, tokens: float
     layout = _layout(encoder, count, width, machine.device)
     x = torch.ones(count * width, network.spec.hidden_size, device=machine.device)
     best: dict[Precision, float] = {"fp32": math.inf, short: math.inf}
-    done, end = -1, time.perf_counter() + SECONDS  # the first round is for warming up
+    done, end = -1, time.perf_counter() + SECONDS  # first round: warm-up
     while done < ROUNDS or time.perf_counter() < end:
         for name, quickest in best.items():
             seconds = _layer_seconds(layer, x, layout, replace(machine, precision_name=name))
             best[name] = min(quickest, seconds) if done >= 0 else math.inf
         done += 1
     found = LayerTimes(of, **best)
-    with suppress(DiskFull, OSError):  # then it is measured again the next time
+    with suppress(DiskFull, OSError):  # measure again next time
         precision.save(found)
     return found
 
 
 def _power_of_two(number: float) -> int:
-    """The nearest power of two: much of the same size is measured once."""
+    """Nearest power of two, so that similar sizes share a measurement."""
     return 1 << round(math.log2(max(1.0, number)))
 
 
@@ -102,14 +100,14 @@ def _layout(encoder: Encoder, rows: int, width: int, device: torch.device) -> La
 
 
 def _layer_seconds(layer: nn.Module, x: Tensor, layout: Layout, machine: Machine) -> float:
-    """There and back."""
+    """Seconds of a forward and backward pass."""
     given = x.clone().requires_grad_()
     began = time.perf_counter()
     with machine.precision():
         out, _ = layer(given, layout)
     out.float().mean().backward()
     assert given.grad is not None
-    float(given.grad[0, 0])  # waits for the device
+    float(given.grad[0, 0])  # synchronises
     seconds = time.perf_counter() - began
     layer.zero_grad(set_to_none=True)
     return seconds
@@ -130,7 +128,7 @@ def choose_attention(encoder: Encoder, machine: Machine, before: str = "") -> st
 
 
 def measure_attention(encoder: Encoder, machine: Machine) -> AttentionTimes:
-    """How long each way takes on this machine, measured where that is not known yet."""
+    """Time both attention methods, unless known."""
     attention = encoder.layers[0].attention
     assert isinstance(attention, Attention)
     size, share = encoder.heads * attention.head_size, attention.weight_dropout.p
@@ -148,13 +146,13 @@ def measure_attention(encoder: Encoder, machine: Machine) -> AttentionTimes:
         for way in ATTENTION_METHODS
     }
     found = AttentionTimes(of, seconds)
-    with suppress(DiskFull, OSError):  # then it is measured again the next time
+    with suppress(DiskFull, OSError):  # measure again next time
         precision.save(found)
     return found
 
 
 def _attention_seconds(shape: AttentionShape, machine: Machine, size: int, share: float) -> float:
-    """The median time there and back; 0 where no kernel of the device takes such heads."""
+    """Median seconds of a forward and backward pass; 0 if the device has no such kernel."""
     dtype, found = DTYPES[machine.precision_name], list[float]()
     for number in range(WARM + COUNTED):
         lengths = LENGTHS + number
@@ -162,7 +160,7 @@ def _attention_seconds(shape: AttentionShape, machine: Machine, size: int, share
         layout = layout.map_tensors(lambda tensor: tensor.to(machine.device))
         given = torch.ones(int(lengths.sum()), size, device=machine.device, dtype=dtype)
         x = given.requires_grad_()
-        float(x.detach()[0, 0])  # waits for the device
+        float(x.detach()[0, 0])  # synchronises
         began = time.perf_counter()
         try:
             layout.gather(x, x, x, shape.heads, share).sum().backward()

@@ -1,4 +1,4 @@
-"""Device, precision and threads of a run."""
+"""Device, precision, threads and memory of a run."""
 
 import os
 import platform
@@ -27,23 +27,23 @@ DTYPES: dict[Precision, torch.dtype] = {
     "fp16": torch.float16,
 }
 BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16")
-SIDE, SECONDS = 1024, 0.2  # of the matrices that are multiplied to measure, and for how long
+SIDE, SECONDS = 1024, 0.2  # size and duration of the matrix products to time
 STATUS = Path("/proc/self/status")
-OWN_PEAK = "VmHWM:"  # kB, since the program of this process began; see proc(5)
+OWN_PEAK = "VmHWM:"  # kB, of this process; see proc(5)
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What a job runs on."""
+    """Device, precision and threads of a run."""
 
     device: torch.device
     precision_name: Precision
     threads: int
 
     def precision(self) -> AbstractContextManager[object]:
-        """Short numbers for matrix products where they were chosen; weights and sums stay float32.
+        """Autocast for matrix products; weights and sums stay float32.
 
-        The losses of fp16 have to be scaled; see loss_scaling.py.
+        fp16 needs scaled losses; see `LossScaler`.
         """
         if self.precision_name == "fp32":
             return nullcontext()
@@ -51,15 +51,15 @@ class Machine:
 
     @property
     def token_multiple(self) -> int:
-        """Of what the tokens of a batch without padding should be a multiple.
+        """Round the token count of unpadded batches up to this multiple.
 
-        In short numbers oneDNN makes a kernel for each shape of a product, which takes ten times as
-        long as the product itself: few shapes are to come up.
+        oneDNN compiles a reduced-precision kernel per shape, which takes ten times as long as the
+        product itself, so there should be few shapes.
         """
         return 32 if self.device.type == "cpu" and self.precision_name != "fp32" else 1
 
     def remarks(self, hardware: HardwareSpec) -> Iterator[str]:
-        """Sentences about what the job asks for and is slow here, or not possible."""
+        """Yield warnings about settings that are slow or unsupported here."""
         if self.precision_name == "bf16" and _emulates_bf16(self.device):
             yield phrase("This processor does not support bf16 natively: fp32 would be faster.")
         if self.precision_name == "fp16" and self.device.type == "cpu":
@@ -68,10 +68,10 @@ class Machine:
             yield phrase("This system does not support choosing cores: the run uses all of them.")
 
     def resumed(self, hardware: HardwareSpec, precision: str, threads: int) -> "Machine":
-        """For a run that resumes: what it started with, unless the job fixes it.
+        """Return the machine with the settings of a resumed run, unless the job fixes them.
 
-        `precision` may be one that is not known any more; `threads` is 0 where they may change.
-        Sets the number of threads of this process.
+        An unknown `precision` is ignored; `threads` is 0 if they may change. Sets the thread count
+        of this process.
         """
         found = self
         if hardware.precision == "auto":
@@ -83,20 +83,19 @@ class Machine:
         return found
 
     def free_memory(self) -> int:
-        """Bytes."""
+        """Free bytes on the device."""
         if self.device.type == "cuda":
             return int(torch.cuda.mem_get_info(self.device)[0])
         return int(psutil.virtual_memory().available)
 
 
 def choose_machine(hardware: HardwareSpec, local: int = 0, beside: int = 1) -> Machine:
-    """The machine that a job asks for; sets the number of threads of this process, of torch and of
-    the tokenizer alike.
+    """Choose the machine of a job, and set the thread counts of torch and the tokenizer.
 
-    Where `beside` processes share this machine, this is number `local` of them: each has a GPU of
-    its own, and as many of the cores as the others.
+    If `beside` processes share this computer, this one is number `local`: each gets its own GPU and
+    an equal part of the cores.
 
-    Raises StudioError where the device or one of the cores is not there.
+    Raises StudioError if the device or a core does not exist.
     """
     there = {
         "cpu": True,
@@ -120,22 +119,22 @@ def choose_machine(hardware: HardwareSpec, local: int = 0, beside: int = 1) -> M
     sharing = beside
     if (wanted := numbers_in(hardware.cores)) and cores.supports_affinity():
         cores.pin_to(cores.divide_cores(wanted, local, beside))
-        sharing = 1  # its cores are its own
+        sharing = 1  # already divided
     threads = hardware.threads or _best_threads(sharing, alone=beside == 1)
     torch.set_num_threads(threads)
     os.environ.setdefault(
         "RAYON_NUM_THREADS", str(threads)
-    )  # the tokenizer's, before its first use
+    )  # of the tokenizer, before its first use
     device = torch.device(name, local) if name == "cuda" and beside > 1 else torch.device(name)
     torch.backends.fp32_precision = "ieee"  # type: ignore[attr-defined]  # no TF32: fp32 is what it says
-    torch.backends.cuda.enable_cudnn_sdp(False)  # it takes 7 ms to plan each new shape of attention
+    torch.backends.cuda.enable_cudnn_sdp(False)  # plans each new attention shape for 7 ms
     asked = hardware.precision
     chosen = matmul_speeds(device, threads).fastest if asked == "auto" else asked
     return Machine(device, chosen, threads)
 
 
 def matmul_speeds(device: torch.device, threads: int) -> Speeds:
-    """How fast matrix products are here in each precision, measured where it is not known yet."""
+    """Speed of matrix products in each precision; measured unless known."""
     of, short = describe_device(device, threads), _reduced_precision(device)
     known = precision.find(Speeds, of)
     if known is not None and (short is None or getattr(known, short)):
@@ -144,13 +143,13 @@ def matmul_speeds(device: torch.device, threads: int) -> Speeds:
     if short is not None:
         rates = {name: _measure_rate(DTYPES[name], device) for name in ("fp32", short)}
         found = Speeds(of, **rates)
-    with suppress(DiskFull, OSError):  # then it is measured again the next time
+    with suppress(DiskFull, OSError):  # measure again next time
         precision.save(found)
     return found
 
 
 def describe_device(device: torch.device, threads: int) -> str:
-    """What a measurement holds for: the device, threads and torch."""
+    """Key of a measurement: device, threads and torch version."""
     name = f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()} {' '.join(_bf16())}"
     if device.type == "cuda":
         name = torch.cuda.get_device_name(device)
@@ -158,9 +157,9 @@ def describe_device(device: torch.device, threads: int) -> str:
 
 
 def _best_threads(sharing: int, alone: bool) -> int:
-    """How many threads are quickest here, measured where there is a choice and it is not known.
+    """Fastest thread count; measured unless known.
 
-    Nothing is measured where several processes would do so at once.
+    Not measured if several processes share the computer.
     """
     numbers = cores.thread_candidates()
     if len(numbers) == 1 or not alone:
@@ -179,7 +178,7 @@ def _best_threads(sharing: int, alone: bool) -> int:
 
 
 def _reduced_precision(device: torch.device) -> Literal["bf16", "fp16"] | None:
-    """The short numbers that the device may be quick with; None: none are worth a measurement."""
+    """Reduced precision that may be fast on the device; None if there is none."""
     if device.type == "cpu":
         return None if _emulates_bf16(device) else "bf16"
     has_bf16 = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
@@ -192,25 +191,25 @@ def _emulates_bf16(device: torch.device) -> bool:
 
 
 def _bf16() -> list[str]:
-    """The instructions that this processor has for it, where one has to ask."""
+    """bf16 instructions of this CPU, if it reports them."""
     known = torch.cpu.get_capabilities()
     return [name for name in BF16_INSTRUCTIONS if known.get(name)]
 
 
 def _measure_rate(dtype: torch.dtype, device: torch.device) -> float:
-    """Operations per second of the quickest of some matrix products."""
+    """Operations per second of the fastest of some matrix products."""
     one = torch.ones((SIDE, SIDE), dtype=dtype, device=device)
     float((one @ one)[0, 0])
     best, end = float("inf"), time.perf_counter() + SECONDS
     while time.perf_counter() < end:
         began = time.perf_counter()
-        float((one @ one)[0, 0])  # waits for the device
+        float((one @ one)[0, 0])  # synchronises
         best = min(best, time.perf_counter() - began)
     return 2 * SIDE**3 / best
 
 
 def _take_gpu(local: int, beside: int) -> None:
-    """Make the GPU of a process the one that it works on."""
+    """Select the GPU of this process."""
     if beside > (count := torch.cuda.device_count()):
         raise StudioError(
             phrase(
@@ -224,29 +223,30 @@ def _take_gpu(local: int, beside: int) -> None:
 
 
 class Peak(NamedTuple):
-    """Bytes at the most; `device` is 0 where the processor's memory is all there is."""
+    """Peak memory in bytes; `device` is 0 on a CPU."""
 
     process: int
     device: int
 
     @property
     def decisive(self) -> int:
-        """Of the memory that holds the network."""
+        """Peak of the memory that holds the network."""
         return self.device or self.process
 
 
 def peak_memory() -> Peak:
-    """The peak of this process so far, and of what torch has asked of a GPU."""
+    """Peak memory of this process, and of its GPU allocations."""
     on_device = 0
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         on_device = int(torch.cuda.max_memory_reserved())
     elif torch.backends.mps.is_available():
-        on_device = int(torch.mps.driver_allocated_memory())  # now; it is not given back
+        # current value; never returned to the system
+        on_device = int(torch.mps.driver_allocated_memory())
     return Peak(_peak_rss(), on_device)
 
 
 def _peak_rss() -> int:
-    """Not `ru_maxrss` on Linux: that begins with the peak of whoever started the process."""
+    """On Linux not `ru_maxrss`, which starts with the parent's peak."""
     if sys.platform == "win32":
         return int(psutil.Process().memory_info().peak_wset)
     if sys.platform == "linux":

@@ -1,8 +1,7 @@
-"""Several processes that train one network together, each with its share of every batch.
+"""Data parallelism: several processes train one network.
 
-Every rank has the whole network and makes the whole batch, computes the gradient of its share, and
-gets the sum of all: the update is that of one process but for the order of the sums. Rank 0 alone
-writes.
+Every rank holds the network, builds the whole batch and computes the gradient of its part. Summed
+gradients give the update of a single process, except for rounding. Only rank 0 writes.
 """
 
 import heapq
@@ -21,18 +20,18 @@ from engine.tasks.learner import Batch
 from engine.training.device.sharding import gather, shard
 from engine.training.optimiser import optimiser_tensors
 
-RANK_TIMEOUT = timedelta(days=30)  # rank 0 may wait for a full disk; who died is seen by the worker
-GPU_TIMEOUT = timedelta(minutes=10)  # for sums on GPUs, before which nobody waits for a disk
-BUCKET_SIZE = 16 << 20  # gradients in one sum, at about the most: 64 MB in float32
+RANK_TIMEOUT = timedelta(days=30)  # rank 0 may wait for a full disk; the worker notices dead ranks
+GPU_TIMEOUT = timedelta(minutes=10)  # GPU reductions never wait for a disk
+BUCKET_SIZE = 16 << 20  # gradient elements per all-reduce: 64 MB in float32
 
 
 class Ranks:
-    """All processes of a run, seen from one of them. Alone, it does nothing to anything."""
+    """Process group of a run; a single process makes every method a no-op."""
 
     def __init__(self, rank: Rank, device: torch.device, sharded: bool = False) -> None:
-        """Meet the others, which may take as long as they need to start."""
+        """Join the group; waits without limit for the other ranks."""
         self.rank, self.world = rank.number, rank.world
-        self.shards = sharded and self.world > 1  # whether each has a slice of the weights alone
+        self.shards = sharded and self.world > 1  # each rank holds a shard of the weights
         self._device = device
         self._gpus: dist.ProcessGroup | None = None
         if self.world == 1:
@@ -50,18 +49,18 @@ class Ranks:
 
     @property
     def description(self) -> str:
-        """How many there are, and whether the weights are spread over them."""
+        """Number of ranks, and whether the weights are sharded."""
         return f"{self.world}, sharded" if self.shards else str(self.world)
 
     @property
     def writes(self) -> bool:
-        """Whether this one emits events, evaluates and saves."""
+        """True on the rank that emits events, evaluates and saves."""
         return self.rank == 0
 
     def parts(self, batch: Batch, at_once: int) -> list[tuple[Batch, float]]:
-        """What this rank computes one after another, and how much the loss of each counts.
+        """Split a batch into this rank's micro-batches, each with its loss weight.
 
-        It counts 0 where a rank has nothing left to do and only keeps step with the others.
+        The weight is 0 for a dummy that keeps sharded ranks in step.
         """
         if self.world == 1:
             return [(part, 1.0) for part in batch.parts(at_once)]
@@ -72,7 +71,7 @@ class Ranks:
         return [(part, 1.0) for part in own] + [(empty, 0.0)] * (int(steps) - len(own))
 
     def sum_gradients(self, network: nn.Module) -> None:
-        """Let every rank have the sum of all gradients; a sharded network has taken it already."""
+        """All-reduce gradients; sharded networks have done so already."""
         if self.world == 1 or self.shards:
             return
         gradients = [p.grad for p in network.parameters() if p.grad is not None]
@@ -84,7 +83,7 @@ class Ranks:
                 gradient.copy_(summed.view_as(gradient))
 
     def sums(self, values: dict[str, float]) -> dict[str, float]:
-        """The sum over the ranks of each value; all ranks have the same names."""
+        """Sum each value over the ranks; all ranks have the same names."""
         if self.world == 1:
             return values
         flat = torch.tensor(list(values.values()), dtype=torch.float64)
@@ -92,7 +91,7 @@ class Ranks:
         return dict(zip(values, flat.tolist(), strict=True))
 
     def maximum(self, *values: float) -> list[float]:
-        """The highest that any rank says, of each value."""
+        """Maximum of each value over the ranks."""
         if self.world == 1:
             return list(values)
         flat = torch.tensor(values, dtype=torch.float64)
@@ -100,7 +99,7 @@ class Ranks:
         return flat.tolist()
 
     def broadcast(self, *values: float) -> list[float]:
-        """What rank 0 says, of each value."""
+        """Values of rank 0."""
         if self.world == 1:
             return list(values)
         flat = torch.tensor(values, dtype=torch.float64)
@@ -108,7 +107,7 @@ class Ranks:
         return flat.tolist()
 
     def broadcast_weights(self, network: nn.Module) -> None:
-        """Give every rank the weights of rank 0: machines may differ in the last bit of a draw."""
+        """Copy the weights of rank 0: initial draws may differ in the last bit between machines."""
         if self.world == 1:
             return
         with torch.no_grad():
@@ -117,7 +116,7 @@ class Ranks:
 
     @contextmanager
     def first_then_others(self) -> Iterator[None]:
-        """Let rank 0 do the block before the others do: they find in files what it made."""
+        """Run the block on rank 0 first; the others then find its files."""
         if self.world == 1:
             yield
             return
@@ -128,12 +127,12 @@ class Ranks:
             self.meet()
 
     def meet(self) -> None:
-        """Wait until all ranks are here."""
+        """Wait for all ranks."""
         if self.world > 1:
             dist.barrier()
 
     def shard(self, network: Network) -> None:
-        """Spread the weights over the ranks, where the job asks for it."""
+        """Shard the weights over the ranks if the job asks for it."""
         if self.shards:
             group = self._gpus or dist.group.WORLD
             assert group is not None
@@ -153,17 +152,17 @@ class Ranks:
         return gather(network, keep=self.writes) if self.shards else network
 
     def leave(self) -> None:
-        """Let go of the others."""
+        """Leave the process group."""
         if self.world > 1:
             dist.destroy_process_group()
 
 
 @contextmanager
 def join_ranks(rank: Rank, device: torch.device, sharded: bool = False) -> Iterator[Ranks]:
-    """The ranks of this run for the block; after an error the end of the process parts them.
+    """Join the ranks of a run for the block; after an error, process exit ends the group.
 
     Raises:
-        RankLost: another rank has ended; torch says it with errors of the library that it asks.
+        RankLost: another rank has exited; torch reports it as an error of its backend.
     """
     try:
         ranks = Ranks(rank, device, sharded)
@@ -176,15 +175,15 @@ def join_ranks(rank: Rank, device: torch.device, sharded: bool = False) -> Itera
 
 
 def current_rank() -> Rank:
-    """Which rank this process is, alone or not."""
+    """Rank of this process."""
     return this_rank() or Rank()
 
 
 def balance(lengths: np.ndarray, world: int) -> list[np.ndarray]:
-    """The examples of each rank, in their order, so that all have about as many tokens.
+    """Divide examples over ranks with about equal token counts, in ascending order.
 
-    The longest goes first, each to the rank with the fewest tokens (Graham 1969, LPT): two ranks
-    differ by one example at the most.
+    Longest first, each to the rank with the fewest tokens (LPT, Graham 1969); token counts differ
+    by at most one example.
     """
     found: list[list[int]] = [[] for _ in range(world)]
     fewest = [(0, rank) for rank in range(world)]
@@ -196,7 +195,7 @@ def balance(lengths: np.ndarray, world: int) -> list[np.ndarray]:
 
 
 def _buckets(gradients: list[Tensor]) -> Iterator[list[Tensor]]:
-    """Gradients in a row that are summed at once, for few sums and little memory."""
+    """Group gradients into one all-reduce each."""
     some, size = list[Tensor](), 0
     for gradient in gradients:
         some.append(gradient)

@@ -1,10 +1,9 @@
-"""A network whose weights are spread over the ranks (FSDP2: Zhao et al. 2023, Rajbhandari 2020).
+"""Fully sharded data parallelism (FSDP2: Zhao et al. 2023, Rajbhandari et al. 2020).
 
-Each rank keeps its slice of every weight, gradient and memory of AdamW. The weights of a layer
-are gathered when it is their turn, and their gradients summed and sliced after it.
+Each rank holds a shard of every weight, gradient and Adam state. Weights are gathered layer by
+layer, and their gradients reduced and scattered.
 
-What torch has for this takes nearly as long to load as torch itself (0.8 s), so it is loaded where
-a network is sharded; before, nothing is.
+The FSDP modules of torch take 0.8 s to import, so they are imported only to shard a network.
 """
 
 import sys
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def shard(network: Network, group: dist.ProcessGroup, device: torch.device) -> None:
-    """Keep only this rank's slices of a network that is the same on every rank.
+    """Shard a network that is identical on all ranks.
 
-    From here on the network is used by calling it, which gathers the weights outside of its layers.
+    Afterwards use it by calling it, which gathers the weights outside of its layers.
     """
     from torch.distributed.device_mesh import DeviceMesh
     from torch.distributed.fsdp import FSDPModule, fully_shard
@@ -31,9 +30,9 @@ def shard(network: Network, group: dist.ProcessGroup, device: torch.device) -> N
     mesh = DeviceMesh.from_group(group, device.type)
     for layer in network.encoder.layers:
         fully_shard(layer, mesh=mesh)
-    fully_shard(network, mesh=mesh, reshard_after_forward=True)  # whole only while it is called
+    fully_shard(network, mesh=mesh, reshard_after_forward=True)  # gathered only during a call
     for part in network.modules():
-        if isinstance(part, FSDPModule):  # plain sums: a loss is a share of the whole batch's
+        if isinstance(part, FSDPModule):  # sum, not mean: each loss is a part of the batch's
             part.set_gradient_divide_factor(1.0)
             part.set_force_sum_reduction_for_comms(True)
 
@@ -44,12 +43,12 @@ def is_sharded(network: Network) -> bool:
 
 
 def full_tensor(tensor: Tensor) -> Tensor:
-    """A tensor with the slices of all ranks, each of which must ask; one that is whole as it is."""
+    """Gather a sharded tensor (collective); a plain tensor is returned as is."""
     return tensor.full_tensor() if _is_sharded_tensor(tensor) else tensor
 
 
 def shard_like(value: Tensor, parameter: Tensor) -> Tensor:
-    """A copy of a whole tensor on the device of a parameter, sliced as that is."""
+    """Copy a full tensor to the device of a parameter, sharded like it."""
     there = value.to(parameter.device).clone()
     if not _is_sharded_tensor(parameter):
         return there
@@ -64,9 +63,9 @@ def _is_sharded_tensor(tensor: Tensor) -> "TypeGuard[DTensor]":
 
 
 def gather(network: Network, keep: bool) -> Network:
-    """The whole network in the memory of the processor; every rank must ask, and `keep` it or not.
+    """Gather the network on the CPU (collective); only ranks with `keep` get the weights.
 
-    One weight after another is gathered, so that no device needs room for all.
+    Weights are gathered one by one, so that no device needs memory for all.
     """
     tensors = {}
     for name, parameter in network.named_parameters():
