@@ -1,8 +1,7 @@
-"""The processor cores that this process may use: which, how many, and how it keeps to some.
+"""CPU cores available to this process, and pinning to some of them.
 
-A *core* here is what the system numbers and schedules on; where there are hardware threads, several
-of them are one physical core. A container may give a process fewer than the machine has, either by
-name or as a share of their time. No torch: the window asks, too.
+A *core* is a logical CPU; hardware threads share a physical core. A container may restrict a
+process to some cores or to a fraction of their time. No torch, as the window imports this.
 """
 
 import math
@@ -20,12 +19,12 @@ from engine.config.number_ranges import listed, numbers_in
 from engine.errors import StudioError
 from engine.phrases import phrase
 
-SYSTEM = Path("/sys/devices")  # what Linux says of cores
+SYSTEM = Path("/sys/devices")  # Linux's description of cores
 CGROUPS, OWN_CGROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def cpu_name() -> str:
-    """The name that the processor has for people."""
+    """Human-readable CPU name."""
     known = Path("/proc/cpuinfo")
     if known.is_file():
         for line in known.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -35,26 +34,26 @@ def cpu_name() -> str:
 
 
 def cpu_and_cores() -> str:
-    """The same, and how many cores the machine has."""
+    """CPU name and number of cores."""
     return f"{cpu_name()}, {psutil.cpu_count(logical=False) or psutil.cpu_count()} cores"
 
 
 def allowed_cores() -> list[int]:
-    """The cores that this process may run on; all, where the system keeps none to some."""
+    """Cores this process may use; all if the system has no affinity."""
     if supports_affinity():
         return sorted(psutil.Process().cpu_affinity() or [])
     return list(range(os.cpu_count() or 1))
 
 
 def supports_affinity() -> bool:
-    """Whether this system lets a process keep to some cores; macOS does not."""
+    """True if processes can be pinned to cores; not on macOS."""
     return hasattr(psutil.Process, "cpu_affinity")
 
 
 def pin_to(wanted: Sequence[int]) -> None:
-    """Let all threads of this process, and those to come, run on these cores alone.
+    """Pin all threads of this process, present and future, to these cores.
 
-    Raises StudioError where some of them are not there for this process.
+    Raises StudioError if a core is not available.
     """
     if missing := sorted(set(wanted) - set(allowed_cores())):
         raise StudioError(
@@ -67,27 +66,25 @@ def pin_to(wanted: Sequence[int]) -> None:
         )
     process = psutil.Process()
     process.cpu_affinity(list(wanted))
-    if sys.platform == "linux":  # which sees to the first thread alone
+    if sys.platform == "linux":  # the call affects the main thread only
         for thread in process.threads():
-            with suppress(ProcessLookupError):  # it has ended meanwhile
+            with suppress(ProcessLookupError):  # it has ended
                 os.sched_setaffinity(thread.id, wanted)
 
 
 def divide_cores(cores: Sequence[int], number: int, of: int) -> list[int]:
-    """The cores of process `number` where `of` processes share some, whole physical ones if it can.
+    """Cores of process `number` of `of`, whole physical cores if possible.
 
-    Where there are fewer than processes, several have the same one.
+    With more processes than cores, several share one.
     """
-    in_turn = [
-        core for siblings in physical_cores(cores) for core in siblings
-    ]  # others: neighbours
+    in_turn = [core for siblings in physical_cores(cores) for core in siblings]
     if len(in_turn) < of:
         return [in_turn[number % len(in_turn)]]
     return in_turn[number * len(in_turn) // of : (number + 1) * len(in_turn) // of]
 
 
 def physical_cores(cores: Sequence[int]) -> list[list[int]]:
-    """The cores, those together that Linux says are hardware threads of one physical core."""
+    """Group cores by physical core, as reported by Linux."""
     found = dict[str, list[int]]()
     for core in cores:
         text = _read(SYSTEM / f"system/cpu/cpu{core}/topology/thread_siblings_list")
@@ -96,10 +93,10 @@ def physical_cores(cores: Sequence[int]) -> list[list[int]]:
 
 
 def thread_candidates() -> tuple[int, ...]:
-    """How many threads may be quickest: first one for each physical core, then others if any.
+    """Thread counts worth measuring: one per physical core first.
 
-    These are one for each hardware thread, and one for each quick core where cores are of two
-    kinds. No more than the time that the process gets: a limit of 1.5 cores is for 2 threads.
+    Others are one per hardware thread, and one per performance core on hybrid CPUs. Limited by the
+    container's CPU quota, rounded up.
     """
     cores, most = allowed_cores(), cpu_limit()
     each = min(len(physical_cores(cores)), psutil.cpu_count(logical=False) or len(cores))
@@ -108,7 +105,7 @@ def thread_candidates() -> tuple[int, ...]:
 
 
 def cpu_limit() -> float:
-    """How many cores' worth of time the container gives this process; inf: as much as there is."""
+    """CPU quota of the container in cores; inf: unlimited."""
     lines = [line.split(":", 2) for line in _read(OWN_CGROUP).splitlines()]
     shares = [math.inf]
     for _, controllers, path in (line for line in lines if len(line) == 3):
@@ -122,35 +119,36 @@ def cpu_limit() -> float:
 
 
 def _quota(cgroup: Path) -> float:
-    """Of version 2 and of version 1; see the kernel's cgroup-v2.rst and sched-bwc.rst."""
+    """cgroup v2 and v1; see the kernel's cgroup-v2.rst and sched-bwc.rst."""
     quota, _, period = _read(cgroup / "cpu.max").partition(" ")
     if not quota:
         quota = _read(cgroup / "cpu.cfs_quota_us")
         period = _read(cgroup / "cpu.cfs_period_us")
     if not (quota.isdecimal() and period.isdecimal() and int(period)):
-        return math.inf  # “max”, or -1, or it says nothing
+        return math.inf  # “max”, -1 or missing
     return int(quota) / int(period)
 
 
 def _performance_cores(cores: Sequence[int]) -> int:
-    """How many of the cores are the quick ones where there are two kinds; 0: nobody says.
+    """Number of performance cores of a hybrid CPU; 0 if unknown.
 
-    Then those are that have two threads, if only some have: so it is in most of Intel's.
+    If only some cores have two hardware threads, those are the performance cores, as in most of
+    Intel's.
     """
     if sys.platform == "darwin":
         with suppress(OSError, subprocess.SubprocessError, ValueError):
             asked = ["/usr/sbin/sysctl", "-n", "hw.perflevel0.physicalcpu"]
             return int(subprocess.run(asked, capture_output=True, timeout=5, check=True).stdout)
         return 0
-    named = numbers_in(_read(SYSTEM / "cpu_core/cpus"))  # Intel's
+    named = numbers_in(_read(SYSTEM / "cpu_core/cpus"))  # Intel
     if named:
         return len(physical_cores([core for core in cores if core in named]))
-    speeds = [_read(SYSTEM / f"system/cpu/cpu{core}/cpu_capacity") for core in cores]  # on ARM
+    speeds = [_read(SYSTEM / f"system/cpu/cpu{core}/cpu_capacity") for core in cores]  # Arm
     return speeds.count(max(speeds, key=lambda text: int(text or 0))) if any(speeds) else 0
 
 
 def _read(file: Path) -> str:
-    """Without white space around it; empty where it is not there."""
+    """Stripped content, or an empty string if there is no such file."""
     try:
         return file.read_text(encoding="utf-8").strip()
     except OSError:

@@ -1,1 +1,1 @@
-"""Networks, readable beside the paper, and checkpoints of them. Torch."""
+"""Networks as described in their papers, and their checkpoints. Uses torch."""

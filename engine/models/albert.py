@@ -1,4 +1,4 @@
-"""ALBERT (Lan et al. 2020): few parameters, from small token embeddings and shared layers.
+"""ALBERT (Lan et al. 2020): BERT with smaller token embeddings and shared layers.
 
 Shapes: L layers, G groups.
 """
@@ -14,7 +14,7 @@ from engine.models.heads import Pooler
 
 
 class Albert(Encoder):
-    """L layers with the weights of G: as published one layer works at every height."""
+    """L layers with the weights of G groups; published models have a single group."""
 
     def __init__(self, spec: AlbertSpec, pooler: bool = True) -> None:
         super().__init__(

@@ -1,7 +1,7 @@
 """Multi-head self-attention (Vaswani et al. 2017, §3.2; Devlin et al. 2019, §3).
 
-Shapes: B sequences, T tokens in each, R of them that are wanted (usually all), D hidden size,
-H heads, K size of a head (D = H * K); … any leading dimensions.
+Shapes: B sequences, T tokens in each, R query tokens (usually all), D hidden size, H heads, K size
+of a head (D = H * K); … any leading dimensions.
 """
 
 import math
@@ -26,38 +26,38 @@ class Layout(Protocol):
 
     @property
     def positions(self) -> Tensor:
-        """int64, the position of each token in its sequence."""
+        """int64, position of each token in its sequence."""
         ...
 
     @property
     def query_positions(self) -> Tensor:
-        """int64, the same of those tokens that are wanted."""
+        """int64, position of each query token in its sequence."""
         ...
 
     def wanted(self, x: Tensor) -> Tensor:
-        """The vectors of the tokens that are wanted: of all, or some of them in the last layer."""
+        """Select the query tokens: all, or some of them in the last layer."""
         ...
 
     def shift(self, x: Tensor, by: int) -> Tensor:
-        """The vector so many places behind each token, 0 where its sequence has none: as x."""
+        """Vector `by` positions after each token, 0 outside of its sequence; same shape as x."""
         ...
 
     def attend(
         self, attention: "Attention", q: Tensor, k: Tensor, v: Tensor
     ) -> tuple[Tensor, Tensor | None]:
-        """What each wanted token gathers, as q; and the weights where they are kept."""
+        """Attention output of the query tokens, same shape as q, and the weights if kept."""
         ...
 
 
 class Attention(nn.Module):
-    """Every token gathers from all tokens, in each head by other weights; then add and norm."""
+    """Multi-head self-attention with residual connection and layer norm."""
 
     def __init__(self, spec: EncoderSpec, number: int = 0) -> None:
-        """`number` is that of the layer, from 0."""
+        """`number` is the index of the layer, from 0."""
         super().__init__()
         parts, size = spec.parts, spec.hidden_size
         self.heads, self.head_size = spec.heads, spec.head_size
-        self.kept: list[int] | None = None  # which heads of the spec these are; None: all
+        self.kept: list[int] | None = None  # remaining heads of the spec; None: all
         self.window = parts.window_at(number)
         self.scale = 1 / math.sqrt(spec.head_size * (3 if parts.relative == "disentangled" else 1))
         self.rotary = None
@@ -81,7 +81,7 @@ class Attention(nn.Module):
             x: float [B, T, D], or as the layout has it.
 
         Returns:
-            float [B, R, D], and the weights, float [B, H, R, T], where the layout keeps them.
+            float [B, R, D], and the weights, float [B, H, R, T], if the layout keeps them.
         """
         residual, q, k, v = self._projected(x, layout)
         gathered, weights = layout.attend(self, q, k, v)
@@ -89,26 +89,26 @@ class Attention(nn.Module):
         return (out if self.pre_norm else self.norm(out)), weights
 
     def weights(self, x: Tensor, layout: "PaddedLayout") -> Tensor:
-        """The weights alone, float [B, H, R, T]; x and layout as for attending."""
+        """Attention weights only, float [B, H, R, T]."""
         Q, K = self.queries_and_keys(x, layout)
         return attention_weights(Q, K, layout.score_bias(self, Q, K), self.scale)
 
     def queries_and_keys(self, x: Tensor, layout: "PaddedLayout") -> tuple[Tensor, Tensor]:
-        """What meets in the scores, float [B, H, R or T, K]: turned where positions are angles."""
+        """Queries and keys as they are multiplied, float [B, H, R or T, K]; rotated if rotary."""
         _, q, k, _ = self._projected(x, layout)
         return split_heads(q, self.heads), split_heads(k, self.heads)
 
     def project(self, asking: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries [..., R, D] of those that ask, keys and values [..., T, D] of all."""
+        """Queries [..., R, D] of `asking`; keys and values [..., T, D] of x."""
         return self.query(asking), self.key(x), self.value(x)
 
     def read(self, x: Tensor) -> Tensor:
-        """What queries, keys and values are made of, float [..., D]."""
+        """Input of the projections, float [..., D]; normalised if pre-norm."""
         normalised: Tensor = self.norm(x) if self.pre_norm else x
         return normalised
 
     def _projected(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """What is added to, float [..., R, D]; queries of the same shape, keys and values."""
+        """Residual and queries, float [..., R, D]; keys and values, float [..., T, D]."""
         read = self.read(x)
         residual = layout.wanted(x)
         asking = layout.wanted(read) if self.pre_norm else residual
@@ -120,14 +120,14 @@ class Attention(nn.Module):
 
 @dataclass(frozen=True)
 class PaddedLayout:
-    """A batch [B, T, D] as the paper has it: shorter sequences are padded."""
+    """Sequences padded to the same length, [B, T, D]."""
 
     positions: Tensor  # int64 [T]
-    attention_bias: Tensor | None = None  # float [1 or B, 1, 1 or T, T], added to the scores: 0
-    # where a token may attend and -inf where it may not; None: all may attend to all
-    keep_weights: bool = False  # go the explicit way and return the weights, before dropout
-    query_rows: Tensor | None = None  # int64 [B, R], the positions that are wanted; None: all
-    relative: Relative | None = None  # what distances add to the scores
+    # float [1 or B, 1, 1 or T, T], added to the scores: 0, or -inf if masked; None: no mask
+    attention_bias: Tensor | None = None
+    keep_weights: bool = False  # use the explicit path and return the weights before dropout
+    query_rows: Tensor | None = None  # int64 [B, R], positions of the query tokens; None: all
+    relative: Relative | None = None  # relative-position scores
 
     @property
     def query_positions(self) -> Tensor:
@@ -137,7 +137,7 @@ class PaddedLayout:
         return x if self.query_rows is None else gather_rows(x, self.query_rows)  # [B, R, D]
 
     def shift(self, x: Tensor, by: int) -> Tensor:
-        if self.attention_bias is not None:  # vectors of padding are nobody's neighbours
+        if self.attention_bias is not None:  # zero padding
             real = self.attention_bias[:, 0, -1] == 0  # [1 or B, T]
             x = x * real[..., None].to(x.dtype)
         place = self.positions + by  # [T]
@@ -162,7 +162,7 @@ class PaddedLayout:
         return joined, weights if self.keep_weights else None
 
     def score_bias(self, attention: Attention, q: Tensor, k: Tensor) -> Tensor | None:
-        """All that is added to the scores of queries and keys [B, H, R or T, K]."""
+        """Everything added to the scores of queries and keys [B, H, R or T, K]."""
         bias = self.bias(attention.window)
         if self.relative is None:
             return bias
@@ -170,17 +170,17 @@ class PaddedLayout:
         return sum(parts[1:], parts[0]) if bias is None else sum(parts, bias)
 
     def bias(self, window: int | None = None) -> Tensor | None:
-        """What is added to the scores where a token attends to `window` tokens on each side."""
+        """Score bias for attention limited to `window` tokens on each side."""
         bias = self.attention_bias
         if window is not None:
             far = (self.positions[:, None] - self.positions).abs() > window  # [T, T]
             outside = torch.zeros(far.shape, device=far.device).masked_fill(far, float("-inf"))
             bias = outside[None, None] if bias is None else bias + outside.to(bias.dtype)
-            blind = bias.isneginf().all(-1, keepdim=True)  # padding far from every token
+            blind = bias.isneginf().all(-1, keepdim=True)  # padding outside of every window
             bias = bias.masked_fill(blind, 0)
         if bias is None or self.query_rows is None or bias.size(2) == 1:
             return bias
-        B = self.query_rows.size(0)  # len() would fix it in an ONNX graph
+        B = self.query_rows.size(0)  # len() would be a constant in an ONNX graph
         rows = bias[:, 0].expand(B, -1, -1)  # [B, T, T]
         return gather_rows(rows, self.query_rows)[:, None]  # [B, 1, R, T]
 
@@ -196,13 +196,13 @@ def attention_weights(q: Tensor, k: Tensor, bias: Tensor | None, scale: float) -
 def fused_attention(
     q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, dropout: float, scale: float
 ) -> Tensor:
-    """softmax(scale q kᵀ) v in one step of the library, which never holds [B, H, T, T] at once."""
+    """softmax(scale q kᵀ) v by SDPA, without materialising [B, H, T, T]."""
     bias = None if bias is None else bias.to(q.dtype)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=bias, dropout_p=dropout, scale=scale)
 
 
 def fused_is_slow(attention: Attention, q: Tensor) -> bool:
-    """On a processor it has no quick way with dropout, nor back through bfloat16."""
+    """On a CPU, SDPA is slow with dropout, and in the backward pass with bfloat16."""
     drops = attention.weight_dropout.p > 0
     reduced = q.dtype != torch.float32
     on_processor: bool = q.device.type == "cpu"
@@ -215,5 +215,5 @@ def split_heads(x: Tensor, heads: int) -> Tensor:
 
 
 def gather_rows(rows: Tensor, positions: Tensor) -> Tensor:
-    """Of [B, T, …] the rows at int64 [B, R]: [B, R, …]."""
+    """Select the rows int64 [B, R] of [B, T, …]: [B, R, …]."""
     return rows[torch.arange(rows.size(0), device=rows.device)[:, None], positions]

@@ -1,4 +1,4 @@
-"""BERT (Devlin et al. 2019), readable beside the paper."""
+"""BERT (Devlin et al. 2019)."""
 
 from engine.config.families.bert import BertSpec
 from engine.models.embeddings import Embeddings
@@ -7,7 +7,7 @@ from engine.models.heads import Pooler
 
 
 class Bert(Encoder):
-    """Words, places and segments summed, and L layers, each with weights of its own (§3)."""
+    """Sum of token, position and segment embeddings, then L layers (§3)."""
 
     def __init__(self, spec: BertSpec, pooler: bool = True) -> None:
         super().__init__(

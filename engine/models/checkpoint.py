@@ -1,7 +1,7 @@
-"""Save a checkpoint folder in the Hugging Face layout; load that, or one of Google's.
+"""Save checkpoint folders in the Hugging Face layout; load them, or Google's.
 
-A foreign folder is only data here: no code in it is run, no file outside it is read, and nothing
-is taken at its word. What is missing is never made up in silence.
+Foreign folders are untrusted: no code in them is run, no file outside of them is read, and every
+declaration is verified. Missing weights are always reported.
 """
 
 import json
@@ -75,7 +75,7 @@ HALF = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 
 @dataclass
 class Checkpoint:
-    """A loaded checkpoint; the network is in eval mode, float32, on the CPU."""
+    """Loaded checkpoint; the network is in eval mode, float32, on the CPU."""
 
     spec: EncoderSpec
     network: Network
@@ -84,11 +84,11 @@ class Checkpoint:
     report: LoadReport
     config: dict[str, Any]
     dtype: str = "float32"  # as stored
-    bytes: int = 0  # of the files with the weights
+    bytes: int = 0  # size of the weight files
 
     @property
     def info(self) -> CheckpointInfo:
-        """The same in numbers and words."""
+        """Summary of the checkpoint."""
         heads = self.network.heads
         present = {
             "mlm": heads.mlm,
@@ -122,13 +122,12 @@ def load(
     labels: tuple[str, ...] = (),
     known: Tokenizer | None = None,
 ) -> Checkpoint:
-    """Load a checkpoint, or a snapshot, with the wanted heads; None: those that the file has.
+    """Load a checkpoint or snapshot with the given heads; None: those in the file.
 
-    A head that is wanted and not in the file, or is there for other classes than `labels`, is
-    newly made from torch's present random state, and listed in the report. `known` is its
-    tokenizer where that was read already, as that of another snapshot of the run.
+    A head that is not in the file, or has other classes than `labels`, is initialised from torch's
+    random state and reported. `known` is the tokenizer if it has been loaded already.
 
-    Raises BadCheckpoint, and has run nothing by then.
+    Raises BadCheckpoint, before anything is executed.
     """
     check_folder(folder)
     shared = shared_folder(folder)
@@ -170,7 +169,7 @@ def load(
 
 
 def examine(folder: Path) -> tuple[CheckpointInfo, LoadReport]:
-    """What is in this folder, and what becomes of its tensors; loads it and lets it go."""
+    """Load a folder and report its content and the use of its tensors."""
     loaded = load(folder)
     return loaded.info, loaded.report
 
@@ -183,22 +182,22 @@ def write(
     dtype: torch.dtype = torch.float32,
     extra: dict[str, Any] | None = None,
 ) -> None:
-    """Fill an empty folder: config.json, model.safetensors and the files of the tokenizer.
+    """Write config.json, model.safetensors and the tokenizer into an empty folder.
 
     Args:
-        labels: the names of the classes, where the network has a head for them.
-        dtype: how the weights are stored; they are loaded as float32 again.
-        extra: more entries for config.json.
+        labels: names of the classes, if there is a classification head.
+        dtype: stored type of the weights; they are loaded as float32.
+        extra: additional entries of config.json.
 
-    Raises StudioError where a weight is not finite, or not in `dtype`: that would be no checkpoint.
+    Raises StudioError if a weight is not finite, also after conversion to `dtype`.
     """
     write_weights(folder, finite_tensors(network, dtype))
     write_config(folder, network, tokenizer, labels, dtype, extra)
 
 
 def write_weights(folder: Path, tensors: dict[str, Tensor]) -> None:
-    """Write the tensors of `finite_tensors` into a folder, those of dense layers inside of it."""
-    parts: dict[str, dict[str, Tensor]] = {"": {}}  # by the folder that they are in
+    """Write the tensors of `finite_tensors`; those of dense layers into subfolders."""
+    parts: dict[str, dict[str, Tensor]] = {"": {}}  # by subfolder
     for name, tensor in tensors.items():
         place, _, inner = name.rpartition("/")
         parts.setdefault(place, {})[inner] = tensor
@@ -215,7 +214,7 @@ def write_config(
     dtype: torch.dtype = torch.float32,
     extra: dict[str, Any] | None = None,
 ) -> None:
-    """Write all of a checkpoint but its weights, as `write` does: config.json and the tokenizer."""
+    """Write config.json and the tokenizer, without weights; see `write`."""
     config = build_config(network.spec, network.heads, labels, str(dtype).removeprefix("torch."))
     special = {
         "pad_token_id": tokenizer.pad,
@@ -224,7 +223,7 @@ def write_config(
     }
     whole = {**(extra or {}), **config, **special}
     if extra and TASK in extra:
-        whole[TASK] = extra[TASK]  # with the settings of the task, not its kind alone
+        whole[TASK] = extra[TASK]  # all settings of the task, not only its kind
     text = json.dumps(whole, indent=2, ensure_ascii=False)
     (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
     tokenizer.save(folder)
@@ -233,13 +232,13 @@ def write_config(
 
 
 def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict[str, Tensor]:
-    """The weights on the CPU by their published names, adapters merged into them.
+    """Weights on the CPU by published name, with adapters merged.
 
     Raises StudioError, as `write` does.
     """
     family, heads = FAMILIES[network.spec.family], network.heads
     tensors: dict[str, Tensor] = {}
-    for name, parameter in merged(network).items():  # the tied decoder is not named again
+    for name, parameter in merged(network).items():  # the tied decoder appears once
         tensor = parameter.to("cpu", dtype).contiguous()
         if not is_finite(tensor):
             if is_finite(parameter.detach()):
@@ -260,7 +259,7 @@ def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict
                 phrase("Resume from an earlier checkpoint with a lower learning rate."),
             )
         tensors[published_name(name, family, heads)] = tensor
-    if heads.own_decoder and family.decoder[1]:  # transformers reads its bias from there
+    if heads.own_decoder and family.decoder[1]:  # transformers reads its bias from here
         tensors[family.decoder[1]] = tensors[family.published("mlm.bias")].clone()
     return join_fused(tensors, family.fused)
 
@@ -273,17 +272,15 @@ def save(
     dtype: torch.dtype = torch.float32,
     extra: dict[str, Any] | None = None,
 ) -> None:
-    """Write a checkpoint that is whole or absent; see `write`."""
+    """Save a checkpoint atomically; see `write`."""
     with atomic_folder(folder) as inside:
         write(inside, network, tokenizer, labels, dtype, extra)
 
 
 def import_checkpoint(source: Path, into: Path) -> tuple[CheckpointInfo, LoadReport]:
-    """Copy whatever can be loaded into our layout, with the heads it has; whole or absent.
+    """Copy a loadable checkpoint, with its heads, into our layout; atomic.
 
-    Where it came from and its licence are kept beside it, where they are known.
-
-    Weights that were stored in half precision stay so.
+    Source and licence are copied if known. Half precision is kept.
     """
     loaded = load(source)
     with atomic_folder(into) as inside:
@@ -298,8 +295,10 @@ def import_checkpoint(source: Path, into: Path) -> tuple[CheckpointInfo, LoadRep
 
 
 def write_copy(loaded: Checkpoint, source: Path, folder: Path) -> torch.dtype:
-    """Fill an empty folder with what was loaded from `source`, in the precision it was stored in,
-    which is given back; with its task settings, where it came from and its licence."""
+    """Write a loaded checkpoint into an empty folder, in its stored precision.
+
+    Includes task settings, source and licence. Returns the stored type.
+    """
     dtype = HALF.get(loaded.dtype, torch.float32)
     extra = {TASK: loaded.config[TASK]} if TASK in loaded.config else {}
     extra |= entries_of(settings_in(loaded.config))
@@ -309,7 +308,7 @@ def write_copy(loaded: Checkpoint, source: Path, folder: Path) -> torch.dtype:
 
 
 def read_config(folder: Path) -> tuple[str, dict[str, Any]]:
-    """The name of the config of a folder, and what is in it."""
+    """Name and content of the config file of a folder."""
     for name in (CONFIG, GOOGLE_CONFIG):
         if (config := json_object(folder, name)) is not None:
             return name, config
@@ -357,7 +356,7 @@ def _tokenizer(folder: Path, spec: EncoderSpec) -> Tokenizer:
 
 
 def match_segments(spec: EncoderSpec, tokenizer: Tokenizer) -> EncoderSpec:
-    """The network that is told of segments where its tokenizer tells them."""
+    """Enable segment embeddings only if the tokenizer sets segments."""
     if not spec.segment_rows:
         return spec
     return spec.model_copy(update={"one_segment": not tokenizer.vocabulary.second_segment})
@@ -366,7 +365,7 @@ def match_segments(spec: EncoderSpec, tokenizer: Tokenizer) -> EncoderSpec:
 def _build_network(
     folder: Path, spec: EncoderSpec, plan: StateDictMapping, weights: WeightFiles
 ) -> Network:
-    """The network with its tensors from the file; nothing is made that is then thrown away."""
+    """Build the network and fill it from the file; missing tensors are initialised."""
     network = meta_network(spec, plan.heads)
     shapes = {name: parameter.shape for name, parameter in network.named_parameters()}
     check_memory(4 * sum(shape.numel() for shape in shapes.values()), folder.name)

@@ -1,7 +1,6 @@
-"""DeBERTa v2 and v3 (He et al. 2021): what a token is and where it stands are kept apart.
+"""DeBERTa v2 and v3 (He et al. 2021): disentangled content and position.
 
-Shapes: B sequences, T tokens in each, R of them that are wanted, D hidden size; … any leading
-dimensions.
+Shapes: B sequences, T tokens in each, R query tokens, D hidden size; … any leading dimensions.
 """
 
 import torch
@@ -18,7 +17,7 @@ from engine.models.relative import relative_positions
 
 
 class DebertaEmbeddings(TokenPositionEmbeddings):
-    """Words; and places and segments where the spec has them."""
+    """Token embeddings, with positions and segments if the spec has them."""
 
     def __init__(self, spec: DebertaSpec) -> None:
         super().__init__(spec, spec.hidden_size)
@@ -30,7 +29,7 @@ class DebertaEmbeddings(TokenPositionEmbeddings):
 
 
 class Convolution(nn.Module):
-    """What stands around each token, added to what the first layer makes of it (§4.2 of v2)."""
+    """Convolution over neighbouring tokens, added to the first layer (§4.2 of v2)."""
 
     def __init__(self, spec: DebertaSpec) -> None:
         super().__init__()
@@ -41,7 +40,7 @@ class Convolution(nn.Module):
         self.dropout = Dropout(spec.dropout)
 
     def forward(self, x: Tensor, made: Tensor, layout: Layout) -> Tensor:
-        """float [..., D] → [..., R, D]; x is what the layer was given, `made` what it made."""
+        """float [..., D] → [..., R, D]; x is the input of the layer, `made` its output."""
         half = self.conv.kernel_size[0] // 2
         found = torch.zeros_like(made)
         for number, weight in enumerate(self.conv.weight.unbind(-1)):  # [D, D] each
@@ -53,7 +52,7 @@ class Convolution(nn.Module):
 
 
 class DebertaLayer(Layer):
-    """A layer that may have a convolution beside it, as the first one of the larger v2 has."""
+    """Layer with an optional convolution, as the first one of the larger v2 models."""
 
     def __init__(self, spec: DebertaSpec, number: int = 0) -> None:
         super().__init__(spec, number)
@@ -68,7 +67,7 @@ class DebertaLayer(Layer):
 
 
 class DebertaPooler(nn.Module):
-    """The vector of [CLS] after one more layer: [B, T, D] → [B, D]; it comes with a task head."""
+    """Dense layer on [CLS]: [B, T, D] → [B, D]; part of the classification head."""
 
     def __init__(self, spec: DebertaSpec) -> None:
         super().__init__()
@@ -81,7 +80,7 @@ class DebertaPooler(nn.Module):
 
 
 class Deberta(Encoder):
-    """Words, and L layers that share vectors of distances."""
+    """Token embeddings and L layers with shared relative-position embeddings."""
 
     def __init__(self, spec: DebertaSpec, pooler: bool = True) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""DistilBERT (Sanh et al. 2019): BERT's layers, half of them, without segments.
+"""DistilBERT (Sanh et al. 2019): half of BERT's layers, without segments.
 
 Shapes: B sequences, T tokens in each, D hidden size.
 """
@@ -11,9 +11,9 @@ from engine.models.encoder import Encoder, Layer
 
 
 class FirstVector(nn.Module):
-    """The vector of [CLS] after one more layer with ReLU: [B, T, D] → [B, D].
+    """Dense layer with ReLU on [CLS]: [B, T, D] → [B, D].
 
-    It comes with a head for whole texts; DistilBERT was not pre-trained with one.
+    Part of the classification head; not pre-trained.
     """
 
     def __init__(self, spec: DistilBertSpec) -> None:
@@ -26,7 +26,7 @@ class FirstVector(nn.Module):
 
 
 class DistilBert(Encoder):
-    """Words and places summed, and L layers; it takes segments and passes over them."""
+    """Sum of token and position embeddings, then L layers; segments are ignored."""
 
     def __init__(self, spec: DistilBertSpec, pooler: bool = True) -> None:
         super().__init__(

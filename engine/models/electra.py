@@ -1,7 +1,7 @@
-"""ELECTRA (Clark et al. 2020): BERT that learned to tell replaced tokens from the real ones.
+"""ELECTRA (Clark et al. 2020): BERT pre-trained to detect replaced tokens.
 
-The discriminator is the network for tasks; the generator beside it, which is smaller, guesses
-masked tokens. Both are the same here, with other heads.
+Tasks use the discriminator; the smaller generator predicts masked tokens. Both are this network,
+with different heads.
 
 Shapes: B sequences, T tokens in each, D hidden size.
 """
@@ -17,9 +17,9 @@ from engine.models.fast.dropout import Dropout
 
 
 class ElectraPooler(nn.Module):
-    """The vector of [CLS] after one more layer with GELU: [B, T, D] → [B, D].
+    """Dense layer with GELU on [CLS]: [B, T, D] → [B, D].
 
-    It comes with a head for whole texts; ELECTRA was not pre-trained with one.
+    Part of the classification head; not pre-trained.
     """
 
     def __init__(self, spec: ElectraSpec) -> None:
@@ -32,7 +32,7 @@ class ElectraPooler(nn.Module):
 
 
 class Electra(Encoder):
-    """Words, places and segments summed, and L layers."""
+    """Sum of token, position and segment embeddings, then L layers."""
 
     def __init__(self, spec: ElectraSpec, pooler: bool = True) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""From token ids to vectors.
+"""Token, position and segment embeddings.
 
 Shapes: B sequences, T tokens in each, D size of a vector; … one leading dimension or two.
 """
@@ -12,9 +12,9 @@ from engine.models.fast.token_embedding import TokenEmbedding
 
 
 class TokenPositionEmbeddings(nn.Module):
-    """What a token is and where it stands, summed, normalised per token.
+    """Sum of token and position embeddings, with layer norm.
 
-    Where it stands is left to the attention of families that turn queries and keys by it.
+    Families with rotary or relative positions have no position embedding.
     """
 
     def __init__(self, spec: EncoderSpec, size: int) -> None:
@@ -32,8 +32,8 @@ class TokenPositionEmbeddings(nn.Module):
         Args:
             tokens: int64 [B, T], ids of the tokenizer; T is at most `spec.max_positions`.
             segments: int64 [B, T], 0 in the first sentence and 1 in the second.
-            positions: int64 [B, T], as `positions` gives them; None: these. With them the tokens
-                may also come one after another, [N].
+            positions: int64 [B, T], as `positions` returns them; None: these. If given, the tokens
+                may also be flat, [N].
         """
         if positions is None:
             positions = self.positions(tokens)
@@ -41,26 +41,26 @@ class TokenPositionEmbeddings(nn.Module):
         return embedded
 
     def summed(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
-        """The sum before the norm, float [..., D]."""
+        """Sum before the layer norm, float [..., D]."""
         summed: Tensor = self.token(tokens)
         return summed if self.position is None else summed + self.position(positions)
 
     def positions(self, tokens: Tensor) -> Tensor:
-        """The row of the position embedding for each token, int64 [T] or [B, T]."""
+        """Row of the position embedding of each token, int64 [T] or [B, T]."""
         return torch.arange(tokens.size(1), device=tokens.device)
 
 
 def padded_positions(padding: int, tokens: Tensor) -> Tensor:
-    """Places that pass over padding, as RoBERTa counts them, int64 [B, T].
+    """Positions that skip padding, as in RoBERTa, int64 [B, T].
 
-    The first place is the row after that of padding's id, which all padding has.
+    Positions start after the padding id, which is the position of all padding.
     """
     mask = (tokens != padding).long()
     return mask.cumsum(1) * mask + padding
 
 
 class Embeddings(TokenPositionEmbeddings):
-    """And which sentence a token is in (Devlin et al. 2019, §3), where the spec tells it."""
+    """With segment embeddings (Devlin et al. 2019, §3), if the spec uses them."""
 
     def __init__(self, spec: EncoderSpec, size: int, segments: int) -> None:
         super().__init__(spec, size)
@@ -75,7 +75,7 @@ class Embeddings(TokenPositionEmbeddings):
 
 
 class WidenedEmbeddings(Embeddings):
-    """The same with a smaller vector for each token, which is widened where the spec says so."""
+    """Token vectors smaller than the hidden size, projected up if the spec says so."""
 
     def __init__(self, spec: EncoderSpec, segments: int) -> None:
         super().__init__(spec, spec.token_size, segments)

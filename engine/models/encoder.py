@@ -1,9 +1,9 @@
-"""The encoder, as it stands in the paper: embeddings, a stack of layers, a pooler.
+"""The encoder of the paper: embeddings, a stack of layers, a pooler.
 
-Batches are padded here and all of them is computed. `engine.models.fast` goes through the same
-layers with other layouts, and its results are held equal to these.
+Batches are padded, and padding is computed. `engine.models.fast` runs the same layers on other
+layouts; tests check that its results are equal.
 
-Shapes: B sequences, T tokens in each, D hidden size, H heads, L layers; M tokens that are wanted.
+Shapes: B sequences, T tokens in each, D hidden size, H heads, L layers; M selected tokens.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,33 +21,33 @@ from engine.models.feed_forward import FEED_FORWARDS
 
 
 class Encoded(NamedTuple):
-    """What the encoder makes of a batch."""
+    """Output of the encoder."""
 
-    last: Tensor  # [B, T, D]; [M, D] where only some were wanted
+    last: Tensor  # [B, T, D]; [M, D] for selected tokens
     pooled: Tensor | None  # [B, D]
-    hidden: tuple[Tensor, ...] = ()  # L + 1 of [B, T, D], the embeddings first; or empty
+    hidden: tuple[Tensor, ...] = ()  # L + 1 of [B, T, D], starting with the embeddings; or empty
     weights: tuple[Tensor, ...] = ()  # L of [B, H, T, T]; or empty
 
 
 class Layer(nn.Module):
-    """Attention, then feed-forward; each adds to its input and normalises."""
+    """Attention and feed-forward block, each with residual connection and layer norm."""
 
     def __init__(self, spec: EncoderSpec, number: int = 0) -> None:
-        """`number` is that of the layer, from 0."""
+        """`number` is the index of the layer, from 0."""
         super().__init__()
         self.attention = Attention(spec, number)
         self.feed_forward = FEED_FORWARDS[spec.parts.feed_forward](spec)
 
     def forward(self, x: Tensor, layout: Layout) -> tuple[Tensor, Tensor | None]:
-        """float [B, T, D] → [B, R, D], and the weights of attention where the layout keeps them."""
+        """float [B, T, D] → [B, R, D], and the attention weights if the layout keeps them."""
         x, weights = self.attention(x, layout)
         return self.feed_forward(x), weights
 
 
 class Encoder(nn.Module):
-    """Embeddings, a stack of layers, and the pooler where a head needs it.
+    """Embeddings, a stack of layers, and a pooler if a head needs it.
 
-    A subclass says what each of them is. With `causal`, no token attends to a later one.
+    Subclasses define the parts. With `causal`, no token attends to a later one.
     """
 
     def __init__(
@@ -59,8 +59,8 @@ class Encoder(nn.Module):
         norm: nn.Module | None = None,
         relative: nn.Module | None = None,
     ) -> None:
-        """`norm` comes after the last layer, where the layers normalise their inputs; `relative`
-        is what distances between tokens add to the scores of all layers."""
+        """`norm` follows the last layer in pre-norm families; `relative` computes the
+        relative-position scores of all layers."""
         super().__init__()
         made = list(layers)
         self.embeddings = embeddings
@@ -71,11 +71,11 @@ class Encoder(nn.Module):
         self.causal = causal
         self.heads = made[0].attention.heads
         self.windows = tuple(dict.fromkeys(layer.attention.window for layer in made))
-        self.activation_checkpointing = False  # compute the inside of layers again on the way back
-        self.nested = False  # attend without rectangles where there is no padding
+        self.activation_checkpointing = False  # recompute activations in the backward pass
+        self.nested = False  # use kernels for nested tensors on unpadded batches
         self.token_multiple = 1  # see `engine.models.fast.unpadded`
-        self.computes_padding = False  # as it is given a batch, whatever that costs
-        self.cached_layers = 0  # the lowest ones, of which batches may have what they make
+        self.computes_padding = False  # for CUDA graphs: never skip padding
+        self.cached_layers = 0  # lowest layers whose output batches may contain
 
     def forward(
         self,
@@ -90,10 +90,10 @@ class Encoder(nn.Module):
         Args:
             tokens: int64 [B, T], ids of the tokenizer; T is at most `spec.max_positions`.
             segments: int64 [B, T], 0 in the first sentence and 1 in the second.
-            attention_mask: bool [B, T], False on padding, True for one token of each sequence at
-                least; None where there is no padding, which is quicker.
-            keep_weights: keep the attention weights of every layer.
-            keep_hidden: keep the embeddings and the vectors after every layer.
+            attention_mask: bool [B, T], False on padding, True for at least one token of each
+                sequence; None without padding, which is faster.
+            keep_weights: return the attention weights of every layer.
+            keep_hidden: return the embeddings and the output of every layer.
         """
         x = self.embeddings(tokens, segments)
         layout = self.padded(x, attention_mask, keep_weights)
@@ -113,13 +113,13 @@ class Encoder(nn.Module):
         return Encoded(last, pooled, tuple(hidden), tuple(weights))
 
     def iter_layers(self) -> Iterator[nn.Module]:
-        """The layer that works at each of the L heights, the lowest first."""
+        """The L layers in order, lowest first; shared layers are repeated."""
         return iter(self.layers)
 
     def run_layer(
         self, layer: nn.Module, x: Tensor, layout: Layout
     ) -> tuple[Tensor, Tensor | None]:
-        """One layer, of which nothing inside is kept for the way back where memory is saved."""
+        """Run one layer, with activation checkpointing if enabled."""
         if self.activation_checkpointing and self.training:
             again: dict[str, Any] = {}
             if x.device.type == "cpu":
@@ -148,8 +148,7 @@ class Encoder(nn.Module):
         return PaddedLayout(positions, bias, keep_weights, query_rows, relative)
 
     def attention_bias(self, x: Tensor, attention_mask: Tensor | None) -> Tensor | None:
-        """What is added to the scores: -inf on padding, and on all that comes later where the
-        network is causal.
+        """Score bias: -inf on padding, and on later tokens if causal.
 
         None, or float [1 or B, 1, 1 or T, T].
         """
@@ -165,8 +164,8 @@ class Encoder(nn.Module):
         return bias.masked_fill(masked, float("-inf"))
 
     def summary_positions(self, rows: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """Which token has seen the whole input, int64 [B, 1]: [CLS] has, but in a causal network
-        only the last token, as in Radford et al. 2018, §3.2. `rows` are [B, T, …]."""
+        """Token that summarises the input, int64 [B, 1]: [CLS], or the last token of a causal
+        network (Radford et al. 2018, §3.2). `rows` are [B, T, …]."""
         if not self.causal:
             return rows.new_zeros((rows.size(0), 1), dtype=torch.long)
         if attention_mask is not None:
@@ -174,7 +173,7 @@ class Encoder(nn.Module):
         return rows.new_full((rows.size(0), 1), rows.size(1) - 1, dtype=torch.long)
 
     def _summary(self, last: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """What the pooler reads, float [B, T, D]: the token that has seen all stands first."""
+        """Input of the pooler, float [B, T, D], with the summary token first."""
         return (
             gather_rows(last, self.summary_positions(last, attention_mask)) if self.causal else last
         )

@@ -1,4 +1,4 @@
-"""The part of a layer in which each token is worked on by itself (Vaswani et al. 2017, §3.3).
+"""Position-wise feed-forward block (Vaswani et al. 2017, §3.3).
 
 Shapes: D hidden size, I intermediate size; … any leading dimensions.
 """
@@ -16,7 +16,7 @@ from engine.models.fast.linear import Linear
 
 
 def quick_gelu(x: Tensor) -> Tensor:
-    """The quicker of the two approximations of GELU (Hendrycks & Gimpel 2016, §2)."""
+    """Sigmoid approximation of GELU (Hendrycks & Gimpel 2016, §2)."""
     return x * torch.sigmoid(1.702 * x)
 
 
@@ -32,7 +32,7 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class FeedForward(nn.Module):
-    """Widen, activate, narrow; then add and norm. float [..., D] → float [..., D]."""
+    """Two linear layers with an activation, residual connection and norm: [..., D] → [..., D]."""
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
@@ -56,7 +56,7 @@ class FeedForward(nn.Module):
 
 
 class GatedFeedForward(FeedForward):
-    """The same, where a second product decides how much of each number passes (Shazeer 2020)."""
+    """Feed-forward block with a gate (GLU: Shazeer 2020)."""
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__(spec)

@@ -1,8 +1,7 @@
-"""Linear layers that do not learn, whose weights need not be rounded anew in every pass.
+"""Frozen linear layers with cached low-precision weights.
 
-Autocast rounds the weights of a product to short numbers whenever it is made, so once for each half
-of a batch; only of weights that learn it caches that, and of those only where gradients are
-computed. What does not learn, or not meanwhile, can be kept rounded.
+Autocast casts weights in every product, so once per half batch; its own cache covers only trained
+weights while gradients are computed. Weights that do not change can be cast once.
 
 Shapes: I inputs, O outputs; … any leading dimensions.
 """
@@ -18,12 +17,12 @@ from engine.models.network import Network
 
 
 class FrozenLinear(nn.Linear):
-    """A linear layer with the parameters of another one."""
+    """Linear layer that shares the parameters of another."""
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__(linear.in_features, linear.out_features, device="meta")
         self.weight, self.bias = linear.weight, linear.bias
-        self.short: Tensor | None = None  # the weight as autocast would round it, [O, I]
+        self.short: Tensor | None = None  # weight in the autocast type, [O, I]
         self.train(linear.training)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -33,10 +32,10 @@ class FrozenLinear(nn.Linear):
 
 
 def cache_low_precision(network: Network, dtype: torch.dtype) -> None:
-    """Keep the weights of the layers that do not learn in the type of autocast, too.
+    """Cache the weights of frozen layers in the autocast type.
 
-    No number changes by that, and what is saved is the weights themselves. Layers whose output is
-    cached are left out: no step goes through them.
+    Results do not change, and checkpoints keep the float32 weights. Layers with cached output are
+    skipped, as no step runs them.
     """
     encoder = network.encoder
     for number, layer in enumerate(encoder.layers):
@@ -54,8 +53,9 @@ def cache_low_precision(network: Network, dtype: torch.dtype) -> None:
 def low_precision_weights(
     network: Network, precision: Callable[[], AbstractContextManager[object]]
 ) -> Iterator[None]:
-    """Where `precision` turns autocast of the processor on, round the weights of the layers once
-    for a block in which none of them changes. The network is then again as it was.
+    """Cast layer weights once for the block if `precision` enables CPU autocast.
+
+    The weights must not change within the block. The network is restored afterwards.
     """
     with precision():
         is_short, dtype = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")

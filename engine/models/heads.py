@@ -1,4 +1,4 @@
-"""What is put on top of the encoder.
+"""Heads on top of the encoder.
 
 Shapes: B sequences, D hidden size, V vocabulary, C outputs; … any leading dimensions.
 """
@@ -23,13 +23,11 @@ from engine.models.feed_forward import ACTIVATIONS
 
 @dataclass(frozen=True)
 class Heads:
-    """Which heads a network has: those of pre-training, and the one that fine-tuning adds.
+    """Heads of a network: those of pre-training, and one for a task.
 
-    The added one has so many `outputs`, 0 where there is none; `kind` is their task. Heads
-    that read the pooled vector bring the pooler along. With `own_decoder` the one for masked words
-    has word vectors of its own, and not those of the embedding. A head that pools makes a vector of
-    each text, as its `sentence` says; its outputs are the numbers of the vector, known `on` an
-    encoder.
+    The task head has `outputs` outputs (0: no head) for the task `kind`. Heads on the pooled vector
+    imply the pooler. `own_decoder`: the MLM decoder is not tied to the token embedding. A pooling
+    head makes one vector per text as `sentence` describes; its size is known `on` an encoder.
     """
 
     mlm: bool = False
@@ -38,8 +36,9 @@ class Heads:
     pooler: bool = False
     kind: str = FIRST_TASK
     own_decoder: bool = False
-    features: Features | None = None  # answers in the place of one layer, from an encoder as it is
-    sentence: SentenceSpec | None = None  # of a head that pools; None: of the model, or the usual
+    features: Features | None = None  # of a probe, which replaces the task head on a frozen encoder
+    # of a pooling head; None: that of the model, or the default
+    sentence: SentenceSpec | None = None
 
     def __post_init__(self) -> None:
         if not self.pools:
@@ -51,21 +50,21 @@ class Heads:
 
     @property
     def task(self) -> Head | None:
-        """What is known of the added one; None where there is none."""
+        """Description of the task head; None without one."""
         return head_of(self.kind) if self.outputs else None
 
     @property
     def reads_tokens(self) -> bool:
-        """Whether the task head answers for each token, and not for the whole input."""
+        """True if the task head classifies tokens."""
         return self.task is not None and self.task.reads_tokens
 
     @property
     def pools(self) -> bool:
-        """Whether the task head makes one vector of a text."""
+        """True if the task head makes one vector of a text."""
         return self.task is not None and self.task.pools
 
     def on(self, spec: EncoderSpec) -> Self:
-        """The same on this encoder: what pools has its settings and as many outputs as numbers."""
+        """Resolve the settings of a pooling head on this encoder."""
         if not self.pools:
             return self
         sentence = self.sentence or SentenceSpec()
@@ -73,12 +72,12 @@ class Heads:
 
     @property
     def scores_choices(self) -> bool:
-        """Whether each input is one of several choices that the task head compares."""
+        """True if the task head compares several choices."""
         return self.task is not None and self.task.scores_choices
 
 
 class Pooler(nn.Module):
-    """The vector of [CLS] after one more layer with tanh: [B, T, D] → [B, D]."""
+    """Dense layer with tanh on [CLS]: [B, T, D] → [B, D]."""
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
@@ -90,7 +89,7 @@ class Pooler(nn.Module):
 
 
 class Transform(nn.Module):
-    """One more layer with its norm: [..., D] → [..., D]."""
+    """Dense layer with activation and norm: [..., D] → [..., D]."""
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
@@ -106,13 +105,13 @@ class Transform(nn.Module):
 class MlmHead(nn.Module):
     """Logits over the vocabulary: [..., D] → [..., V].
 
-    The decoder is the token embedding itself, unless it is said to be another one of that shape. It
-    takes any vectors of the encoder: those at masked positions alone, [N, D], are far cheaper.
+    The decoder is tied to the token embedding unless `own_decoder`. Computing masked positions
+    only, [N, D], is far cheaper.
     """
 
     def __init__(self, spec: EncoderSpec, token: nn.Embedding, own_decoder: bool = False) -> None:
         super().__init__()
-        width = token.embedding_dim  # that of word vectors, which ALBERT has smaller than D
+        width = token.embedding_dim  # size of token vectors, smaller than D in ALBERT
         self.dense = nn.Linear(spec.hidden_size, width, bias=spec.head_biases)
         self.activation = ACTIVATIONS[spec.head_activation]
         self.norm = nn.LayerNorm(width, eps=spec.layer_norm_eps, bias=spec.head_biases)
@@ -125,9 +124,9 @@ class MlmHead(nn.Module):
         return F.linear(self._transform(hidden), self.decoder, self.bias)
 
     def loss(self, hidden: Tensor, targets: Tensor, count: float | Tensor) -> Tensor:
-        """Cross-entropy of hidden [N, D] with targets int64 [N], summed and divided by `count`.
+        """Cross-entropy of hidden [N, D] and targets int64 [N], summed and divided by `count`.
 
-        Equal to that of the logits, which it never holds all at once: float32 scalar.
+        Never holds all logits: float32 scalar.
         """
         turned = self._transform(hidden)
         return cross_entropy(turned, self.decoder, self.bias, targets, count, self._room)
@@ -138,7 +137,7 @@ class MlmHead(nn.Module):
 
 
 class NspHead(nn.Module):
-    """Does the second sentence follow the first? [B, D] → [B, 2]; class 0 means it does."""
+    """Next-sentence prediction: [B, D] → [B, 2]; class 0: is next."""
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
@@ -150,7 +149,7 @@ class NspHead(nn.Module):
 
 
 class TaskHead(nn.Module):
-    """The one layer that fine-tuning adds (Devlin et al. 2019, §4): [..., D] → [..., C]."""
+    """Classification layer (Devlin et al. 2019, §4): [..., D] → [..., C]."""
 
     def __init__(self, spec: EncoderSpec, outputs: int, head: Head) -> None:
         super().__init__()
@@ -175,7 +174,7 @@ DENSE_ACTIVATIONS: dict[str, type[nn.Module]] = {
 
 
 class DenseLayer(nn.Module):
-    """A layer behind the pooling: [B, I] → [B, C]."""
+    """Dense layer after pooling: [B, I] → [B, C]."""
 
     def __init__(self, inputs: int, outputs: int, bias: bool, activation: str) -> None:
         super().__init__()
@@ -188,9 +187,9 @@ class DenseLayer(nn.Module):
 
 
 class SentenceHead(nn.Module):
-    """One vector of the vectors of tokens, as in Reimers and Gurevych 2019, §3: [B, T, D] → [B, C].
+    """Sentence vector (Reimers and Gurevych 2019, §3): [B, T, D] → [B, C].
 
-    Pooling, dense layers and normalisation as sentence-transformers computes them.
+    Pooling, dense layers and normalisation as in sentence-transformers.
     """
 
     def __init__(self, spec: EncoderSpec, sentence: SentenceSpec) -> None:
@@ -203,7 +202,7 @@ class SentenceHead(nn.Module):
         )
 
     def forward(self, hidden: Tensor, attention_mask: Tensor | None) -> Tensor:
-        """`attention_mask`: bool [B, T], False is padding; None where there is none."""
+        """`attention_mask`: bool [B, T], False on padding; None without padding."""
         parts = [pool(hidden, attention_mask, mode) for mode in self.sentence.pooling]
         vectors = torch.cat(parts, dim=-1)
         for layer in self.layers:
@@ -212,7 +211,7 @@ class SentenceHead(nn.Module):
 
 
 def pool(hidden: Tensor, attention_mask: Tensor | None, mode: PoolingMode) -> Tensor:
-    """The vectors of tokens, float [B, T, D], as one: float32 [B, D]."""
+    """Pool token vectors, float [B, T, D], to float32 [B, D]."""
     hidden = hidden.float()
     if mode == "cls":
         return hidden[:, 0]

@@ -1,7 +1,7 @@
-"""Low-rank adapters (Hu et al. 2021, LoRA).
+"""Low-rank adapters (LoRA, Hu et al. 2021).
 
-A weight W [O, I] stays as it is, and W + (alpha / r) B A is used in its place, with B [O, r] and
-A [r, I]: few numbers to learn. In a file there are no adapters, only the sums.
+A weight W [O, I] stays frozen; W + (alpha / r) B A replaces it, with trained B [O, r] and A [r, I].
+Checkpoints contain merged weights only.
 
 Shapes: I inputs, O outputs, r rank; … any leading dimensions.
 """
@@ -31,10 +31,10 @@ LINEARS = {
 
 
 class LoraLinear(FrozenLinear):
-    """A linear layer with an adapter, which begins by changing nothing (B = 0)."""
+    """Linear layer with an adapter that is initially zero (B = 0)."""
 
     def __init__(self, linear: nn.Linear, rank: int, alpha: float, dropout: float) -> None:
-        """Take over the parameters of `linear`; A is drawn from torch's present random state."""
+        """Share the parameters of `linear`; A is drawn from torch's random state."""
         super().__init__(linear)
         self.lora_down = nn.Parameter(self.weight.new_empty(rank, self.in_features))  # A
         self.lora_up = nn.Parameter(self.weight.new_zeros(self.out_features, rank))  # B
@@ -56,11 +56,11 @@ class LoraLinear(FrozenLinear):
 def add_adapters(
     network: Network, rank: int, alpha: float, dropout: float, which: str, frozen: int = 0
 ) -> None:
-    """Train adapters in place of the encoder; heads and pooler stay as they are.
+    """Train adapters instead of the encoder; heads and pooler stay trained.
 
     Args:
         which: a key of `LINEARS`.
-        frozen: how many of the lowest layers get none.
+        frozen: number of lowest layers without adapters.
     """
     for part in (network.encoder.embeddings, network.encoder.layers):
         part.requires_grad_(False)
@@ -76,7 +76,7 @@ def add_adapters(
 
 @torch.no_grad()
 def merged(network: nn.Module) -> dict[str, Tensor]:
-    """The parameters of a network by name, with every adapter added to its weight."""
+    """Parameters by name, with adapters merged into their weights."""
     found: dict[str, Tensor] = {}
     adapted = {n: m for n, m in network.named_modules() if isinstance(m, LoraLinear)}
     for name, parameter in network.named_parameters():

@@ -1,4 +1,4 @@
-"""ModernBERT (Warner et al. 2024): norms before, angles for positions, gates, and near windows."""
+"""ModernBERT (Warner et al. 2024): pre-norm, rotary positions, gates, local attention."""
 
 from torch import Tensor, nn
 
@@ -9,14 +9,14 @@ from engine.models.heads import Transform
 
 
 class ModernPooler(Transform):
-    """The vector of [CLS] after one more layer and its norm: [B, T, D] → [B, D]."""
+    """Dense layer with norm on [CLS]: [B, T, D] → [B, D]."""
 
     def forward(self, last: Tensor) -> Tensor:
         return super().forward(last[:, 0])
 
 
 class ModernBert(Encoder):
-    """Words, and L layers of which most attend to a window alone."""
+    """Token embeddings and L layers, most with windowed attention."""
 
     def __init__(self, spec: ModernBertSpec, pooler: bool = True) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""MPNet (Song et al. 2020): BERT's layers, to whose scores distances between tokens are added.
+"""MPNet (Song et al. 2020): BERT's layers with bucketed relative positions.
 
 Shapes: B sequences, T tokens in each.
 """
@@ -13,7 +13,7 @@ from engine.models.roberta import RobertaPooler
 
 
 class MpnetEmbeddings(TokenPositionEmbeddings):
-    """Words, and places that pass over padding."""
+    """Token embeddings, and positions that skip padding."""
 
     def __init__(self, spec: MpnetSpec) -> None:
         super().__init__(spec, spec.hidden_size)
@@ -24,7 +24,7 @@ class MpnetEmbeddings(TokenPositionEmbeddings):
 
 
 class Mpnet(Encoder):
-    """Words and places summed, and L layers with one table of distances."""
+    """Sum of token and position embeddings, then L layers with shared relative positions."""
 
     def __init__(self, spec: MpnetSpec, pooler: bool = True) -> None:
         super().__init__(

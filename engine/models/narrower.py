@@ -1,7 +1,7 @@
-"""A network without the attention heads that add nothing: narrower matrices, the same outputs.
+"""Remove pruned attention heads: narrower matrices, the same outputs.
 
-A head adds nothing where its columns of the output matrix are zero, as pruning leaves them
-(`engine.explore.head_pruning`). Shapes: D hidden size, H heads, K size of a head.
+A head is pruned if its columns of the output matrix are zero (`engine.explore.head_pruning`).
+Shapes: D hidden size, H heads, K size of a head.
 """
 
 import copy
@@ -15,10 +15,10 @@ from engine.models.relative import Rotary
 
 
 def remove_pruned_heads(network: Network) -> Network:
-    """A copy without these heads; the network itself where there are none.
+    """Copy without pruned heads; the network itself if there are none.
 
-    One head of each layer stays. Config and packed batches know one number of heads for all
-    layers, so the copy is for a graph, and not for a checkpoint or for `engine.models.fast`.
+    At least one head per layer stays. Config and unpadded plans assume the same number of heads in
+    all layers, so the copy is for export as a graph only.
     """
     if not count_pruned_heads(network):
         return network
@@ -29,7 +29,7 @@ def remove_pruned_heads(network: Network) -> Network:
 
 
 def count_pruned_heads(network: Network) -> int:
-    """How many heads the copy lacks; those of layers that share their weights count once."""
+    """Number of removed heads; those of shared layers count once."""
     return sum(one.heads - len(needed_heads(one)) for one in _attentions(network))
 
 
@@ -38,7 +38,7 @@ def _attentions(network: Network) -> list[Attention]:
 
 
 def needed_heads(attention: Attention) -> list[int]:
-    """The heads that add something, and at least one."""
+    """Heads with an effect, at least one."""
     columns = attention.output.weight.unflatten(1, (attention.heads, -1))  # [D, H, K]
     adds = (columns != 0).any(2).any(0).tolist()
     return [head for head, is_needed in enumerate(adds) if is_needed] or [0]
@@ -46,7 +46,7 @@ def needed_heads(attention: Attention) -> list[int]:
 
 @torch.no_grad()
 def keep_heads(attention: Attention, heads: list[int]) -> None:
-    """Cut all other heads out of the matrices."""
+    """Remove all other heads from the matrices."""
     size = attention.head_size
     places = torch.tensor([head * size + place for head in heads for place in range(size)])
     for matrix in (attention.query, attention.key, attention.value):

@@ -1,4 +1,4 @@
-"""A network: the encoder of its family, and the heads on it.
+"""A network: the encoder of its family, with heads.
 
 Shapes: B sequences, T tokens in each, D hidden size, C outputs.
 """
@@ -23,12 +23,12 @@ from engine.models.heads import Heads, MlmHead, NspHead, SentenceHead, TaskHead
 from engine.models.probe import Probe, ReadingOrder, reading_order, select_layers
 
 Result = TypeVar("Result")
-Plan = UnpaddedBatch | ReadingOrder  # of a batch without its padding: of the encoder, of a probe
+Plan = UnpaddedBatch | ReadingOrder  # of an unpadded batch, for the encoder or a probe
 NO_TASK_HEAD = Heads()
 
 
 def encoder_for(spec: EncoderSpec, pooler: bool) -> Encoder:
-    """The encoder of a spec's family, which `FAMILIES` names."""
+    """Encoder class of the family, from `FAMILIES`."""
     module, _, name = FAMILIES[spec.family].network.rpartition(".")
     network: type[Encoder] = getattr(import_module(f"engine.models.{module}"), name)
     made: Encoder = network(spec, pooler)  # type: ignore[arg-type,call-arg]
@@ -36,10 +36,10 @@ def encoder_for(spec: EncoderSpec, pooler: bool) -> Encoder:
 
 
 class Network(nn.Module):
-    """The encoder and its heads."""
+    """Encoder and heads."""
 
     def __init__(self, spec: EncoderSpec, heads: Heads) -> None:
-        """Make fresh weights, drawn from torch's present random state; see `init_parameter`."""
+        """Draw new weights from torch's random state; see `init_parameter`."""
         super().__init__()
         self.spec = spec
         self.encoder = encoder_for(spec, heads.pooler)
@@ -86,7 +86,7 @@ class Network(nn.Module):
         )
 
     def forward(self, work: Callable[..., Result], *given: object) -> Result:
-        """Let `work` use this network: where it is sharded, its weights are there meanwhile."""
+        """Call `work` with this network; gathers its weights if it is sharded."""
         return work(self, *given)
 
     def encode(
@@ -97,9 +97,9 @@ class Network(nn.Module):
         query_positions: Tensor | None = None,
         unpadded: Plan | None = None,
     ) -> Encoded:
-        """What the encoder makes of a batch, at the least cost; see `fast.encoding.encode`.
+        """Encode a batch at the lowest cost; see `fast.encoding.encode`.
 
-        `encoder` itself is the plain way, which keeps hidden states and attention weights.
+        `encoder` itself is the plain path, which can return hidden states and attention weights.
         """
         assert not isinstance(unpadded, ReadingOrder)
         return encode(self.encoder, tokens, segments, attention_mask, query_positions, unpadded)
@@ -111,7 +111,7 @@ class Network(nn.Module):
         positions: Tensor,
         attention_mask: Tensor | None = None,
     ) -> Tensor:
-        """The last vectors at int64 [B, R], positions in each sequence: float [B, R, D]."""
+        """Last hidden states at int64 [B, R], positions in each sequence: float [B, R, D]."""
         return encode_at(self.encoder, tokens, segments, positions, attention_mask)
 
     def encode_pooled(
@@ -121,24 +121,23 @@ class Network(nn.Module):
         attention_mask: Tensor | None = None,
         unpadded: Plan | None = None,
     ) -> Tensor:
-        """What the pooler makes of each sequence, float [B, D]."""
+        """Pooler output of each sequence, float [B, D]."""
         assert not isinstance(unpadded, ReadingOrder)
         return encode_pooled(self.encoder, tokens, segments, attention_mask, unpadded)
 
     @property
     def passes_over_padding(self) -> bool:
-        """Whether a plan of a batch spares it work; a linear probe needs none."""
+        """True if a plan saves work; a linear probe needs none."""
         return self.probe is None or self.probe.lstm is not None
 
     def unpad(self, lengths: Ints, width: int, query_positions: Tensor | None = None) -> Plan:
-        """The plan of an unpadded batch, made on the host before the batch is moved to a device.
+        """Plan an unpadded batch on the host, before it moves to a device.
 
-        It is for `logits` where there is a task head or a probe, otherwise for `encode` at these
-        positions.
+        The plan is for `logits` if there is a task head or probe, otherwise for `encode`.
 
         Args:
             lengths: tokens of each sequence, int64 [B].
-            width: T, to which they are padded.
+            width: T, the padded length.
             query_positions: int64 [M], as for `encode`.
         """
         if self.probe is not None:
@@ -156,16 +155,15 @@ class Network(nn.Module):
         attention_mask: Tensor | None = None,
         unpadded: Plan | None = None,
     ) -> Tensor:
-        """What the task head says, as float32.
+        """Logits of the task head or probe, as float32.
 
         Args:
-            tokens: int64 [B, T]; segments and attention_mask as the encoder takes them. For a
-                probe they may be the vectors that it reads, float [B, T, N, D].
-            unpadded: the plan of this batch, made by `unpad`; None: it is made here.
+            tokens: int64 [B, T]; segments and attention_mask as for the encoder; for a probe
+                also its features, float [B, T, N, D].
+            unpadded: plan of this batch, made by `unpad`; None: it is made here.
 
         Returns:
-            [B, C] of the pooled vectors; for tags and answers [B, T, C], of each token. What pools
-            gives the vector of each sequence.
+            [B, C] for inputs; [B, T, C] for tokens; [B, C] vectors of a pooling head.
         """
         if self.probe is not None:
             if not tokens.is_floating_point():
@@ -188,7 +186,7 @@ class Network(nn.Module):
         return logits.float()
 
     def reuse_token_gradient(self) -> None:
-        """Let the gradient of the token embedding keep its memory, where nothing else adds to it.
+        """Reuse the gradient memory of the token embedding, unless it is tied to a decoder.
 
         For training in one process; see `fast.token_embedding`.
         """
@@ -196,22 +194,19 @@ class Network(nn.Module):
             self.encoder.embeddings.token.keep_gradient()
 
     def tie(self) -> None:
-        """Make the decoder of masked words the token embedding again, after that was replaced.
-
-        One with weights of its own stays.
-        """
+        """Tie the MLM decoder to the token embedding again after that was replaced."""
         if self.mlm is not None and not self.mlm.own_decoder:
             self.mlm.decoder = self.encoder.embeddings.token.weight
 
 
 def meta_network(spec: EncoderSpec, heads: Heads) -> Network:
-    """A network whose parameters have their shapes and no memory yet; nothing is drawn for it."""
+    """Network on the meta device: shapes without memory or random draws."""
     with torch.device("meta"), _SkipInit():
         return Network(spec, heads)
 
 
 def mlm_head_parameters(spec: EncoderSpec) -> list[str]:
-    """The parameters that masked words add to a network."""
+    """Names of the parameters of an MLM head."""
     with torch.device("meta"), _SkipInit():
         token = nn.Embedding(spec.vocab_size, spec.hidden_size)
         head = MlmHead(spec, token)
@@ -222,7 +217,7 @@ INIT_FUNCTIONS = (Tensor.normal_, nn.init.normal_, nn.init.uniform_, nn.init.kai
 
 
 class _SkipInit(TorchFunctionMode):
-    """Passes over the drawing of numbers, for which torch would load its compiler first."""
+    """Skips random initialisation, for which torch would import its compiler."""
 
     def __torch_function__(
         self,
@@ -239,7 +234,7 @@ class _SkipInit(TorchFunctionMode):
 
 @torch.no_grad()
 def init_parameter(name: str, parameter: Tensor, spec: EncoderSpec) -> None:
-    """Begin a parameter: weights normal with `spec.initial_spread`, biases 0, norms 1."""
+    """Initialise a parameter: weights normal with `spec.initializer_range`, biases 0, norms 1."""
     if parameter.dim() > 1:
         parameter.normal_(std=spec.initializer_range)
     else:

@@ -1,4 +1,4 @@
-"""NomicBERT (Nussbaum et al. 2024): BERT's layers with angles for positions and a gate."""
+"""NomicBERT (Nussbaum et al. 2024): BERT's layers with rotary positions and gates."""
 
 from engine.config.families.nomic import NomicBertSpec
 from engine.models.embeddings import Embeddings
@@ -7,7 +7,7 @@ from engine.models.heads import Pooler
 
 
 class NomicBert(Encoder):
-    """Words and segments summed, and L layers; linear layers have no biases, and norms have."""
+    """Sum of token and segment embeddings, then L layers without biases in linear layers."""
 
     def __init__(self, spec: NomicBertSpec, pooler: bool = True) -> None:
         super().__init__(

@@ -1,6 +1,6 @@
-"""What a network says of a batch, by the names that transformers gives it.
+"""Outputs of a network under their names in transformers.
 
-Shapes: B inputs, T tokens, D hidden size, V vocabulary, C outputs of the task head, E endings.
+Shapes: B inputs, T tokens, D hidden size, V vocabulary, C outputs of the task head, E choices.
 """
 
 from torch import Tensor
@@ -11,9 +11,9 @@ from engine.models.network import Network
 
 
 def head_outputs(heads: Heads) -> tuple[Output, ...]:
-    """What a network with these heads says; as in `published.architecture`, the task comes first.
+    """Describe the outputs of these heads; the task head comes first.
 
-    Without any head these are the vectors of the encoder, and the pooled one where there is one.
+    Without heads, these are the last hidden state and the pooled vector.
     """
     if heads.task is not None:
         return heads.task.tensors
@@ -35,10 +35,10 @@ def head_outputs(heads: Heads) -> tuple[Output, ...]:
 def named_outputs(
     network: Network, tokens: Tensor, segments: Tensor, attention_mask: Tensor
 ) -> dict[str, Tensor]:
-    """The outputs of a batch, float32, in the order of `head_outputs`.
+    """Outputs of a batch, float32, in the order of `head_outputs`.
 
     Args:
-        tokens: int64 [B, T]; [B, E, T] where the head chooses one of E endings.
+        tokens: int64 [B, T]; [B, E, T] if the head compares E choices.
         segments: int64, and attention_mask: bool, of the same shape; see `Encoder.forward`.
 
     Returns:

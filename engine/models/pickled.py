@@ -1,9 +1,8 @@
-"""Read a `pytorch_model.bin` without ever running what may be hidden in it.
+"""Read `pytorch_model.bin` safely.
 
-The file is a pickle, which can hold instructions. Before torch sees it, every instruction is read
-(and none is carried out): what is not part of plain tensors in a dictionary refuses the file. Then
-torch's own weights-only loader reads it, asked for in so many words, so that no setting of the
-environment turns it off.
+A pickle can execute code. Its opcodes are checked without executing them, and everything except
+plain tensors in a dictionary is refused. Only then torch's weights-only loader reads the file, with
+an explicit argument that no environment variable overrides.
 """
 
 import io
@@ -21,7 +20,7 @@ from engine.files.regular_file import open_regular
 from engine.files.untrusted import AGAIN, safe_name
 from engine.phrases import phrase
 
-MAX_PICKLE = 32_000_000  # bytes of instructions; those of a thousand layers are a tenth
+MAX_PICKLE = 32_000_000  # bytes of opcodes; a thousand layers have a tenth
 STORAGES = ("Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
 HARMLESS = {
     "collections OrderedDict",
@@ -30,7 +29,7 @@ HARMLESS = {
     *(f"torch {kind}Storage" for kind in STORAGES),
 }
 # fmt: off
-PLAIN = {  # instructions of a pickle that makes plain things
+PLAIN = {  # opcodes of plain data
     "PROTO", "STOP", "MARK", "NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2",
     "LONG1", "BINFLOAT", "BINUNICODE", "BINSTRING", "SHORT_BINSTRING", "EMPTY_TUPLE", "TUPLE",
     "TUPLE1", "TUPLE2", "TUPLE3", "EMPTY_LIST", "APPEND", "APPENDS", "EMPTY_DICT", "SETITEM",
@@ -38,15 +37,15 @@ PLAIN = {  # instructions of a pickle that makes plain things
     "BINPERSID",
 }
 # fmt: on
-DAMAGES = (  # what zipfile raises for an archive with changed bytes
+DAMAGES = (  # raised by zipfile for damaged archives
     *(zipfile.BadZipFile, ValueError, EOFError, OSError, RuntimeError),
     *(OverflowError, LookupError, struct.error),
 )
-OLD_PARTS = 5  # pickles of an old file: magic number, version, system, tensors, their keys
+OLD_PARTS = 5  # pickles of a legacy file: magic number, version, system, tensors, keys
 
 
 def read_pickled(path: Path) -> dict[str, Tensor]:
-    """All tensors of a `.bin`, by their names in it, on the CPU.
+    """Read all tensors of a `.bin` by name, on the CPU.
 
     Raises BadCheckpoint for anything but plain tensors in a dictionary.
     """
@@ -57,7 +56,7 @@ def read_pickled(path: Path) -> dict[str, Tensor]:
         _check(path, instructions, len(content))
     try:
         found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-    except Exception as error:  # torch answers a damaged file with errors of a dozen kinds
+    except Exception as error:  # torch raises a dozen types for damaged files
         raise BadCheckpoint(
             phrase("{path} is damaged and cannot be read.", path=path.name), AGAIN
         ) from error
@@ -72,7 +71,7 @@ def read_pickled(path: Path) -> dict[str, Tensor]:
 
 
 def _zipped(path: Path, content: bytes) -> Iterator[bytes]:
-    """The instructions of the present form: an archive of stored (never packed) members."""
+    """Opcodes of the current format: an uncompressed archive."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
@@ -101,7 +100,7 @@ def _zipped(path: Path, content: bytes) -> Iterator[bytes]:
 
 
 def _legacy(path: Path, content: bytes) -> Iterator[bytes]:
-    """The instructions of the form before 2020: five pickles one after the other, then the data."""
+    """Opcodes of the format before 2020: five pickles, then the data."""
     if content[:1] != b"\x80":
         raise BadCheckpoint(
             phrase("{path} is not a weights file, or it is incomplete.", path=path.name), AGAIN
@@ -129,7 +128,7 @@ def _instructions(
 
 
 def _check(path: Path, instructions: bytes, size: int) -> None:
-    """Refuse what plain tensors do not need, and numbers too large for a file of `size` bytes."""
+    """Refuse opcodes that plain tensors do not need, and integers above the file `size`."""
     describes_tensors = False
     largest = 0
     for opcode, argument, _ in _instructions(path, io.BytesIO(instructions)):
@@ -158,7 +157,7 @@ def _holds_code(path: Path, what: str) -> BadCheckpoint:
 
 
 def _check_size(path: Path, name: str, tensor: Tensor) -> None:
-    """Refuse a tensor that is larger than what is stored for it, or that is not a plain one."""
+    """Refuse tensors larger than their storage, and non-plain ones."""
     plain = tensor.layout == torch.strided and tensor.device.type == "cpu"
     stored = tensor.untyped_storage().nbytes() if plain else 0
     if tensor.numel() * tensor.element_size() > stored:

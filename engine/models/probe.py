@@ -1,7 +1,7 @@
-"""A small network that reads the vectors of an encoder (Devlin et al. 2019, §5.3).
+"""Probe: a small network on features of a frozen encoder (Devlin et al. 2019, §5.3).
 
-Shapes: B sequences, T tokens in each, D hidden size, N vectors of each token, L layers, C outputs;
-M tokens of all sequences without padding, S steps of the longest.
+Shapes: B sequences, T tokens in each, D hidden size, N vectors per token, L layers, C outputs; M
+tokens without padding, S steps of the longest sequence.
 """
 
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from engine.config.features import Features
 from engine.models.fast.dropout import Dropout
 from engine.models.fast.padded_blocks import Ints, Move
 
-SUM_OF_ALL = -1  # in the place of a height: the sum of all layers
+SUM_OF_ALL = -1  # layer index that means the sum of all layers
 
 
 def layer_indices(features: Features, layers: int) -> tuple[int, ...]:
-    """Which vectors of a token are read: 0 the embeddings, 1 to L the layers, ALL their sum.
+    """Layers whose vectors are read: 0 embeddings, 1 to L layers, SUM_OF_ALL.
 
-    A model of fewer than four layers gives those it has.
+    With fewer than four layers, “last four” means all of them.
     """
     last_four = tuple(range(max(1, layers - 3), layers + 1))
     match features.vectors:
@@ -41,7 +41,7 @@ def layer_indices(features: Features, layers: int) -> tuple[int, ...]:
 
 
 def select_layers(hidden: tuple[Tensor, ...], wanted: tuple[int, ...]) -> Tensor:
-    """Of the vectors at all L + 1 heights, each [B, T, D], those at some: [B, T, N, D]."""
+    """Select layers from L + 1 hidden states, each [B, T, D]: [B, T, N, D]."""
     parts = [
         sum(hidden[2:], hidden[1]) if height == SUM_OF_ALL else hidden[height] for height in wanted
     ]
@@ -50,18 +50,18 @@ def select_layers(hidden: tuple[Tensor, ...], wanted: tuple[int, ...]) -> Tensor
 
 @dataclass(frozen=True)
 class ReadingOrder:
-    """In which order a recurrent network reads a batch without its padding: the first tokens of
-    all sequences, those of longer ones first, then the second ones, and so on."""
+    """Time-major order of an unpadded batch for an RNN: the first tokens of all sequences, longest
+    first, then the second ones, and so on."""
 
-    tokens: Tensor  # int64 [M], where each is in the flattened [B * T]
-    batch_sizes: Tensor  # int64 [S], how many sequences have a token at each step; on the host
+    tokens: Tensor  # int64 [M], index of each in the flattened [B * T]
+    batch_sizes: Tensor  # int64 [S], sequences with a token at each step; on the host
 
     def map_tensors(self, move: Move) -> "ReadingOrder":
         return ReadingOrder(move(self.tokens), self.batch_sizes)
 
 
 def reading_order(lengths: Ints, width: int) -> ReadingOrder:
-    """Plan a batch, on the host: `lengths` are int64 [B], 1 or more, and T is `width`."""
+    """Plan a batch on the host: `lengths` are int64 [B], at least 1, and T is `width`."""
     order = np.argsort(-lengths, kind="stable")
     steps = np.arange(lengths.max())
     has_token = lengths[order, None] > steps  # [B, S]
@@ -71,7 +71,7 @@ def reading_order(lengths: Ints, width: int) -> ReadingOrder:
 
 
 class Probe(nn.Module):
-    """Mixes the vectors of a token, reads along the tokens, and answers."""
+    """Combines the vectors of a token, optionally runs a BiLSTM, and classifies."""
 
     def __init__(
         self,
@@ -82,13 +82,13 @@ class Probe(nn.Module):
         dropout: float,
         tokens: bool,
     ) -> None:
-        """`tokens`: answer for each token, and not for the whole input."""
+        """`tokens`: classify tokens instead of inputs."""
         super().__init__()
         self.features, self.reads_tokens = features, tokens
         self.heights = layer_indices(features, layers)
         count = len(self.heights)
         self.mix_bias: nn.Parameter | None = None
-        if features.vectors == "learned mix":  # Peters et al. 2018, §3.2; begins as the mean
+        if features.vectors == "learned mix":  # Peters et al. 2018, §3.2; initially the mean
             self.mix_bias = nn.Parameter(torch.zeros(count))
             self.gain_bias = nn.Parameter(torch.zeros(1))
         if features.vectors == "concatenation of last four":
@@ -110,12 +110,12 @@ class Probe(nn.Module):
     def forward(
         self, vectors: Tensor, attention_mask: Tensor | None, order: ReadingOrder | None = None
     ) -> Tensor:
-        """Logits as float32: [B, C], or [B, T, C] where each token is answered for.
+        """Logits as float32: [B, C], or [B, T, C] for tokens.
 
         Args:
-            vectors: float [B, T, N, D], those at `layer_indices`.
-            attention_mask: bool [B, T], False on padding; None where there is none.
-            order: the plan of this batch; None: it is made here, for which a device is waited for.
+            vectors: float [B, T, N, D] of the layers `layer_indices`.
+            attention_mask: bool [B, T], False on padding; None without padding.
+            order: plan of this batch; None: it is made here, which synchronises.
         """
         x = self.dropout(self._mixed(vectors.float()))  # [B, T, D]
         if self.lstm is not None:
@@ -126,7 +126,7 @@ class Probe(nn.Module):
         return logits.float()
 
     def _mixed(self, vectors: Tensor) -> Tensor:
-        """[B, T, N, D] → [B, T, D], or [B, T, N * D] where they are put side by side."""
+        """[B, T, N, D] → [B, T, D], or [B, T, N * D] if concatenated."""
         if self.mix_bias is not None:
             shares = self.mix_bias.softmax(0)  # [N]
             return (1 + self.gain_bias) * (vectors * shares[:, None]).sum(2)
@@ -141,7 +141,7 @@ class Probe(nn.Module):
         attention_mask: Tensor | None,
         order: ReadingOrder | None,
     ) -> Tensor:
-        """Read from both ends; padding is not read, and 0 is said of it."""
+        """BiLSTM over the tokens; 0 on padding."""
         if attention_mask is None:
             read: Tensor = lstm(x)[0]
             return read

@@ -1,4 +1,4 @@
-"""Names of published weights ↔ ours, and what config.json says of heads."""
+"""Published weight names ↔ ours, and the head entries of config.json."""
 
 import re
 from typing import Any
@@ -19,22 +19,22 @@ from engine.phrases import phrase
 
 CODE = ("auto_map", "trust_remote_code", "custom_pipelines", "kernel_config", "use_kernels")
 NO_HEADS = Heads()
-OWN_DECODER = "mlm.decoder"  # has a name of its own only where it is not the token embedding
+OWN_DECODER = "mlm.decoder"  # stored only if it is not tied
 
 
 def published_name(ours: str, family: Family = BERT, heads: Heads = NO_HEADS) -> str:
-    """The name under which transformers keeps one of our tensors, in a network with such heads."""
-    if ours.startswith("probe."):  # ours alone: no class of transformers has one
+    """Name of one of our tensors in transformers, given the heads."""
+    if ours.startswith("probe."):  # not in transformers
         return ours
     if ours == OWN_DECODER:
         return family.decoder[0]
-    if ours.startswith("task.layers."):  # of a head that pools: in files of their own
+    if ours.startswith("task.layers."):  # pooling head: separate files
         _, _, number, rest = ours.split(".", 3)
         return f"{dense_folder(int(number))}/{rest}"
     if ours.startswith("task.dense."):
         return family.task_names(head_of(heads.kind))[ours.endswith("bias")]
     if family.pooler_of_head and heads.outputs and ours.startswith(("mlm.dense.", "mlm.norm.")):
-        return ours  # the task head has its names
+        return ours  # its name is taken by the task head
     if ours.startswith("encoder.pooler.dense."):
         beginning = family.pooler(heads.task) or family.names["encoder.pooler.dense."]
         return beginning + ours.rpartition(".")[2]
@@ -42,7 +42,7 @@ def published_name(ours: str, family: Family = BERT, heads: Heads = NO_HEADS) ->
 
 
 def current_name(published: str, family: Family = BERT) -> str:
-    """A published name as it is written today: old ones lack the prefix, or say gamma and beta."""
+    """Normalise legacy names: missing prefix, gamma and beta."""
     name = published.removeprefix("module.")
     if name.startswith(family.parts):
         name = f"{family.beginning}{name}"
@@ -54,12 +54,12 @@ def current_name(published: str, family: Family = BERT) -> str:
 
 
 def is_buffer(name: str) -> bool:
-    """Whether a tensor only counts positions, which old files store and no network needs."""
+    """True for position buffers, which only old files contain."""
     return name.endswith((".position_ids", ".token_type_ids"))
 
 
 def custom_code_notes(config: dict[str, Any]) -> list[str]:
-    """What of a config.json is passed over, in whole sentences."""
+    """Notes about custom code in config.json, which is ignored."""
     return [
         phrase("config.json asks for custom code ({name}); it was ignored.", name=name)
         for name in CODE
@@ -68,7 +68,7 @@ def custom_code_notes(config: dict[str, Any]) -> list[str]:
 
 
 def labels_in(config: dict[str, Any]) -> tuple[str, ...]:
-    """The classes in the order of their ids; empty where they are not named, from 0 on."""
+    """Class names in the order of their ids; empty unless ids 0, 1, … are all named."""
     named = config.get("id2label")
     if not isinstance(named, dict):
         return ()
@@ -78,14 +78,14 @@ def labels_in(config: dict[str, Any]) -> tuple[str, ...]:
 
 
 def default_labels(count: int) -> tuple[str, ...]:
-    """The labels of classes that nobody has named, as transformers calls them."""
+    """Default class names of transformers."""
     return tuple(f"LABEL_{number}" for number in range(count))
 
 
 def build_config(
     spec: EncoderSpec, heads: Heads, labels: tuple[str, ...], dtype: str
 ) -> dict[str, Any]:
-    """The config.json with which transformers loads our checkpoint under the right class."""
+    """config.json with which transformers loads the right class."""
     config: dict[str, Any] = {
         "architectures": [architecture(heads, spec.family, spec.is_causal)],
         "model_type": spec.family,
@@ -101,7 +101,7 @@ def build_config(
 
 
 def head_entries(heads: Heads, labels: tuple[str, ...]) -> dict[str, Any]:
-    """What config.json says of the task head."""
+    """Entries of config.json for the task head."""
     head = heads.task
     if head is None:
         return {}
@@ -118,7 +118,7 @@ def head_entries(heads: Heads, labels: tuple[str, ...]) -> dict[str, Any]:
 
 
 def probe_in(config: dict[str, Any]) -> Features | None:
-    """The probe that config.json describes; None where it describes none."""
+    """Probe described by config.json, or None."""
     said = config.get("probe")
     if not isinstance(said, dict):
         return None
@@ -129,7 +129,7 @@ def probe_in(config: dict[str, Any]) -> Features | None:
 
 
 def architecture(heads: Heads, family: str = BERT.name, causal: bool = False) -> str:
-    """The class in transformers that has these heads, or the encoder that a probe reads."""
+    """transformers class with these heads; for a probe, that of the encoder."""
     classes = FAMILIES[family].classes
     if heads.features is not None:
         return f"{classes}Model"

@@ -1,10 +1,10 @@
-"""What the scores of attention get from how far apart two tokens are.
+"""Relative positions: rotary angles, and terms added to attention scores.
 
-A family has one such part for all of its layers; it is asked once for each batch, and its answer is
-carried by the layout to every layer.
+A family has one module for all layers, called once per batch; the layout passes its result to every
+layer.
 
-Shapes: n sequences (or one for all), m tokens that ask, w tokens that are asked, H heads, K size of
-a head, D hidden size.
+Shapes: n sequences (or one for all), m query tokens, w key tokens, H heads, K size of a head, D
+hidden size.
 """
 
 import math
@@ -23,32 +23,32 @@ if TYPE_CHECKING:
     from engine.models.attention import Attention
 
 
-ScorePart = tuple[ScoreTerm, Tensor]  # its name, and what it adds to the scores
+ScorePart = tuple[ScoreTerm, Tensor]  # name and score term
 
 
 @dataclass(frozen=True)
 class BucketBias:
-    """A number for each head and each distance, which is added to the scores."""
+    """Score bias per head and distance."""
 
     bias: Tensor  # float [n, H, m, w]
 
     def terms(self, attention: "Attention", q: Tensor, k: Tensor) -> list[ScorePart]:
-        """What is added to the scores of queries [n, H, m, K] and keys [n, H, w, K]."""
+        """Score terms of queries [n, H, m, K] and keys [n, H, w, K]."""
         kept = attention.kept
         return [("distance", self.bias if kept is None else self.bias[:, kept])]
 
 
 @dataclass(frozen=True)
 class DisentangledBias:
-    """Vectors of distances, which meet queries and keys (He et al. 2021, §3.1)."""
+    """Distance vectors for disentangled attention (He et al. 2021, §3.1)."""
 
-    vectors: Tensor  # float [P, D], of the distances that there are
-    index: Tensor  # int64 [n, m, w], which of them each pair of tokens has
+    vectors: Tensor  # float [P, D], of the distances in use
+    index: Tensor  # int64 [n, m, w], row of each token pair
 
     def terms(self, attention: "Attention", q: Tensor, k: Tensor) -> list[ScorePart]:
-        """What is added to the scores of queries [n, H, m, K] and keys [n, H, w, K].
+        """Score terms of queries [n, H, m, K] and keys [n, H, w, K].
 
-        The vectors become keys and queries by the matrices of the layer.
+        The layer's key and query matrices project the distance vectors.
         """
         vectors = attention.dropout(self.vectors)
         apart = (attention.heads, attention.head_size)
@@ -66,25 +66,24 @@ Relative = BucketBias | DisentangledBias
 
 
 def bucket_table(row: Callable[[Tensor], Tensor], positions: int) -> Tensor:
-    """The row of a table for each distance between so many positions, from the lowest on, worked
-    out once and on the host: int64 [2 * positions - 1].
+    """Table row of each distance between positions, lowest first: int64 [2 * positions - 1].
 
-    At the border of two buckets a logarithm of another library, as an ONNX graph would take, can
-    round to the other one.
+    Computed on the host, since at a bucket boundary the logarithm of another library (as in an ONNX
+    graph) may round differently.
     """
     return row(torch.arange(1 - positions, positions, device="cpu"))
 
 
 def look_up(rows: Tensor, apart: Tensor) -> Tensor:
-    """The row of each distance, int64 of any shape; `rows` as `bucket_table` gives them."""
+    """Row of each distance, int64 of any shape; `rows` from `bucket_table`."""
     return rows[apart + rows.size(0) // 2]
 
 
 class BucketedPositions(nn.Module):
-    """A number for each head and each of some buckets of distances (Raffel et al. 2020, §2.1)."""
+    """Learned bias per head and bucket of distances (T5: Raffel et al. 2020, §2.1)."""
 
     rows: Tensor
-    farthest = 128  # tokens; all that are farther away are in the last bucket
+    farthest = 128  # tokens; larger distances share the last bucket
 
     def __init__(self, buckets: int, heads: int, positions: int) -> None:
         super().__init__()
@@ -93,12 +92,12 @@ class BucketedPositions(nn.Module):
         self.register_buffer("rows", bucket_table(self.row, positions), persistent=False)
 
     def forward(self, apart: Tensor) -> BucketBias:
-        """`apart`: int64 [n, m, w], positions of those that ask less those that are asked."""
+        """`apart`: int64 [n, m, w], query position minus key position."""
         found = self.bias(look_up(self.rows, apart))  # [n, m, w, H]
         return BucketBias(found.permute(0, 3, 1, 2))
 
     def row(self, apart: Tensor) -> Tensor:
-        """Half of the buckets are for each side; half of those are wider and wider, as logs."""
+        """Half of the buckets per direction; half of those are logarithmic."""
         side = self.buckets // 2
         exact = side // 2
         far = apart.abs()
@@ -108,13 +107,14 @@ class BucketedPositions(nn.Module):
 
 
 class DisentangledPositions(nn.Module):
-    """A vector for each bucket of distances: near ones one by one, farther ones by their logs."""
+    """Vector per bucket of distances: exact when near, logarithmic when far."""
 
     rows: Tensor
 
     def __init__(self, spec: EncoderSpec, buckets: int, farthest: int) -> None:
-        """`buckets`: of each side that are no logs, twice; 0: every distance has its own.
-        `farthest`: the distance of the last one."""
+        """`buckets`: twice the exact ones per direction; 0: all distances are exact. `farthest`:
+        largest distance.
+        """
         super().__init__()
         self.buckets, self.farthest = buckets, farthest
         self.side = spec.relative_buckets // 2
@@ -124,16 +124,16 @@ class DisentangledPositions(nn.Module):
         self.register_buffer("rows", rows, persistent=False)
 
     def forward(self, apart: Tensor) -> DisentangledBias:
-        """`apart`: int64 [n, m, w], positions of those that ask less those that are asked."""
+        """`apart`: int64 [n, m, w], query position minus key position."""
         first, last = 0, 2 * self.side - 1
-        if not torch.compiler.is_compiling():  # only distances that there are
+        if not torch.compiler.is_compiling():  # only distances in use
             reach = apart.size(-1) - 1
             first, last = (int(n) for n in self.row(torch.tensor([-reach, reach])))
         vectors = self.norm(self.table.weight[first : last + 1])  # [P, D]
         return DisentangledBias(vectors, (look_up(self.rows, apart) - first).clamp(0, last - first))
 
     def row(self, apart: Tensor) -> Tensor:
-        """The row of the table for each distance."""
+        """Table row of each distance."""
         if self.buckets:
             mid = self.buckets // 2
             far = apart.abs().clamp(min=mid).float()
@@ -144,7 +144,7 @@ class DisentangledPositions(nn.Module):
 
 
 def relative_positions(spec: EncoderSpec) -> nn.Module | None:
-    """The part that a family adds to the scores; None where it adds nothing."""
+    """Relative-position module of a family, or None."""
     if spec.parts.relative == "buckets":
         return BucketedPositions(spec.relative_buckets, spec.heads, spec.max_positions)
     if isinstance(spec, DebertaSpec):
@@ -153,18 +153,18 @@ def relative_positions(spec: EncoderSpec) -> nn.Module | None:
 
 
 class Rotary:
-    """Turns queries and keys by angles that grow with their positions.
+    """Rotary position embeddings (Su et al. 2021, §3.2.2).
 
-    The product of a query and a key then depends on how far apart they are. As published, the first
-    half of a head's numbers is turned together with its second half.
+    Rotates queries and keys by position-dependent angles, so that their product depends on the
+    distance. As published, the halves of a head's vector form the rotated pairs.
     """
 
     def __init__(self, heads: int, base: float) -> None:
-        """`base`: the slowest pair of numbers turns about so many times slower than the first."""
+        """`base`: ratio of the fastest to the slowest rotation."""
         self.heads, self.base = heads, base
 
     def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
-        """float [..., D] → [..., D]; positions int64 [...], or what spreads to it."""
+        """float [..., D] → [..., D]; positions int64 [...], broadcastable."""
         first, second = x.unflatten(-1, (self.heads, -1)).chunk(2, -1)  # [..., H, K / 2]
         half = first.size(-1)
         speeds = self.base ** -(torch.arange(half, device=x.device) / half)  # [K / 2]

@@ -1,4 +1,4 @@
-"""RoBERTa (Liu et al. 2019): BERT trained longer, on more text, on byte-level BPE tokens.
+"""RoBERTa (Liu et al. 2019): BERT trained longer, on more text, with byte-level BPE.
 
 Shapes: B sequences, T tokens in each, D hidden size.
 """
@@ -15,7 +15,7 @@ from engine.models.heads import Pooler
 
 
 class RobertaEmbeddings(Embeddings):
-    """BERT's, with places that pass over padding."""
+    """BERT's embeddings with positions that skip padding."""
 
     def __init__(self, spec: RobertaSpec) -> None:
         super().__init__(spec, spec.hidden_size, spec.segments)
@@ -26,7 +26,7 @@ class RobertaEmbeddings(Embeddings):
 
 
 class RobertaPooler(Pooler):
-    """BERT's, with dropout before it too, as the published head for classes has it."""
+    """BERT's pooler with dropout before it, as in the published classification head."""
 
     def __init__(self, spec: EncoderSpec) -> None:
         super().__init__(spec)
@@ -37,7 +37,7 @@ class RobertaPooler(Pooler):
 
 
 class Roberta(Encoder):
-    """Words, places and one segment summed, and L layers."""
+    """Sum of token, position and one segment embedding, then L layers."""
 
     def __init__(self, spec: RobertaSpec, pooler: bool = True) -> None:
         super().__init__(

@@ -1,6 +1,6 @@
-"""Which stored tensor goes where in our network, and what is wrong or missing.
+"""Map stored tensors to our parameters, and report mismatches.
 
-All of it is decided by names and shapes, before a network is made or a tensor is read.
+Decided by names and shapes, before a network is built or a tensor is read.
 """
 
 import math
@@ -38,7 +38,7 @@ NSP_HEAD = ["nsp.dense.weight", "nsp.dense.bias"]
 
 @dataclass
 class StateDictMapping:
-    """A plan of loading: `take` from our names to those in the file; the rest is for the report."""
+    """Loading plan: `take` maps our names to those in the file; the rest is for the report."""
 
     heads: Heads
     take: dict[str, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class StateDictMapping:
 
 
 class StateDictMapper:
-    """Holds a file's tensors against a spec."""
+    """Compares the tensors of a file with a spec."""
 
     def __init__(
         self,
@@ -58,22 +58,22 @@ class StateDictMapper:
         file: str = CONFIG,
         sentence: SentenceSpec | None = None,
     ) -> None:
-        """`file` is the name of the config, for what is said; `sentence` is what pools in it."""
+        """`file` names the config in messages; `sentence` describes its pooling."""
         self._sentence = sentence
         self._files, self._spec, self._config, self._file = weights, spec, config, file
         self._family = FAMILIES[spec.family]
         self._decoder, self._decoder_bias = self._family.decoder
         self._notes: list[str] = []
-        self._names: dict[str, str] = {}  # as written today → as in the file
+        self._names: dict[str, str] = {}  # normalised name → name in the file
         for name in weights.shapes:
             if not is_buffer(name):
                 self._names.setdefault(current_name(name, self._family), name)
         detects = self._family.detects
         if detects and any(name.startswith(detects) for name in self._names):
-            for name in self._mlm_head():  # what the head beside it was given: not trained
+            for name in self._mlm_head():  # untrained copy beside a detection head
                 self._names.pop(name, None)
         self._copies = {n for n in (self._decoder_bias,) if n in self._names}
-        if self._copies:  # under two names; transformers adds the one of the decoder
+        if self._copies:  # stored twice; transformers uses the decoder's
             bias = self._family.published("mlm.bias")
             if bias in self._names:
                 self._copies.add(bias)
@@ -82,10 +82,9 @@ class StateDictMapper:
         self._own_decoder = self._has_own_decoder()
 
     def map(self, wanted: Heads | None, labels: tuple[str, ...]) -> StateDictMapping:
-        """Plan to load the wanted heads, or those that the file has.
+        """Plan to load the given heads, or those in the file.
 
-        Raises BadCheckpoint where a tensor of the encoder is missing, or one has another shape
-        than config.json says.
+        Raises BadCheckpoint if an encoder tensor is missing, or a shape contradicts config.json.
         """
         self._check_layers()
         plan = StateDictMapping(
@@ -125,7 +124,7 @@ class StateDictMapper:
         return plan
 
     def _present_heads(self) -> Heads:
-        """The heads that are in the file in full."""
+        """Heads that the file contains completely."""
         if (read := self._probe_in_file()) is not None:
             return read
         kind, outputs = (POOLING, 1) if self._sentence is not None else self._head_in_file()
@@ -166,7 +165,7 @@ class StateDictMapper:
         )
 
     def _mlm_head(self, outputs: int = 0, kind: str = NO_HEADS.kind) -> list[str]:
-        """The published names of the head for masked words, beside such a task head."""
+        """Published names of the MLM head next to such a task head."""
         heads = Heads(mlm=True, outputs=outputs, kind=kind)
         return [published_name(n, self._family, heads) for n in mlm_head_parameters(self._spec)]
 
@@ -174,7 +173,7 @@ class StateDictMapper:
         return [f"{beginning}{leaf}" for leaf in ("weight", *["bias"] * self._spec.head_biases)]
 
     def _probe_in_file(self) -> Heads | None:
-        """A probe with all its tensors; None where the file has none."""
+        """Probe with all its tensors, or None."""
         probe = probe_in(self._config)
         if probe is None or not probe.trains_probe or PROBE_OUTPUT not in self._names:
             return None
@@ -193,7 +192,7 @@ class StateDictMapper:
         return len(found) == len(names)
 
     def _head_in_file(self) -> tuple[str, int]:
-        """What the task head of the file answers, and its outputs; 0 where there is none."""
+        """Task and number of outputs of the head in the file; 0 outputs: no head."""
         known = self._family.all_task_names()
         names = next((n for n in known if n[0] in self._names), next(iter(known)))
         if not self._has(list(names), phrase("task head")):
@@ -221,12 +220,12 @@ class StateDictMapper:
         return kind, count
 
     def _kind_of(self, names: tuple[str, str], count: int) -> str:
-        """The task of a head with these names; config.json tells where there may be several."""
+        """Task of a head with these names; config.json decides between several."""
         kinds = self._family.all_task_names()[names]
         return kinds[0] if len(kinds) == 1 else head_kind(self._config, count)
 
     def _is_same_head(self, wanted: Heads, labels: tuple[str, ...]) -> bool:
-        """Whether the task head of the file, if there is one, answers just what is wanted."""
+        """True if the file has the wanted task head, or none."""
         names = self._family.task_names(head_of(wanted.kind))
         weight = names[0]
         if wanted.pools:
@@ -255,7 +254,7 @@ class StateDictMapper:
         return shape[0] if shape else 0
 
     def _check_layers(self) -> None:
-        """Compare the number of layers, which a config can claim for the price of a digit."""
+        """Compare layer counts first: config.json can claim any number."""
         before, after = (re.escape(part) for part in self._family.layer.split("{}"))
         layer = re.compile(rf"{before}(\d{{1,9}}){after}")
         numbers = [int(m[1]) for m in map(layer.match, self._names) if m]
@@ -333,7 +332,7 @@ class StateDictMapper:
             )
 
     def _check_nsp(self, heads: Heads) -> None:
-        """A family without this head was not made to learn it."""
+        """Refuse an NSP head in families without one."""
         if problem := missing_nsp_head(heads.nsp, self._family):
             raise problem
         if heads.nsp and self._family.orders_pairs:
@@ -345,9 +344,9 @@ class StateDictMapper:
             )
 
     def _has_own_decoder(self) -> bool:
-        """Whether the decoder of masked words is not the token embedding.
+        """True if the MLM decoder is not tied to the token embedding.
 
-        As in transformers: where config.json says so, and where both are stored and differ.
+        As in transformers: if config.json says so, or if both are stored and differ.
         """
         embedded = self._names.get(self._family.published("encoder.embeddings.token.weight"))
         decoder = self._names.get(self._decoder)
@@ -359,13 +358,13 @@ class StateDictMapper:
         return not torch.equal(read(decoder).float(), read(embedded).float())
 
     def _decoder_fits(self) -> bool:
-        """Whether the stored decoder has the shape of the token embedding."""
+        """True if the decoder has the shape of the token embedding."""
         embedded = self._family.published("encoder.embeddings.token.weight")
         shapes = self._files.shapes
         return shapes[self._names[self._decoder]] == shapes[self._names[embedded]]
 
     def _tied_copies(self, plan: StateDictMapping) -> set[str]:
-        """What the file holds once more under another name, if the head that needs it is loaded."""
+        """Duplicate tensors, if the head that uses them is loaded."""
         if not plan.heads.mlm:
             return set()
         self._note_decoder()
@@ -373,7 +372,7 @@ class StateDictMapper:
         return self._copies if plan.heads.own_decoder else self._copies | decoder
 
     def _note_decoder(self) -> None:
-        """Say where the file and config.json disagree on the decoder, or the file with itself."""
+        """Note contradictions between file and config.json about the decoder."""
         said = self._config.get(TIED)
         if said is False and not self._own_decoder:
             self._notes.append(
@@ -403,7 +402,7 @@ class StateDictMapper:
 
 
 def as_float32(name: str, tensor: Tensor) -> Tensor:
-    """Widen or narrow a stored tensor; raise BadCheckpoint where a number is not finite."""
+    """Convert a stored tensor; raises BadCheckpoint if a value is not finite."""
     ours = tensor.detach().float().contiguous()
     if not is_finite(ours):
         raise BadCheckpoint(
@@ -418,6 +417,6 @@ def as_float32(name: str, tensor: Tensor) -> Tensor:
 
 
 def is_finite(tensor: Tensor) -> bool:
-    """Whether all of a tensor's numbers are; in one pass and without a second tensor."""
+    """True if all values are finite; one pass, no copy."""
     least, greatest = tensor.aminmax()
     return math.isfinite(least) and math.isfinite(greatest)

@@ -1,4 +1,4 @@
-"""Write a checkpoint as Google published BERT: for TensorFlow 1, and for what reads its files."""
+"""Write a checkpoint in Google's original TensorFlow 1 layout."""
 
 import json
 from pathlib import Path
@@ -23,15 +23,15 @@ PREFIX = "bert_model.ckpt"
 def write_tf1(
     folder: Path, network: Network, tokenizer: Tokenizer, labels: tuple[str, ...] = ()
 ) -> None:
-    """Fill an empty folder: bert_config.json, vocab.txt and bert_model.ckpt in its two files.
+    """Write bert_config.json, vocab.txt and bert_model.ckpt into an empty folder.
 
-    The weights are float32, with the names of github.com/google-research/bert, and its matrices
-    [in, out]. Beside them lie the other files of the tokenizer, and in the config the norm's
-    epsilon and the names of the classes: Google's code passes over them, `checkpoint.load` does
-    not. That code knows the activations relu and gelu only.
+    Weights are float32, named as in github.com/google-research/bert, with matrices [in, out]. The
+    folder also gets the other tokenizer files, and the config the norm epsilon and class names,
+    which Google's code ignores and `checkpoint.load` reads. Google's code supports relu and gelu
+    only.
 
-    Raises StudioError where a weight is not finite, `vocab.txt` cannot hold the vocabulary, or the
-    network is left-to-right or of another family than BERT.
+    Raises StudioError if a weight is not finite, if `vocab.txt` cannot hold the vocabulary, or if
+    the network is causal or not of the BERT family.
     """
     if network.spec.family != "bert":
         raise StudioError(

@@ -1,7 +1,7 @@
-"""The tensors of a checkpoint folder: first what they are said to be, then themselves.
+"""Tensors of a checkpoint folder: declarations first, then values.
 
-What a file declares is known before anything is loaded, so that a lie is refused and not paid for.
-Tensors are read into memory, never mapped: a file that is replaced meanwhile does no harm.
+Declared shapes are checked before anything is loaded, so that false ones cost nothing. Tensors are
+read, never mapped, so that replacing a file while it is read is harmless.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -32,24 +32,24 @@ ELSEWHERE = {
     "model.onnx": "ONNX",
 }
 DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
-Fused = Mapping[str, int]  # within a published name, what is fused; and of how many parts
+Fused = Mapping[str, int]  # part of a published name → number of matrices fused under it
 
 
 @dataclass
 class WeightFiles:
-    """Tensors in files: `shapes` and `dtypes` by name, and a way to read one of them."""
+    """Stored tensors: `shapes` and `dtypes` by name, and a function to read one."""
 
     files: list[str]
     bytes: int
     shapes: dict[str, tuple[int, ...]]
-    dtypes: dict[str, str]  # as torch names them, or as the file does where torch has no floats
+    dtypes: dict[str, str]  # torch's names; the file's own if not a float type
     read: Callable[[str], Tensor]
-    besides: list[str] = field(default_factory=list)  # what no network has: of an optimiser, say
-    notes: list[str] = field(default_factory=list)  # in whole sentences
+    besides: list[str] = field(default_factory=list)  # other tensors, such as optimiser state
+    notes: list[str] = field(default_factory=list)  # complete sentences
 
     @property
     def dtype(self) -> str:
-        """The type that most tensors have."""
+        """Most frequent type of the tensors."""
         kinds = list(self.dtypes.values())
         return max(set(kinds), key=kinds.count) if kinds else "float32"
 
@@ -58,11 +58,11 @@ class WeightFiles:
 def open_weight_files(
     folder: Path, beside: Mapping[str, Path] | None = None
 ) -> Iterator[WeightFiles]:
-    """The weights of a folder: safetensors, else a pickle that is checked, else TensorFlow's.
+    """Open the weights of a folder: safetensors, else a checked pickle, else TensorFlow's.
 
-    Those of the folders `beside` it are named “KEY/…”.
+    Tensors of the folders `beside` it are named “KEY/…”.
 
-    Raises BadCheckpoint where there are none, or files that are not what they should be.
+    Raises BadCheckpoint if there are none, or if a file is invalid.
     """
     with ExitStack() as opened:
         if names := _weight_files(folder):
@@ -80,7 +80,7 @@ def open_weight_files(
 
 
 def _weight_files(folder: Path) -> list[str]:
-    """The names of torch's files with weights, all in the folder; empty where there are none."""
+    """Names of the weight files of torch in the folder; may be empty."""
     for name in (SAFE, PICKLED):
         if plain_file(folder, name) is not None:
             return [name]
@@ -191,7 +191,7 @@ def _open_pickled(path: Path) -> WeightFiles:
 
 
 def _open_tf1(folder: Path, index: str, told: str) -> WeightFiles:
-    """Google's tensors under their published names, and turned as torch has them."""
+    """Google's tensors under published names, transposed as torch has them."""
     bundle = open_bundle(folder, index)
     google = {published: name for name in bundle.entries if (published := published_name(name))}
     entries = {published: bundle.entries[name] for published, name in google.items()}
@@ -225,7 +225,7 @@ def _open_tf1(folder: Path, index: str, told: str) -> WeightFiles:
 
 
 def _with_prefix(key: str, part: WeightFiles) -> WeightFiles:
-    """The same tensors, named after the folder that they are in."""
+    """Prefix tensor names with their folder."""
     return WeightFiles(
         part.files,
         part.bytes,
@@ -236,7 +236,7 @@ def _with_prefix(key: str, part: WeightFiles) -> WeightFiles:
 
 
 def _join_shards(names: list[str], parts: list[WeightFiles]) -> WeightFiles:
-    """Shards as one."""
+    """Merge shards."""
     owner = {name: part for part in parts for name in part.shapes}
     if len(owner) != sum(len(part.shapes) for part in parts):
         raise BadCheckpoint(
@@ -261,7 +261,7 @@ def _join_shards(names: list[str], parts: list[WeightFiles]) -> WeightFiles:
 
 
 def check_memory(needed: int, what: str) -> None:
-    """Raise BadCheckpoint where so many bytes are not free."""
+    """Raise BadCheckpoint if fewer bytes are free."""
     free = psutil.virtual_memory().available
     if needed > free:
         raise BadCheckpoint(
@@ -276,9 +276,11 @@ def check_memory(needed: int, what: str) -> None:
 
 
 def split_fused(weights: WeightFiles, fused: Fused) -> WeightFiles:
-    """The same files, with the parts in the place of what is fused; one that has other rows than
-    its parts can have stays whole."""
-    places = dict[str, tuple[str, int, int]]()  # part → whole, number, count
+    """View of the files with fused matrices split into numbered parts.
+
+    A part is named after the whole: “attn.Wqkv.0.weight”. Tensors that cannot be split stay whole.
+    """
+    places = dict[str, tuple[str, int, int]]()  # part → whole, index, count
     shapes, dtypes = dict(weights.shapes), dict(weights.dtypes)
     for whole, shape in weights.shapes.items():
         for stem, count in fused.items():
@@ -300,7 +302,7 @@ def split_fused(weights: WeightFiles, fused: Fused) -> WeightFiles:
 
 
 def join_fused(tensors: dict[str, Tensor], fused: Fused) -> dict[str, Tensor]:
-    """The tensors as a file keeps them."""
+    """Fuse the parts again, as stored in the file."""
     found = dict(tensors)
     for stem, count in fused.items():
         for first in [name for name in found if f"{stem}0." in name]:

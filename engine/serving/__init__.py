@@ -1,1 +1,1 @@
-"""Networks for inference: the same weights, packed for fast matrix products."""
+"""Inference: the same weights, packed for fast matrix products."""

@@ -1,4 +1,4 @@
-"""A network with the weights of another one, packed for fast matrix products.
+"""Networks with packed weights for fast inference.
 
 Shapes: N rows, D hidden size, V vocabulary, S shortlist; … any leading dimensions.
 """
@@ -19,12 +19,11 @@ from engine.system.memory import trim_memory
 
 Module = TypeVar("Module", bound=nn.Module)
 
-SHORTLIST = 64  # tokens whose logits are worked out again in float32
+SHORTLIST = 64  # tokens whose logits are recomputed in float32
 
 
 class _NoBackward(torch.autograd.Function):
-    """The product of a library that autograd does not know: without this, the gradient of all that
-    comes before would be taken for 0, and what is left of it for the whole."""
+    """Guards a product unknown to autograd: without this, gradients would silently be wrong."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, multiply: Matmul) -> Tensor:
@@ -36,7 +35,7 @@ class _NoBackward(torch.autograd.Function):
 
 
 def _product(kind: Kind, weight: Tensor, bias: Tensor, plain: Matmul | None = None) -> Matmul:
-    """`matmul`, which refuses a gradient."""
+    """`matmul` that refuses a gradient."""
     multiply = matmul(kind, weight, bias, plain)
 
     def product(x: Tensor) -> Tensor:
@@ -49,16 +48,16 @@ def _product(kind: Kind, weight: Tensor, bias: Tensor, plain: Matmul | None = No
 
 
 class PackedLinear(nn.Linear):
-    """A linear layer with packed weights; `weight` and `bias` stay, to be shown."""
+    """Linear layer with packed weights; keeps `weight` and `bias` for display."""
 
     def __init__(self, linear: nn.Linear, kind: Kind) -> None:
-        nn.Module.__init__(self)  # no weights of its own
+        nn.Module.__init__(self)  # without allocating weights
         self.in_features, self.out_features = linear.in_features, linear.out_features
         self.weight, self.bias = linear.weight, linear.bias
         self._product = _product(kind, linear.weight, _bias(linear), linear.forward)
 
     def __call__(self, x: Tensor) -> Tensor:
-        """At once where nobody hooks into it."""
+        """Skip the call machinery without hooks."""
         if self._forward_pre_hooks or self._forward_hooks:
             hooked: Tensor = super().__call__(x)
             return hooked
@@ -69,7 +68,7 @@ class PackedLinear(nn.Linear):
 
 
 class PackedAttention(Attention):
-    """Attention that makes keys and values in one product; they read the same vectors."""
+    """Attention with keys and values in one product."""
 
     def __init__(self, attention: Attention, kind: Kind) -> None:
         self.__dict__ |= _shallow_copy(attention).__dict__
@@ -88,10 +87,10 @@ class PackedAttention(Attention):
 
 
 class ShortlistHead(MlmHead):
-    """Predicts roughly over the whole vocabulary, and exactly those tokens that come first.
+    """MLM head that is exact for the most probable tokens only.
 
-    The word vectors are the largest matrix by far, and for one masked word all of it is read. With
-    short numbers that takes less, and the S rows that matter are read once more.
+    The decoder is by far the largest matrix, and a masked word reads all of it. Reduced precision
+    reads less; the S most probable rows are then recomputed in float32.
     """
 
     def __init__(self, head: MlmHead, kind: Kind) -> None:
@@ -110,11 +109,11 @@ class ShortlistHead(MlmHead):
 
 
 def pack_network(network: Network, kind: Kind) -> Network:
-    """The same network, quicker; with float32 it says the same but for the order of the sums.
+    """Faster copy of a network; with float32 its results differ by rounding only.
 
-    It shares all tensors with `network`, which must be in eval mode and may be one that is
-    packed in float32; those of its layers it holds a second time; and it cannot be trained. The
-    heads stay in float32, except that tokens which do not come first are predicted in `kind`.
+    Shares all tensors with `network`, which must be in eval mode and may be packed in float32.
+    Layers take memory twice, and the copy cannot be trained. Heads stay in float32, except for
+    tokens outside of the shortlist, which use `kind`.
     """
     work = pack_layer_by_layer(network, kind)
     while True:
@@ -126,13 +125,13 @@ def pack_network(network: Network, kind: Kind) -> Network:
 
 
 def pack_layer_by_layer(network: Network, kind: Kind) -> Generator[None, None, Network]:
-    """`pack_network`, which gives way after each layer: all of them may take seconds."""
+    """`pack_network` as a generator that yields after each layer; packing may take seconds."""
     made, encoder = _shallow_copy(network), _shallow_copy(network.encoder)
-    trim_memory()  # what MKL lays out has room to spare, which takes no memory where it is new
+    trim_memory()  # MKL's packed layout includes slack, which new memory does not back
     layers = nn.ModuleList()
     for layer in network.encoder.layers:
         packed = _with_packed_weights(layer, kind)
-        for part in packed.modules():  # all are its own; what they hold is found at once there
+        for part in packed.modules():  # faster attribute access than nn.Module's
             part.__dict__ |= part._modules | part._parameters
         layers.append(packed)
         yield
@@ -155,18 +154,18 @@ def _with_packed_weights(module: nn.Module, kind: Kind) -> nn.Module:
 
 
 def _concatenate(linears: Iterable[nn.Linear], x: Tensor) -> Tensor:
-    """float [..., I] → the outputs of all, [..., O + …]."""
+    """float [..., I] → all outputs, [..., O + …]."""
     return torch.cat([linear(x) for linear in linears], -1)
 
 
 def _bias(linear: nn.Linear) -> Tensor:
-    """The bias of a linear layer, zeros where it has none: float [O]."""
+    """Bias of a linear layer, or zeros: float [O]."""
     bias: Tensor | None = linear.bias
     return linear.weight.new_zeros(linear.out_features) if bias is None else bias
 
 
 def _shallow_copy(module: Module) -> Module:
-    """A module of its own with the tensors and, so far, the parts of another one."""
+    """Copy of a module that shares its tensors and submodules."""
     made = copy.copy(module)
     made._modules = dict(module._modules)
     return made

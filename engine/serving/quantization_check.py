@@ -1,4 +1,4 @@
-"""Whether quick answers are as good as exact ones, on some built-in texts.
+"""Check that fast answers agree with exact ones, on built-in texts.
 
 Shapes: T tokens, N positions, V vocabulary, C outputs, L layers, H heads.
 """
@@ -11,13 +11,13 @@ from torch import Tensor
 from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 
-BOUND = 0.01  # by which a probability may differ
-LOG_BOUND = 0.05  # by which the logarithm of any probability may differ: small ones, ratios, ranks
-TINY = 1e-30  # below which a probability is as good as 0
-TIE = 0.001  # tokens that are nearer to one another than this may change places
-NUMBERS = 0.01  # by which a number may differ, of the largest, or of 1
-TOP_TOKENS = 5  # tokens that must come first in both
-MASK_EVERY = 4  # each fourth token is masked, and predicted
+BOUND = 0.01  # max. difference of a probability
+LOG_BOUND = 0.05  # max. difference of a log probability, which matters for small ones
+TINY = 1e-30  # smaller probabilities count as 0
+TIE = 0.001  # tokens closer than this may swap ranks
+NUMBERS = 0.01  # max. difference of a number, relative to the largest or to 1
+TOP_TOKENS = 5  # must rank first in both
+MASK_EVERY = 4  # tokens: one of these is masked and predicted
 
 TEXTS: tuple[tuple[str, str | None], ...] = (
     ("The president spoke to the people of the United States.", None),
@@ -40,7 +40,7 @@ TEXTS: tuple[tuple[str, str | None], ...] = (
 
 @dataclass
 class Predictions:
-    """What a model predicts for a text."""
+    """Predictions for a text."""
 
     tokens: Tensor | None  # probabilities, float [N, V]
     task: Tensor | None  # probabilities, or numbers, float [..., C]
@@ -49,7 +49,7 @@ class Predictions:
 
 
 def predict(checkpoint: Checkpoint, text: tuple[str, str | None]) -> Predictions:
-    """Predict each fourth token of a text, and what the model was fine-tuned for."""
+    """Predict every fourth token of a text, and the task."""
     network, tokenizer = checkpoint.network, checkpoint.tokenizer
     encoded = tokenizer.encode(*text, checkpoint.spec.max_positions)
     tokens, segments = torch.tensor([encoded.ids]), torch.tensor([encoded.segments])
@@ -70,7 +70,7 @@ def predict(checkpoint: Checkpoint, text: tuple[str, str | None]) -> Predictions
 
 
 def read(checkpoint: Checkpoint, text: tuple[str, str | None], copies: int) -> Tensor:
-    """The last vectors of a text so many times, float [B, T, D]."""
+    """Last hidden states of `copies` copies of a text, float [B, T, D]."""
     encoded = checkpoint.tokenizer.encode(*text, checkpoint.spec.max_positions)
     tokens = torch.tensor([encoded.ids]).expand(copies, -1)
     segments = torch.tensor([encoded.segments]).expand(copies, -1)
@@ -79,7 +79,7 @@ def read(checkpoint: Checkpoint, text: tuple[str, str | None], copies: int) -> T
 
 
 def _task(network: Network, tokens: Tensor, segments: Tensor) -> Tensor | None:
-    """Probabilities of the task head, or the number that it says; None where there is no head."""
+    """Probabilities or number of the task head; None without one."""
     head = network.heads.task
     if head is None:
         return None
@@ -92,7 +92,7 @@ def _task(network: Network, tokens: Tensor, segments: Tensor) -> Tensor | None:
 
 
 def agrees(quick: Predictions, exact: Predictions) -> bool:
-    """Whether the first tokens are the same ones, and every probability or number is near."""
+    """True if the top tokens are equal and all probabilities or numbers are close."""
     if quick.tokens is not None and exact.tokens is not None:
         for some, right in zip(quick.tokens, exact.tokens, strict=True):
             if not same_tokens(some, right):
@@ -107,7 +107,7 @@ def agrees(quick: Predictions, exact: Predictions) -> bool:
 
 
 def same_tokens(quick: Tensor, exact: Tensor) -> bool:
-    """Whether the first five of float [V] are the same, in their order, but for near ties."""
+    """True if the top five of float [V] are equal and in order, except for near ties."""
     first = exact.topk(min(TOP_TOKENS, len(exact))).indices
     others = quick.topk(len(first)).indices
     near = float((quick[first] - exact[first]).abs().max()) <= BOUND
@@ -119,12 +119,12 @@ def same_tokens(quick: Tensor, exact: Tensor) -> bool:
 
 
 def logs_are_near(quick: Tensor, exact: Tensor) -> bool:
-    """Whether every probability is the same but for a factor near to 1, also the smallest."""
+    """True if all probabilities, also the smallest, agree within a factor."""
     apart = quick.clamp_min(TINY).log() - exact.clamp_min(TINY).log()
     return float(apart.abs().max()) <= LOG_BOUND
 
 
 def attention_agrees(quick: Predictions, exact: Predictions) -> bool:
-    """Whether every weight of every head is near."""
+    """True if all attention weights are close."""
     pairs = zip(quick.weights, exact.weights, strict=True)
     return all(float((some - right).abs().max()) <= BOUND for some, right in pairs)

@@ -1,7 +1,7 @@
-"""Matrix products with weights that were packed once, so that each use is fast.
+"""Matrix products with weights packed once.
 
-Nothing else in the program calls what torch keeps to itself for this; where a function is missing,
-or does something else than it should, `is_available` says so and the plain product is taken.
+The only user of torch's private functions for this. If one is missing or wrong, `is_available` is
+False and the plain product is used.
 
 Shapes: N rows, I inputs, O outputs; … any leading dimensions.
 """
@@ -16,30 +16,27 @@ import torch.nn.functional as F
 from torch import Tensor
 
 Kind = Literal["int8", "bfloat16", "float16", "float32"]
-"""In what the weights are held, the shortest first. Sums are float32, in int8 integers."""
+"""Storage type of the weights, smallest first. Sums are float32; for int8, integers."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Matmul = Callable[[Tensor], Tensor]
-"""float32 [N, I] or [..., N, I] → the same with O, weights and bias included."""
+"""float32 [N, I] or [..., N, I] → the same with O, including bias."""
 
-MEMORY_BOUND_ROWS = 32  # rows up to which reading the weights takes longer than the sums
+MEMORY_BOUND_ROWS = 32  # up to here, reading the weights dominates
 ROUNDING: dict[Kind, float] = {"int8": 0.05, "bfloat16": 0.02, "float16": 2e-3, "float32": 1e-5}
-PACKED_FOR = 512  # rows that MKL is told to expect. Any number of them can be multiplied; but with
-# weights laid out for a few, many take longer
-MANY_ROWS = 384  # rows from which weights as they are multiply as quickly as those in oneDNN's
-# blocks, and need no rows to be filled up
-FREE_ROWS = 64  # rows up to which every number of them is a shape of its own
+PACKED_FOR = 512  # rows announced to MKL; weights packed for fewer are slow with many
+MANY_ROWS = 384  # from here, plain weights are as fast as oneDNN's blocked ones and need no padding
+FREE_ROWS = 64  # up to here, every row count is a shape of its own
 BF16_INSTRUCTIONS = ("amx_bf16", "avx512_bf16")
 
 
 def matmul(kind: Kind, weight: Tensor, bias: Tensor, plain: Matmul | None = None) -> Matmul:
-    """x Wᵀ + b; `is_available` must be true of the kind.
+    """x Wᵀ + b; requires `is_available(kind)`.
 
     Args:
         weight: float32 [O, I].
         bias: float32 [O].
-        plain: the same product in float32, for what the kind is not good at; None: of these very
-            weights, which it then keeps.
+        plain: float32 product used if the kind is unsuitable; None: made from these weights.
     """
     weight, bias = weight.detach(), bias.detach()
     return MAKERS[kind](weight, bias, plain or (lambda x: F.linear(x, weight, bias)))
@@ -47,7 +44,7 @@ def matmul(kind: Kind, weight: Tensor, bias: Tensor, plain: Matmul | None = None
 
 @cache
 def is_available(kind: Kind) -> bool:
-    """Whether this torch has such a product on this processor, and it comes to what it should."""
+    """True if this torch and CPU compute the product correctly."""
     random = torch.Generator().manual_seed(0)
     weight, bias = torch.randn((32, 64), generator=random), torch.randn(32, generator=random)
     for rows in (3, MEMORY_BOUND_ROWS + 1, PACKED_FOR + 1):
@@ -63,7 +60,7 @@ def is_available(kind: Kind) -> bool:
 
 
 def is_native(kind: Kind) -> bool:
-    """Whether the processor has instructions for it; without them bfloat16 is worked out slowly."""
+    """True if the CPU has instructions for it; emulated bfloat16 is slow."""
     if kind != "bfloat16":
         return True
     known = torch.cpu.get_capabilities()
@@ -72,10 +69,10 @@ def is_native(kind: Kind) -> bool:
 
 
 def limit_shapes(multiply: Matmul) -> Matmul:
-    """The same product of matrices whose rows are filled up with zeros to one of few numbers.
+    """Pad the rows of a product with zeros to one of few counts.
 
-    For every number of rows oneDNN makes code, which takes time, and keeps it, which takes memory:
-    texts of all lengths without their padding come to a thousand different ones, and to gigabytes.
+    oneDNN compiles and caches code per row count; unpadded texts have a thousand different ones,
+    which would take gigabytes.
     """
 
     def filled(x: Tensor) -> Tensor:
@@ -91,7 +88,7 @@ def limit_shapes(multiply: Matmul) -> Matmul:
 
 
 def padded_rows(rows: int) -> int:
-    """The next number of rows that is allowed: at most one in sixteen more, 16 to each octave."""
+    """Next allowed row count: 16 per octave, at most one in sixteen more."""
     if rows <= FREE_ROWS:
         return rows
     step = 1 << (rows.bit_length() - 5)
@@ -99,19 +96,19 @@ def padded_rows(rows: int) -> int:
 
 
 def _float32(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
-    """From weights laid out as the library multiplies by them: MKL, or else oneDNN."""
+    """Weights in the layout of MKL, or else oneDNN."""
     laid_out = _mkl if torch.backends.mkl.is_available() else _onednn
     return laid_out(weight, bias, plain)
 
 
 def _mkl(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
-    """The plain product, which would lay the weights out anew each time."""
+    """The plain product would pack the weights in every call."""
     packed = torch.ops.mkl._mkl_reorder_linear_weight(weight, PACKED_FOR)
-    shape = weight.new_zeros(()).expand(weight.shape)  # of which no number is read
+    shape = weight.new_zeros(()).expand(weight.shape)  # placeholder, never read
     width, product = weight.size(1), torch.ops.mkl._mkl_linear.default
 
     def multiply(x: Tensor) -> Tensor:
-        rows = x.numel() // width  # with any other number the weight as it is would be taken
+        rows = x.numel() // width  # any other number would use the unpacked weight
         y: Tensor = product(x, packed, shape, bias, rows)
         return y
 
@@ -119,7 +116,7 @@ def _mkl(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
 
 
 def _onednn(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
-    """By oneDNN, the same sums in another order; of many rows the plain product."""
+    """oneDNN with blocked weights; plain for many rows."""
     blocks = torch.ops.mkldnn._reorder_linear_weight(weight, None)
 
     def by_blocks(x: Tensor) -> Tensor:
@@ -146,7 +143,7 @@ def _bfloat16(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
 
 
 def _float16(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
-    """Half the bytes to read, sums as in float32: pays where there are few rows."""
+    """Half the bytes with float32 sums: faster for few rows."""
     if not bool((weight.abs() <= torch.finfo(torch.float16).max).all()):
         return plain
     held = torch.ops.quantized.linear_prepack_fp16(weight, bias)
@@ -161,12 +158,12 @@ def _float16(weight: Tensor, bias: Tensor, plain: Matmul) -> Matmul:
 
 
 def _int8(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
-    """A scale for each output; the inputs are rounded to 256 levels between their extremes.
+    """One scale per output; inputs are quantised to 256 levels.
 
-    FBGEMM is the quicker one for few rows, oneDNN for many.
+    FBGEMM is faster for few rows, oneDNN for many.
     """
     scales = weight.abs().amax(1).clamp(min=torch.finfo(torch.float32).tiny) / 127  # [O]
-    with warnings.catch_warnings():  # torch means to give this up; `is_available` will notice
+    with warnings.catch_warnings():  # deprecated in torch; `is_available` notices its removal
         warnings.simplefilter("ignore", UserWarning)
         none = torch.zeros(len(scales), dtype=torch.long)
         signed = torch.quantize_per_channel(weight, scales.double(), none, 0, torch.qint8)
@@ -181,7 +178,7 @@ def _int8(weight: Tensor, bias: Tensor, _: Matmul) -> Matmul:
 
 
 def _prepack(weight: Tensor, bias: Tensor, library: str) -> object:
-    """The weights as a library of torch wants them; the one that it has where it lacks this one."""
+    """Pack the weights for a backend, or for the current one if it is missing."""
     engines = torch.backends.quantized
     before = engines.engine
     if library in engines.supported_engines:

@@ -1,7 +1,7 @@
-"""A checkpoint that is answered from, exactly or quickly.
+"""Serve a checkpoint, exactly or fast.
 
-Quick answers come from short numbers (`quantized_matmul.Kind`), and only where this very checkpoint
-was checked: that they are quicker on this machine, and that they agree with the exact ones.
+Fast answers use reduced precision (`quantized_matmul.Kind`), only after checking on this checkpoint
+that they are faster on this machine and agree with the exact ones.
 """
 
 import time
@@ -25,25 +25,24 @@ from engine.serving.quantization_check import (
 from engine.serving.quantized_matmul import KINDS, Kind, is_available, is_native
 
 Reason = Literal["", "preparing", "none", "device", "snapshot"]
-"""Why an answer is exact where a quick one was asked for: the quick way is still being looked for;
-there is none that is quicker and agrees; there is none for this device; a snapshot is one of many,
-and not worth the search."""
+"""Why an answer is exact although a fast one was requested: still preparing; no kind is faster and
+agrees; not for this device; not worth it for a snapshot."""
 
-MIN_SPEEDUP = 1.1  # times as quick as float32, at the least: less is not worth a difference
-TIMES = 5  # that each way is timed, by turns
+MIN_SPEEDUP = 1.1  # relative to float32
+TIMES = 5  # timings of each, alternating
 
 
 class Serving:
-    """The exact way is there at once, the quick one after `prepare`."""
+    """The exact network is available at once, the fast one after `prepare`."""
 
     def __init__(self, checkpoint: Checkpoint, is_snapshot: bool = False) -> None:
         device = next(checkpoint.network.parameters()).device.type
-        self.plain = checkpoint  # of which gradients are taken
+        self.plain = checkpoint  # for gradients
         self.exact = checkpoint
         self.quick: Checkpoint | None = None
         self.kind: Kind = "float32"
-        self.answers: dict[str, PreciseAnswer] = {}  # what was answered, by what was asked
-        self.maps_agree = False  # whether attention may be shown from the quick network
+        self.answers: dict[str, PreciseAnswer] = {}  # cached answers by question
+        self.maps_agree = False  # the fast network's attention may be shown
         self.reason: Reason = "preparing" if device == "cpu" else "device"
         if is_snapshot:
             self.reason = "snapshot"
@@ -51,7 +50,7 @@ class Serving:
             self.exact = replace(checkpoint, network=pack_network(checkpoint.network, "float32"))
 
     def take(self, exact: bool, maps: bool = False) -> tuple[Checkpoint, Kind, Reason]:
-        """The checkpoint to answer from, in what it computes, and why not quickly."""
+        """Checkpoint to answer from, its precision, and why it is not the fast one."""
         if exact:
             return self.exact, "float32", ""
         if self.quick is None or (maps and not self.maps_agree):
@@ -60,9 +59,9 @@ class Serving:
 
     @torch.inference_mode()
     def prepare(self, kinds: tuple[Kind, ...] = KINDS, at_once: int = 1) -> Iterator[None]:
-        """Look for the quickest kind that agrees, where so many texts are read at once.
+        """Find the fastest kind that agrees, for `at_once` texts per batch.
 
-        It gives way after every part, so that somebody who asks meanwhile need not wait.
+        A generator that yields after every part, so that questions need not wait.
         """
         if self.reason != "preparing":
             return
@@ -99,13 +98,13 @@ class Serving:
         self.reason = "none"
 
     def prepare_all(self, at_once: int) -> None:
-        """Prepare to the end."""
+        """Run `prepare` to the end."""
         for _ in self.prepare(at_once=at_once):
             pass
 
 
 def _seconds(checkpoint: Checkpoint, at_once: int) -> float:
-    """That it takes to read a short text so many times."""
+    """Seconds to encode `at_once` copies of a short text."""
     began = time.perf_counter()
     read(checkpoint, TEXTS[0], at_once)
     return time.perf_counter() - began

@@ -1,7 +1,4 @@
-"""Which precision, how many threads and which way of attention train fastest on this machine.
-
-Measured once, and kept in the cache of the home.
-"""
+"""Measured speeds of this machine, cached: precision, thread count, attention method."""
 
 import json
 from collections.abc import Callable
@@ -19,18 +16,18 @@ MEASUREMENTS = "precision.json"  # in the cache of a home
 
 @dataclass(frozen=True)
 class Speeds:
-    """How fast matrix products are, in operations per second; 0 where it was not measured."""
+    """Matrix products in operations per second; 0 if not measured."""
 
-    of: str  # device, torch and threads: what they were measured with
+    of: str  # key: device, torch and threads
     fp32: float = 0.0
-    bf16: float = 0.0  # 0: the device has no instructions for it
-    fp16: float = 0.0  # measured where a device may have it instead of bf16
+    bf16: float = 0.0  # 0 without hardware support
+    fp16: float = 0.0  # measured only without bf16
 
     @property
     def fastest(self) -> Precision:
-        """What is short where it is clearly faster, since it is a little coarser.
+        """Reduced precision if clearly faster, as it is less accurate.
 
-        bf16 before fp16, since it reaches as far as fp32 and needs no scaled losses.
+        bf16 first: it has the range of fp32 and needs no loss scaling.
         """
         if self.bf16 > 1.5 * self.fp32:
             return "bf16"
@@ -38,21 +35,21 @@ class Speeds:
 
     @property
     def times(self) -> float:
-        """How many times as fast as fp32 the shorter numbers are; 0 where none were measured."""
+        """Speed-up of reduced precision over fp32; 0 if not measured."""
         return max(self.bf16, self.fp16) / self.fp32 if self.fp32 else 0.0
 
 
 @dataclass(frozen=True)
 class ThreadSpeeds:
-    """How fast matrix products are in fp32 with some numbers of threads, in operations a second."""
+    """Matrix products in fp32 by thread count, in operations per second."""
 
-    of: str  # processor and torch
-    usual: int  # of the numbers: what is taken unless another is clearly faster
-    rates: dict[str, float]  # by number, written out as JSON wants it
+    of: str  # key: CPU and torch
+    usual: int  # default thread count
+    rates: dict[str, float]  # by thread count, as JSON keys
 
     @property
     def fastest(self) -> int:
-        """One thread for each physical core, where no other number is a tenth faster."""
+        """One thread per physical core, unless another count is over 10 % faster."""
         best = max(self.rates, key=lambda number: self.rates[number])
         return int(best) if self.rates[best] > 1.1 * self.rates[str(self.usual)] else self.usual
 
@@ -62,32 +59,30 @@ ATTENTION_METHODS = ("padded blocks", "nested")
 
 @dataclass(frozen=True)
 class AttentionTimes:
-    """How long attention takes over a batch without padding on a GPU, there and back."""
+    """Forward and backward seconds of attention over an unpadded batch on a GPU."""
 
-    of: str  # device, heads, precision and torch
-    seconds: dict[
-        str, float
-    ]  # by its way, of `ATTENTION_METHODS`; 0: the device has no kernel for it
+    of: str  # key: device, heads, precision and torch
+    seconds: dict[str, float]  # by `ATTENTION_METHODS`; 0: no kernel
 
     @property
     def fastest(self) -> str:
-        """Rectangles, which every device has, unless the other way is clearly faster."""
+        """Padded blocks, which every device supports, unless nested is clearly faster."""
         nested = self.seconds["nested"]
         return "nested" if 0 < 1.1 * nested < self.seconds["padded blocks"] else "padded blocks"
 
 
 @dataclass(frozen=True)
 class LayerTimes:
-    """How long a layer of a network takes there and back, in seconds; 0: not measured."""
+    """Forward and backward seconds of a layer; 0: not measured."""
 
-    of: str  # device, layer, batch and torch
+    of: str  # key: device, layer, batch and torch
     fp32: float
     bf16: float = 0.0
     fp16: float = 0.0
 
     @property
     def fastest(self) -> Precision:
-        """What is short where it is clearly faster, since it is a little coarser."""
+        """Reduced precision if clearly faster, as it is less accurate."""
         if 0 < 1.1 * self.bf16 < self.fp32:
             return "bf16"
         return "fp16" if 0 < 1.1 * self.fp16 < self.fp32 else "fp32"
@@ -101,19 +96,19 @@ KINDS: dict[str, Callable[..., Measured]] = {
 
 
 def find(kind: type[Kind], of: str) -> Kind | None:
-    """What was measured with the same device, torch and threads; None where nothing was."""
+    """Measurement with this key, or None."""
     return next((one for one in _read() if isinstance(one, kind) and one.of == of), None)
 
 
 def last(kind: type[Kind], home: Path) -> Kind | None:
-    """What was measured last in the home of this folder; None where nothing was."""
+    """Latest measurement of a kind in a home, or None."""
     return next((one for one in _read(_file(Home(home))) if isinstance(one, kind)), None)
 
 
 def save(found: Measured) -> None:
-    """Write it down in place of what was measured with the same.
+    """Save a measurement, replacing one with the same key.
 
-    Raises StudioError or OSError where there is no room, or no right to.
+    Raises StudioError or OSError if it cannot be written.
     """
     others = [one for one in _read() if one.of != found.of]
     file = _file()
@@ -123,7 +118,7 @@ def save(found: Measured) -> None:
 
 
 def _read(file: Path | None = None) -> list[Measured]:
-    """The newest first; a file that cannot be read is none, and is made again."""
+    """Measurements, newest first; an unreadable file counts as empty."""
     try:
         entries = read_json(file or _file())
         return [KINDS[entry.pop("kind")](**entry) for entry in entries]

@@ -1,7 +1,6 @@
-"""torch is loaded without garbage collection, which would take a tenth of the time.
+"""Import torch without garbage collection, which takes a tenth of the import time.
 
-Nothing of what is made meanwhile goes, and what is there then is left out for good: each collection
-of older objects would go through all of it.
+The imported objects are frozen: later collections would scan them in vain.
 """
 
 import gc
@@ -14,13 +13,13 @@ from types import ModuleType
 
 
 def load_torch_without_gc() -> None:
-    """Call before torch is loaded, whether or not it ever is."""
+    """Install the hook; call it before torch is imported."""
     if "torch" not in sys.modules and not any(isinstance(f, _Finder) for f in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 
 
 class _Finder(MetaPathFinder):
-    """Finds torch where the others do."""
+    """Delegates to the other finders."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -38,7 +37,7 @@ class _Finder(MetaPathFinder):
 
 
 class _Loader(Loader):
-    """Loads a module as `usual` does."""
+    """Wraps the `usual` loader."""
 
     def __init__(self, usual: Loader) -> None:
         self._usual = usual

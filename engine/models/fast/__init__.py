@@ -1,1 +1,1 @@
-"""Fast ways through the network, held equal to the plain ones: no padding, no needless work."""
+"""Fast equivalents of the plain network: no padding, no unneeded work."""

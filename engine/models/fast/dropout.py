@@ -1,9 +1,9 @@
-"""Dropout that is quick on a processor.
+"""Fast dropout on a CPU.
 
-torch draws a random number for each value there, which in a small network takes a good part of a
-training step. Few values are dropped, so that it is less to draw how far it is from each of them
-to the next: such gaps are distributed geometrically, whatever came before. A pass draws them for
-many values at a time, since two threads wait for one another between short operations of NumPy.
+torch draws a random number per value, which takes a good part of the training step of a small
+network. As few values are dropped, it is cheaper to draw the gaps between them, which are
+geometrically distributed. Gaps are drawn for many values at a time, since two threads contend for
+the GIL between short NumPy operations.
 """
 
 import math
@@ -19,23 +19,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-AT_ONCE = 2**18  # values for which gaps are drawn at a time, at the most: as many as fit a cache
+AT_ONCE = 2**18  # maximum number of values drawn at a time; fits into the cache
 
 
 @dataclass
 class _Buffer:
-    """What is dropped of a row of values, which are taken from its beginning on."""
+    """Dropped indices of a range of values, consumed from the start."""
 
-    places: NDArray[np.int64]  # rising
+    places: NDArray[np.int64]  # ascending
     values: int
-    taken: int = 0  # of the values
-    passed: int = 0  # of the places
+    taken: int = 0  # consumed values
+    passed: int = 0  # consumed places
 
     def has(self, count: int) -> bool:
         return self.taken + count <= self.values
 
     def take(self, count: int) -> Tensor:
-        """Which of the next `count` values are dropped."""
+        """Dropped indices of the next `count` values."""
         first, begin = self.passed, self.taken
         self.taken += count
         self.passed = int(self.places.searchsorted(self.taken))
@@ -43,16 +43,16 @@ class _Buffer:
 
 
 class DropoutStream:
-    """What dropout drops, which follows from a seed and from what was asked for before."""
+    """Reproducible stream of dropped indices from a seed."""
 
     def __init__(self, seed: int) -> None:
         self._random = np.random.Generator(np.random.SFC64(seed))
-        self._ahead: dict[float, _Buffer] = {}  # by the share that is dropped
+        self._ahead: dict[float, _Buffer] = {}  # by dropout probability
 
     def dropped(self, count: int, share: float) -> Tensor:
-        """Which of `count` values are dropped where each is with a chance of `share`.
+        """Dropped indices of `count` values with probability `share`: int64, ascending.
 
-        Returns int64, rising. At first no more is drawn than is needed.
+        The first call draws no more than needed.
         """
         if count * share < 1e-9:
             return torch.empty(0, dtype=torch.int64)
@@ -63,19 +63,19 @@ class DropoutStream:
         return ahead.take(count)
 
     def again(self) -> "DropoutStream":
-        """Others that draw the same from here on."""
+        """Copy that continues with the same draws."""
         made = copy(self)
         made._random = deepcopy(self._random)
         made._ahead = {share: copy(ahead) for share, ahead in self._ahead.items()}
         return made
 
     def _places(self, values: int, share: float) -> NDArray[np.int64]:
-        """Where those are that are dropped, at least all of so many values.
+        """Dropped indices of at least `values` values.
 
-        A gap is ⌊E / -ln(1 - share)⌋ with E from the exponential distribution: that many are kept.
+        A gap is ⌊E / -ln(1 - share)⌋ kept values, with E from the exponential distribution.
         """
         expected = values * share
-        number = int(expected + 6 * math.sqrt(expected)) + 8  # more once in a billion times
+        number = int(expected + 6 * math.sqrt(expected)) + 8  # exceeded once in a billion times
         found = list[NDArray[np.int64]]()
         last = -1
         while last < values:
@@ -90,21 +90,21 @@ class DropoutStream:
 
 
 class _Source(threading.local):
-    """Where the draws of a thread come from."""
+    """Stream of the current thread."""
 
-    draws: DropoutStream | None = None  # None: each is seeded from torch's random state
+    draws: DropoutStream | None = None  # None: seeded from torch's random state per call
 
 
 _source = _Source()
 
 
 def dropout_seed(seed: int) -> AbstractContextManager[None]:
-    """Let this thread draw by itself for the block, whatever others draw meanwhile."""
+    """Use a stream of its own for this thread within the block."""
     return _use_stream(DropoutStream(seed))
 
 
 def replay_contexts() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-    """For what is computed now, and for when it is computed again: both draw the same."""
+    """Contexts for a forward pass and its recomputation, with the same draws."""
     draws = _current_stream()
     return _use_stream(draws), _use_stream(draws.again())
 
@@ -123,12 +123,12 @@ def _current_stream() -> DropoutStream:
 
 
 def dropped_indices(count: int, share: float) -> Tensor:
-    """Which of `count` values are dropped where each is with a chance of `share`: int64, rising."""
+    """Dropped indices of `count` values with probability `share`: int64, ascending."""
     return _current_stream().dropped(count, share)
 
 
 class Dropout(nn.Dropout):
-    """Set a share `p` of the values to zero while training, and scale the others up to make up."""
+    """torch's dropout, faster on a CPU."""
 
     def forward(self, x: Tensor) -> Tensor:
         if not self._is_quick(x):
@@ -137,7 +137,7 @@ class Dropout(nn.Dropout):
         return found
 
     def add_to(self, residual: Tensor, x: Tensor) -> Tensor:
-        """residual + what is left of x, both float […]: in fewer operations where it is quick."""
+        """residual + dropout(x), both float […]; fused on a CPU."""
         if not self.training:
             return residual + x
         if not self._is_quick(x):
@@ -151,7 +151,7 @@ class Dropout(nn.Dropout):
 
 
 class _Drop(torch.autograd.Function):
-    """The same on the way back: linear in what comes in."""
+    """Backward applies the same mask and scale."""
 
     @staticmethod
     def forward(

@@ -1,11 +1,11 @@
-"""The encoder at the least cost: no work on padding, and in the last layer only what is wanted.
+"""Run the encoder without padding, and its last layer for selected tokens only.
 
-It goes through the layers of `engine.models.encoder`, and says what `Encoder.forward` says. In the
-place of tokens a batch may have what the lowest `Encoder.cached_layers` make of them, which
-`run_lower_layers` says, as float [B, T, 1, D]: the others alone are computed then.
+The result equals `Encoder.forward`. Instead of tokens, a batch may contain the output of the lowest
+`Encoder.cached_layers` layers (`run_lower_layers`), float [B, T, 1, D]; only the layers above are
+then computed.
 
-Shapes: B sequences, T tokens in each, R of each that are wanted, D hidden size; N tokens without
-padding, M of them that are wanted; N' and M' the same with what `Unpadded` adds.
+Shapes: B sequences, T tokens in each, R selected tokens in each, D hidden size; N tokens without
+padding, M selected ones; N' and M' include the rows added by `Unpadded`.
 """
 
 from itertools import islice
@@ -28,13 +28,13 @@ def encode(
     query_positions: Tensor | None = None,
     unpadded: UnpaddedBatch | None = None,
 ) -> Encoded:
-    """Encode a batch; where all vectors are wanted, those of padding may be 0.
+    """Encode a batch; vectors of padding may be 0.
 
     Args:
-        query_positions: int64 [M], of which positions in the flattened [B * T] the last vectors are
-            wanted, none of them padding; None: of all.
-        unpadded: the plan of this batch for the same positions, on its device; None: it is made
-            here, for which a device is waited for.
+        query_positions: int64 [M], indices into the flattened [B * T] of the vectors to return,
+            no padding; None: all.
+        unpadded: plan of this batch for the same positions, on its device; None: it is made here,
+            which synchronises with the device.
     """
     if not (skips_padding(encoder, attention_mask) or tokens.is_floating_point()):
         encoded: Encoded = encoder(tokens, segments, attention_mask)
@@ -53,9 +53,9 @@ def encode_pooled(
     attention_mask: Tensor | None = None,
     unpadded: UnpaddedBatch | None = None,
 ) -> Tensor:
-    """What the pooler makes of each sequence, float [B, D].
+    """Pooler output of each sequence, float [B, D].
 
-    `unpadded` is a plan for no positions.
+    `unpadded` is a plan without query positions.
     """
     if skips_padding(encoder, attention_mask) or tokens.is_floating_point():
         none = segments.new_empty(0)
@@ -77,7 +77,7 @@ def encode_at(
     positions: Tensor,
     attention_mask: Tensor | None = None,
 ) -> Tensor:
-    """The last vectors of int64 [B, R], positions in each sequence: float [B, R, D]."""
+    """Last hidden states at int64 [B, R], positions in each sequence: float [B, R, D]."""
     x = encoder.embeddings(tokens, segments)
     layout = encoder.padded(x, attention_mask)
     *lower, top = encoder.iter_layers()
@@ -96,9 +96,9 @@ def run_lower_layers(
     attention_mask: Tensor | None,
     count: int,
 ) -> Tensor:
-    """What the embeddings and the lowest `count` layers make of each token, float [B, T, D].
+    """Output of the lowest `count` layers, float [B, T, D]; 0 on padding.
 
-    0 on padding. Above the highest layer the encoder's own norm follows, which is left out here.
+    The final norm of the encoder is not applied.
     """
     batch = _plan_on_device(encoder, tokens, attention_mask)
     x, layers = _embed(encoder, tokens, segments, batch), _with_distances(encoder, batch.layers)
@@ -112,9 +112,9 @@ def run_lower_layers(
 def plan_batch(
     encoder: Encoder, lengths: Ints, width: int, query_positions: Tensor | None = None
 ) -> UnpaddedBatch:
-    """How the encoder goes through sequences of such lengths, [B], in a batch of such a width.
+    """Plan an unpadded forward pass for sequences of these lengths, [B], padded to `width`.
 
-    `query_positions` as for `encode`; on the host they cost no wait.
+    `query_positions` as for `encode`; on the host they need no synchronisation.
     """
     wanted_positions = None if query_positions is None else query_positions.cpu().numpy()
     shape = attention_shape(encoder, encoder.embeddings.token.weight.device)
@@ -122,7 +122,7 @@ def plan_batch(
 
 
 def attention_shape(encoder: Encoder, device: torch.device) -> AttentionShape:
-    """What the rectangles of a network depend on, where it computes on that device."""
+    """Network and device settings that a plan depends on."""
     on_processor = device.type == "cpu"
     return AttentionShape(
         encoder.heads,
@@ -136,14 +136,14 @@ def attention_shape(encoder: Encoder, device: torch.device) -> AttentionShape:
 
 
 def skips_padding(encoder: Encoder, attention_mask: Tensor | None) -> bool:
-    """Whether padding is left out. Alone and without gradients a sentence is quicker as it is."""
+    """True if padding is skipped. A single sentence without gradients is faster padded."""
     if torch.compiler.is_compiling() or encoder.computes_padding:
         return False
     return encoder.training or attention_mask is not None
 
 
 def sequence_lengths(tokens: Tensor, attention_mask: Tensor | None) -> Ints:
-    """How many tokens each sequence has without its padding, int64 [B]."""
+    """Length of each sequence without padding, int64 [B]."""
     if attention_mask is None:
         return np.full(tokens.size(0), tokens.size(1))
     lengths: Ints = attention_mask.sum(1).cpu().numpy()
@@ -170,7 +170,7 @@ def _encode_unpadded(
     for layer in upper[:-1]:
         x, _ = encoder.run_layer(layer, x, layers)
     x = encoder.run_layer(upper[-1], x, last)[0] if upper else last.wanted(x)
-    x = encoder.norm(x)  # [M', D], or [N', D] where all are wanted
+    x = encoder.norm(x)  # [M', D], or [N', D] for all
     if batch.order is not None:
         assert query_positions is not None
         x = x.index_select(0, batch.order)
@@ -190,14 +190,14 @@ def _plan_on_device(
     attention_mask: Tensor | None,
     query_positions: Tensor | None = None,
 ) -> UnpaddedBatch:
-    """The plan of a batch on its device, for which that is waited for."""
+    """Plan a batch on its device; synchronises."""
     lengths = sequence_lengths(tokens, attention_mask)
     made = plan_batch(encoder, lengths, tokens.size(1), query_positions)
     return made.map_tensors(lambda tensor: tensor.to(tokens.device))
 
 
 def _embed(encoder: Encoder, tokens: Tensor, segments: Tensor, batch: UnpaddedBatch) -> Tensor:
-    """The embeddings of the tokens, float [N', D]."""
+    """Embeddings of the tokens, float [N', D]."""
     rows = encoder.embeddings.positions(tokens).expand(tokens.shape).reshape(-1)
     given = (each.reshape(-1)[batch.indices] for each in (tokens, segments, rows))
     return _pad_rows(encoder.embeddings(*given), batch)
@@ -209,5 +209,5 @@ def _pad_rows(x: Tensor, batch: UnpaddedBatch) -> Tensor:
 
 
 def _with_distances(encoder: Encoder, layers: Unpadded) -> Unpadded:
-    """With what the distances between tokens add to scores, where the encoder has that."""
+    """Add relative-position scores, if the encoder has them."""
     return layers if encoder.relative is None else layers.with_distances(encoder.relative)

@@ -1,16 +1,14 @@
-"""Gradients of weights, added up where they are.
+"""In-place accumulation of weight gradients.
 
-torch's way back makes the gradient of a weight in fresh memory and then adds it to the one that is
-there, for which a step of a large network reads and writes as much as its optimiser does. Here a
-product is added while it is computed (GEMM with β = 1).
+torch computes a weight gradient in new memory and then adds it, which for a large network moves as
+much memory per step as the optimiser. Here a product is added while it is computed (GEMM with β =
+1).
 
-Two threads may go through half of a batch each. What they add to a weight is added in turns, since
-a sum that is rounded on the way depends on its order. Nobody waits for a turn: what comes too early
-is added later. Whose turn is first alternates from weight to weight, so that the two seldom want
-the same weight.
+Two threads may compute half of a batch each. They add to a weight in turns, since a rounded sum
+depends on the order. A thread never waits: an early addend is queued. The first turn alternates
+from weight to weight, so that the threads seldom want the same one.
 
-In a pass the whole gradient of a weight must come through here, and nothing of it by torch's own
-way, which knows of no turns.
+The whole gradient of a weight in a pass must be added here, none of it by autograd.
 
 Shapes: N tokens, I inputs, O outputs.
 """
@@ -23,11 +21,11 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor
 
-Addend = Callable[[Tensor | None], Tensor]  # of the gradient so far, None for nothing, the sum
+Addend = Callable[[Tensor | None], Tensor]  # gradient so far (or None) → sum
 
 
 class GradientSum:
-    """What one pass through a network, or two halves of it, add to the gradients of its weights."""
+    """Gradients of one pass, or of two halves of it."""
 
     def __init__(self, numbers: Mapping[Tensor, int], halves: int = 1) -> None:
         """`numbers` come from `number_weights`; they decide which half adds first to a weight."""
@@ -35,16 +33,16 @@ class GradientSum:
         self._turns: dict[Tensor, _Turns] = {}
 
     def turns(self, weight: Tensor) -> "_Turns":
-        """What is to be added to a weight."""
+        """Queue of a weight."""
         found = self._turns.get(weight)
         if found is None:
             made = _Turns(weight, self._halves, self._numbers[weight] % self._halves)
-            found = self._turns.setdefault(weight, made)  # the other half may have been here
+            found = self._turns.setdefault(weight, made)  # atomic: the other half may be first
         return found
 
     @contextmanager
     def half(self, number: int = 0) -> Iterator[None]:
-        """Take what this thread computes in the block, there and back, for one of the halves."""
+        """Assign the passes of this thread within the block to one half."""
         before, _thread.half = _thread.half, Half(self, number)
         try:
             yield
@@ -53,7 +51,7 @@ class GradientSum:
 
     @torch.no_grad()
     def finish(self) -> None:
-        """Add what still waits, once all halves are done."""
+        """Add what is still queued, after all halves are done."""
         for turns in self._turns.values():
             while any(turns.waiting):
                 if turns.waiting[turns.next]:
@@ -63,13 +61,13 @@ class GradientSum:
 
 
 def number_weights(parameters: Iterable[Tensor]) -> dict[Tensor, int]:
-    """The weights among the parameters of a network, which are its matrices: numbered from 0."""
+    """Number the matrices among the parameters from 0."""
     weights = (parameter for parameter in parameters if parameter.dim() > 1)
     return {weight: number for number, weight in enumerate(weights)}
 
 
 class _Turns:
-    """What is to be added to one weight by each half. Only the one whose turn it is may add."""
+    """Addends of one weight by half; only the half whose turn it is may add."""
 
     def __init__(self, weight: Tensor, halves: int, first: int) -> None:
         self.weight = weight
@@ -86,14 +84,14 @@ class _Turns:
 
 
 class Half:
-    """One of the halves of a pass, which has a thread of its own."""
+    """One half of a pass, in a thread of its own."""
 
     def __init__(self, gradients: GradientSum, number: int) -> None:
         self._gradients, self._number = gradients, number
-        self._early = list[_Turns]()  # where something waits for its turn
+        self._early = list[_Turns]()  # weights with queued addends
 
     def is_next(self, weight: Tensor) -> bool:
-        """Whether what is added to this weight now need not wait."""
+        """True if this half may add to the weight now."""
         return self._gradients.turns(weight).next == self._number
 
     @torch.no_grad()
@@ -118,28 +116,28 @@ _thread = _Thread()
 
 
 def current_half() -> Half | None:
-    """What the gradients of this thread are added by; None: by torch."""
+    """Half that accumulates the gradients of this thread; None: autograd."""
     return _thread.half if torch.is_grad_enabled() else None
 
 
 class GradientBuffer:
-    """Memory for a gradient, which is kept from step to step: fresh memory costs more than a sum.
+    """Gradient memory reused from step to step, as new memory costs more than the sum.
 
-    It is free once the weight has no gradient any more.
+    Free as soon as the weight has no gradient.
     """
 
     def __init__(self) -> None:
         self._memory: Tensor | None = None
 
     def like(self, weight: Tensor) -> Tensor:
-        """Memory for the gradient of a weight, with whatever is in it."""
+        """Uninitialised memory for the gradient of a weight."""
         if self._memory is None or self._memory.shape != weight.shape:
             self._memory = torch.empty_like(weight)
         return self._memory
 
 
 def add_product(gradient: Tensor | None, to_output: Tensor, x: Tensor) -> Tensor:
-    """gradient + to_outputᵀ x: of float [O, I], which is written over, [N, O] and [N, I]."""
+    """gradient + to_outputᵀ x, in place; float [O, I], [N, O] and [N, I]."""
     if gradient is None:
         return to_output.mT @ x
     return gradient.addmm_(to_output.mT, x)

@@ -1,4 +1,4 @@
-"""The linear layers of the encoder, which add to the gradients of large weights where they are."""
+"""Linear layers that accumulate the gradients of large weights in place."""
 
 from typing import Any
 
@@ -9,11 +9,11 @@ from torch.autograd.function import once_differentiable
 
 from engine.models.fast.gradient_sum import Half, add_product, current_half
 
-LARGE = 2**19  # weights, from which a sum that is spared takes longer than Python on the way back
+LARGE = 2**19  # weights from which the saved memory traffic outweighs the Python overhead
 
 
 class Linear(nn.Linear):
-    """torch's own, on another way back in a pass whose gradients are summed; see gradient_sum.py.
+    """torch's linear layer with in-place gradients; see gradient_sum.py.
 
     Shapes: I inputs, O outputs; … any leading dimensions.
     """
@@ -31,7 +31,7 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None, half: Half) -> Tensor:
         ctx.save_for_backward(x, weight)
-        ctx.half, ctx.parameter = half, weight  # what is saved may come back as another object
+        ctx.half, ctx.parameter = half, weight  # saved tensors may be returned as other objects
         return F.linear(x, weight, bias)
 
     @staticmethod
@@ -47,6 +47,6 @@ class _Linear(torch.autograd.Function):
             add()
         to_x = gradient @ weight if ctx.needs_input_grad[0] else None
         if not at_once:
-            add()  # meanwhile the other half may have made its own
+            add()  # gives the other half time to add first
         to_bias = to_rows.sum(0) if ctx.needs_input_grad[2] else None
         return to_x, None, to_bias, None

@@ -1,11 +1,11 @@
-"""The sequences of an unpadded batch in a few rectangles, in which attention is computed.
+"""Padded blocks for attention over an unpadded batch.
 
-Attention alone has to know which tokens are of one sequence. For it, sequences of about the same
-length are gathered into one rectangle, so that there are few of them and little padding in them.
-All of it is worked out on the host, from the lengths of the sequences.
+Only attention needs to know which tokens belong to one sequence. Sequences of similar length are
+gathered into blocks, to get few blocks with little padding. The plan is computed on the host from
+the sequence lengths.
 
-Shapes: N tokens of all sequences, M of them that are wanted, H heads, K size of a head; n sequences
-of w tokens (m that are wanted) in a rectangle.
+Shapes: N tokens of all sequences, M query tokens, H heads, K size of a head; n sequences of w
+tokens (m query tokens) in a block.
 """
 
 from collections.abc import Callable
@@ -19,22 +19,22 @@ from torch import Tensor
 
 Ints = NDArray[np.int64]
 Move = Callable[[Tensor], Tensor]
-Groups = list[tuple[int, int]]  # first sequence of each rectangle, and the one after its last
+Groups = list[tuple[int, int]]  # first and last + 1 sequence of each block
 
-STEP = 8  # widths of rectangles are multiples of it: few shapes
-COST = 30_000  # weights of attention that take as long as what every further rectangle costs
-COST_ON_GPU = 2**21  # there it costs the host some 15 launches
-CACHED = 2**19  # weights in a rectangle on a processor at the most, so that they stay in its cache
+STEP = 8  # widths are multiples of this, to get few shapes
+COST = 30_000  # attention weights that take as long as the overhead of a block
+COST_ON_GPU = 2**21  # about 15 kernel launches
+CACHED = 2**19  # maximum attention weights of a block on a CPU, to fit into its cache
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Queries, or keys and values, cut by heads: rectangles [n, H, w] one after another."""
+    """Queries, or keys and values, split by head: consecutive blocks [n, H, w]."""
 
-    shapes: tuple[tuple[int, int], ...]  # n and w of each rectangle
-    source: Tensor  # int64 [cells], the row of [N * H, K] in each; padding repeats a real one
-    back: Tensor  # int64 [N * H], the cell of each row
-    padding: Tensor  # int64, the cells that are padding
+    shapes: tuple[tuple[int, int], ...]  # n and w of each block
+    source: Tensor  # int64 [cells], row of [N * H, K] of each cell; padding repeats a real one
+    back: Tensor  # int64 [N * H], cell of each row
+    padding: Tensor  # int64, padding cells
 
     def map_tensors(self, move: Move) -> "Cells":
         return Cells(self.shapes, move(self.source), move(self.back), move(self.padding))
@@ -42,13 +42,13 @@ class Cells:
 
 @dataclass(frozen=True)
 class PaddedBlocks:
-    """Where the queries and keys of a batch are gathered, and which may attend to which."""
+    """Blocks of queries and keys, and their attention masks."""
 
     heads: int
     queries: Cells
     keys: Cells
-    biases: dict[int | None, tuple[Tensor | None, ...]]  # by the window of a layer, of each
-    # rectangle: float32 [n, 1, 1 or m, w], 0 or -inf; None: all may attend to all
+    # by attention window; per block float32 [n, 1, 1 or m, w], 0 or -inf, None: no mask
+    biases: dict[int | None, tuple[Tensor | None, ...]]
 
     @property
     def tokens(self) -> int:
@@ -72,22 +72,22 @@ class PaddedBlocks:
 
 @dataclass(frozen=True)
 class AttentionShape:
-    """What rectangles depend on besides the lengths: the network, and where it computes."""
+    """Settings of a plan besides the lengths: network and device."""
 
     heads: int
     causal: bool = False
-    windows: tuple[int | None, ...] = (None,)  # of the attention of its layers
-    cost: int = COST  # of a further rectangle, in weights of attention
-    largest: int = 0  # weights of attention in a rectangle; 0: any number
-    nested: bool = False  # by the library's kernels for any lengths, where they can
-    multiple: int = 1  # what works on each token by itself sees a multiple of so many
+    windows: tuple[int | None, ...] = (None,)  # attention windows of the layers
+    cost: int = COST  # overhead of a block, in attention weights
+    largest: int = 0  # maximum attention weights of a block; 0: no limit
+    nested: bool = False  # use kernels for nested tensors if possible
+    multiple: int = 1  # token counts are padded to a multiple of this
 
 
 def plan_blocks(lengths: Ints, positions: Ints, shape: AttentionShape) -> PaddedBlocks:
-    """The rectangles of sequences in which all tokens are wanted.
+    """Blocks of sequences in which all tokens are queries.
 
     Args:
-        lengths: tokens of each sequence, int64 [B], rising.
+        lengths: tokens of each sequence, int64 [B], ascending.
         positions: int64 [N], of each token in its sequence.
     """
     groups = group_lengths(lengths, shape.heads, shape.largest, shape.cost)
@@ -102,12 +102,12 @@ def plan_blocks(lengths: Ints, positions: Ints, shape: AttentionShape) -> Padded
 def select_queries(
     rows: Ints, whole: PaddedBlocks, lengths: Ints, positions: Ints, shape: AttentionShape
 ) -> PaddedBlocks:
-    """The same rectangles where only the tokens `rows` are wanted: int64 [M] of N, rising."""
+    """The same blocks with only the tokens `rows` as queries: int64 [M] of N, ascending."""
     ends = np.cumsum([count for count, _ in whole.keys.shapes]).tolist()
     groups = list(pairwise([0, *ends]))
     sequences = np.repeat(np.arange(len(lengths)), lengths)  # [N]
     counts = np.bincount(sequences[rows], minlength=len(lengths))
-    biases = {  # without a direction and a window it is the same for all queries
+    biases = {  # bidirectional without window: the same for all queries
         window: found
         if window is None and not shape.causal
         else _biases(lengths, counts, positions[rows], groups, shape.causal, window)
@@ -117,19 +117,19 @@ def select_queries(
 
 
 def group_lengths(lengths: Ints, heads: int, largest: int = 0, each: int = COST) -> Groups:
-    """The rectangles that take the least time together: where each begins and ends.
+    """Divide sequences into the blocks with the lowest total cost.
 
-    A rectangle costs its weights of attention, and `each`.
+    A block costs its attention weights plus `each`.
 
     Args:
-        lengths: tokens of each sequence, rising.
-        largest: weights of attention in a rectangle, at least one sequence; 0: any number.
+        lengths: tokens of each sequence, ascending.
+        largest: maximum attention weights of a block, at least one sequence; 0: no limit.
     """
     widths = -(-lengths // STEP) * STEP
     ends = [*(np.flatnonzero(np.diff(widths)) + 1).tolist(), len(widths)]
-    best: dict[int, tuple[int, int]] = {0: (0, 0)}  # by the end of a group: cost, and its beginning
+    best: dict[int, tuple[int, int]] = {0: (0, 0)}  # by the end of a group: its cost and start
     for end in ends:
-        weights = heads * int(widths[end - 1]) ** 2  # of each sequence
+        weights = heads * int(widths[end - 1]) ** 2  # per sequence
         best[end] = min(
             (cost + (end - first) * weights + each, first) for first, (cost, _) in best.items()
         )
@@ -145,12 +145,12 @@ def group_lengths(lengths: Ints, heads: int, largest: int = 0, each: int = COST)
 
 
 def cumulative_lengths(lengths: Ints) -> Ints:
-    """Where each sequence begins among all tokens, and where the last one ends, int64 [B + 1]."""
+    """Start of each sequence, and the end of the last, int64 [B + 1]."""
     return np.concatenate([[0], np.cumsum(lengths)])
 
 
 def _cells(counts: Ints, groups: Groups, heads: int) -> Cells:
-    """The rectangles of sequences that have so many tokens each."""
+    """Blocks of sequences with `counts` tokens each."""
     cu_seqlens = cumulative_lengths(counts)
     head = np.arange(heads)
     shapes, source, back, padding, before = [], [], [], [], 0
@@ -175,11 +175,10 @@ def _cells(counts: Ints, groups: Groups, heads: int) -> Cells:
 def _biases(
     lengths: Ints, counts: Ints, positions: Ints, groups: Groups, causal: bool, window: int | None
 ) -> tuple[Tensor | None, ...]:
-    """What is added to the scores of each rectangle: -inf where a token may not attend.
+    """Attention mask of each block, as -inf.
 
     Args:
-        counts: how many tokens of each sequence are wanted; `positions`: where in it each of them
-            stands.
+        counts: query tokens of each sequence; `positions`: of each in its sequence.
     """
     cu_seqlens = cumulative_lengths(counts)
     found: list[Tensor | None] = []
@@ -192,7 +191,7 @@ def _biases(
                 np.arange(m), np.maximum(wanted - 1, 0)
             )
             query = positions[np.minimum(number, len(positions) - 1)]  # [n, m]
-            query = np.where(wanted > 0, query, w)[..., None]  # nothing of it is read
+            query = np.where(wanted > 0, query, w)[..., None]  # unused
             if causal:
                 masked = masked | (np.arange(w) > query)  # [n, m, w]
             if window is not None:

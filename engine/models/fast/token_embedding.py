@@ -1,13 +1,11 @@
-"""The token embedding, whose gradient keeps its memory from step to step on a processor.
+"""Token embedding with a reused sparse gradient on a CPU.
 
-A batch reads a few hundred rows of some 30,000. torch's way back makes a gradient of all rows each
-time, in fresh memory that is filled with zeros first, and of two threads each makes its own. Here
-the rows of a batch are summed by themselves and added to a gradient that is zero everywhere else;
-the next step wipes those rows alone, and clipping reads no others. Every number is the one that
-torch's way has, but for the last bits of the norm.
+A batch reads a few hundred of some 30,000 rows. torch allocates and zeroes a gradient of all rows
+each time, once per thread. Here the rows of a batch are summed and added to a gradient that is zero
+elsewhere; the next step zeroes only those rows, and clipping reads only them. All numbers equal
+torch's, except for the last bits of the norm.
 
-Shapes: N tokens, R different ones among them, V vocabulary, D size of a vector; … any leading
-dimensions.
+Shapes: N tokens, R distinct ones, V vocabulary, D size of a vector; … any leading dimensions.
 """
 
 from collections.abc import Callable
@@ -21,19 +19,19 @@ from torch.autograd.function import once_differentiable
 
 from engine.models.fast.gradient_sum import Half, current_half
 
-_adding = Lock()  # two threads may come with their halves of a batch
+_adding = Lock()  # two threads may add their halves of a batch
 
 
 class TokenEmbedding(nn.Embedding):
-    """A row for each token."""
+    """torch's embedding with a reused gradient."""
 
     kept: "KeptGradient | None" = None
 
     def keep_gradient(self) -> None:
-        """Keep the memory of the gradient while this trains on a processor.
+        """Reuse the gradient memory while training on a CPU.
 
-        Nothing but this module may add to the gradient, and only once in a pass: the table must not
-        be the decoder of masked words too, nor may other processes sum up gradients with this one.
+        Nothing else may add to this gradient, and this module only once per pass: so not with a
+        tied MLM decoder, and not with several processes.
         """
         self.kept = KeptGradient(self.weight)
 
@@ -46,7 +44,7 @@ class TokenEmbedding(nn.Embedding):
         return found
 
     def _adds(self) -> Callable[[Tensor, Tensor], None] | None:
-        """What fills the gradient with that of tokens int64 […], float […, D]; None: torch."""
+        """Function that adds the gradient of tokens int64 […], float […, D]; None: autograd."""
         learns = self.training and self.weight.requires_grad and torch.is_grad_enabled()
         if not learns or self.weight.device.type != "cpu":
             return None
@@ -57,16 +55,16 @@ class TokenEmbedding(nn.Embedding):
 
 
 class KeptGradient:
-    """The gradient of a table [V, D], and which of its rows may be other than zero."""
+    """Gradient of a table [V, D], and its possibly non-zero rows."""
 
     def __init__(self, weight: Tensor) -> None:
         self.weight = weight
-        self._memory: Tensor | None = None  # [V, D]; the gradient, while the weight has one
-        self._written = list[Tensor]()  # int64 [R] for each pass, without repeats
+        self._memory: Tensor | None = None  # [V, D]; set as gradient of the weight
+        self._written = list[Tensor]()  # int64 [R] per pass, distinct
 
     @torch.no_grad()
     def add(self, tokens: Tensor, gradient: Tensor) -> None:
-        """Add what a pass says of its tokens: int64 […], float […, D]."""
+        """Add the gradient of the tokens of a pass: int64 […], float […, D]."""
         rows, sums = _sum_rows(tokens, gradient)
         with _adding:
             if self.weight.grad is None:
@@ -76,12 +74,12 @@ class KeptGradient:
 
     @property
     def is_there(self) -> bool:
-        """Whether the gradient that the table has is this one, and not one of torch's own."""
+        """True if the weight's gradient is this one, not one of autograd."""
         return self._memory is not None and self.weight.grad is self._memory
 
     @torch.no_grad()
     def read(self) -> Tensor:
-        """The rows of the gradient, which is there, that may be other than zero: [R, D]."""
+        """Possibly non-zero rows of the gradient, [R, D]."""
         assert self._memory is not None
         return self._memory.index_select(0, self._rows())
 
@@ -100,14 +98,14 @@ class KeptGradient:
 
 
 def _sum_rows(tokens: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
-    """Of int64 […] and float […, D] the rows without repeats, [R], and what is added to them."""
+    """Distinct rows [R] of int64 […], and their summed gradients."""
     flat = gradient.reshape(-1, gradient.size(-1))  # [N, D]
     rows, places = tokens.reshape(-1).unique(return_inverse=True)  # [R], [N]
     return rows, flat.new_zeros(len(rows), flat.size(1)).index_add_(0, places, flat)
 
 
 def _add_rows(half: Half, weight: Tensor, tokens: Tensor, gradient: Tensor) -> None:
-    """The same as `KeptGradient.add`, where others add to the gradient, too."""
+    """As `KeptGradient.add`, for a gradient that others add to."""
     rows, sums = _sum_rows(tokens, gradient)
 
     def addend(found: Tensor | None) -> Tensor:
@@ -117,7 +115,7 @@ def _add_rows(half: Half, weight: Tensor, tokens: Tensor, gradient: Tensor) -> N
 
 
 class _Rows(torch.autograd.Function):
-    """Looks rows up; on the way back it lets the gradient of the table be filled."""
+    """Look up rows; the backward pass calls `add`."""
 
     @staticmethod
     def forward(

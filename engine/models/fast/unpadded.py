@@ -1,13 +1,11 @@
-"""A batch without its padding: the tokens of all sequences one after another.
+"""A batch without padding: the tokens of all sequences in a row.
 
-All that works on each token by itself takes them as one matrix [N, D]; attention gathers them into
-rectangles. Where shapes should repeat, rows of zeros follow the tokens up to a multiple of some
-number; nothing of them is read. The plan of a batch is made on the host, from the lengths of its
-sequences, before anything is moved to a device: no step waits for a device to learn where padding
-lies.
+Position-wise operations see one matrix [N, D]; attention gathers padded blocks. To get few shapes,
+zero rows may follow the tokens. The plan of a batch is made on the host from its sequence lengths,
+so no step waits for a device.
 
-Shapes: B sequences, T tokens in each, N tokens of all without padding, M of them that are wanted,
-N' and M' the same with what follows them, D hidden size.
+Shapes: B sequences, T tokens in each, N tokens without padding, M query tokens, N' and M' including
+added rows, D hidden size.
 """
 
 from dataclasses import dataclass, replace
@@ -40,13 +38,13 @@ from engine.models.relative import Relative
 
 @dataclass(frozen=True)
 class Unpadded:
-    """How a layer sees such a batch [N', D]; see `engine.models.attention.Layout`."""
+    """Layout of an unpadded batch [N', D]; see `engine.models.attention.Layout`."""
 
     positions: Tensor  # int64 [N'], of each token in its sequence
-    blocks: PaddedBlocks | None  # None: no layer needs them
-    rows: Tensor | None = None  # int64 [M'], which of the N tokens are wanted, rising; None: all
-    spans: Spans | None = None  # for layers that attend to whole sequences; None: by rectangles
-    relative: tuple[Relative, ...] = ()  # what distances add to the scores of each rectangle
+    blocks: PaddedBlocks | None  # None if no layer needs them
+    rows: Tensor | None = None  # int64 [M'], query tokens among N, ascending; None: all
+    spans: Spans | None = None  # for layers with full attention; None: use blocks
+    relative: tuple[Relative, ...] = ()  # relative-position scores per block
 
     @property
     def query_positions(self) -> Tensor:
@@ -57,7 +55,7 @@ class Unpadded:
 
     def shift(self, x: Tensor, by: int) -> Tensor:
         place = (torch.arange(len(x), device=x.device) + by).clamp(0, len(x) - 1)  # [N]
-        same = self.positions[place] == self.positions + by  # of the same sequence
+        same = self.positions[place] == self.positions + by  # in the same sequence
         return x.index_select(0, place) * same[:, None].to(x.dtype)
 
     def attend(
@@ -79,14 +77,14 @@ class Unpadded:
     def gather(
         self, q: Tensor, k: Tensor, v: Tensor, heads: int, dropout: float, window: int | None = None
     ) -> Tensor:
-        """What each wanted token gathers, float [M, D]; see `attend`."""
+        """Attention output of each query token, float [M, D]; see `attend`."""
         if self.spans is not None and window is None:
             return attend_nested(q, k, v, heads, self.spans, dropout)
         assert self.blocks is not None
         return attend(q, k, v, self.blocks, dropout, window)
 
     def with_distances(self, part: nn.Module) -> "Unpadded":
-        """With what `part` says of the distances in each rectangle."""
+        """Copy with the relative-position scores of each block."""
         assert self.blocks is not None
         asking = query_positions(self.blocks, self.query_positions)
         widths = [w for _, w in self.blocks.keys.shapes]
@@ -105,21 +103,21 @@ class Unpadded:
 
 @dataclass(frozen=True)
 class UnpaddedBatch:
-    """The plan of a batch: how its layers see it, and where its vectors go back."""
+    """Plan of a batch: layouts of its layers, and where its vectors go."""
 
-    indices: Tensor  # int64 [N], where each token is in the flattened [B * T]
-    layers: Unpadded  # as all layers but the last see it
-    last: Unpadded  # as the last one sees it
-    summary: Tensor  # int64 [B], where the token is that has seen its whole sequence
-    order: Tensor | None  # int64 [M], where among the wanted rows each of them is; None: all are
+    indices: Tensor  # int64 [N], index of each token in the flattened [B * T]
+    layers: Unpadded  # layout of all layers except the last
+    last: Unpadded  # layout of the last layer
+    summary: Tensor  # int64 [B], summary token of each sequence
+    order: Tensor | None  # int64 [M], row of each query position; None: all tokens
 
     @property
     def added(self) -> int:
-        """How many rows follow the tokens."""
+        """Number of rows after the tokens."""
         return len(self.layers.positions) - len(self.indices)
 
     def map_tensors(self, move: Move) -> "UnpaddedBatch":
-        """With every tensor moved, to a device."""
+        """Apply `move` to every tensor."""
         layers = self.layers.map_tensors(move)
         last = layers if self.last is self.layers else self.last.map_tensors(move)
         order = None if self.order is None else move(self.order)
@@ -133,18 +131,18 @@ def unpad(
     query_positions: Ints | None = None,
     pools: bool = False,
 ) -> UnpaddedBatch:
-    """Plan a batch, on the host.
+    """Plan a batch on the host.
 
     Args:
-        lengths: tokens of each sequence, int64 [B]; its padding follows them.
+        lengths: tokens of each sequence, int64 [B]; padding follows them.
         width: T.
-        query_positions: int64 [M], of which positions in the flattened [B * T] the last vectors are
-            wanted; None: of all.
-        pools: those that sum up each sequence are wanted too, behind the others.
+        query_positions: int64 [M], indices into the flattened [B * T] of the last hidden states to
+            return; None: all.
+        pools: also return the summary tokens, after the others.
     """
     begins = np.arange(len(lengths)) * width
     summary = begins + lengths - 1 if shape.causal else begins
-    order = np.argsort(lengths, kind="stable")  # as a training batch is sorted already
+    order = np.argsort(lengths, kind="stable")  # training batches are sorted already
     rising = lengths[order]
     positions = np.concatenate([np.arange(length) for length in rising])  # [N]
     indices = np.repeat(begins[order], rising) + positions
@@ -173,9 +171,9 @@ def _layout(
     rows: Ints | None = None,
     whole: PaddedBlocks | None = None,
 ) -> Unpadded:
-    """Of sequences of rising lengths; see `plan_blocks`, which are made where a layer needs them.
+    """Layout of sequences of ascending lengths.
 
-    Where `rows` alone are wanted, `whole` are the rectangles of all, if those were needed.
+    With `rows` as the only queries, `whole` are the blocks of all tokens, if needed.
     """
     found = plan_spans(lengths, shape.causal, rows) if shape.nested else None
     needed = found is None or any(window is not None for window in shape.windows)
@@ -191,6 +189,6 @@ def _layout(
 
 
 def _pad_to_multiple(numbers: Ints, multiple: int) -> Tensor:
-    """With zeros behind them, as many as make a multiple."""
+    """Append zeros up to a multiple."""
     more = -len(numbers) % multiple
     return torch.from_numpy(np.pad(numbers, (0, more)) if more else numbers)

@@ -1,7 +1,10 @@
-"""softmax(q kᵀ / √K) v over a batch without padding; see rectangles.py for the shapes.
+"""softmax(q kᵀ / √K) v over an unpadded batch: padded blocks, or kernels for nested tensors.
 
-`attend` is held equal to `engine.models.attention` by the tests. On a processor its way back is
-written out: torch's own would keep more, and fill the gradients of what was gathered one by one.
+Tests compare `attend` with `engine.models.attention`. On a CPU its backward pass is explicit:
+autograd would save more, and fill the gradients of gathered tensors one by one. The nested kernels
+need a GPU; a CPU emulates them slowly, for tests.
+
+Shapes as in padded_blocks.py.
 """
 
 import math
@@ -21,9 +24,8 @@ from engine.models.fast.padded_blocks import Ints, Move, PaddedBlocks, cumulativ
 from engine.models.relative import Relative
 
 REDUCED_PRECISION_FROM = (
-    128  # tokens of the longest sequence, from which attention gains by short numbers on a
+    128  # max. tokens of a sequence; below it, oneDNN's kernel per block shape costs too much
 )
-# processor: oneDNN makes a kernel for each shape of a product in them, and few rectangles are alike
 
 
 def attend(
@@ -37,10 +39,10 @@ def attend(
     """Attend within each sequence.
 
     Args:
-        q: float [M, D], of the tokens that are wanted.
-        k, v: float [N, D], of all.
-        dropout: share of the weights that are dropped.
-        window: to how many tokens on each side; None: to all.
+        q: float [M, D], of the query tokens.
+        k, v: float [N, D], of all tokens.
+        dropout: probability for attention weights.
+        window: tokens on each side; None: all.
 
     Returns:
         float [M, D].
@@ -59,9 +61,9 @@ def attend_sdpa(
     dropout: float,
     window: int | None = None,
 ) -> Tensor:
-    """In one step of the library for each rectangle; it is quick on a GPU, and without a way back.
+    """One SDPA call per block; fast on a GPU, and without gradients.
 
-    A bias in the type of q keeps to the quick kernels.
+    A bias in the type of q keeps the fast kernels available.
     """
     H, parts = where.heads, []
     sides = (_gather_blocks(q, where, True), _gather_blocks(k, where), _gather_blocks(v, where))
@@ -86,7 +88,7 @@ def attend_by_distance(
     where: PaddedBlocks,
     relative: tuple[Relative, ...],
 ) -> Tensor:
-    """`attend` where distances add something to the scores: of float [M, D] and [N, D], [M, D]."""
+    """`attend` with relative-position scores: float [M, D] and [N, D] → [M, D]."""
     H, parts = where.heads, []
     sides = (_gather_blocks(q, where, True), _gather_blocks(k, where), _gather_blocks(v, where))
     biases = where.biases[attention.window]
@@ -103,10 +105,10 @@ def attend_by_distance(
 
 
 def query_positions(where: PaddedBlocks, positions: Tensor) -> list[Tensor]:
-    """Of each rectangle, where its queries stand in their sequences: int64 [1 or n, m].
+    """Positions of the queries of each block in their sequences: int64 [1 or n, m].
 
     Args:
-        positions: int64 [M], of the tokens that are wanted.
+        positions: int64 [M], of the query tokens.
     """
     if where.queries is where.keys:
         return [torch.arange(w, device=positions.device)[None] for _, w in where.keys.shapes]
@@ -119,7 +121,7 @@ def query_positions(where: PaddedBlocks, positions: Tensor) -> list[Tensor]:
 
 
 def _gather_blocks(x: Tensor, where: PaddedBlocks, wanted: bool = False) -> list[Tensor]:
-    """[N, D] → a rectangle [n * H, w, K] for each group of sequences."""
+    """[N, D] → a block [n * H, w, K] for each group of sequences."""
     cells = where.queries if wanted else where.keys
     rows = x.reshape(-1, x.size(1) // where.heads).index_select(0, cells.source)
     return _as_blocks(rows, where, wanted)
@@ -134,7 +136,7 @@ def _as_blocks(rows: Tensor, where: PaddedBlocks, wanted: bool = False) -> list[
 
 
 class UnpaddedAttention(torch.autograd.Function):
-    """Keeps the weights before dropout, and which of them were dropped."""
+    """Saves the weights before dropout, and the dropped indices."""
 
     @staticmethod
     def forward(
@@ -215,7 +217,7 @@ class UnpaddedAttention(torch.autograd.Function):
 
 
 def _cast(x: Tensor, dtype: torch.dtype) -> Tensor:
-    """`to` lets another thread have Python, and may wait for it, even where nothing is to do."""
+    """Skip no-op casts: `to` releases the GIL even then."""
     return x if x.dtype == dtype else x.to(dtype)
 
 
@@ -230,7 +232,7 @@ def _matmul(one: Tensor, other: Tensor, factor: float) -> Tensor:
 
 
 def _drop(weights: Tensor, dropped: Tensor) -> Tensor:
-    """The weights with 0 where they are dropped."""
+    """Set dropped weights to 0."""
     if not dropped.numel():
         return weights
     left = weights.clone()
@@ -240,9 +242,9 @@ def _drop(weights: Tensor, dropped: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Span:
-    """Where sequences lie one after another; the host knows how long they are."""
+    """Consecutive sequences; the host knows their lengths."""
 
-    offsets: Tensor  # int64 [B + 1], where each begins, and where the last one ends
+    offsets: Tensor  # int64 [B + 1], starts, and the end of the last
     shortest: int  # tokens, at least 1
     longest: int
 
@@ -260,7 +262,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Spans:
-    """Of the tokens that are wanted, and of all."""
+    """Spans of the query tokens and of all tokens."""
 
     queries: Span
     keys: Span
@@ -273,12 +275,12 @@ class Spans:
 
 
 def plan_spans(lengths: Ints, causal: bool, rows: Ints | None = None) -> Spans | None:
-    """Of sequences with so many tokens, int64 [B]; None where the kernels do not take them.
+    """Plan sequences of these lengths, int64 [B]; None if the kernels do not support it.
 
-    Every sequence has to ask something there, and all of it where a token must not look ahead.
+    Every sequence needs a query, and a causal network all of them.
 
     Args:
-        rows: int64 [M], rising: which of the N tokens are wanted; None: all.
+        rows: int64 [M], query tokens among N, ascending; None: all.
     """
     keys = _span(lengths)
     if rows is None:
@@ -291,7 +293,7 @@ def plan_spans(lengths: Ints, causal: bool, rows: Ints | None = None) -> Spans |
 def attend_nested(
     q: Tensor, k: Tensor, v: Tensor, heads: int, where: Spans, dropout: float
 ) -> Tensor:
-    """`attend` of unpadded_attention.py without rectangles, for float [M, D] and [N, D]: [M, D]."""
+    """`attend` by nested-tensor kernels: float [M, D] and [N, D] → [M, D]."""
     with _match_inference_mode(q):
         found = F.scaled_dot_product_attention(
             where.queries.nested(q, heads),
@@ -305,7 +307,7 @@ def attend_nested(
 
 @contextmanager
 def _match_inference_mode(x: Tensor) -> Iterator[None]:
-    """Where nothing is learned, torch makes nested tensors only of those made there."""
+    """In inference mode, torch makes nested tensors only from inference tensors."""
     if torch.is_inference_mode_enabled() and not x.is_inference():
         with torch.inference_mode(False), torch.no_grad():
             yield

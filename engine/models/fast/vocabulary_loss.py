@@ -1,7 +1,7 @@
-"""Cross-entropy over a whole vocabulary, without ever holding the logits of all rows.
+"""Cross-entropy over the vocabulary without holding the logits of all rows.
 
-With 30,000 tokens the logits of a pre-training batch are larger than all else in it. Here some rows
-at a time become logits, then shares, then gradients, in one and the same room.
+With 30,000 tokens, the logits are the largest tensor of a pre-training batch. Here the logits of a
+few rows at a time become probabilities and then gradients in place.
 
 Shapes: N rows, D hidden size, V vocabulary.
 """
@@ -16,8 +16,8 @@ from torch.utils.checkpoint import checkpoint
 from engine.models.fast.gradient_sum import GradientBuffer, Half, current_half
 
 ROWS = 256  # at a time
-IGNORED = -100  # a target that there is not, as torch has it
-MULTIPLE = 64  # of rows, in short numbers on a processor
+IGNORED = -100  # torch's default ignore_index
+MULTIPLE = 64  # of rows, in reduced precision on a CPU
 
 
 def cross_entropy(
@@ -28,13 +28,13 @@ def cross_entropy(
     count: float | Tensor,
     room: GradientBuffer | None = None,
 ) -> Tensor:
-    """The cross-entropy of `rows @ decoderᵀ + bias`, summed and divided by `count`: float32 scalar.
+    """Cross-entropy of `rows @ decoderᵀ + bias`, summed and divided by `count`: float32 scalar.
 
     Args:
-        rows: float [N, D]. Under autocast products are made in its type, as by `F.linear`.
+        rows: float [N, D]; autocast applies as in `F.linear`.
         decoder: float [V, D]; bias: float [V].
-        targets: int64 [N]; on a GPU some may be `IGNORED`, whose rows count for nothing.
-        room: for the gradient of the decoder, where that is summed; see gradient_sum.py.
+        targets: int64 [N]; on a GPU, rows with `IGNORED` do not count.
+        room: memory for the gradient of the decoder; see gradient_sum.py.
     """
     device = rows.device.type
     if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) == torch.float16:
@@ -47,9 +47,9 @@ def cross_entropy(
 
 
 def _recomputed(rows: Tensor, decoder: Tensor, bias: Tensor, targets: Tensor) -> Tensor:
-    """The sum, for fp16: its gradients fit only if they are made from the loss that was scaled.
+    """Sum for fp16, whose gradients must be computed from the scaled loss.
 
-    So the logits are made once more on the way back. There is a part even where there are no rows:
+    Logits are recomputed in the backward pass. Without rows there is still one empty part, since
     all ranks need gradients of the same weights.
     """
 
@@ -66,10 +66,10 @@ def _recomputed(rows: Tensor, decoder: Tensor, bias: Tensor, targets: Tensor) ->
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """The gradients are made on the way there, while the logits are at hand.
+    """Computes gradients in the forward pass, while the logits are available.
 
-    That of the decoder is made on the way back where it is added to one that is there, and what it
-    is made of is not larger than it.
+    The decoder's gradient is computed in the backward pass if it can be added in place and its
+    factors are no larger than it.
     """
 
     @staticmethod
@@ -86,13 +86,13 @@ class _CrossEntropy(torch.autograd.Function):
     ) -> Tensor:
         learns = ctx.needs_input_grad[1]
         is_later = half is not None and 0 < len(rows) <= decoder.size(1)
-        parts = list[Tensor]()  # of which the gradient of the decoder is made: [n, V], [n, D]
+        parts = list[Tensor]()  # factors of the decoder's gradient: [n, V], [n, D]
         with torch.autocast(rows.device.type, enabled=False):
             weights, offset = decoder.to(dtype), bias.to(dtype)
             to_rows, to_bias = torch.empty_like(rows), torch.zeros_like(bias)
             to_decoder = torch.zeros_like(decoder) if learns and not is_later else None
             loss = torch.zeros((), dtype=torch.float32, device=rows.device)
-            # oneDNN makes a kernel for each shape in short numbers: few shapes are to come up
+            # oneDNN compiles a reduced-precision kernel per shape
             multiple = MULTIPLE if dtype.itemsize < 4 and rows.device.type == "cpu" else 1
             backward = any(ctx.needs_input_grad)
             for first in range(0, len(rows), ROWS):
@@ -123,7 +123,7 @@ class _CrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         to_rows, to_decoder, to_bias, *parts = ctx.saved_tensors
-        is_one = gradient.device.type == "cpu" and float(gradient) == 1  # it nearly always is
+        is_one = gradient.device.type == "cpu" and float(gradient) == 1  # the usual case
         if not is_one:
             to_rows, to_bias = to_rows * gradient, to_bias * gradient
             to_decoder = None if to_decoder is None else to_decoder * gradient
@@ -144,7 +144,7 @@ def _add_decoder_gradient(
     decoder: Tensor,
     room: GradientBuffer,
 ) -> Tensor:
-    """The gradient of a decoder with what is made for it, or with the products of the parts."""
+    """Add the gradient of the decoder, given or as a product of its factors."""
     if made is not None:
         return made if found is None else found.add_(made)
     total = room.like(decoder) if found is None else found
@@ -156,13 +156,14 @@ def _add_decoder_gradient(
 
 
 def _loss_and_gradient(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """The summed loss of logits float32 [n, V], and its gradient, in the room of the logits."""
-    there = None if logits.device.type == "cpu" else targets >= 0  # a processor has no others
+    """Summed loss of logits float32 [n, V], and its gradient, which overwrites them."""
+    # ignored targets occur on GPUs only
+    there = None if logits.device.type == "cpu" else targets >= 0
     targets = targets if there is None else targets.clamp(min=0)
     wanted = logits.gather(1, targets[:, None])[:, 0]
     highest = logits.amax(1)
     shares = torch.softmax(logits, 1)
-    # the highest share is never too small for its logarithm: it is 1 / V at least
+    # safe: the largest probability is at least 1 / V
     log_sums = highest - shares.amax(1).log()
     shares.scatter_add_(1, targets[:, None], shares.new_full((len(targets), 1), -1))
     losses = log_sums - wanted
