@@ -212,9 +212,7 @@ def _each_off(
     layers, heads = network.spec.layers, network.spec.heads
     off = np.zeros((layers, heads))
     encoder, (rows, tokens) = network.encoder, batch.tokens.shape
-    is_shared = (
-        len(set(encoder.iter_layers())) < layers
-    )  # as in ALBERT: which layer it is, is counted
+    is_shared = len(set(encoder.iter_layers())) < layers  # as in ALBERT; calls are counted
     x = encoder.embeddings(batch.tokens, batch.segments)
     layout = encoder.padded(x, batch.attention_mask)
     given = list[Tensor]()  # to each layer
@@ -251,7 +249,7 @@ def _loss_of(network: Network, hidden: Sequence[Tensor], batch: Batch, loss: Los
     """
     if network.probe is not None:
         every = (*hidden[:-1], network.encoder.norm(hidden[-1]))
-        vectors = select_layers(every, network.probe.heights)
+        vectors = select_layers(every, network.probe.layers)
         return loss(network, batch._replace(tokens=vectors))
     with _made(network, hidden[-1], batch):
         return loss(network, batch)
@@ -276,11 +274,11 @@ def _without(layer: int, heads: Sequence[int], instead: Tensor | None) -> Change
 def _made(network: Network, outcome: Tensor, batch: Batch) -> Iterator[None]:
     """All layers make this of the batch meanwhile, float [B, T, D], in place of what they would."""
     encoder = network.encoder
-    vars(encoder)["passes"] = lambda: iter([_Made(outcome, batch.unpadded)])
+    vars(encoder)["iter_layers"] = lambda: iter([_Made(outcome, batch.unpadded)])
     try:
         yield
     finally:
-        del vars(encoder)["passes"]
+        del vars(encoder)["iter_layers"]
 
 
 class _Made(nn.Module):

@@ -97,7 +97,7 @@ def outputs(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor) -> Tensor:
     if network.probe is None:
         return finite(network.logits(tokens, segments))
     encoded = network.encoder(tokens, segments, keep_hidden=True)
-    return finite(network.logits(select_layers(encoded.hidden, network.probe.heights), segments))
+    return finite(network.logits(select_layers(encoded.hidden, network.probe.layers), segments))
 
 
 def words_of(given: Inputs) -> list[list[int]]:

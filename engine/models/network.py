@@ -169,7 +169,7 @@ class Network(nn.Module):
             if not tokens.is_floating_point():
                 with torch.no_grad():
                     encoded = self.encoder(tokens, segments, attention_mask, keep_hidden=True)
-                    tokens = select_layers(encoded.hidden, self.probe.heights)
+                    tokens = select_layers(encoded.hidden, self.probe.layers)
             order = unpadded if isinstance(unpadded, ReadingOrder) else None
             answers: Tensor = self.probe(tokens, attention_mask, order)
             return answers

@@ -85,8 +85,8 @@ class Probe(nn.Module):
         """`tokens`: classify tokens instead of inputs."""
         super().__init__()
         self.features, self.reads_tokens = features, tokens
-        self.heights = layer_indices(features, layers)
-        count = len(self.heights)
+        self.layers = layer_indices(features, layers)
+        count = len(self.layers)
         self.mix_bias: nn.Parameter | None = None
         if features.vectors == "learned mix":  # Peters et al. 2018, §3.2; initially the mean
             self.mix_bias = nn.Parameter(torch.zeros(count))

@@ -305,8 +305,8 @@ class _Bench:
 
     def update(self, batch: Batch) -> float:
         """Seconds of an update."""
-        if self.heights:
-            shape = (*batch.tokens.shape, self.heights, self.network.spec.hidden_size)
+        if self.vectors_per_token:
+            shape = (*batch.tokens.shape, self.vectors_per_token, self.network.spec.hidden_size)
             batch = batch._replace(tokens=torch.zeros(shape))
         began = time.perf_counter()
         counts = self.learner.counts(batch)
@@ -319,17 +319,17 @@ class _Bench:
         return time.perf_counter() - began
 
     @property
-    def heights(self) -> int:
+    def vectors_per_token(self) -> int:
         """Vectors per token that are computed once; 0 if every step runs the whole network."""
         if self.network.probe is not None:
-            return len(self.network.probe.heights)
+            return len(self.network.probe.layers)
         return int(self.network.encoder.cached_layers > 0)
 
     def cache(self, plan: _Plan) -> int:
         """Bytes of the cached vectors."""
         lengths = plan.sample.lengths[plan.order.examples]
         tokens = float(lengths.sum() + lengths.mean() * plan.validation_rows)
-        of_token = 4 * self.heights * self.network.spec.hidden_size
+        of_token = 4 * self.vectors_per_token * self.network.spec.hidden_size
         return round(tokens * plan.sample.examples.inputs_per_example * of_token)
 
     def extract(self, width: int) -> float:
@@ -360,7 +360,7 @@ def _seconds(plan: _Plan, bench: _Bench, usual: float) -> float:
     if bench.has_long_inputs:
         last = plan.steps - first_long_step(plan.steps, bench.learner.long_inputs[1])
         seconds += last * (min(bench.long_step(plan) for _ in range(2)) - usual)
-    if bench.heights:
+    if bench.vectors_per_token:
         batches = math.ceil(plan.validation_rows / bench.settings.batch_size)
         seconds += bench.extract(plan.usual_width) * (plan.order.steps_per_epoch + batches)
     batches = math.ceil(plan.validation_rows / plan.share)  # one process evaluates

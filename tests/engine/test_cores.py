@@ -159,9 +159,9 @@ def test_this_machine_is_understood() -> None:
 def test_a_process_keeps_to_its_cores_with_all_its_threads() -> None:
     one = cores.allowed_cores()[-1]
     code = (
-        "import os, sys, threading; from engine.cores import keep_to, allowed;"
+        "import os, sys, threading; from engine.cores import pin_to, allowed_cores;"
         "wait = threading.Event(); before = threading.Thread(target=wait.wait); before.start();"
-        f"keep_to([{one}]); print(*allowed());"
+        f"pin_to([{one}]); print(*allowed_cores());"
         "linux = sys.platform == 'linux'; there = os.listdir('/proc/self/task') if linux else [];"
         "print(*sorted({tuple(os.sched_getaffinity(int(task))) for task in there}));"
         "wait.set()"

@@ -26,7 +26,7 @@ from engine.files.home import Home
 from engine.messages.events import Measured
 from engine.models.heads import Heads
 from engine.models.outputs import head_outputs
-from engine.models.published import config_of
+from engine.models.published import build_config
 from engine.record.follow import record_folder
 from engine.record.opening import open_record
 from engine.tasks import learner_for

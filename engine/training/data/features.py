@@ -73,7 +73,7 @@ def attach_features(context: RunContext, setup: TrainingSetup, machine: Machine)
     if network.probe is None and not frozen:
         return
     data, folder = setup.data, _cache(context)
-    others = _heights_of_group(context.job, network.spec.layers)
+    others = _group_layers(context.job, network.spec.layers)
     extractor = FeatureExtractor(network, data.tokenizer, machine, folder, frozen)
     training = phrase("Extracting features of the training set")
     validation = phrase("Extracting features of the validation set")
@@ -127,7 +127,7 @@ class FeatureExtractor:
             rows: indices of the inputs, int64 [n], ascending; the others stay undefined.
             others: layers that other runs will read, computed in the same pass.
         """
-        wanted = self._heights
+        wanted = self._layers
         inside = self.folder / self._key(tokenized, rows)
         missing = [h for h in dict.fromkeys((*wanted, *others)) if not _file(inside, h).is_file()]
         if any(h in wanted for h in missing):
@@ -135,11 +135,11 @@ class FeatureExtractor:
         return CachedFeatures([_file(inside, h) for h in wanted], tokenized.lengths)
 
     @property
-    def _heights(self) -> tuple[int, ...]:
+    def _layers(self) -> tuple[int, ...]:
         if self.frozen:
             return (self.frozen,)
         assert self.network.probe is not None
-        return self.network.probe.layer_indices
+        return self.network.probe.layers
 
     def _compute(
         self,
@@ -240,7 +240,7 @@ def _own_features(run: RunFolder) -> Path:
     return run.cache / "vectors"
 
 
-def _heights_of_group(job: JobSpec, layers: int) -> tuple[int, ...]:
+def _group_layers(job: JobSpec, layers: int) -> tuple[int, ...]:
     """Layers that the other runs of a layer sweep read."""
     rows = job.group.vectors if job.group is not None else ()
     others = [job.features.model_copy(update={"vectors": row}) for row in rows]

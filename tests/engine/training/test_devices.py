@@ -241,10 +241,10 @@ def test_threads_are_kept_only_where_they_keep_the_bits(numbers: Numbers) -> Non
 def test_each_process_keeps_to_its_share_of_the_cores() -> None:
     there = cores.allowed_cores()
     code = (
-        "import psutil, torch; from engine.training.device.machine import choose;"
+        "import psutil, torch; from engine.training.device.machine import choose_machine;"
         "from engine.config.training import HardwareSpec;"
         f"asked = HardwareSpec(device='cpu', precision='fp32', cores='{listed(there)}');"
-        "found = choose(asked, local=1, beside=2).threads, psutil.Process().cpu_affinity();"
+        "found = choose_machine(asked, local=1, beside=2).threads, psutil.Process().cpu_affinity();"
         "print(found[0] == torch.get_num_threads(), *found[1])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -79,7 +79,7 @@ def hidden(layers: int = 12) -> tuple[torch.Tensor, ...]:
 def test_each_choice_reads_the_vectors_that_it_names(vectors: str, mixed: list[float]) -> None:
     asked = Features.model_validate({"vectors": vectors, "layer": 5})
     probe = Probe(asked, 3, 12, 2, 0.0, False)
-    found = probe._mixed(select_layers(hidden(), probe.heights))
+    found = probe._mixed(select_layers(hidden(), probe.layers))
     wanted = torch.tensor(mixed).repeat_interleave(3).expand(1, 2, -1)
     assert torch.allclose(found, wanted)
 
@@ -197,7 +197,7 @@ def test_a_reader_learns_and_the_model_stays(base: JobSpec, tmp_path: Path) -> N
     start = {"kind": "checkpoint", "path": last}
     other = JobSpec.model_validate(again.job().model_dump() | {"base_model": start})
     fresh = set_up(RunContext(other, again)).network
-    assert fresh.probe is not None and fresh.probe.heights == (0,), "another probe begins anew"
+    assert fresh.probe is not None and fresh.probe.layers == (0,), "another probe begins anew"
     tuned = base.model_copy(
         update={"base_model": base.base_model.model_copy(update={"path": last})}
     )

@@ -210,7 +210,7 @@ def test_without_a_setting_there_is_a_thread_for_each_core_that_may_be_used(tmp_
     code = "import os, torch, engine.explore.fill_mask as p\nfill = p.fill_mask\n"
     code += "p.fill_mask = lambda *g: (print(torch.get_num_threads()), fill(*g))[1]\n"
     code += "del os.environ['OMP_NUM_THREADS']\n"
-    code += "import engine.cores\nengine.cores.limit = lambda: 1.0"
+    code += "import engine.cores\nengine.cores.cpu_limit = lambda: 1.0"
     limited = Worker(tmp_path, code, BERT_STUDIO_THREADS="0", OMP_NUM_THREADS="2")
     limited.ask(FillMask(number=1, checkpoint=tiny_folder, text="a"))
     assert limited.end() == (0, "1\n")
