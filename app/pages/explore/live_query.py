@@ -1,6 +1,7 @@
 """One kind of question about the study, asked while somebody looks, and its newest answer."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
 
@@ -9,6 +10,8 @@ from app.pages.explore.model_input import ModelInput
 from app.pages.explore.state import ExploreState
 from engine.messages.explore.text import PreciseAnswer, PreciseQuestion
 from engine.messages.question import Answer, Question, Refused, Working
+
+AnswerKind = TypeVar("AnswerKind", bound=Answer)
 
 
 class LiveQuery(QObject):
@@ -47,6 +50,15 @@ class LiveQuery(QObject):
         explore.settled.connect(self.invalidate)
         self.side.model_changed.connect(self._on_model_changed)
         explorer.answered.connect(self._on_answer)
+
+    @property
+    def problem(self) -> str:
+        """The reason for no answer, or “”."""
+        return self.refusal.phrase if self.refusal is not None else ""
+
+    def answer_of(self, kind: type[AnswerKind]) -> AnswerKind | None:
+        """The answer if it is of this kind."""
+        return self.answer if isinstance(self.answer, kind) else None
 
     def set_seen(self, seen: bool) -> None:
         """Whether the panel is on the screen; what was put off is asked now."""

@@ -325,11 +325,8 @@ class EditsView(QWidget):
 
     def _note(self, has_rows: bool) -> str:
         state = self._state
-        if state.problem:
-            return state.problem
-        refusal = state.query.refusal
-        if refusal is not None:
-            return refusal.phrase
+        if state.problem or state.query.problem:
+            return state.problem or state.query.problem
         if state.is_suggesting:
             return self.tr("Running the model …")
         if not has_rows:

@@ -62,8 +62,7 @@ class FaithfulnessState(QObject):
 
     @property
     def problem(self) -> str:
-        refusal = self.query.refusal
-        return refusal.phrase if refusal is not None and self._is_wanted() else ""
+        return self.query.problem if self._is_wanted() else ""
 
     def start(self) -> None:
         """Check the effects on display."""

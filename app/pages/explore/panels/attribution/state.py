@@ -138,12 +138,6 @@ class AttributionState(QObject):
         explore.picked_changed.connect(lambda _: self.query.invalidate())
 
     @property
-    def problem(self) -> str:
-        """The reason for no effects, or “”."""
-        refusal = self.query.refusal
-        return refusal.phrase if refusal is not None else ""
-
-    @property
     def is_complete(self) -> bool:
         """True if the answer is complete and belongs to the current question."""
         answer = self.answer

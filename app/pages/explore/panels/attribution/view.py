@@ -305,8 +305,8 @@ class OneSide(QWidget):
 
     def _note(self, answer: Attributed | None) -> str:
         state, asked = self._state, self._state.answered
-        if state.problem:
-            return state.problem
+        if state.query.problem:
+            return state.query.problem
         if state.asked is None:
             if state.choice.is_of_mask(state.side):
                 return self.tr("Double-click a word above to mask it: its prediction is explained.")

@@ -3,19 +3,14 @@
 Shapes: N texts, L layers, H heads.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
-from PySide6.QtCore import QObject, Signal
 
-from app import background
 from app.pages.explore.head_columns import MEASURES
-from app.pages.explore.model_input import TextInput, clean_text
-from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
+from app.pages.explore.set_work import StartWorker
 from app.pages.explore.state import ExploreState
+from app.pages.explore.text_set_state import TextSetState
 from app.translation import in_language
 from app.widgets.text.numbers import decimal
-from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.files.home import Home
 from engine.files.regular_file import check_regular
 from engine.messages.explore.head_measures import KEYS
@@ -27,29 +22,15 @@ DIGITS = 3
 FEW_VECTORS = 2_000  # a CKA of fewer vectors is uncertain
 
 
-class DifferenceState(QObject):
-    """The comparison and the column on display.
-
-    Signals:
-        changed: the numbers, the displayed column, or the progress.
-    """
-
-    changed = Signal()
+class DifferenceState(TextSetState):
+    """The comparison of two models, and the column on display."""
 
     def __init__(self, explore: ExploreState, home: Home, start_worker: StartWorker) -> None:
-        super().__init__(explore)
-        self.explore, self._home = explore, home
-        self.work = SetWork(start_worker, self)
+        super().__init__(explore, home, start_worker)
         self.answer: ModelsDiffered | None = None
-        self.of: ChosenTexts | None = None
         self.names = ("", "")  # of A and B
         self.column = DIVERGENCE
-        self.rows: Sequence[tuple[str, str | None]] = ()
         self.found: dict[str, np.ndarray] = {}
-        self._reading: background.Job | None = None
-        self.work.told.connect(self._on_told)
-        self.work.changed.connect(self.changed)
-        explore.model_changed.connect(self._forget)
         explore.sides_changed.connect(self._forget)
 
     @property
@@ -77,15 +58,12 @@ class DifferenceState(QObject):
         self.of = chosen
         names = [side.model.name if side.model is not None else "" for side in explore.both]
         self.names = names[0], names[1]
-        texts = chosen.texts
-        self._reading = background.run(
-            self, lambda: typed_pairs(rows_of(texts)), self._on_rows, lambda _: None
-        )
+        self._read_rows(chosen)
         self.work.start(
             CompareModels(
                 checkpoint=first.checkpoint,
                 other=other.checkpoint,
-                texts=texts,
+                texts=chosen.texts,
                 kept=self._home.cache / "texts",
             )
         )
@@ -134,18 +112,7 @@ class DifferenceState(QObject):
         order = np.argsort(-np.nan_to_num(kl, nan=-np.inf), kind="stable")
         return [int(n) for n in order if np.isfinite(kl[n])]
 
-    def show_input(self, text: int) -> None:
-        """Show a text on the page."""
-        if text < len(self.rows):
-            first, pair = self.rows[text]
-            pair = None if pair is None else clean_text(pair)
-            self.explore.input_wanted.emit(TextInput(clean_text(first), pair))
-
-    def _on_rows(self, rows: list[tuple[str, str | None]]) -> None:
-        self._reading, self.rows = None, rows
-        self.changed.emit()
-
-    def _on_told(self, answer: SetAnswer) -> None:
+    def _on_answer(self, answer: SetAnswer) -> None:
         if isinstance(answer, ModelsDiffered):
             with np.load(check_regular(answer.file)) as found:
                 self.found = {name: found[name] for name in found.files}
@@ -154,11 +121,5 @@ class DifferenceState(QObject):
             self.changed.emit()
 
     def _clear(self) -> None:
-        self.answer, self.of, self.found, self.rows = None, None, {}, ()
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
-
-    def _forget(self) -> None:
-        self._clear()
-        self.work.forget()
+        super()._clear()
+        self.answer, self.found = None, {}

@@ -3,14 +3,15 @@
 Shapes: L layers, H heads.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import Signal
 
 from app.pages.explore.head_columns import MEASURES
-from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
+from app.pages.explore.set_work import StartWorker
 from app.pages.explore.state import ExploreState
+from app.pages.explore.text_set_state import TextSetState
 from app.translation import in_language
 from app.widgets.text.numbers import decimal, percent
 from app.widgets.text.run_texts import evaluation_title, metric_value
@@ -40,25 +41,22 @@ MAX_FALL = 0.01  # largest allowed fall of the metric by default
 LAST_ROUNDS = 3  # rounds in the note
 
 
-class HeadsState(QObject):
+class HeadsState(TextSetState):
     """The statistics, and the column on display.
 
     Signals:
-        changed: the numbers, or the progress.
         saved: the folder of a model without the pruned heads.
         not_saved: a Refused with the reason.
         column_changed: another column is shown as colours.
     """
 
-    changed = Signal()
     saved = Signal(object)
     not_saved = Signal(object)
     column_changed = Signal()
 
     def __init__(self, explore: ExploreState, home: Home, start_worker: StartWorker) -> None:
-        super().__init__(explore)
-        self.explore, self._home, self._start_worker = explore, home, start_worker
-        self.work = SetWork(start_worker, self)
+        super().__init__(explore, home, start_worker)
+        self._start_worker = start_worker
         self.method: Method = "patterns"
         self.counted: HeadsCounted | None = None
         self.weighed: HeadsWeighed | None = None
@@ -67,13 +65,8 @@ class HeadsState(QObject):
         self.max_fall = MAX_FALL  # largest fall of the metric while pruning
         self.is_saving = False
         self._weighed_by: Replacement = "zero"  # what replaced each head
-        self.of: ChosenTexts | None = None  # the texts behind the numbers
         self.column = SHARE
         self._columns: dict[str, np.ndarray] = {}  # float64 [3, L, H] each
-        self.work.told.connect(self._on_told)
-        self.work.changed.connect(self.changed)
-        explore.model_changed.connect(self._forget)
-        explore.heads_off_changed.connect(self._forget)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -135,20 +128,15 @@ class HeadsState(QObject):
         if chosen != self.of:
             self._clear()
         self.of = chosen
-        given: dict[str, Any] = {
-            "checkpoint": checkpoint,
-            "texts": chosen.texts,
-            "kept": self._home.cache / "texts",
-            **self.explore.first.ablation,
-        }
+        fields = self._question_fields(chosen)
         if self.method == "patterns":
-            self.work.start(CountHeads(**given))
+            self.work.start(CountHeads(**fields))
         elif self.method == "prune":
-            self.work.start(PruneHeads(**given, max_fall=self.max_fall))
+            self.work.start(PruneHeads(**fields, max_fall=self.max_fall))
         else:
             each, instead = self.method == "each", self.replacement
             self.work.start(
-                WeighHeads(**given, each_head=each, replacement=instead if each else "zero")
+                WeighHeads(**fields, each_head=each, replacement=instead if each else "zero")
             )
 
     @property
@@ -322,7 +310,7 @@ class HeadsState(QObject):
             self.column = PRUNED
         self.changed.emit()
 
-    def _on_told(self, answer: SetAnswer) -> None:
+    def _on_answer(self, answer: SetAnswer) -> None:
         if isinstance(answer, HeadsPruned):
             self._on_pruned(answer)
             return
@@ -341,9 +329,6 @@ class HeadsState(QObject):
         self.changed.emit()
 
     def _clear(self) -> None:
-        self.counted, self.weighed, self.pruned = None, None, None
-        self.of, self._columns = None, {}
-
-    def _forget(self) -> None:
-        self._clear()
-        self.work.forget()
+        super()._clear()
+        self.counted = self.weighed = self.pruned = None
+        self._columns = {}

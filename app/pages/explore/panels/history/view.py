@@ -66,7 +66,7 @@ class HistoryView(Panel):
         self.entries = Entries(history, self)
         self.list = _List(self._open, self._remove)
         self.list.setModel(self.entries)
-        self.list.setItemDelegate(Rows(self.entries, self.list))
+        self.list.setItemDelegate(Rows(self.entries))
         self.list.setAccessibleName(self.tr("Inputs"))
         self.nothing = Text("", "muted")
         self.look = buttons.plain(self.tr("&Open"), self._open)
@@ -229,8 +229,8 @@ class Entries(ColumnsModel[Entry]):
 class Rows(QStyledItemDelegate):
     """Paints the text, details below it, and a pin at the right."""
 
-    def __init__(self, entries: Entries, parent: QWidget) -> None:
-        super().__init__(parent)
+    def __init__(self, entries: Entries) -> None:
+        super().__init__(entries)
         self._entries = entries
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:

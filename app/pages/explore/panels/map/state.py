@@ -5,13 +5,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from PySide6.QtCore import QObject, Signal
 
-from app import background
-from app.pages.explore.model_input import TextInput, clean_text
-from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
+from app.pages.explore.set_work import ChosenTexts, StartWorker
 from app.pages.explore.state import ExploreState
-from engine.data.datasets.text_sets import rows_of, typed_pairs
+from app.pages.explore.text_set_state import TextSetState
 from engine.files.home import Home
 from engine.files.regular_file import check_regular
 from engine.messages.explore.text_set import PlaceTexts, Pooling, SetAnswer, TextsPlaced
@@ -20,34 +17,18 @@ Colouring = Literal["label", "prediction", "error"]
 MAX_COLOURS = 7  # labels with a colour of their own
 
 
-class MapState(QObject):
-    """The points and their colours.
-
-    Signals:
-        changed: the points, their colours, or the progress.
-    """
-
-    changed = Signal()
+class MapState(TextSetState):
+    """The points and their colours."""
 
     def __init__(self, explore: ExploreState, home: Home, start_worker: StartWorker) -> None:
-        super().__init__(explore)
-        self.explore, self._home = explore, home
-        self.work = SetWork(start_worker, self)
+        super().__init__(explore, home, start_worker)
         self.answer: TextsPlaced | None = None
-        self.of: ChosenTexts | None = None
         self.points = np.zeros((0, 2), np.float32)
         self.height = -1  # −1: the last
         self.pooling: Pooling = "mean"
         self.method: Literal["pca", "tsne"] = "pca"
         self.colouring: Colouring = "label"
-        self.rows: Sequence[tuple[str, str | None]] = ()
         self.inside: tuple[int, ...] = ()  # indices in the lasso
-        self._is_choosing = False
-        self._reading: background.Job | None = None
-        self.work.told.connect(self._on_told)
-        self.work.changed.connect(self.changed)
-        explore.model_changed.connect(self._forget)
-        explore.heads_off_changed.connect(self._forget)
 
     @property
     def heights(self) -> int:
@@ -116,40 +97,23 @@ class MapState(QObject):
         self.explore.choose_texts(ChosenTexts(texts, self.of.name, len(numbers) or self.of.count))
         self.changed.emit()
 
-    def show_input(self, point: int) -> None:
-        """Show a text on the page."""
-        if point < len(self.rows):
-            text, pair = self.rows[point]
-            pair = None if pair is None else clean_text(pair)
-            self.explore.input_wanted.emit(TextInput(clean_text(text), pair))
-
     def _start(self, chosen: ChosenTexts) -> None:
-        checkpoint = self.explore.first.checkpoint
-        if checkpoint is None:
+        if self.explore.first.checkpoint is None:
             return
         if chosen != self.of:
             self._clear()
-            self.of, texts = chosen, chosen.texts
-            self._reading = background.run(
-                self, lambda: typed_pairs(rows_of(texts)), self._on_rows, lambda _: None
-            )
+            self.of = chosen
+            self._read_rows(chosen)
         self.work.start(
             PlaceTexts(
-                checkpoint=checkpoint,
-                texts=chosen.texts,
-                kept=self._home.cache / "texts",
-                **self.explore.first.ablation,
+                **self._question_fields(chosen),
                 height=self.height,
                 pooling=self.pooling,
                 method=self.method,
             )
         )
 
-    def _on_rows(self, rows: list[tuple[str, str | None]]) -> None:
-        self._reading, self.rows = None, rows
-        self.changed.emit()
-
-    def _on_told(self, answer: SetAnswer) -> None:
+    def _on_answer(self, answer: SetAnswer) -> None:
         if isinstance(answer, TextsPlaced):
             self.points = np.load(check_regular(answer.file))
             answer.file.unlink(missing_ok=True)
@@ -159,12 +123,6 @@ class MapState(QObject):
             self.changed.emit()
 
     def _clear(self) -> None:
-        self.answer, self.of, self.rows, self.inside = None, None, (), ()
+        super()._clear()
+        self.answer, self.inside = None, ()
         self.points = np.zeros((0, 2), np.float32)
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
-
-    def _forget(self) -> None:
-        self._clear()
-        self.work.forget()

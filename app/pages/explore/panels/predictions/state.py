@@ -31,8 +31,7 @@ class PredictionsState(QObject):
 
     @property
     def answer(self) -> Predicted | None:
-        answer = self.query.answer
-        return answer if isinstance(answer, Predicted) else None
+        return self.query.answer_of(Predicted)
 
     @property
     def waits(self) -> bool:
@@ -96,12 +95,6 @@ class DecidingState(QObject):
         """The class to explain; “” (the prediction) if the model lacks the chosen one."""
         chosen = self.explore.label
         return chosen if chosen is None or chosen in self.labels else ""
-
-    @property
-    def problem(self) -> str:
-        """The reason for no words, or “”."""
-        refusal = self.query.refusal
-        return refusal.phrase if refusal is not None else ""
 
     def _question(self, side: ModelInput) -> Occlude | None:
         label = self.label

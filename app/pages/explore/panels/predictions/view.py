@@ -111,10 +111,8 @@ class PredictionsView(Panel):
 class OneSide(QWidget):
     """The prediction in the view of the model's task, and the words that decided."""
 
-    def __init__(
-        self, state: PredictionsState, deciding: DecidingState, parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, state: PredictionsState, deciding: DecidingState) -> None:
+        super().__init__()
         self._state, self._deciding = state, deciding
         self.views: dict[str, PredictionView] = {}
         self.deciding: dict[str, DecidingView] = {}
@@ -217,8 +215,8 @@ class DecidingView(QWidget):
         self.note.setVisible(bool(self.note.text()))
 
     def _note(self) -> str:
-        if self._state.problem:
-            return self._state.problem
+        if self._state.query.problem:
+            return self._state.query.problem
         if not self._state.words:
             return ""
         if self._state.left:

@@ -56,11 +56,6 @@ class TemplatesState(QObject):
         explore.heads_off_changed.connect(self.query.invalidate)
 
     @property
-    def problem(self) -> str:
-        refusal = self.query.refusal
-        return refusal.phrase if refusal is not None else ""
-
-    @property
     def is_complete(self) -> bool:
         return bool(self.rows) and len(self.rows) == self.total
 

@@ -133,8 +133,8 @@ class TemplatesView(Panel):
 
     def _note(self) -> str:
         state = self._state
-        if state.problem:
-            return state.problem
+        if state.query.problem:
+            return state.query.problem
         if not (state.templates and state.fillers and state.targets):
             return self.tr("Type a template, fillers and targets.")
         if not state.rows:

@@ -7,9 +7,10 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background, library
 from app.library import DataEntry
-from app.pages.explore.model_input import TextInput, clean_text
+from app.pages.explore.model_input import clean_text
 from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
 from app.pages.explore.state import ExploreState
+from app.pages.explore.text_set_state import TypedRow, show_row
 from engine.config.dataset import SPLITS, SplitName, StoredData
 from engine.config.tasks import TASKS
 from engine.data.datasets.rows import Rows
@@ -50,7 +51,7 @@ class TextsState(QObject):
         self.lines = 0  # typed
         self.problem = ""
         self.texts: TextSet | None = None  # all of them
-        self.rows: list[tuple[str, str | None]] = []  # text and second text, as typed
+        self.rows: list[TypedRow] = []  # text and second text, as typed
         self.labels: Sequence[str] = ()
         self.scores: list[TextScore] = []  # of the first rows, as far as known
         self.loss = "task"
@@ -153,10 +154,7 @@ class TextsState(QObject):
 
     def show_input(self, row: int) -> None:
         """Show a text on the page."""
-        text, pair = self.rows[row]
-        self.explore.input_wanted.emit(
-            TextInput(clean_text(text), None if pair is None else clean_text(pair))
-        )
+        show_row(self.explore, self.rows[row])
 
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
@@ -194,7 +192,7 @@ class TextsState(QObject):
         self.sources = tuple(entry for entry in found if entry.spec is not None)
         self.sources_changed.emit()
 
-    def _on_rows(self, read: tuple[TextSet, list[tuple[str, str | None]], list[str]]) -> None:
+    def _on_rows(self, read: tuple[TextSet, list[TypedRow], list[str]]) -> None:
         self._reading = None
         self.texts, self.rows, self.labels = read
         self._choose()
@@ -257,7 +255,7 @@ def _typed(line: str, reads_pairs: bool) -> TypedText:
     return TypedText(text=cells[0], pair=cells[1] or None, label=cells[2] if len(cells) > 2 else "")
 
 
-def _read(texts: TextSet) -> tuple[list[tuple[str, str | None]], list[str]]:
+def _read(texts: TextSet) -> tuple[list[TypedRow], list[str]]:
     rows: Rows = rows_of(texts)
     labels = rows.labels
     return typed_pairs(rows), [] if labels is None else list(labels)

@@ -19,8 +19,8 @@ MAX_TOKENS_SHOWN = 160
 class Flow(QWidget):
     """Normalise, split, tokenise: each step with its result on the first side."""
 
-    def __init__(self, state: TokensState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, state: TokensState) -> None:
+        super().__init__()
         self._state = state
         self.helps = [Text("", "small") for _ in range(3)]
         self.normalised = _Shown(self.tr("Normalised text"))

@@ -78,9 +78,9 @@ class TokensState(QObject):
 
     def answer(self, side: int = 0) -> Embedded | None:
         """The newest answer if it belongs to the current tokens."""
-        answer = self.queries[side].answer
-        fits = isinstance(answer, Embedded) and answer.tokens == self.explore.both[side].tokens
-        return answer if fits and isinstance(answer, Embedded) else None
+        answer = self.queries[side].answer_of(Embedded)
+        is_current = answer is not None and answer.tokens == self.explore.both[side].tokens
+        return answer if is_current else None
 
     def tables(self, side: int = 0) -> tuple[Table, ...]:
         """The embeddings that the model adds up; all three until known."""

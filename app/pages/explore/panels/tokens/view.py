@@ -119,9 +119,9 @@ class TokensView(Panel):
         state = self._state
         shown = state.explore.both[side]
         said: list[str] = []
-        refusal = state.queries[side].refusal
-        if refusal is not None:
-            said.append(refusal.phrase)
+        problem = state.queries[side].problem
+        if problem:
+            said.append(problem)
         unknown = state.unknown(side)
         if unknown and shown.tokenizer is not None:
             names = ", ".join(f"“{quoted(word)}”" for word in named(unknown))

@@ -90,13 +90,7 @@ class VectorsState(QObject):
 
     @property
     def answer(self) -> WordCompared | None:
-        answer = self.query.answer
-        return answer if isinstance(answer, WordCompared) else None
-
-    @property
-    def problem(self) -> str:
-        refusal = self.query.refusal
-        return refusal.phrase if refusal is not None else ""
+        return self.query.answer_of(WordCompared)
 
     @property
     def height(self) -> int:
@@ -156,8 +150,7 @@ class VectorsState(QObject):
 
     @property
     def near_tokens(self) -> TokensFound | None:
-        answer = self.tokens.answer
-        return answer if isinstance(answer, TokensFound) else None
+        return self.tokens.answer_of(TokensFound)
 
     @property
     def is_current(self) -> bool:

@@ -207,8 +207,8 @@ class VectorsView(Panel):
 
     def _note(self) -> str:
         state = self._state
-        if state.problem:
-            return state.problem
+        if state.query.problem:
+            return state.query.problem
         if not state.word:
             return self.tr("Select a word of the text above, or type one.")
         answer = state.answer

@@ -113,12 +113,12 @@ class Candidates(Part):
         return sorted(both, key=lambda pair: (bool(pair[0].problem), -pair[0].log_probability))
 
     def _told_own(self) -> str:
-        refusal = self.state.candidate_scores[0].refusal
-        if refusal is not None:
-            return refusal.phrase
+        query = self.state.candidate_scores[0]
+        if query.problem:
+            return query.problem
         if not self.state.own:
             return self.tr("Type words to see how likely each one is here.")
-        if self.state.candidate_scores[0].is_waiting:
+        if query.is_waiting:
             return self.tr("Running the model …")
         return self.tr(
             "Joint probability of a word’s tokens, predicted from left to right with one "
@@ -147,8 +147,8 @@ class Candidates(Part):
 
     def _told_found(self) -> str:
         query = self.state.candidate_searches[0]
-        if query.refusal is not None:
-            return query.refusal.phrase
+        if query.problem:
+            return query.problem
         if query.is_waiting:
             return self.tr("Searching …")
         if self.state.found() is None:

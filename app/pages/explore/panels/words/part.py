@@ -27,10 +27,8 @@ class Asks(Protocol):
 class Part(QWidget):
     """One view of the predictions. It asks only while visible."""
 
-    def __init__(
-        self, state: WordsState, queries: Sequence[Asks], parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, state: WordsState, queries: Sequence[Asks]) -> None:
+        super().__init__()
         self.state = state
         self._queries = tuple(queries)
 

@@ -44,7 +44,7 @@ LABEL_SHARE = 0.4  # of the width, at most
 class Predictions(Part):
     """Predictions at every masked position."""
 
-    def __init__(self, state: WordsState, parent: QWidget | None = None) -> None:
+    def __init__(self, state: WordsState) -> None:
         super().__init__(state, state.fills)
         self.note = OneLine("", "muted")
         self.models = Text("", "small")

@@ -89,8 +89,8 @@ class WordsState(QObject):
 
     def places(self, side: int = 0) -> tuple[Place, ...]:
         """All masked positions, from left to right."""
-        filled = self.fills[side].answer
-        if not isinstance(filled, MaskFilled):
+        filled = self.fills[side].answer_of(MaskFilled)
+        if filled is None:
             return ()
         return tuple(
             Place(found.first, found.ranked, actual if actual.label else None, rank, wanted)
@@ -109,14 +109,14 @@ class WordsState(QObject):
 
     @property
     def milliseconds(self) -> float:
-        filled = self.query.answer
-        return filled.milliseconds if isinstance(filled, MaskFilled) else 0
+        filled = self.query.answer_of(MaskFilled)
+        return filled.milliseconds if filled is not None else 0
 
     @property
     def is_causal(self) -> bool:
         """True if the model sees only the tokens to the left."""
-        filled = self.query.answer
-        return isinstance(filled, MaskFilled) and filled.causal
+        filled = self.query.answer_of(MaskFilled)
+        return filled is not None and filled.causal
 
     @property
     def can_predict(self) -> bool:
@@ -158,21 +158,19 @@ class WordsState(QObject):
         ]
 
     def scored(self, side: int = 0) -> tuple[Candidate, ...]:
-        answer = self.candidate_scores[side].answer
-        return answer.candidates if isinstance(answer, CandidatesScored) else ()
+        answer = self.candidate_scores[side].answer_of(CandidatesScored)
+        return answer.candidates if answer is not None else ()
 
     def found(self, side: int = 0) -> CandidatesFound | None:
-        answer = self.candidate_searches[side].answer
-        return answer if isinstance(answer, CandidatesFound) else None
+        return self.candidate_searches[side].answer_of(CandidatesFound)
 
     def applied(self, side: int = 0) -> LensApplied | None:
-        answer = self.lens_queries[side].answer
-        return answer if isinstance(answer, LensApplied) else None
+        return self.lens_queries[side].answer_of(LensApplied)
 
     def next_sentence_probability(self, side: int = 0) -> float | None:
         """Probability that the second text follows the first; None if unknown."""
-        answer = self.next_sentences[side].answer
-        return answer.probability if isinstance(answer, NextSentencePredicted) else None
+        answer = self.next_sentences[side].answer_of(NextSentencePredicted)
+        return answer.probability if answer is not None else None
 
     # ── what the user does ───────────────────────────────────────────────────────────────────
 

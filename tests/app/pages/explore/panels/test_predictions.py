@@ -309,7 +309,7 @@ def test_words_arrive_in_parts_and_a_refusal_is_shown(page, home, explorer, wait
     assert explorer.of_kind("occlude")[-1].start == 0
     explorer.refuse(explorer.of_kind("occlude")[-1], "No words are shown.")
     assert state.words == ()
-    assert "No words are shown." in state.problem
+    assert "No words are shown." in state.query.problem
 
 
 def test_enter_on_a_result_opens_both_texts_and_explains_the_wrong_class(
