@@ -51,13 +51,9 @@ WIDE = 760  # px
 
 
 def panel() -> PanelDescription:
+    title = QCoreApplication.translate("Panels", "Attributions")
     return PanelDescription(
-        id="attribution",
-        title=QCoreApplication.translate("Panels", "Attributions"),
-        icon="flag",
-        help="attribution",
-        make=_make,
-        is_offered=_has_logits,
+        "attribution", title, icon="flag", help="attribution", make=_make, is_offered=_has_logits
     )
 
 

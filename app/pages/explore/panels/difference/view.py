@@ -35,13 +35,9 @@ MAX_LABEL = 13  # characters
 
 
 def panel() -> PanelDescription:
+    title = QCoreApplication.translate("Panels", "Difference")
     return PanelDescription(
-        id="difference",
-        title=QCoreApplication.translate("Panels", "Difference"),
-        icon="columns-2",
-        help="difference",
-        make=_make,
-        works_on_texts=True,
+        "difference", title, icon="columns-2", help="difference", make=_make, works_on_texts=True
     )
 
 

@@ -34,13 +34,9 @@ from engine.messages.explore.text_set import HeadsCounted, HeadsPruned
 
 
 def panel() -> PanelDescription:
+    title = QCoreApplication.translate("Panels", "Heads")
     return PanelDescription(
-        id="heads",
-        title=QCoreApplication.translate("Panels", "Heads"),
-        icon="layers",
-        help="heads",
-        make=_make,
-        works_on_texts=True,
+        "heads", title, icon="layers", help="heads", make=_make, works_on_texts=True
     )
 
 

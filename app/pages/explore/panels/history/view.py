@@ -38,14 +38,9 @@ MAX_LINE = 200  # characters of a text read for one line
 
 
 def panel() -> PanelDescription:
+    title = QCoreApplication.translate("Panels", "History")
     return PanelDescription(
-        id="history",
-        title=QCoreApplication.translate("Panels", "History"),
-        icon="history",
-        help="history",
-        make=_make,
-        place="right",
-        is_open=False,
+        "history", title, icon="history", help="history", make=_make, place="right", is_open=False
     )
 
 

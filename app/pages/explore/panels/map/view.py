@@ -28,14 +28,8 @@ BELOW = 20  # px of the axis name
 
 
 def panel() -> PanelDescription:
-    return PanelDescription(
-        id="map",
-        title=QCoreApplication.translate("Panels", "Map"),
-        icon="boxes",
-        help="map",
-        make=_make,
-        works_on_texts=True,
-    )
+    title = QCoreApplication.translate("Panels", "Map")
+    return PanelDescription("map", title, icon="boxes", help="map", make=_make, works_on_texts=True)
 
 
 def _make(context: PanelContext) -> MakePanel:

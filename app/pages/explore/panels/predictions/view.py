@@ -24,13 +24,14 @@ CHARACTERS = 22  # of a label in the closed box
 
 
 def panel() -> PanelDescription:
+    title = QCoreApplication.translate("Panels", "Task predictions")
     return PanelDescription(
-        id="predictions",
-        title=QCoreApplication.translate("Panels", "Task predictions"),
+        "predictions",
+        title,
         icon="tags",
         help="task-predictions",
         make=_make,
-        is_offered=_has_task_head,
+        is_offered=lambda explore: explore.first.task is not None,
         is_best=_has_no_other_head,
     )
 
@@ -39,10 +40,6 @@ def _make(context: PanelContext) -> MakePanel:
     first, second = (PredictionsState(context.explore, context.explorer, side) for side in (0, 1))
     one, other = (DecidingState(context.explore, context.explorer, side) for side in (0, 1))
     return lambda: PredictionsView((first, second), (one, other), context.notices)
-
-
-def _has_task_head(explore: ExploreState) -> bool:
-    return explore.first.task is not None
 
 
 def _has_no_other_head(explore: ExploreState) -> bool:

@@ -15,7 +15,7 @@ from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.templates.figure import figure_of, measure_names
 from app.pages.explore.panels.templates.state import TemplatesState, joined
-from app.pages.explore.state import TYPING_PAUSE_MS, ExploreState
+from app.pages.explore.state import TYPING_PAUSE_MS
 from app.theme import SPACE
 from app.timers import debounced
 from app.translation import translated
@@ -30,18 +30,15 @@ DIGITS = 3
 
 
 def panel() -> PanelDescription:
+    title = QCoreApplication.translate("Panels", "Templates")
     return PanelDescription(
-        id="templates",
-        title=QCoreApplication.translate("Panels", "Templates"),
+        "templates",
+        title,
         icon="text",
         help="templates",
         make=_make,
-        is_offered=_has_mask,
+        is_offered=lambda explore: explore.first.has_head("mlm"),
     )
-
-
-def _has_mask(explore: ExploreState) -> bool:
-    return explore.first.has_head("mlm")
 
 
 def _make(context: PanelContext) -> MakePanel:

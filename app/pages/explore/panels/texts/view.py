@@ -43,13 +43,9 @@ LEAST_LABEL = 24 * SPACE  # px of a label or prediction
 
 
 def panel() -> PanelDescription:
+    title = QCoreApplication.translate("Panels", "Texts")
     return PanelDescription(
-        id="texts",
-        title=QCoreApplication.translate("Panels", "Texts"),
-        icon="scroll-text",
-        help="texts",
-        make=_make,
-        works_on_texts=True,
+        "texts", title, icon="scroll-text", help="texts", make=_make, works_on_texts=True
     )
 
 

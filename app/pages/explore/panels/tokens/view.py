@@ -29,13 +29,8 @@ LONGEST_REST = 40  # quoted characters of the truncated rest
 
 
 def panel() -> PanelDescription:
-    return PanelDescription(
-        id="tokens",
-        title=QCoreApplication.translate("Panels", "Tokens"),
-        icon="text",
-        help="tokens",
-        make=_make,
-    )
+    title = QCoreApplication.translate("Panels", "Tokens")
+    return PanelDescription("tokens", title, icon="text", help="tokens", make=_make)
 
 
 def _make(context: PanelContext) -> MakePanel:

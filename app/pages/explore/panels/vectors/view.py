@@ -31,13 +31,8 @@ DIGITS = 3
 
 
 def panel() -> PanelDescription:
-    return PanelDescription(
-        id="vectors",
-        title=QCoreApplication.translate("Panels", "Vectors"),
-        icon="boxes",
-        help="vectors",
-        make=_make,
-    )
+    title = QCoreApplication.translate("Panels", "Vectors")
+    return PanelDescription("vectors", title, icon="boxes", help="vectors", make=_make)
 
 
 def _make(context: PanelContext) -> MakePanel:

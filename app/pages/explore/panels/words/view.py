@@ -28,12 +28,9 @@ CONCEPTS = ("predictions", "candidates", "logit-lens", "pseudo-perplexity")
 
 
 def panel() -> PanelDescription:
+    title = QCoreApplication.translate("Panels", "Words")
     return PanelDescription(
-        id="words",
-        title=QCoreApplication.translate("Panels", "Words"),
-        icon="message-circle-question-mark",
-        help="predictions",
-        make=_make,
+        "words", title, icon="message-circle-question-mark", help="predictions", make=_make
     )
 
 
