@@ -258,7 +258,7 @@ def words(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
     times, worker = [], []
     for number in range(inputs):
         sentence(bench, tokens, number)
-        bench.until(lambda: state.places() and not state.query.is_waiting)
+        bench.until(lambda: state.positions() and not state.query.is_waiting)
         bars = page.panels["words"].predictions.cards[0]
         bench.watch(bars)
         at_the_end(bench)

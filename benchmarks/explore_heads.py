@@ -33,7 +33,10 @@ def attributions(bench: Any, inputs: int, sentence: Callable[..., None]) -> None
             began = time.perf_counter()
             sentence(bench, tokens, number)
             bench.until(
-                lambda: state.is_complete and state.answered.text == bench.page.state.first.text
+                lambda: (
+                    state.is_complete
+                    and state.answered_question.text == bench.page.state.first.text
+                )
             )
             times.append(time.perf_counter() - began)
             points = max(points, state.answer.points or 0)
@@ -102,7 +105,7 @@ def switched_off(bench: Any, inputs: int, sentence: Callable[..., None]) -> None
     state, words = page.panels["words"]._state, page.panels["words"].predictions
     page.bench.show_panel("words")
     sentence(bench, 16)
-    bench.until(lambda: state.places() and not state.query.is_waiting)
+    bench.until(lambda: state.positions() and not state.query.is_waiting)
     times = []
     layers, heads = page.state.first.model.info.layers, page.state.first.model.info.heads
     for number in range(inputs):

@@ -160,7 +160,7 @@ def test_does_it_do_so_in_my_texts(hand):
     view = hand.panel("heads")
     hand.click(view.bar.run)
     hand.until(lambda: view.rows.rowCount() == 6 and not view._state.work.is_running)
-    hand.header(view.table, view.rows.section_of("same"))
+    hand.header(view.table, view.rows.column_index("same"))
     hand.row(view.table, 0)
     means = view._state.ends("same")[0]
     assert (hand.page.state.layer, hand.page.state.head) == np.unravel_index(
@@ -201,7 +201,7 @@ def test_which_head_follows_coreference_in_a_conllu_file_of_mine(hand, home, tmp
     view = hand.panel("heads")
     hand.click(view.bar.run)
     hand.until(lambda: view.rows.rowCount() == 6 and not view._state.work.is_running)
-    header, section = view.table.horizontalHeader(), view.rows.section_of("head dependent")
+    header, section = view.table.horizontalHeader(), view.rows.column_index("head dependent")
     seen = header.sectionViewportPosition(section) + header.sectionSize(section)
     assert seen <= header.viewport().width(), "it is in sight without scrolling"
     hand.header(view.table, section)

@@ -20,7 +20,6 @@ from app.widgets.text.labels import Text
 from app.widgets.text.numbers import decimal
 from engine.files.home import Home
 from engine.messages.explore.attribution import (
-    Attribute,
     Edit,
     EditScored,
     EditsScored,
@@ -52,9 +51,9 @@ class EditsState(QObject):
 
     changed = Signal()
 
-    def __init__(self, of: AttributionState, explorer: Explorer, home: Home) -> None:
-        super().__init__(of)
-        self.of, self.explore = of, of.explore
+    def __init__(self, attribution: AttributionState, explorer: Explorer, home: Home) -> None:
+        super().__init__(attribution)
+        self.attribution, self.explore = attribution, attribution.explore
         self.problem = ""
         self._explorer, self._home = explorer, home
         self._names: tuple[str, ...] = ()
@@ -62,9 +61,9 @@ class EditsState(QObject):
         self._key: object = None  # checkpoint and texts that the edits belong to
         self._suggesting = 0  # id of the open question, or 0
         self._suggested: Word | None = None
-        self.query = LiveQuery(of.explore, explorer, self._question)
+        self.query = LiveQuery(attribution.explore, explorer, self._question)
         self.query.changed.connect(self.changed)
-        of.choice.changed.connect(self.query.invalidate)
+        attribution.choice.changed.connect(self.query.invalidate)
         self.explore.picked_changed.connect(lambda _: self._on_picked())
         self.explore.settled.connect(self.changed)
         explorer.answered.connect(self._on_answer)
@@ -74,7 +73,7 @@ class EditsState(QObject):
     @property
     def word(self) -> Word | None:
         """The selected word."""
-        side, picked = self.of.side, self.explore.picked
+        side, picked = self.attribution.side, self.explore.picked
         if not side.is_tokenized or not 0 <= picked < len(side.tokens):
             return None
         token = side.tokens[picked]
@@ -88,8 +87,8 @@ class EditsState(QObject):
             following = None if side.tokens[after].special else side.word_span(after)
         return Word(token.segment, start, end, following)
 
-    def text_of(self, word: Word) -> str:
-        return self.of.side.texts[word.segment][word.start : word.end]
+    def source_text(self, word: Word) -> str:
+        return self.attribution.side.texts[word.segment][word.start : word.end]
 
     @property
     def is_suggesting(self) -> bool:
@@ -115,13 +114,13 @@ class EditsState(QObject):
         word = self.word
         if word is None:
             return
-        text = self.of.side.texts[word.segment]
+        text = self.attribution.side.texts[word.segment]
         start, end = word.start, word.end
         if text[end : end + 1].isspace():
             end += 1
         elif text[max(0, start - 1) : start].isspace():
             start -= 1
-        name = self.tr("Drop “{0}”").format(painted(self.text_of(word)))
+        name = self.tr("Drop “{0}”").format(painted(self.source_text(word)))
         self._add([(name, Edit(segment=word.segment, start=start, end=end))])
 
     def swap(self) -> None:
@@ -129,7 +128,7 @@ class EditsState(QObject):
         word = self.word
         if word is None or word.next is None:
             return
-        text = self.of.side.texts[word.segment]
+        text = self.attribution.side.texts[word.segment]
         first, between, second = (
             text[word.start : word.end],
             text[word.end : word.next[0]],
@@ -156,8 +155,8 @@ class EditsState(QObject):
         if self.word is None:
             return
         self.problem = ""
-        if self.of.side.has_head("mlm") and self.of.side.model is not None:
-            self._ask(self.of.side.model)
+        if self.attribution.side.has_head("mlm") and self.attribution.side.model is not None:
+            self._ask(self.attribution.side.model)
         else:
             home = self._home
             background.run(self, lambda: own_models(home), self._on_models)
@@ -176,7 +175,7 @@ class EditsState(QObject):
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
     def _now(self) -> object:
-        return self.of.side.checkpoint, self.of.side.texts
+        return self.attribution.side.checkpoint, self.attribution.side.texts
 
     def _current(self) -> tuple[Edit, ...]:
         """Edits of the current text; changing the text clears them."""
@@ -193,14 +192,14 @@ class EditsState(QObject):
         self.changed.emit()
 
     def _replacement(self, word: Word, new: str) -> tuple[str, Edit]:
-        name = self.tr("“{0}” → “{1}”").format(painted(self.text_of(word)), painted(new))
+        name = self.tr("“{0}” → “{1}”").format(painted(self.source_text(word)), painted(new))
         return name, Edit(segment=word.segment, start=word.start, end=word.end, text=new)
 
     def _question(self, side: ModelInput) -> ScoreEdits | None:
-        asked: Attribute | None = self.of.asked
+        question = self.attribution.question
         edits = self._current()
-        target = self.of.choice.target(side)
-        if asked is None or target is None or not edits:
+        target = self.attribution.choice.target(side)
+        if question is None or target is None or not edits:
             return None
         return side.question(ScoreEdits, edits=edits, **target)
 
@@ -217,7 +216,7 @@ class EditsState(QObject):
         self.changed.emit()
 
     def _ask(self, model: ModelEntry) -> None:
-        word, side = self.word, self.of.side
+        word, side = self.word, self.attribution.side
         if word is None:
             return
         self._suggested = word
@@ -289,7 +288,7 @@ class EditsView(QWidget):
         title = self.tr("What if? Select a word to edit it")
         if word is not None:
             title = self.tr("What if “{0}” were another word?").format(
-                painted(state.text_of(word))[:40]
+                painted(state.source_text(word))[:40]
             )
         self.title.setText(title)
         for part in (self.drop, self.suggest, self.typed):
@@ -311,17 +310,17 @@ class EditsView(QWidget):
         header = [self.tr("Edit"), self.tr("Score"), self.tr("Change")]
         header += [self.tr("Prediction")] * has_labels
         before = answer.explained.score if answer is not None else 0.0
-        told = []
+        cells = []
         for name, scored in rows:
             if scored is None:
-                told.append([name, "…", "…"])
+                cells.append([name, "…", "…"])
             elif scored.problem:
-                told.append([f"{name}: {translated(scored.problem)}", "–", "–"])
+                cells.append([f"{name}: {translated(scored.problem)}", "–", "–"])
             else:
-                told.append([name, decimal(scored.score, 3), signed(scored.score - before)])
+                cells.append([name, decimal(scored.score, 3), signed(scored.score - before)])
             if has_labels:
-                told[-1].append(painted(scored.predicted) if scored is not None else "…")
-        return header, told
+                cells[-1].append(painted(scored.predicted) if scored is not None else "…")
+        return header, cells
 
     def _note(self, has_rows: bool) -> str:
         state = self._state

@@ -29,21 +29,23 @@ class FaithfulnessState(QObject):
 
     changed = Signal()
 
-    def __init__(self, of: AttributionState, explorer: Explorer) -> None:
-        super().__init__(of)
-        self._of = of
+    def __init__(self, attribution: AttributionState, explorer: Explorer) -> None:
+        super().__init__(attribution)
+        self._attribution = attribution
         self._wanted: Attribute | None = None  # the attribution that is checked
         self._order: tuple[int, ...] = ()
         self._start, self._so_far = 0, tuple[float, ...]()
-        self._taken: FaithfulnessChecked | None = None
-        self.query = LiveQuery(of.explore, explorer, self._question, of.side.index)
+        self._last_answer: FaithfulnessChecked | None = None
+        self.query = LiveQuery(
+            attribution.explore, explorer, self._question, attribution.side.index
+        )
         self.query.changed.connect(self._on_changed)
-        of.changed.connect(self.changed)
+        attribution.changed.connect(self.changed)
 
     @property
     def answer(self) -> FaithfulnessChecked | None:
         """Measures for the effects on display, as far as computed."""
-        return self._taken if self._is_wanted() else None
+        return self._last_answer if self._is_wanted() else None
 
     @property
     def is_running(self) -> bool:
@@ -51,9 +53,9 @@ class FaithfulnessState(QObject):
 
     @property
     def can_run(self) -> bool:
-        answer = self._of.answer
+        answer = self._attribution.answer
         return (
-            self._of.is_complete
+            self._attribution.is_complete
             and answer is not None
             and len(answer.words) > 1
             and not self.is_running
@@ -66,13 +68,13 @@ class FaithfulnessState(QObject):
 
     def start(self) -> None:
         """Check the effects on display."""
-        answer = self._of.answer
+        answer = self._attribution.answer
         if not self.can_run or answer is None:
             return
-        self._wanted = self._of.asked
+        self._wanted = self._attribution.question
         effects = [word.effect for word in answer.words]
         self._order = tuple(sorted(range(len(effects)), key=lambda n: -effects[n]))
-        self._start, self._so_far, self._taken = 0, (), None
+        self._start, self._so_far, self._last_answer = 0, (), None
         self.query.ask()
 
     def stop(self) -> None:
@@ -81,7 +83,7 @@ class FaithfulnessState(QObject):
         self.changed.emit()
 
     def _is_wanted(self) -> bool:
-        return self._wanted is not None and self._wanted == self._of.asked
+        return self._wanted is not None and self._wanted == self._attribution.question
 
     def _question(self, side: ModelInput) -> CheckFaithfulness | None:
         wanted = self._wanted
@@ -94,8 +96,8 @@ class FaithfulnessState(QObject):
 
     def _on_changed(self) -> None:
         answer = self.query.answer
-        if isinstance(answer, FaithfulnessChecked) and answer is not self._taken:
-            self._taken = answer
+        if isinstance(answer, FaithfulnessChecked) and answer is not self._last_answer:
+            self._last_answer = answer
             if answer.next is not None and not self.query.is_waiting and self._is_wanted():
                 self._start, self._so_far = answer.next, answer.scores
                 self.query.invalidate()
@@ -136,19 +138,21 @@ class FaithfulnessView(QWidget):
             random = answer.random
             self.without.setText(
                 self.tr("Comprehensiveness {0}").format(
-                    self._beside(
+                    self._compare_with_random(
                         own.comprehensiveness, [one.comprehensiveness for one in random], 1
                     )
                 )
             )
             self.alone.setText(
                 self.tr("Sufficiency {0}").format(
-                    self._beside(own.sufficiency, [one.sufficiency for one in random], -1)
+                    self._compare_with_random(
+                        own.sufficiency, [one.sufficiency for one in random], -1
+                    )
                 )
             )
         self.note.setText(self._note())
 
-    def _beside(self, own: float, others: list[float], better: int) -> str:
+    def _compare_with_random(self, own: float, others: list[float], better: int) -> str:
         """A measure compared with random orders; `better` is 1 if higher is better, else -1."""
         beaten = sum(better * (own - one) > 0 for one in others)
         return self.tr("{0} · random {1} ± {2} · better than {3} of {4}").format(

@@ -128,10 +128,10 @@ class AttributionState(QObject):
         self.explore, self.side, self.choice = explore, explore.both[side], choice
         self.answer: Attributed | None = None
         # first part of the question that `answer` belongs to
-        self.answered: Attribute | None = None
-        self.asked: Attribute | None = None  # first part of the current question
+        self.answered_question: Attribute | None = None
+        self.question: Attribute | None = None  # first part of the current question
         self._part: dict[str, Any] = {}  # offset of the next part
-        self._taken: Attributed | None = None
+        self._last_answer: Attributed | None = None
         self.query = LiveQuery(explore, explorer, self._question, side)
         self.query.changed.connect(self._on_changed)
         choice.changed.connect(self.query.invalidate)
@@ -142,7 +142,7 @@ class AttributionState(QObject):
         """True if the answer is complete and belongs to the current question."""
         answer = self.answer
         is_whole = answer is not None and answer.next is None and not self.query.is_waiting
-        return is_whole and self.answered == self.asked
+        return is_whole and self.answered_question == self.question
 
     @property
     def largest(self) -> float:
@@ -153,22 +153,22 @@ class AttributionState(QObject):
 
     def _question(self, side: ModelInput) -> Attribute | None:
         target = self.choice.target(side)
-        asked = None
+        question = None
         if target is not None:
-            asked = side.question(
+            question = side.question(
                 Attribute, method=self.choice.method, baseline=self.choice.baseline, **target
             )
-        if asked != self.asked:
-            self.asked, self._part = asked, {}
-        return asked.model_copy(update=self._part) if asked is not None else None
+        if question != self.question:
+            self.question, self._part = question, {}
+        return question.model_copy(update=self._part) if question is not None else None
 
     def _on_changed(self) -> None:
         answer = self.query.answer
         if answer is None:
-            self.answer = self.answered = None
-        elif isinstance(answer, Attributed) and answer is not self._taken:
-            self._taken = self.answer = answer
-            self.answered = self.asked
+            self.answer = self.answered_question = None
+        elif isinstance(answer, Attributed) and answer is not self._last_answer:
+            self._last_answer = self.answer = answer
+            self.answered_question = self.question
             self._continue(answer)
         self.changed.emit()
 

@@ -220,12 +220,12 @@ class OneSide(QWidget):
         super().__init__()
         self._state = state
         self.title = OneLine("", "strong")
-        self.keep = FigureButton(partial(figure_of, state), notices)
+        self.figure_button = FigureButton(partial(make_figure, state), notices)
         self.words = Words(self.tr("Words and their effects"), picks=True)
         self.note = Text("", "small")
-        self.keep.offer_on(self.words)
+        self.figure_button.offer_on(self.words)
         self.area = scrolling(self.words)
-        head = layouts.row((self.title, 1), self.keep)
+        head = layouts.row((self.title, 1), self.figure_button)
         layouts.column(head, (self.area, 1), self.note, parent=self, spacing=SPACE)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.words.word_picked.connect(self._on_word)
@@ -263,7 +263,7 @@ class OneSide(QWidget):
         self._fit()
         self.title.setText(self._title(answer))
         self.note.setText(self._note(answer))
-        self.keep.refresh()
+        self.figure_button.refresh()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -292,28 +292,28 @@ class OneSide(QWidget):
         )
 
     def _title(self, answer: Attributed | None) -> str:
-        state, asked = self._state, self._state.answered
-        text = explained_text(answer, asked.head) if answer is not None and asked else ""
+        state, question = self._state, self._state.answered_question
+        text = explained_text(answer, question.head) if answer is not None and question else ""
         model = state.side.model
         if state.explore.is_compared and model is not None:
             text = f"{model.name} · {text}" if text else model.name
         return text
 
     def _note(self, answer: Attributed | None) -> str:
-        state, asked = self._state, self._state.answered
+        state, question = self._state, self._state.answered_question
         if state.query.problem:
             return state.query.problem
-        if state.asked is None:
+        if state.question is None:
             if state.choice.is_of_mask(state.side):
                 return self.tr("Double-click a word above to mask it: its prediction is explained.")
             return ""
-        if answer is None or asked is None:
+        if answer is None or question is None:
             return self.tr("Running the model …")
         if not answer.words:
             return self.tr("There is no word to explain it by.")
         if answer.next is not None:
             return self.tr("{0} of {1} computed …").format(count(answer.done), count(answer.points))
-        text = note(answer, asked)
+        text = note(answer, question)
         if len(answer.words) > MOST_WORDS:
             text += " " + self.tr("The first %Ln word(s) are shown.", "", MOST_WORDS)
         return text
@@ -341,10 +341,10 @@ def explained_text(answer: Attributed, head: str) -> str:
     return tr("Logit of “{0}”: {1}").format(label, score)
 
 
-def note(answer: Attributed, asked: Attribute) -> str:
+def note(answer: Attributed, question: Attribute) -> str:
     """Meaning of the numbers and how reliable they are."""
     others = decimal(answer.others, 3)
-    match asked.method:
+    match question.method:
         case "occlusion":
             return tr(
                 "By how much the logit, or the number, falls when the word is replaced by [MASK]: "
@@ -383,10 +383,10 @@ def _of_path(answer: Attributed) -> str:
     )
 
 
-def figure_of(state: AttributionState) -> Figure | None:
+def make_figure(state: AttributionState) -> Figure | None:
     """The effects of one side; None until all are computed."""
-    answer, asked, model = state.answer, state.answered, state.side.model
-    if answer is None or asked is None or not state.is_complete or not answer.words:
+    answer, question, model = state.answer, state.answered_question, state.side.model
+    if answer is None or question is None or not state.is_complete or not answer.words:
         return None
     words = answer.words[:MOST_WORDS]
     fonts, most = (_mono(), paper_font(10)), state.largest
@@ -396,19 +396,19 @@ def figure_of(state: AttributionState) -> Figure | None:
         paint_words(painter, words, boxes, print_color, fonts, most)
 
     name = model.name if model is not None else ""
-    method = in_language(METHODS[asked.method])
+    method = in_language(METHODS[question.method])
     return Figure(
-        name=f"attributions-{asked.method.replace('_', '-')}",
-        title=f"{name}: {explained_text(answer, asked.head)} · {method}",
-        caption=f"{note(answer, asked)} {source(state.explore, state.side.index)}",
+        name=f"attributions-{question.method.replace('_', '-')}",
+        title=f"{name}: {explained_text(answer, question.head)} · {method}",
+        caption=f"{note(answer, question)} {source(state.explore, state.side.index)}",
         size=QSize(WIDE, round(boxes[-1].bottom()) + 2),
         paint=paint,
         array=np.array([word.effect for word in answer.words], dtype=np.float32),
-        table=lambda: table_of(answer),
+        table=lambda: make_table(answer),
     )
 
 
-def table_of(answer: Attributed) -> Table:
+def make_table(answer: Attributed) -> Table:
     """One row per word, then per token if the method scores tokens; counted from 1."""
     rows: list[tuple[object, ...]] = [
         ("word", n, word.text, word.segment, word.effect) for n, word in _counted(answer.words)

@@ -24,29 +24,29 @@ NAME = 90  # px
 MAX_ROWS, MAX_CELL = 20, 120  # rows drawn; characters of a cell
 
 
-def figure_of(state: DifferenceState) -> Figure | None:
+def make_figure(state: DifferenceState) -> Figure | None:
     """The head grid, or the CKA if the heads do not correspond."""
     values, answer = state.values, state.answer
     if answer is None or state.of is None:
         return None
     if values is None:
-        return cka_figure_of(state)
-    found, is_signed = dict(state.found), state.is_signed
+        return make_cka_figure(state)
+    arrays, is_signed = dict(state.arrays), state.is_signed
 
     def paint(painter: QPainter, size: QSizeF) -> None:
         painter.setFont(paper_font(11))
         paint_grid(painter, QRectF(QPointF(), size), values, print_color, is_signed)
 
     def table() -> Table:
-        layers, heads = found[DIVERGENCE].shape
+        layers, heads = arrays[DIVERGENCE].shape
         return Table(
             ("layer", "head", *COLUMNS),
             [
                 (
                     layer + 1,
                     head + 1,
-                    float(found[DIVERGENCE][layer, head]),
-                    *(float(v) for v in found["columns"][layer, head]),
+                    float(arrays[DIVERGENCE][layer, head]),
+                    *(float(v) for v in arrays["columns"][layer, head]),
                 )
                 for layer in range(layers)
                 for head in range(heads)
@@ -69,12 +69,12 @@ def figure_of(state: DifferenceState) -> Figure | None:
     )
 
 
-def cka_figure_of(state: DifferenceState) -> Figure | None:
+def make_cka_figure(state: DifferenceState) -> Figure | None:
     """CKA by layer; None until known."""
-    answer, cka = state.answer, state.found.get("cka", np.zeros(0))
+    answer, cka = state.answer, state.arrays.get("cka", np.zeros(0))
     if answer is None or state.of is None or not len(cka):
         return None
-    heights = state.found["heights"]
+    heights = state.arrays["heights"]
     names = [f"{a} – {b}" for a, b in heights.T.tolist()]
 
     bars = [
@@ -101,16 +101,16 @@ def cka_figure_of(state: DifferenceState) -> Figure | None:
     )
 
 
-def texts_figure_of(state: DifferenceState) -> Figure | None:
+def make_texts_figure(state: DifferenceState) -> Figure | None:
     """The texts whose predictions changed most; None if predictions cannot be compared."""
     answer, of, order = state.answer, state.of, state.changed_most()
     if answer is None or of is None or not order:
         return None
-    kl, said, rows = state.found["kl"].copy(), answer.predictions, list(state.rows)
+    kl, predictions, rows = state.arrays["kl"].copy(), answer.predictions, list(state.rows)
 
     def cells(text: int) -> tuple[str, str, str]:
         shown = rows[text][0] if text < len(rows) else str(text + 1)
-        return (shown, *(said[text] if text < len(said) else ("", "")))
+        return (shown, *(predictions[text] if text < len(predictions) else ("", "")))
 
     def one_line(column: int, text: int) -> str:
         return visible(" ".join(cells(text)[column][:MAX_CELL].split()))

@@ -30,7 +30,7 @@ class DifferenceState(TextSetState):
         self.answer: ModelsDiffered | None = None
         self.names = ("", "")  # of A and B
         self.column = DIVERGENCE
-        self.found: dict[str, np.ndarray] = {}
+        self.arrays: dict[str, np.ndarray] = {}
         explore.sides_changed.connect(self._forget)
 
     @property
@@ -71,11 +71,11 @@ class DifferenceState(TextSetState):
     @property
     def values(self) -> np.ndarray | None:
         """The displayed column, float64 [L, H]; None if there is none."""
-        if DIVERGENCE not in self.found:
+        if DIVERGENCE not in self.arrays:
             return None
         if self.column == DIVERGENCE:
-            return self.found[DIVERGENCE]
-        shown: np.ndarray = self.found["columns"][..., KEYS.index(self.column)]
+            return self.arrays[DIVERGENCE]
+        shown: np.ndarray = self.arrays["columns"][..., KEYS.index(self.column)]
         return shown
 
     @property
@@ -98,7 +98,7 @@ class DifferenceState(TextSetState):
             return self.tr("Jensen–Shannon divergence of the attention weights, 0 to ln 2")
         return in_language(MEASURES[KEYS.index(key)].meaning)
 
-    def told(self, layer: int, head: int) -> str:
+    def describe(self, layer: int, head: int) -> str:
         values = self.values
         if values is None or layer >= values.shape[0] or head >= values.shape[1]:
             return ""
@@ -108,18 +108,18 @@ class DifferenceState(TextSetState):
 
     def changed_most(self) -> list[int]:
         """Indices of the texts by how much their prediction changed, unknown ones left out."""
-        kl = self.found.get("kl", np.zeros(0))
+        kl = self.arrays.get("kl", np.zeros(0))
         order = np.argsort(-np.nan_to_num(kl, nan=-np.inf), kind="stable")
         return [int(n) for n in order if np.isfinite(kl[n])]
 
     def _on_answer(self, answer: SetAnswer) -> None:
         if isinstance(answer, ModelsDiffered):
-            with np.load(check_regular(answer.file)) as found:
-                self.found = {name: found[name] for name in found.files}
+            with np.load(check_regular(answer.file)) as file:
+                self.arrays = {name: file[name] for name in file.files}
             answer.file.unlink(missing_ok=True)
             self.answer = answer
             self.changed.emit()
 
     def _clear(self) -> None:
         super()._clear()
-        self.answer, self.found = None, {}
+        self.answer, self.arrays = None, {}

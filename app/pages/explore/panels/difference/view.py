@@ -10,9 +10,9 @@ from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.head_heatmap import HeadHeatmap
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.difference.figure import (
-    cka_figure_of,
-    figure_of,
-    texts_figure_of,
+    make_cka_figure,
+    make_figure,
+    make_texts_figure,
 )
 from app.pages.explore.panels.difference.state import (
     COLUMNS,
@@ -56,16 +56,16 @@ class DifferenceView(Panel):
         self.column = ChoiceBox(
             self.tr("Difference of"), [(key, state.name(key)) for key in COLUMNS]
         )
-        self.keep = FigureButton(partial(figure_of, state), notices)
+        self.figure_button = FigureButton(partial(make_figure, state), notices)
         self.grid = HeadHeatmap(self.tr("Grid of differences"))
-        self.grid.describe = state.told
-        self.keep.offer_on(self.grid)
-        self.keep_cka = FigureButton(partial(cka_figure_of, state), notices)
+        self.grid.describe = state.describe
+        self.figure_button.offer_on(self.grid)
+        self.cka_button = FigureButton(partial(make_cka_figure, state), notices)
         self.layers = NumbersTable(self.tr("Similarity by layer"), 1)
-        self.keep_cka.offer_on(self.layers)
+        self.cka_button.offer_on(self.layers)
         self.texts = NumbersTable(self.tr("Texts that changed most"), 1)
-        self.keep_texts = FigureButton(partial(texts_figure_of, state), notices)
-        self.keep_texts.offer_on(self.texts)
+        self.texts_button = FigureButton(partial(make_texts_figure, state), notices)
+        self.texts_button.offer_on(self.texts)
         self.no_predictions = Text(
             self.tr(
                 "No predictions to compare: the two models do not predict the same labels, or one"
@@ -86,16 +86,16 @@ class DifferenceView(Panel):
         self.show_state()
 
     def _lay_out(self) -> None:
-        head = layouts.row((self.column, 1), self.keep, spacing=2 * SPACE)
+        head = layouts.row((self.column, 1), self.figure_button, spacing=2 * SPACE)
         left = layouts.column(head, (self.grid, 1), spacing=SPACE)
         alike = Text(self.tr("How alike, by layer"), "strong", wraps=False)
         middle = layouts.column(
-            layouts.row((alike, 1), self.keep_cka), (self.layers, 1), spacing=SPACE
+            layouts.row((alike, 1), self.cka_button), (self.layers, 1), spacing=SPACE
         )
         self.layers.setMinimumWidth(46 * SPACE)  # fits “Embeddings”
         changed = Text(self.tr("Predictions that changed most"), "strong", wraps=False)
         right = layouts.column(
-            layouts.row((changed, 1), self.keep_texts),
+            layouts.row((changed, 1), self.texts_button),
             self.no_predictions,
             (self.texts, 1),
             layouts.STRETCH,
@@ -123,9 +123,9 @@ class DifferenceView(Panel):
         self.no_predictions.setVisible(has_none)
         self.texts.setHidden(has_none)
         self._follow()
-        self.keep.refresh()
-        self.keep_cka.refresh()
-        self.keep_texts.refresh()
+        self.figure_button.refresh()
+        self.cka_button.refresh()
+        self.texts_button.refresh()
 
     def _follow(self) -> None:
         values = self._state.values
@@ -136,27 +136,27 @@ class DifferenceView(Panel):
         self.note.setText(self._note(layer, head))
 
     def _layer_rows(self) -> tuple[list[str], list[list[str]]]:
-        found = self._state.found
-        if "cka" not in found or not len(found["cka"]):
+        arrays = self._state.arrays
+        if "cka" not in arrays or not len(arrays["cka"]):
             return [], []
         rows = [
             [f"{a} – {b}" if a != b else layer_title(a), decimal(value, DIGITS)]
-            for (a, b), value in zip(found["heights"].T.tolist(), found["cka"], strict=True)
+            for (a, b), value in zip(arrays["heights"].T.tolist(), arrays["cka"], strict=True)
         ]
         return [self.tr("Layer"), self.tr("CKA")], rows
 
     def _text_rows(self) -> tuple[list[str], list[list[str]]]:
         state = self._state
-        said = state.answer.predictions if state.answer is not None else ()
-        has_said = any(a or b for a, b in said)
-        header = [self.tr("Text"), *([self.tr("A"), self.tr("B")] if has_said else []), "KL"]
+        predictions = state.answer.predictions if state.answer is not None else ()
+        has_predictions = any(a or b for a, b in predictions)
+        header = [self.tr("Text"), *([self.tr("A"), self.tr("B")] if has_predictions else []), "KL"]
         rows = []
         for text in self.order:
             shown = state.rows[text][0] if text < len(state.rows) else str(text + 1)
             cells = [visible(" ".join(shown[:MAX_CELL].split()))]
-            if has_said:
-                cells += [shorten(visible(one), MAX_LABEL) for one in said[text]]
-            rows.append([*cells, decimal(float(state.found["kl"][text]), DIGITS)])
+            if has_predictions:
+                cells += [shorten(visible(one), MAX_LABEL) for one in predictions[text]]
+            rows.append([*cells, decimal(float(state.arrays["kl"][text]), DIGITS)])
         return (header, rows) if rows else ([], [])
 
     def _note(self, layer: int, head: int) -> str:
@@ -166,7 +166,7 @@ class DifferenceView(Panel):
             return self.tr("Press Compare to see where B, the second model, differs from A.")
         parts = []
         if answer.comparable:
-            parts.append(f"{state.told(layer, head)}. {state.meaning(state.column)}.")
+            parts.append(f"{state.describe(layer, head)}. {state.meaning(state.column)}.")
         else:
             parts.append(
                 self.tr(

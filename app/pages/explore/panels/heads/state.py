@@ -71,8 +71,8 @@ class HeadsState(TextSetState):
     @property
     def keys(self) -> tuple[str, ...]:
         """Columns of the table: those computed on request or named by their head first."""
-        asked = (PRUNED, LOSS_OFF, IMPORTANCE, SHARE, TO_HEAD, FROM_HEAD)
-        front = [key for key in asked if key in self._columns]
+        first = (PRUNED, LOSS_OFF, IMPORTANCE, SHARE, TO_HEAD, FROM_HEAD)
+        front = [key for key in first if key in self._columns]
         return (*front, *(key for key in self._columns if key not in (*front, OFFSET)))
 
     @property
@@ -225,12 +225,12 @@ class HeadsState(TextSetState):
             0: self.tr("itself ({0})"),
             1: self.tr("next token ({0})"),
         }
-        said = percent(share, 0)
+        fraction = percent(share, 0)
         if offset in names:
-            return names[offset].format(said)
-        return self.tr("offset {1} ({0})").format(said, f"{offset:+d}")
+            return names[offset].format(fraction)
+        return self.tr("offset {1} ({0})").format(fraction, f"{offset:+d}")
 
-    def told(self, key: str, layer: int, head: int) -> str:
+    def describe(self, key: str, layer: int, head: int) -> str:
         """A number with its interval: Head 2.1, Entropy: 1.234 (95 %: 1.201 to 1.266)."""
         mean, low, high = self.ends(key)[:, layer, head].tolist()
         if key == PRUNED:
@@ -270,8 +270,8 @@ class HeadsState(TextSetState):
         for number, one in enumerate(rounds, start=1):
             heads += len(one.heads)
             text = self.tr("Round {0}, {1} heads fewer: {2}.")
-            said = text.format(number, heads, metric_value(metric, one.figure))
-            parts = [parts[0], *parts[1:][-LAST_ROUNDS + 1 :], said]
+            line = text.format(number, heads, metric_value(metric, one.figure))
+            parts = [parts[0], *parts[1:][-LAST_ROUNDS + 1 :], line]
         if pruned.is_final:
             layers, all_heads = self.size
             parts.append(

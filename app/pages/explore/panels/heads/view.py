@@ -59,7 +59,7 @@ class HeadsView(Panel):
         self._notices, self._models_changed = notices, models_changed
         self._state, self._explore = state, state.explore
         self.bar = SetBar(state.work, state.explore, self.tr("Co&unt"), state.count)
-        self.keep = FigureButton(partial(figure_of, state), notices)
+        self.figure_button = FigureButton(partial(make_figure, state), notices)
         self.method = ChoiceBox(
             self.tr("What is computed of each head"),
             [
@@ -86,11 +86,11 @@ class HeadsView(Panel):
         for number, widget in enumerate((self.method, self.instead, self.fall)):
             self.bar.line.insertWidget(number, widget)
         self.bar.line.addWidget(self.save)
-        self.bar.line.addWidget(self.keep)
+        self.bar.line.addWidget(self.figure_button)
         self.title = OneLine("", "strong")
         self.grid = HeadHeatmap(self.tr("Grid of heads"))
-        self.grid.describe = lambda layer, head: state.told(state.column, layer, head)
-        self.keep.offer_on(self.grid)
+        self.grid.describe = lambda layer, head: state.describe(state.column, layer, head)
+        self.figure_button.offer_on(self.grid)
         self.rows = HeadRows(state)
         self.table = QTableView()
         self.table.setModel(self.rows)
@@ -130,13 +130,13 @@ class HeadsView(Panel):
         self._is_following = False
         if has_new_columns:
             header = self.table.horizontalHeader()
-            place, falls = self.rows.section_of(state.column), Qt.SortOrder.DescendingOrder
+            place, falls = self.rows.column_index(state.column), Qt.SortOrder.DescendingOrder
             header.setSortIndicator(place, falls)
             self.rows.sort(place, falls)  # also if another column was in this position
             header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
             self.table.scrollTo(self.rows.index(0, 0))
         self._show_column()
-        self.keep.refresh()
+        self.figure_button.refresh()
 
     def _show_column(self) -> None:
         state = self._state
@@ -153,7 +153,7 @@ class HeadsView(Panel):
         if layers:
             layer, head = min(layer, layers - 1), min(head, heads - 1)
         self.grid.choose(layer, head)
-        row = self.rows.row_of(layer, head)
+        row = self.rows.row_index(layer, head)
         self._is_following = True
         if row >= 0:
             self.table.selectRow(row)
@@ -183,18 +183,18 @@ class HeadsView(Panel):
             if state.work.is_running:
                 return self.tr("Loading the model …")
             return self.tr("Press Count to see what each head attends to in these texts.")
-        parts = [f"{state.told(state.column, layer, head)}."]
+        parts = [f"{state.describe(state.column, layer, head)}."]
         parts.append(f"{state.meaning(state.column)}.")
         if isinstance(answer, HeadsPruned):
             parts = [parts[0], state.pruning(), *self._of_others()]
             return " ".join(parts)
         texts = self.tr("of %Ln text(s).", "", answer.done)
         if isinstance(answer, HeadsCounted):
-            told = self.tr("Means over %Ln token(s) that are not special", "", answer.tokens)
-            parts.append(f"{told} {texts}")
+            text = self.tr("Means over %Ln token(s) that are not special", "", answer.tokens)
+            parts.append(f"{text} {texts}")
         else:
-            told = self.tr("Means over the texts; mean loss {0},").format(decimal(answer.loss, 3))
-            parts.append(f"{told} {texts}")
+            text = self.tr("Means over the texts; mean loss {0},").format(decimal(answer.loss, 3))
+            parts.append(f"{text} {texts}")
         return " ".join([*parts, *self._of_others()])
 
     def _of_others(self) -> list[str]:
@@ -229,10 +229,10 @@ class HeadRows(ColumnsModel[Head]):
             self.update_rows(heads)
         return has_new_columns
 
-    def section_of(self, key: str) -> int:
+    def column_index(self, key: str) -> int:
         return 2 + self._keys.index(key) if key in self._keys else -1
 
-    def row_of(self, layer: int, head: int) -> int:
+    def row_index(self, layer: int, head: int) -> int:
         """Row of a head, or -1."""
         heads = self._state.size[1]
         return self.order.index(layer * heads + head) if head < heads else -1
@@ -266,7 +266,7 @@ class HeadRows(ColumnsModel[Head]):
         return Column(
             state.name(key),
             lambda head: state.cell(key, *head),
-            tooltip=lambda head: state.told(key, *head),
+            tooltip=lambda head: state.describe(key, *head),
             font=mono_font(),
             align_right=True,
             meaning=state.meaning(key),
@@ -275,7 +275,7 @@ class HeadRows(ColumnsModel[Head]):
         )
 
 
-def figure_of(state: HeadsState) -> Figure | None:
+def make_figure(state: HeadsState) -> Figure | None:
     """None until there are numbers."""
     answer, of = state.answer, state.of
     if answer is None or of is None:

@@ -101,9 +101,9 @@ class HistoryView(Panel):
     def _on_entries(self) -> None:
         count = len(self.history.entries)
         self.search.setVisible(count > MANY or bool(self.search.text()))
-        found = bool(self.entries.rows)
-        self.list.setVisible(found)
-        self.nothing.setVisible(not found)
+        has_rows = bool(self.entries.rows)
+        self.list.setVisible(has_rows)
+        self.nothing.setVisible(not has_rows)
         self.nothing.setText(
             self.tr("No matching inputs.")
             if count

@@ -74,9 +74,9 @@ class PointsView(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(100 * SPACE, 72 * SPACE)
 
-    def places(self) -> np.ndarray:
+    def pixels(self) -> np.ndarray:
         """px of each point, float [N, 2]."""
-        return places_of(self.points, self._area())
+        return to_pixels(self.points, self._area())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -87,10 +87,10 @@ class PointsView(QWidget):
         area = self._whole()
         paint_points(painter, area, self.points, self.names, self.legend, theme.colour, self.marked)
         if 0 <= self.current < len(self.points):
-            place = QPointF(*self.places()[self.current].tolist())
+            point = QPointF(*self.pixels()[self.current].tolist())
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(theme.colour(Role.TEXT), 2))
-            painter.drawEllipse(place, RADIUS + 3, RADIUS + 3)
+            painter.drawEllipse(point, RADIUS + 3, RADIUS + 3)
         if self._lasso.size() > 1:
             painter.setPen(QPen(theme.colour(Role.ACCENT), 1.5, Qt.PenStyle.DashLine))
             painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -117,7 +117,7 @@ class PointsView(QWidget):
             self._go(self._near(event.position()))
             self.selected.emit([])
         else:
-            self.selected.emit(inside(self.places(), lasso))
+            self.selected.emit(inside(self.pixels(), lasso))
         self.update()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
@@ -150,18 +150,18 @@ class PointsView(QWidget):
         """Nearest point in a direction; the first point if none is current."""
         if self.current < 0:
             return 0
-        places = self.places()
-        apart = places - places[self.current]
+        pixels = self.pixels()
+        apart = pixels - pixels[self.current]
         ahead = apart @ np.array([right, down])
         aside = np.abs(apart @ np.array([down, right]))
         cost = np.where(ahead > 0, ahead + 2 * aside, np.inf)
         return int(cost.argmin()) if np.isfinite(cost).any() else self.current
 
-    def _near(self, place: QPointF) -> int:
+    def _near(self, point: QPointF) -> int:
         """Point under the mouse, or -1."""
         if not len(self.points):
             return -1
-        apart = np.hypot(*(self.places() - np.array([place.x(), place.y()])).T)
+        apart = np.hypot(*(self.pixels() - np.array([point.x(), point.y()])).T)
         return int(apart.argmin()) if apart.min() <= NEAR else -1
 
     def _whole(self) -> QRectF:
@@ -172,16 +172,16 @@ class PointsView(QWidget):
         return beside_legend(self._whole(), listed, QFontMetricsF(font("small")))
 
 
-def inside(places: np.ndarray, lasso: QPolygonF) -> list[int]:
+def inside(pixels: np.ndarray, lasso: QPolygonF) -> list[int]:
     """Indices of the points in a polygon."""
     return [
         n
-        for n, (x, y) in enumerate(places.tolist())
+        for n, (x, y) in enumerate(pixels.tolist())
         if lasso.containsPoint(QPointF(x, y), Qt.FillRule.OddEvenFill)
     ]
 
 
-def places_of(points: np.ndarray, area: QRectF) -> np.ndarray:
+def to_pixels(points: np.ndarray, area: QRectF) -> np.ndarray:
     """px in `area`, one scale for both axes, y upwards; float [N, 2]."""
     if not len(points):
         return np.zeros((0, 2))
@@ -189,8 +189,8 @@ def places_of(points: np.ndarray, area: QRectF) -> np.ndarray:
     spread = np.maximum(high - low, 1e-12)
     scale = float(min(area.width() / spread[0], area.height() / spread[1]))
     middle = (low + high) / 2
-    found = (points - middle) * np.array([scale, -scale])
-    centre: np.ndarray = found + np.array([area.center().x(), area.center().y()])
+    scaled = (points - middle) * np.array([scale, -scale])
+    centre: np.ndarray = scaled + np.array([area.center().x(), area.center().y()])
     return centre
 
 
@@ -223,7 +223,7 @@ def paint_points(
     chosen = set(marked)
     roles = dict(zip(legend, ROLES, strict=False))
     painter.setPen(Qt.PenStyle.NoPen)
-    for number, (x, y) in enumerate(places_of(points, area).tolist()):
+    for number, (x, y) in enumerate(to_pixels(points, area).tolist()):
         name = names[number] if number < len(names) else ""
         colour = QColor(colours(roles.get(name, Role.MUTED)))
         colour.setAlphaF(0.85 if not chosen or number in chosen else 0.15)

@@ -42,8 +42,8 @@ class MapView(Panel):
         super().__init__()
         self._state = state
         self.bar = SetBar(state.work, state.explore, self.tr("P&lace on a map"), state.place)
-        self.keep = FigureButton(partial(figure_of, state), notices)
-        self.bar.line.addWidget(self.keep)
+        self.figure_button = FigureButton(partial(make_figure, state), notices)
+        self.bar.line.addWidget(self.figure_button)
         self.height_box = ChoiceBox(self.tr("Layer"))
         self.pooling = ChoiceBox(
             self.tr("Vectors of a text"),
@@ -65,7 +65,7 @@ class MapView(Panel):
             ],
         )
         self.points = PointsView(self.tr("Map of texts"))
-        self.points.describe = self._told
+        self.points.describe = self._hover_text
         self.heights = NumbersTable(self.tr("Labels apart, by layer"), 1)
         self.note = Text("", "small")
         self._lay_out()
@@ -118,7 +118,7 @@ class MapView(Panel):
         self.heights.show_rows(*self._height_rows())
         self.heights.blockSignals(False)
         self.note.setText(self._note())
-        self.keep.refresh()
+        self.figure_button.refresh()
 
     def _height_rows(self) -> tuple[list[str], list[list[str]]]:
         answer = self._state.answer
@@ -147,17 +147,17 @@ class MapView(Panel):
             for height, (silhouette, by_chance, near, near_by_chance) in enumerate(columns)
         ]
 
-    def _told(self, point: int) -> str:
+    def _hover_text(self, point: int) -> str:
         state, answer = self._state, self._state.answer
         if answer is None or point >= len(answer.labels):
             return ""
         text = state.rows[point][0][:MAX_TOLD] if point < len(state.rows) else str(point + 1)
-        said = [visible(text)]
+        lines = [visible(text)]
         if answer.labels[point]:
-            said.append(self.tr("Label: {0}").format(visible(answer.labels[point])))
+            lines.append(self.tr("Label: {0}").format(visible(answer.labels[point])))
         if answer.predictions[point]:
-            said.append(self.tr("Prediction: {0}").format(visible(answer.predictions[point])))
-        return "\n".join(said)
+            lines.append(self.tr("Prediction: {0}").format(visible(answer.predictions[point])))
+        return "\n".join(lines)
 
     def _note(self) -> str:
         state = self._state
@@ -183,7 +183,7 @@ class MapView(Panel):
         return " ".join(parts)
 
 
-def figure_of(state: MapState) -> Figure | None:
+def make_figure(state: MapState) -> Figure | None:
     """None if there is no map."""
     answer, of = state.answer, state.of
     if answer is None or of is None:

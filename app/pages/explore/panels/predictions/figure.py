@@ -19,14 +19,14 @@ MAX_DRAWN_ROWS = 100  # rows drawn
 NAMED_DIFFERENCES = 5  # differences named in a sentence
 
 
-def figure_of(state: PredictionsState) -> Figure | None:
+def make_figure(state: PredictionsState) -> Figure | None:
     """The exact answer of one side as bars; None if there is none."""
     if not state.query.require_exact():  # it arrives in a moment
         return None
     answer, model = state.answer, state.side.model
     if answer is None:
         return None
-    rows = rows_of(answer)
+    rows = prediction_rows(answer)
     drawn = [
         (painted(name), value, chance(value)) if 0 <= value <= 1 else (name, None, decimal(value))
         for name, value in rows[:MAX_DRAWN_ROWS]
@@ -45,7 +45,7 @@ def figure_of(state: PredictionsState) -> Figure | None:
     )
 
 
-def rows_of(answer: Predicted) -> list[tuple[str, float]]:
+def prediction_rows(answer: Predicted) -> list[tuple[str, float]]:
     """Every label, or span of the text, with its probability; or a single number."""
     if answer.predictions:
         return [(one.label, one.probability) for one in answer.predictions[0].ranked]
@@ -60,7 +60,7 @@ def differences(first: Predicted, second: Predicted) -> list[str]:
     """Changes from the first to the second of what both name, largest first."""
     if head_of(first.task) != head_of(second.task):
         return []
-    before, after = dict(rows_of(first)), dict(rows_of(second))
+    before, after = dict(prediction_rows(first)), dict(prediction_rows(second))
     both = [name for name in before if name in after]
     both.sort(key=lambda name: -abs(after[name] - before[name]))
     is_number = not first.predictions and head_of(first.task).outputs == 1

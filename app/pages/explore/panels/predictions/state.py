@@ -79,7 +79,7 @@ class DecidingState(QObject):
         self.words: tuple[WordEffect, ...] = ()
         self.left = 0  # words still unknown
         self.explained = ""  # the class that the words support
-        self._asked: Occlude | None = None  # the question from its first word on
+        self._base_question: Occlude | None = None  # the question from its first word on
         self._start = 0
         self.query = LiveQuery(explore, explorer, self._question, side)
         self.query.changed.connect(self._on_changed)
@@ -99,12 +99,12 @@ class DecidingState(QObject):
     def _question(self, side: ModelInput) -> Occlude | None:
         label = self.label
         if label is None or side.task is None or not is_explained(side.task):
-            self._asked = None
+            self._base_question = None
             return None
-        asked = side.question(Occlude, label=label)
-        if asked != self._asked:
-            self._asked, self._start = asked, 0
-        return asked.model_copy(update={"start": self._start}) if asked is not None else None
+        question = side.question(Occlude, label=label)
+        if question != self._base_question:
+            self._base_question, self._start = question, 0
+        return question.model_copy(update={"start": self._start}) if question is not None else None
 
     def _on_changed(self) -> None:
         answer = self.query.answer

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QComboBox, QWidget
 from app.notices import Notices
 from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
-from app.pages.explore.panels.predictions.figure import differences, figure_of
+from app.pages.explore.panels.predictions.figure import differences, make_figure
 from app.pages.explore.panels.predictions.state import DecidingState, PredictionsState, is_explained
 from app.pages.explore.state import ExploreState
 from app.tasks import view_of
@@ -60,15 +60,15 @@ class PredictionsView(Panel):
         self.sides = (OneSide(states[0], deciding[0]), OneSide(states[1], deciding[1]))
         self.titles = (OneLine("", "strong"), OneLine("", "strong"))
         self.difference = Text("", "muted")
-        self.keep: list[FigureButton] = []
+        self.figure_buttons: list[FigureButton] = []
         columns = layouts.row(spacing=4 * SPACE)
         for state, side, title in zip(states, self.sides, self.titles, strict=True):
-            keep = FigureButton(partial(figure_of, state), notices)
-            keep.offer_on(side)
-            head = layouts.row((title, 1), layouts.STRETCH, keep)
+            button = FigureButton(partial(make_figure, state), notices)
+            button.offer_on(side)
+            head = layouts.row((title, 1), layouts.STRETCH, button)
             part = layouts.column(head, (side, 1), spacing=SPACE)
             columns.addLayout(part, 1)
-            self.keep.append(keep)
+            self.figure_buttons.append(button)
             state.changed.connect(self.show_state)
         layouts.column((columns, 1), self.difference, parent=self, margins=(0, SPACE, 0, 0))
         states[0].explore.sides_changed.connect(self.show_state)
@@ -85,9 +85,9 @@ class PredictionsView(Panel):
             title.setText(state.side.model.name if state.side.model is not None else "")
             title.setVisible(compared)
         self.sides[1].setVisible(compared)
-        self.keep[1].setVisible(compared)
-        for keep in self.keep:
-            keep.refresh()
+        self.figure_buttons[1].setVisible(compared)
+        for button in self.figure_buttons:
+            button.refresh()
         self.difference.setVisible(first.explore.is_compared)
         self.difference.setText(self._difference(compared))
 
@@ -99,10 +99,10 @@ class PredictionsView(Panel):
             return self.tr("The second model has no predictions to compare with these.")
         if first.answer is None or second.answer is None:
             return ""
-        found = differences(first.answer, second.answer)
-        if not found:
+        changes = differences(first.answer, second.answer)
+        if not changes:
             return self.tr("The predictions of these two tasks cannot be compared.")
-        return self.tr("Second minus first: {0}.").format(", ".join(found))
+        return self.tr("Second minus first: {0}.").format(", ".join(changes))
 
 
 class OneSide(QWidget):

@@ -26,7 +26,7 @@ def measure_names() -> dict[Measure, str]:
     }
 
 
-def figure_of(state: TemplatesState) -> Figure | None:
+def make_figure(state: TemplatesState) -> Figure | None:
     """None until a number is known."""
     if not state.rows:
         return None

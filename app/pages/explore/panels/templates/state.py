@@ -3,7 +3,6 @@
 Shapes: S templates, F fillers, G targets.
 """
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -50,7 +49,7 @@ class TemplatesState(QObject):
         self.measure: Measure = "association"
         self._start = 0
         self._key: ScoreTemplates | None = None  # the question that the rows answer
-        self._taken: TemplatesScored | None = None
+        self._last_answer: TemplatesScored | None = None
         self.query = LiveQuery(explore, explorer, self._question)
         self.query.changed.connect(self._on_answer)
         explore.heads_off_changed.connect(self.query.invalidate)
@@ -82,13 +81,13 @@ class TemplatesState(QObject):
 
     def numbers(self, measure: Measure) -> np.ndarray:
         """float64 [S, F, G], natural logarithms; NaN if missing or not known yet."""
-        found = np.full((len(self.templates), len(self.fillers), len(self.targets)), np.nan)
+        numbers = np.full((len(self.templates), len(self.fillers), len(self.targets)), np.nan)
         for row in self.rows:
             for column, target in enumerate(row.targets):
                 value = getattr(target, measure)
                 if value is not None:
-                    found[row.template, row.filler, column] = value
-        return found
+                    numbers[row.template, row.filler, column] = value
+        return numbers
 
     @property
     def shown(self) -> np.ndarray:
@@ -104,17 +103,17 @@ class TemplatesState(QObject):
 
     def problems(self) -> dict[str, list[str]]:
         """Words of the missing numbers by reason."""
-        found: dict[str, list[str]] = {}
+        reasons: dict[str, list[str]] = {}
         for row in self.rows:
             is_filler = all(target.problem for target in row.targets)
             for target, word in zip(row.targets, self.targets, strict=True):
-                named = found.setdefault(target.problem, []) if target.problem else []
+                words = reasons.setdefault(target.problem, []) if target.problem else []
                 of = self.fillers[row.filler] if is_filler else word
-                if of not in named:
-                    named.append(of)
-        return found
+                if of not in words:
+                    words.append(of)
+        return reasons
 
-    def _asked(self, side: ModelInput) -> ScoreTemplates | None:
+    def _base_question(self, side: ModelInput) -> ScoreTemplates | None:
         if side.checkpoint is None or not side.has_head("mlm"):
             return None
         if not (self.templates and self.fillers and self.targets):
@@ -128,18 +127,18 @@ class TemplatesState(QObject):
         )
 
     def _question(self, side: ModelInput) -> ScoreTemplates | None:
-        asked = self._asked(side)
-        if asked != self._key:
-            self._key, self.rows, self.total, self._start = asked, (), 0, 0
-        if asked is None:
+        question = self._base_question(side)
+        if question != self._key:
+            self._key, self.rows, self.total, self._start = question, (), 0, 0
+        if question is None:
             return None
-        return asked.model_copy(update={"start": self._start})
+        return question.model_copy(update={"start": self._start})
 
     def _on_answer(self) -> None:
         answer = self.query.answer
-        is_new = isinstance(answer, TemplatesScored) and answer is not self._taken
+        is_new = isinstance(answer, TemplatesScored) and answer is not self._last_answer
         if isinstance(answer, TemplatesScored) and is_new and self._is_next(answer):
-            self._taken = answer
+            self._last_answer = answer
             self.rows += answer.rows
             self.total = answer.total
             if answer.next is not None:
@@ -151,7 +150,7 @@ class TemplatesState(QObject):
 
     def _is_next(self, answer: TemplatesScored) -> bool:
         """True if these rows continue the known ones."""
-        if self._asked(self.explore.first) != self._key or not answer.rows:
+        if self._base_question(self.explore.first) != self._key or not answer.rows:
             return False
         first = answer.rows[0]
         return first.template * len(self.fillers) + first.filler == len(self.rows)
@@ -159,9 +158,5 @@ class TemplatesState(QObject):
 
 def words(typed: str) -> tuple[str, ...]:
     """Unique words of a comma-separated list."""
-    found = (clean_text(word.strip()) for word in typed.replace("\n", ",").split(","))
-    return tuple(dict.fromkeys(word for word in found if word))[:MAX_WORDS]
-
-
-def joined(given: Sequence[str]) -> str:
-    return ", ".join(given)
+    cleaned = (clean_text(word.strip()) for word in typed.replace("\n", ",").split(","))
+    return tuple(dict.fromkeys(word for word in cleaned if word))[:MAX_WORDS]

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import (
 from app.notices import Notices
 from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
-from app.pages.explore.panels.templates.figure import figure_of, measure_names
-from app.pages.explore.panels.templates.state import TemplatesState, joined
+from app.pages.explore.panels.templates.figure import make_figure, measure_names
+from app.pages.explore.panels.templates.state import TemplatesState
 from app.pages.explore.state import TYPING_PAUSE_MS
 from app.theme import SPACE
 from app.timers import debounced
@@ -56,8 +56,8 @@ class TemplatesView(Panel):
         self.templates.setPlaceholderText(
             self.tr("[TARGET] works as a [FILLER]. – one template on each line")
         )
-        self.fillers, self.targets = QLineEdit(joined(state.fillers)), QLineEdit()
-        self.targets.setText(joined(state.targets))
+        self.fillers, self.targets = QLineEdit(", ".join(state.fillers)), QLineEdit()
+        self.targets.setText(", ".join(state.targets))
         self.template = ChoiceBox(self.tr("Template that is shown"))
         self.measure = ChoiceBox(self.tr("Number that is shown"), measure_names().items())
         self.template.setSizePolicy(self.measure.sizePolicy())
@@ -65,9 +65,9 @@ class TemplatesView(Panel):
         self.template.setSizeAdjustPolicy(
             QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
         )
-        self.keep = FigureButton(partial(figure_of, state), notices)
+        self.figure_button = FigureButton(partial(make_figure, state), notices)
         self.grid = NumbersTable(self.tr("Fillers and targets"), 1)
-        self.keep.offer_on(self.grid)
+        self.figure_button.offer_on(self.grid)
         self.note = Text("", "small")
         self._pause = debounced(self, 2 * TYPING_PAUSE_MS, self._on_typed)
         self._lay_out()
@@ -94,7 +94,7 @@ class TemplatesView(Panel):
             field.setAccessibleName(text.replace("&", ""))
             left.addWidget(label)
             left.addWidget(field, stretch)
-        head = layouts.row((self.template, 1), self.measure, self.keep, spacing=2 * SPACE)
+        head = layouts.row((self.template, 1), self.measure, self.figure_button, spacing=2 * SPACE)
         right = layouts.column(head, (self.grid, 1), self.note, spacing=SPACE)
         layouts.row((left, 4), (right, 5), parent=self, spacing=6 * SPACE, margins=(0, SPACE, 0, 0))
 
@@ -126,7 +126,7 @@ class TemplatesView(Panel):
         has_any = bool(state.rows)
         self.grid.show_rows(header if has_any else [], rows if has_any else [])
         self.note.setText(self._note())
-        self.keep.refresh()
+        self.figure_button.refresh()
 
     def _note(self) -> str:
         state = self._state
@@ -138,11 +138,11 @@ class TemplatesView(Panel):
             return self.tr("Running the model …")
         parts = []
         if not state.is_complete:
-            told = self.tr("{0} of {1} rows are computed …")
-            parts.append(told.format(count(len(state.rows)), count(state.total)))
+            text = self.tr("{0} of {1} rows are computed …")
+            parts.append(text.format(count(len(state.rows)), count(state.total)))
         for reason, words in state.problems().items():
-            named = ", ".join(f"“{painted(word)}”" for word in words)
-            parts.append(f"{translated(reason)} ({named})")
+            names = ", ".join(f"“{painted(word)}”" for word in words)
+            parts.append(f"{translated(reason)} ({names})")
         parts.append(
             self.tr(
                 "Association: ln p(target | filler) − ln p(target | masked filler); above 0 the "

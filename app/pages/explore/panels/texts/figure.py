@@ -16,7 +16,7 @@ BINS, LEFT, BOTTOM, HIGH, WIDE = 30, 48, 40, 220, 560
 HARDEST, ROW = 10, 20  # texts below the bars, and px of each
 
 
-def figure_of(state: TextsState) -> Figure | None:
+def make_figure(state: TextsState) -> Figure | None:
     """None until a loss is known."""
     losses = state.losses
     known = losses[np.isfinite(losses)]
@@ -55,7 +55,7 @@ def figure_of(state: TextsState) -> Figure | None:
     meant = tr("Loss of the task.")
     if state.loss == "pseudo":
         meant = tr("Mean −log P of each token while it alone is masked (Salazar et al. 2020).")
-    said = tr("{0} of {1} texts of {2} have a loss; mean {3}, median {4}.").format(
+    counts_text = tr("{0} of {1} texts of {2} have a loss; mean {3}, median {4}.").format(
         count(len(known)),
         count(len(rows)),
         state.name,
@@ -65,7 +65,7 @@ def figure_of(state: TextsState) -> Figure | None:
     return Figure(
         name="losses",
         title=tr("The hardest texts of {0}").format(state.name),
-        caption=f"{meant} {said} {source(state.explore)}",
+        caption=f"{meant} {counts_text} {source(state.explore)}",
         size=QSize(LEFT + WIDE, HIGH + BOTTOM + ROW * len(hardest)),
         paint=lambda painter, _: _paint(painter, counts, edges, hardest, axis),
         array=losses,

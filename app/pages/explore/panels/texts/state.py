@@ -187,9 +187,9 @@ class TextsState(QObject):
         task = self.explore.first.task
         return task in TASKS and "pair" in TASKS[task].info.reads if task else False
 
-    def _on_sources(self, found: list[DataEntry]) -> None:
+    def _on_sources(self, entries: list[DataEntry]) -> None:
         self._listing = None
-        self.sources = tuple(entry for entry in found if entry.spec is not None)
+        self.sources = tuple(entry for entry in entries if entry.spec is not None)
         self.sources_changed.emit()
 
     def _on_rows(self, read: tuple[TextSet, list[TypedRow], list[str]]) -> None:

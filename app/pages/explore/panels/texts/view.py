@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 
 from app.notices import Notices
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
-from app.pages.explore.panels.texts.figure import figure_of
+from app.pages.explore.panels.texts.figure import make_figure
 from app.pages.explore.panels.texts.state import MAX_TYPED, TextsState
 from app.pages.explore.panels.texts.table import (
     LABEL,
@@ -80,7 +80,7 @@ class TextsView(Panel):
             state.score,
             every=lambda: state.every,
         )
-        self.keep = FigureButton(partial(figure_of, state), notices)
+        self.figure_button = FigureButton(partial(make_figure, state), notices)
         self.rows = ColumnsModel[int](text_columns(state), self)
         self.table = QTableView()
         self.table.setModel(self.rows)
@@ -114,7 +114,7 @@ class TextsView(Panel):
         label.setBuddy(self.source)
         for place, widget in enumerate((label, self.source, self.part)):
             line.insertWidget(place, widget)
-        line.addWidget(self.keep)
+        line.addWidget(self.figure_button)
         below = layouts.row((self.typed, 2), (self.table, 5), spacing=4 * SPACE)
         layouts.column(
             self.bar, (below, 1), self.note, parent=self, spacing=SPACE, margins=(0, SPACE, 0, 0)
@@ -208,7 +208,7 @@ class TextsView(Panel):
                 self._size_columns()
         self._follow()
         self._is_sorting = False
-        self.keep.refresh()
+        self.figure_button.refresh()
 
     def _follow(self) -> None:
         """Select the rows that another panel chose."""
@@ -230,8 +230,8 @@ class TextsView(Panel):
         scored = bool(state.scores)
         has_labels = bool(state.labels) or any(one.label for one in state.scores)
         table.setColumnHidden(LABEL, not has_labels)
-        said = scored and state.loss == "task"
-        table.setColumnHidden(PREDICTION, not said)
+        has_predictions = scored and state.loss == "task"
+        table.setColumnHidden(PREDICTION, not has_predictions)
         has_shares = any(one.probability is not None for one in state.scores)
         table.setColumnHidden(PROBABILITY, not has_shares)
         header = table.horizontalHeader()
@@ -252,7 +252,7 @@ class TextsView(Panel):
             return self.tr("Reading …")
         if not state.rows:
             return self.tr("Type or paste texts, or choose a data set.")
-        parts = [*self._found()]
+        parts = self._statistics()
         if state.is_cut:
             most = MAX_TYPED if state.source is None else MAX_TEXTS
             parts.append(self.tr("Only the first {0} texts are used.").format(count(most)))
@@ -264,7 +264,7 @@ class TextsView(Panel):
             parts.append(self.tr("Enter shows a text above; select rows to work on these alone."))
         return " ".join(parts)
 
-    def _found(self) -> list[str]:
+    def _statistics(self) -> list[str]:
         """Statistics over all texts."""
         state = self._state
         if not state.scores:
@@ -275,9 +275,9 @@ class TextsView(Panel):
         if not len(losses):
             return [self.tr("Without labels there is no loss.")]
         mean = decimal(float(losses.mean()), 3)
-        said = [self.tr("Mean loss of %Ln text(s): {0}.", "", len(losses)).format(mean)]
+        parts = [self.tr("Mean loss of %Ln text(s): {0}.", "", len(losses)).format(mean)]
         if state.loss == "pseudo":
-            said = [
+            parts = [
                 self.tr(
                     "Mean pseudo-loss of %Ln text(s): {0}; each token is masked in turn.",
                     "",
@@ -286,5 +286,5 @@ class TextsView(Panel):
             ]
         right = [one.right for one in state.scores if one.right is not None]
         if right:
-            said.append(self.tr("{0} are right.").format(percent(sum(right) / len(right))))
-        return said
+            parts.append(self.tr("{0} are right.").format(percent(sum(right) / len(right))))
+        return parts

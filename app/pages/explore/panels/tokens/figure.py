@@ -22,7 +22,7 @@ NAME = 130  # px of a token, at most
 LETTERS = 12  # px
 
 
-def figure_of(state: TokensState, side: int) -> Figure | None:
+def make_figure(state: TokensState, side: int) -> Figure | None:
     """The table of one side with its bars; None until the norms are known."""
     rows, tables = state.rows(side), state.tables(side)
     if not rows or not rows[0].norms:
@@ -50,11 +50,11 @@ def figure_of(state: TokensState, side: int) -> Figure | None:
         size=QSize(width, HEAD + ROW * len(rows)),
         paint=paint,
         array=np.array([row.norms for row in rows], dtype=np.float32),  # [T, addends + 2]
-        table=lambda: table_of(shown, names),
+        table=lambda: make_table(shown, names),
     )
 
 
-def table_of(rows: Sequence[Row], names: Sequence[str]) -> Table:
+def make_table(rows: Sequence[Row], names: Sequence[str]) -> Table:
     """All columns with every digit."""
     header = ("token", "id", "segment", "position", *(f"norm of {name}" for name in names))
     return Table(header, [(r.name, r.id, r.token.segment, r.position, *r.norms) for r in rows])

@@ -55,21 +55,21 @@ class Flow(QWidget):
         self.show_state()
 
     def show_state(self) -> None:
-        side, taken = self._state.explore.first, self._state.steps[0]
+        side, steps = self._state.explore.first, self._state.steps[0]
         tokenizer = side.tokenizer
         if tokenizer is None:
             return
         for label, text in zip(self.helps, step_helps(tokenizer.vocabulary.kind), strict=True):
             label.setText(text)
-        self.normalised.show_lines([each.normalised for each in taken])
-        self.words.show_lines(["  |  ".join(each.words) for each in taken])
+        self.normalised.show_lines([each.normalised for each in steps])
+        self.words.show_lines(["  |  ".join(each.words) for each in steps])
         for segment, pieces in enumerate(self.pieces):
             own = tuple(t for t in side.tokens if t.segment == segment)
             pieces.setVisible(bool(own))
             pieces.show_tokens(own, tokenizer.unknown)
-        words = sum(len(each.words) for each in taken)
+        words = sum(len(each.words) for each in steps)
         parts = [self.tr("%n word(s)", "", words), self.tr("%n token(s)", "", len(side.tokens))]
-        if any(each.cut for each in taken) and not side.is_truncated:
+        if any(each.cut for each in steps) and not side.is_truncated:
             parts.append(self.tr("steps 1 and 2 show the beginning only"))
         self.count.setText(" · ".join(parts))
 

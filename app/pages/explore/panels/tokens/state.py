@@ -16,7 +16,7 @@ from engine.messages.explore.embeddings import Embed, Embedded, Table
 from engine.messages.explore.text import Token
 from engine.tokenizers.steps import Steps, steps
 
-MAX_NAMED = 5  # words named in a sentence
+MAX_NAMED = 5  # words first_distinct in a sentence
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class TokensState(QObject):
         )
         self._work: list[background.Job | None] = [None, None]
         self._is_seen = False
-        self._telling = debounced(self, 0, self._tell)
-        self._telling_steps = debounced(self, 0, self.steps_changed)
+        self._emitting = debounced(self, 0, self._emit_changed)
+        self._emitting_steps = debounced(self, 0, self.steps_changed)
         for query in self.queries:
             query.changed.connect(self._on_changed)
-            query.asked.connect(partial(self._take_steps, query.side))
+            query.asked.connect(partial(self._read_steps, query.side))
         explore.tokens_changed.connect(self._on_changed)
         explore.sides_changed.connect(self._on_changed)
 
@@ -110,12 +110,12 @@ class TokensState(QObject):
     def differences(self) -> list[tuple[str, str]]:
         """The words that both sides tokenise differently, with either spelling."""
         first, second = (_by_word(side) for side in self.explore.both)
-        found = []
+        differences = []
         for here in first:
             there = second.get(here)
             if there is not None and there != first[here]:
-                found.append((" ".join(first[here]), " ".join(there)))
-        return found
+                differences.append((" ".join(first[here]), " ".join(there)))
+        return differences
 
     # ── the steps ────────────────────────────────────────────────────────────────────────────
 
@@ -129,13 +129,13 @@ class TokensState(QObject):
 
     def _on_changed(self) -> None:
         if self._is_seen:
-            self._telling.start()
+            self._emitting.start()
 
-    def _tell(self) -> None:
+    def _emit_changed(self) -> None:
         self.changed.emit()
-        self._telling_steps.start()
+        self._emitting_steps.start()
 
-    def _take_steps(self, side: ModelInput) -> None:
+    def _read_steps(self, side: ModelInput) -> None:
         """Off the GUI thread, since a long text takes a moment."""
         work = self._work[side.index]
         if work is not None:
@@ -146,12 +146,12 @@ class TokensState(QObject):
         self._work[side.index] = background.run(
             self,
             lambda: tuple(steps(tokenizer, text) for text in texts),
-            lambda taken: self._on_steps(side.index, taken),
+            lambda result: self._on_steps(side.index, result),
         )
 
-    def _on_steps(self, number: int, taken: tuple[Steps, ...]) -> None:
-        self.steps[number] = taken
-        self._telling_steps.start()
+    def _on_steps(self, number: int, result: tuple[Steps, ...]) -> None:
+        self.steps[number] = result
+        self._emitting_steps.start()
 
 
 def _by_word(side: ModelInput) -> dict[tuple[int, str, int], list[str]]:
@@ -169,6 +169,6 @@ def _by_word(side: ModelInput) -> dict[tuple[int, str, int], list[str]]:
     return words
 
 
-def named(words: Sequence[str]) -> list[str]:
+def first_distinct(words: Sequence[str]) -> list[str]:
     """The first few distinct words."""
     return list(dict.fromkeys(words))[:MAX_NAMED]

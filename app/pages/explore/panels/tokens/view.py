@@ -7,9 +7,9 @@ from PySide6.QtWidgets import QSplitter, QWidget
 from app.notices import Notices
 from app.pages.explore.captions import quoted
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
-from app.pages.explore.panels.tokens.figure import figure_of
+from app.pages.explore.panels.tokens.figure import make_figure
 from app.pages.explore.panels.tokens.flow import Flow
-from app.pages.explore.panels.tokens.state import MAX_NAMED, TokensState, named
+from app.pages.explore.panels.tokens.state import MAX_NAMED, TokensState, first_distinct
 from app.pages.explore.panels.tokens.table import TokenTable
 from app.theme import SPACE
 from app.widgets import layouts
@@ -47,9 +47,9 @@ class TokensView(Panel):
         self.difference = Text("", "muted")
         self.tables = [TokenTable(state), TokenTable(state, 1)]
         self.titles = [OneLine("", "strong"), OneLine("", "strong")]
-        self.keep = [
-            FigureButton(lambda: figure_of(state, 0), notices),
-            FigureButton(lambda: figure_of(state, 1), notices),
+        self.figure_buttons = [
+            FigureButton(lambda: make_figure(state, 0), notices),
+            FigureButton(lambda: make_figure(state, 1), notices),
         ]
         self.halves = QSplitter(Qt.Orientation.Horizontal)
         self.halves.setChildrenCollapsible(False)
@@ -92,9 +92,9 @@ class TokensView(Panel):
 
     def show_state(self) -> None:
         explore = self._state.explore
-        said = [note for side in explore.sides for note in self._notes_of(side.index)]
-        self.notes.setText("\n".join(said))
-        self.notes.setVisible(bool(said))
+        notes = [note for side in explore.sides for note in self._notes(side.index)]
+        self.notes.setText("\n".join(notes))
+        self.notes.setVisible(bool(notes))
         for number, title in enumerate(self.titles):
             model = explore.both[number].model
             pinned = number == 1 and explore.pinned is not None
@@ -110,28 +110,28 @@ class TokensView(Panel):
 
     # ── words ────────────────────────────────────────────────────────────────────────────────
 
-    def _notes_of(self, side: int) -> list[str]:
+    def _notes(self, side: int) -> list[str]:
         state = self._state
         shown = state.explore.both[side]
-        said: list[str] = []
+        notes: list[str] = []
         problem = state.queries[side].problem
         if problem:
-            said.append(problem)
+            notes.append(problem)
         unknown = state.unknown(side)
         if unknown and shown.tokenizer is not None:
-            names = ", ".join(f"“{quoted(word)}”" for word in named(unknown))
+            names = ", ".join(f"“{quoted(word)}”" for word in first_distinct(unknown))
             more = ", …" if len(set(unknown)) > MAX_NAMED else ""
             text = self.tr("Not in the vocabulary: {0}{1}. The model sees only {2} there.")
             piece = shown.tokenizer.token(shown.tokenizer.unknown)
-            said.append(text.format(names, more, piece))
+            notes.append(text.format(names, more, piece))
         for rest in state.left_out(side):
             text = self.tr("Truncated to {0} tokens. The rest starts with “{1}”.")
             begins = quoted(rest[:LONGEST_REST])
             cut = f"{begins}…" if len(rest) > LONGEST_REST else begins
-            said.append(text.format(numbers.count(len(shown.tokens)), cut))
+            notes.append(text.format(numbers.count(len(shown.tokens)), cut))
         if state.explore.is_compared and shown.model is not None:
-            said = [f"{shown.model.name}: {sentence}" for sentence in said]
-        return said
+            notes = [f"{shown.model.name}: {sentence}" for sentence in notes]
+        return notes
 
     def _difference(self) -> str:
         """Compare the tokens of the two sides."""
@@ -142,14 +142,14 @@ class TokensView(Panel):
         counts = self.tr("{0} tokens and {1} tokens.").format(
             numbers.count(first), numbers.count(second)
         )
-        found = self._state.differences()
-        if not found:
+        differences = self._state.differences()
+        if not differences:
             if explore.first.texts == explore.second.texts:
                 return f"{counts} {self.tr('All words are tokenised the same way.')}"
             return counts
-        some = "; ".join(f"{quoted(a)} – {quoted(b)}" for a, b in found[:MAX_NAMED])
-        text = self.tr("%n word(s) tokenised differently: {0}", "", len(found)).format(some)
-        return f"{counts} {text}{'; …' if len(found) > MAX_NAMED else ''}"
+        some = "; ".join(f"{quoted(a)} – {quoted(b)}" for a, b in differences[:MAX_NAMED])
+        text = self.tr("%n word(s) tokenised differently: {0}", "", len(differences)).format(some)
+        return f"{counts} {text}{'; …' if len(differences) > MAX_NAMED else ''}"
 
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
@@ -165,10 +165,10 @@ class TokensView(Panel):
             (self.titles[number], 1),
             layouts.STRETCH,
             HelpButton("embeddings"),
-            self.keep[number],
+            self.figure_buttons[number],
             spacing=SPACE,
         )
-        self.keep[number].offer_on(self.tables[number])
+        self.figure_buttons[number].offer_on(self.tables[number])
         layouts.column(
             head, (self.tables[number], 1), parent=part, spacing=SPACE, margins=(2 * SPACE, 0, 0, 0)
         )

@@ -16,11 +16,11 @@ from app.widgets.text.numbers import decimal
 NAME, CELL, ROW = 340, 52, 24  # px
 
 
-def figure_of(state: VectorsState) -> Figure | None:
+def make_figure(state: VectorsState) -> Figure | None:
     """None if there is no answer."""
     answer, shown = state.answer, state.shown
     if state.showing != "cosines":
-        return _nearest_figure(state)
+        return _make_nearest_figure(state)
     if answer is None or shown is None:
         return None
     names = [painted(name) for name in state.names()]
@@ -63,7 +63,7 @@ def figure_of(state: VectorsState) -> Figure | None:
     )
 
 
-def _nearest_figure(state: VectorsState) -> Figure | None:
+def _make_nearest_figure(state: VectorsState) -> Figure | None:
     """Bars of the cosines, nearest first."""
     table = _tokens_table(state) if state.showing == "tokens" else _words_table(state)
     answer, place = state.answer, state.chosen_place
@@ -94,20 +94,20 @@ def _nearest_figure(state: VectorsState) -> Figure | None:
 
 
 def _tokens_table(state: VectorsState) -> Table | None:
-    found = state.near_tokens
-    if found is None:
+    nearest = state.near_tokens
+    if nearest is None:
         return None
-    rows = [(n, one.token, one.cosine) for n, one in enumerate(found.tokens, 1)]
+    rows = [(n, one.token, one.cosine) for n, one in enumerate(nearest.tokens, 1)]
     return Table(("rank", "token", "cosine"), rows)
 
 
 def _words_table(state: VectorsState) -> Table | None:
     """None if the nearest words belong to another word or layer."""
-    found = state.found
-    if found is None or not state.is_current:
+    nearest = state.near_words
+    if nearest is None or not state.is_current:
         return None
     rows = [
         (n, around(one.text, one.start, one.end), one.row + 1, one.text, one.cosine)
-        for n, one in enumerate(found.words, 1)
+        for n, one in enumerate(nearest.words, 1)
     ]
     return Table(("rank", "word", "number", "text", "cosine"), rows)

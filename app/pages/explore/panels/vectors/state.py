@@ -52,8 +52,8 @@ class VectorsState(QObject):
         self.explore, self._home = explore, home
         self.showing: Shown = "cosines"
         self.place = 0  # occurrence whose neighbours are shown
-        self.found: WordsFound | None = None
-        self.found_for: FindWords | None = None
+        self.near_words: WordsFound | None = None
+        self.near_words_question: FindWords | None = None
         self.of: ChosenTexts | None = None
         self.size: int | None = None  # estimated bytes of an index of the chosen texts
         self._sizing: background.Job | None = None
@@ -155,18 +155,21 @@ class VectorsState(QObject):
     @property
     def is_current(self) -> bool:
         """True if the nearest words belong to the current occurrence, layer and texts."""
-        return self.found_for is not None and self.found_for == self._words_question()
+        return (
+            self.near_words_question is not None
+            and self.near_words_question == self._words_question()
+        )
 
     def find(self) -> None:
         """Search the words of the chosen texts, or continue."""
         question = self._words_question()
         if question is not None:
-            self.found, self.found_for, self.of = None, question, self.explore.chosen
+            self.near_words, self.near_words_question, self.of = None, question, self.explore.chosen
             self.work.start(question)
 
-    def show_input(self, found: NearWord) -> None:
+    def show_input(self, word: NearWord) -> None:
         """Show the text of a word on the page."""
-        self.explore.input_wanted.emit(TextInput(clean_text(found.text), None))
+        self.explore.input_wanted.emit(TextInput(clean_text(word.text), None))
 
     def _tokens_question(self, side: ModelInput) -> FindTokens | None:
         place, answer = self.chosen_place, self.answer
@@ -203,7 +206,7 @@ class VectorsState(QObject):
 
     def _on_told(self, answer: SetAnswer) -> None:
         if isinstance(answer, WordsFound):
-            self.found = answer
+            self.near_words = answer
             self.changed.emit()
 
     def _measure(self) -> None:
@@ -228,7 +231,7 @@ class VectorsState(QObject):
         self.changed.emit()
 
     def _forget(self) -> None:
-        self.found, self.found_for, self.of = None, None, None
+        self.near_words, self.near_words_question, self.of = None, None, None
         self.work.forget()
         self._measure()
 

@@ -14,7 +14,7 @@ from app.notices import Notices
 from app.pages.explore.captions import layer_title
 from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
-from app.pages.explore.panels.vectors.figure import figure_of
+from app.pages.explore.panels.vectors.figure import make_figure
 from app.pages.explore.panels.vectors.state import VectorsState, around
 from app.pages.explore.set_bar import SetBar
 from app.pages.explore.state import TYPING_PAUSE_MS
@@ -54,10 +54,10 @@ class VectorsView(Panel):
         self.texts.setTabChangesFocus(True)
         self.texts.setMinimumHeight(12 * SPACE)
         self.title, self.note = OneLine("", "strong"), Text("", "small")
-        self.keep = FigureButton(partial(figure_of, state), notices)
+        self.figure_button = FigureButton(partial(make_figure, state), notices)
         self.matrix = NumbersTable(self.tr("Cosines"), 1)
         self.heights = NumbersTable(self.tr("Layers"), 1)
-        self.keep.offer_on(self.matrix)
+        self.figure_button.offer_on(self.matrix)
         self.what = ChoiceBox(
             self.tr("What is shown of the word"),
             [
@@ -70,7 +70,7 @@ class VectorsView(Panel):
         self.near_words = NumbersTable(self.tr("Nearest words of the chosen texts"), 1)
         self.bar = SetBar(state.work, state.explore, self.tr("&Find"), state.find, self._why_not)
         for table in (self.near_tokens, self.near_words):
-            self.keep.offer_on(table)
+            self.figure_button.offer_on(table)
         among = QWidget()
         layouts.column(self.bar, (self.near_words, 1), parent=among, spacing=SPACE)
         self.pages = QStackedWidget()
@@ -84,7 +84,7 @@ class VectorsView(Panel):
         label.setBuddy(self.word)
         line = layouts.row(label, (self.word, 1), spacing=SPACE)
         left = layouts.column(line, (self.texts, 2), (self.heights, 3), spacing=SPACE)
-        head = layouts.row((self.title, 1), self.what, self.keep, spacing=2 * SPACE)
+        head = layouts.row((self.title, 1), self.what, self.figure_button, spacing=2 * SPACE)
         right = layouts.column(head, (self.pages, 1), self.note, spacing=SPACE)
         layouts.row((left, 4), (right, 5), parent=self, spacing=6 * SPACE, margins=(0, SPACE, 0, 0))
         self.heights.row_picked.connect(state.set_height)
@@ -125,7 +125,7 @@ class VectorsView(Panel):
         self.bar.show_state()
         self.title.setText(self._title())
         self.note.setText(self._note())
-        self.keep.refresh()
+        self.figure_button.refresh()
 
     def _title(self) -> str:
         state, answer = self._state, self._state.answer
@@ -143,15 +143,15 @@ class VectorsView(Panel):
         return text.format(state.height, painted(shown))
 
     def _token_rows(self) -> tuple[list[str], list[list[str]]]:
-        found = self._state.near_tokens
-        if found is None:
+        nearest = self._state.near_tokens
+        if nearest is None:
             return [], []
         header = [self.tr("Token"), self.tr("Cosine")]
-        return header, [[painted(one.token), decimal(one.cosine, DIGITS)] for one in found.tokens]
+        return header, [[painted(one.token), decimal(one.cosine, DIGITS)] for one in nearest.tokens]
 
     def _word_rows(self) -> tuple[list[str], list[list[str]]]:
-        found = self._state.found
-        if found is None:
+        nearest = self._state.near_words
+        if nearest is None:
             return [], []
         header = [self.tr("Word in its text"), self.tr("Text"), self.tr("Cosine")]
         return header, [
@@ -160,7 +160,7 @@ class VectorsView(Panel):
                 count(one.row + 1),
                 decimal(one.cosine, DIGITS),
             ]
-            for one in found.words
+            for one in nearest.words
         ]
 
     def _why_not(self) -> str:
@@ -170,9 +170,9 @@ class VectorsView(Panel):
         return ""
 
     def _on_activated(self, index: QModelIndex) -> None:
-        found = self._state.found
-        if found is not None and index.row() < len(found.words):
-            self._state.show_input(found.words[index.row()])
+        nearest = self._state.near_words
+        if nearest is not None and index.row() < len(nearest.words):
+            self._state.show_input(nearest.words[index.row()])
 
     def _height_rows(self) -> tuple[list[str], list[list[str]]]:
         answer = self._state.answer
@@ -228,18 +228,18 @@ class VectorsView(Panel):
         return " ".join(parts)
 
     def _note_of_tokens(self) -> str:
-        refusal, found = self._state.tokens.refusal, self._state.near_tokens
+        refusal, nearest = self._state.tokens.refusal, self._state.near_tokens
         if refusal is not None:
             return f"{refusal.phrase} {refusal.advice}"
-        if found is None:
+        if nearest is None:
             return self.tr("Running the model …")
         text = self.tr("Cosines to all {0} rows of the token embedding.")
-        return text.format(count(found.rows))
+        return text.format(count(nearest.rows))
 
     def _note_of_words(self) -> str:
-        state, found, of = self._state, self._state.found, self._state.of
-        if found is not None and of is not None:
-            text = self.tr("Of %Ln word(s) of {0}.", "", found.vectors)
+        state, nearest, of = self._state, self._state.near_words, self._state.of
+        if nearest is not None and of is not None:
+            text = self.tr("Of %Ln word(s) of {0}.", "", nearest.vectors)
             parts = [text.format(of.name)]
             if not state.is_current:
                 parts.append(

@@ -40,10 +40,10 @@ class Candidates(Part):
         self.typed.setPlaceholderText(self.tr("Your words, separated by commas"))
         self.typed.setAccessibleName(self.tr("Your words"))
         self.own = NumbersTable(self.tr("Your words, scored"), 1)
-        self.found = NumbersTable(self.tr("Most likely words"), 1)
+        self.best = NumbersTable(self.tr("Most likely words"), 1)
         self.automatic = QCheckBox(self.tr("Search automatically"))
         self.go = buttons.plain(self.tr("S&earch"), state.search, "search")
-        self.said_own, self.said_found = Text("", "small"), Text("", "small")
+        self.own_note, self.search_note = Text("", "small"), Text("", "small")
         self._pause = debounced(self, TYPING_PAUSE_MS, self._on_typed)
         self.typed.textEdited.connect(lambda _: self._pause.start())
         self.typed.returnPressed.connect(self._on_typed)
@@ -59,14 +59,14 @@ class Candidates(Part):
         layouts.column(self.stack, parent=self)
 
     def _tables(self) -> QWidget:
-        left = layouts.column(self.typed, (self.own, 1), self.said_own)
+        left = layouts.column(self.typed, (self.own, 1), self.own_note)
         head = layouts.row(
             Text(self.tr("Most likely words"), "strong", wraps=False),
             layouts.STRETCH,
             self.automatic,
             self.go,
         )
-        right = layouts.column(head, (self.found, 1), self.said_found)
+        right = layouts.column(head, (self.best, 1), self.search_note)
         both = layouts.row((left, 1), (right, 1), spacing=6 * SPACE)
         page = QWidget()
         layouts.column(self.place, (both, 1), parent=page, spacing=2 * SPACE)
@@ -86,9 +86,9 @@ class Candidates(Part):
         text = self.tr("In place of “{0}” (%Ln token(s))", "", count)
         self.place.setText(text.format(painted(state.gap_text())))
         self.own.show_rows(*self._own_rows())
-        self.said_own.setText(self._told_own())
-        self.found.show_rows(*self._found_rows())
-        self.said_found.setText(self._told_found())
+        self.own_note.setText(self._own_note())
+        self.best.show_rows(*self._best_rows())
+        self.search_note.setText(self._search_note())
         self.go.setEnabled(not state.searches_automatically)
 
     # ── own words ────────────────────────────────────────────────────────────────────────────
@@ -100,9 +100,9 @@ class Candidates(Part):
             header += [self.tr("Second model"), self.tr("Difference")]
         rows = []
         for one, other in self._ranked():
-            row = [shown(one), told(one), log_probability_text(one)]
+            row = [shown(one), probability_text(one), log_probability_text(one)]
             if compared:
-                row += [told(other), difference(one, other)]
+                row += [probability_text(other), difference(one, other)]
             rows.append(row)
         return header, rows
 
@@ -112,7 +112,7 @@ class Candidates(Part):
         both = [(one, others.get(one.text)) for one in self.state.scored()]
         return sorted(both, key=lambda pair: (bool(pair[0].problem), -pair[0].log_probability))
 
-    def _told_own(self) -> str:
+    def _own_note(self) -> str:
         query = self.state.candidate_scores[0]
         if query.problem:
             return query.problem
@@ -127,9 +127,9 @@ class Candidates(Part):
 
     # ── the search ───────────────────────────────────────────────────────────────────────────
 
-    def _found_rows(self) -> tuple[list[str], list[list[str]]]:
+    def _best_rows(self) -> tuple[list[str], list[list[str]]]:
         header = [self.tr("Tokens"), self.tr("Probability"), self.tr("Log-probability")]
-        answers = [self.state.found(side.index) for side in self.state.explore.sides]
+        answers = [self.state.search_result(side.index) for side in self.state.explore.sides]
         rows = []
         for number, answer in enumerate(answers):
             if answer is None:
@@ -138,20 +138,23 @@ class Candidates(Part):
                 model = self.state.explore.both[number].model
                 rows.append([f"— {model.name if model else ''} —", "", ""])
             rows += [
-                [token_names(one), told(one), log_probability_text(one)] for one in answer.found
+                [token_names(one), probability_text(one), log_probability_text(one)]
+                for one in answer.found
             ]
             if answer.actual is not None:
                 typed = self.tr("typed: {0}").format(token_names(answer.actual))
-                rows.append([typed, told(answer.actual), log_probability_text(answer.actual)])
+                rows.append(
+                    [typed, probability_text(answer.actual), log_probability_text(answer.actual)]
+                )
         return header, rows
 
-    def _told_found(self) -> str:
+    def _search_note(self) -> str:
         query = self.state.candidate_searches[0]
         if query.problem:
             return query.problem
         if query.is_waiting:
             return self.tr("Searching …")
-        if self.state.found() is None:
+        if self.state.search_result() is None:
             return self.tr(
                 "Beam search over all masks of this word. It takes a moment, so it runs on request."
             )
@@ -160,8 +163,8 @@ class Candidates(Part):
     def figure(self) -> Figure | None:
         gap, explore = self.state.gap(), self.state.explore
         own = [pair for pair in self._ranked() if not pair[0].problem]
-        found = self.state.found()
-        if gap is None or not (own or found):
+        result = self.state.search_result()
+        if gap is None or not (own or result):
             return None
         compared = explore.is_compared
         columns, rows = [], []
@@ -171,10 +174,10 @@ class Candidates(Part):
             ]
             columns.append(Column(self.tr("Your words"), tuple(bars)))
             rows += [["own", *row(one, other)] for one, other in own]
-        if found is not None:
-            best = tuple((token_names(one), (one.probability,), False) for one in found.found)
+        if result is not None:
+            best = tuple((token_names(one), (one.probability,), False) for one in result.found)
             columns.append(Column(self.tr("Found by beam search"), best))
-            rows += [["found", *row(one, None)] for one in found.found]
+            rows += [["found", *row(one, None)] for one in result.found]
         place = painted(self.state.gap_text())
         caption = self.tr(
             "Joint probability in place of “{0}”: the product over a word’s tokens, from "
@@ -216,7 +219,7 @@ def shown(one: Candidate) -> str:
     )
 
 
-def told(one: Candidate | None) -> str:
+def probability_text(one: Candidate | None) -> str:
     """Its probability; tiny ones in powers of ten."""
     if one is None or one.problem:
         return "–"

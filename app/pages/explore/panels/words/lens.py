@@ -46,7 +46,7 @@ class LayerGrid(QWidget):
         if applied is self.applied and names == self.names:
             return
         self.applied, self.names = applied, names
-        self.setAccessibleDescription(self._told())
+        self.setAccessibleDescription(self._description())
         self.updateGeometry()
         self.update()
 
@@ -142,12 +142,12 @@ class LayerGrid(QWidget):
         painter.drawText(upper, Qt.AlignmentFlag.AlignCenter | AS_STORED, label)
         painter.setFont(font("small"))
         lower = QRectF(QPointF(box.left(), box.center().y() + 2), box.bottomRight())
-        said = chance(best.probability)
+        text = chance(best.probability)
         if actual is not None:
-            said += " · " + self.tr("#{0}").format(actual.rank)
-        painter.drawText(lower, Qt.AlignmentFlag.AlignCenter, said)
+            text += " · " + self.tr("#{0}").format(actual.rank)
+        painter.drawText(lower, Qt.AlignmentFlag.AlignCenter, text)
 
-    def _told(self) -> str:
+    def _description(self) -> str:
         if self.applied is None:
             return ""
         last = self.applied.layers[-1]
@@ -170,12 +170,14 @@ class Lens(Part):
         super().__init__(state, state.lens_queries)
         self.grids = (LayerGrid(), LayerGrid())
         self.names = (Text("", "strong", wraps=False), Text("", "strong", wraps=False))
-        self.said = OneLine("", "body")
+        self.readout = OneLine("", "body")
         both = layouts.row(spacing=8 * SPACE, margins=None)
         for side, (name, grid) in enumerate(zip(self.names, self.grids, strict=True)):
             one = layouts.column(name, grid, layouts.STRETCH)
             both.addLayout(one)
-            grid.pointed.connect(lambda row, column, side=side: self._say(side, row, column))
+            grid.pointed.connect(
+                lambda row, column, side=side: self._show_readout(side, row, column)
+            )
             grid.picked.connect(lambda column, side=side: self._pick(side, column))
         both.addStretch()
         inner = QWidget()
@@ -189,7 +191,7 @@ class Lens(Part):
                 ),
                 "small",
             ),
-            self.said,
+            self.readout,
             (scrolling(inner), 1),
             parent=page,
         )
@@ -221,7 +223,7 @@ class Lens(Part):
             name.setVisible(self.state.explore.is_compared)
             grid.show_lens(self.state.applied(side), self._names(side))
             grid.setVisible(side < len(self.state.explore.sides))
-        self._say(0, -1, -1)
+        self._show_readout(0, -1, -1)
 
     def _names(self, side: int) -> tuple[str, ...]:
         """Column names of a grid and its figure."""
@@ -234,16 +236,16 @@ class Lens(Part):
             for n in applied.positions
         )
 
-    def _say(self, side: int, row: int, column: int) -> None:
+    def _show_readout(self, side: int, row: int, column: int) -> None:
         """Show the top predictions of a cell."""
         applied = self.state.applied(side)
         if applied is None or not (0 <= row < len(applied.layers)):
-            self.said.setText(self.tr("Hover over a cell to see its top predictions."))
+            self.readout.setText(self.tr("Hover over a cell to see its top predictions."))
             return
         prediction = applied.layers[row].predictions[column]
         best = ", ".join(f"“{painted(o.label)}” {chance(o.probability)}" for o in prediction.ranked)
         text = self.tr("Token {0}, {1}: {2}")
-        self.said.setText(text.format(prediction.first + 1, layer_name(row), best))
+        self.readout.setText(text.format(prediction.first + 1, layer_name(row), best))
 
     def _pick(self, side: int, column: int) -> None:
         """Select the token of a column on the page."""

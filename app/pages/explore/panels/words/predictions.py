@@ -14,7 +14,7 @@ from app.pages.explore.panels.words.part import (
     columns_size,
     paint_columns,
 )
-from app.pages.explore.panels.words.state import MAX_POSITIONS, TOP, Place, WordsState
+from app.pages.explore.panels.words.state import MAX_POSITIONS, TOP, MaskedPosition, WordsState
 from app.resources import mono_font
 from app.theme import SIDES, SPACE, Role, colour
 from app.widgets import layouts
@@ -51,7 +51,7 @@ class Predictions(Part):
         self.cards: list[PositionCard] = []
         self._row = layouts.row(layouts.STRETCH, spacing=3 * SPACE, margins=(0, 0, 0, 2 * SPACE))
         self.stack = Stack()
-        self.stack.addWidget(self._places())
+        self.stack.addWidget(self._cards_page())
         self.nothing = EmptyState(
             "eye-off", self.tr("Mask a word to see what the model predicts"), ""
         )
@@ -69,43 +69,45 @@ class Predictions(Part):
             self.problem.title.setText(query.refusal.problem)
             self.problem.text.setText(query.refusal.advice)
             self.stack.setCurrentIndex(2)
-        elif query.is_waiting and not state.places():
+        elif query.is_waiting and not state.positions():
             self.stack.setCurrentWidget(self.waiting)
-        elif state.places():
-            self._show_places(state.places())
+        elif state.positions():
+            self._show_positions(state.positions())
             self.stack.setCurrentIndex(0)
         else:
             self.nothing.text.setText(self._how_to_hide())
             self.stack.setCurrentIndex(1)
 
-    def _show_places(self, places: tuple[Place, ...]) -> None:
-        while len(self.cards) < min(len(places), MAX_POSITIONS):
+    def _show_positions(self, positions: tuple[MaskedPosition, ...]) -> None:
+        while len(self.cards) < min(len(positions), MAX_POSITIONS):
             card = PositionCard()
             self.cards.append(card)
             self._row.insertWidget(len(self.cards) - 1, card, 10, Qt.AlignmentFlag.AlignTop)
-        explore, most = self.state.explore, self._scale(places)
+        explore, most = self.state.explore, self._scale(positions)
         for number, card in enumerate(self.cards):
-            card.setVisible(number < len(places))
-            if number < len(places):
-                place = places[number]
-                is_picked = place.token == explore.picked
-                card.show_place(place, self._other(place), is_picked, explore.first.mask, most)
-        self.note.setText(self._said(places))
+            card.setVisible(number < len(positions))
+            if number < len(positions):
+                position = positions[number]
+                is_picked = position.token == explore.picked
+                card.show_position(
+                    position, self._other(position), is_picked, explore.first.mask, most
+                )
+        self.note.setText(self._note(positions))
         self.models.setVisible(explore.is_compared)
         self.models.setText(self._models())
 
-    def _other(self, place: Place) -> Place | None:
+    def _other(self, position: MaskedPosition) -> MaskedPosition | None:
         """The second model's predictions there; without predictions until known."""
         if not self.state.explore.is_compared:
             return None
-        return self.state.other(place) or Place(-1, (), None)
+        return self.state.other(position) or MaskedPosition(-1, (), None)
 
-    def _scale(self, places: tuple[Place, ...]) -> float:
+    def _scale(self, positions: tuple[MaskedPosition, ...]) -> float:
         """Full-bar probability of all cards, so that they can be compared; held over a training."""
         shown = [
             value
-            for place in places
-            for bar in pairs(place, self._other(place))
+            for position in positions
+            for bar in pairs(position, self._other(position))
             for value in (bar.first, bar.second)
             if value is not None
         ]
@@ -120,15 +122,15 @@ class Predictions(Part):
         )
         return text.format(first, second)
 
-    def _said(self, places: tuple[Place, ...]) -> str:
-        if not places:
+    def _note(self, positions: tuple[MaskedPosition, ...]) -> str:
+        if not positions:
             return self.tr("Running the model …")
         state = self.state
         parts = [self.tr("Computed in {0} ms.").format(max(1, round(state.milliseconds)))]
-        if len(places) > MAX_POSITIONS:
+        if len(positions) > MAX_POSITIONS:
             text = self.tr("The first {0} of {1} masked positions are shown.")
-            parts.append(text.format(MAX_POSITIONS, len(places)))
-        elif len(places) > 1 and not state.is_causal:
+            parts.append(text.format(MAX_POSITIONS, len(positions)))
+        elif len(positions) > 1 and not state.is_causal:
             parts.append(
                 self.tr("Each position is predicted independently, with all others masked.")
             )
@@ -142,13 +144,13 @@ class Predictions(Part):
         return " ".join(parts)
 
     def _on_picked(self, picked: int) -> None:
-        """Mark the selected token's card and scroll to it."""
-        for place, card in zip(self.state.places(), self.cards, strict=False):
-            card.set_picked(place.token == picked)
-            if place.token == picked:
+        """TokenAnchor the selected token's card and scroll to it."""
+        for position, card in zip(self.state.positions(), self.cards, strict=False):
+            card.set_picked(position.token == picked)
+            if position.token == picked:
                 self.area.ensureWidgetVisible(card, SPACE, 0)
 
-    def _places(self) -> QWidget:
+    def _cards_page(self) -> QWidget:
         inner = QWidget()
         inner.setProperty("bare", True)
         inner.setLayout(self._row)
@@ -173,15 +175,14 @@ class Predictions(Part):
         exact = [query.require_exact() for query in self.state.fills]  # requests each
         if not all(exact):
             return None
-        places, explore = self.state.places()[:MAX_POSITIONS], self.state.explore
-        if not places:
+        positions, explore = self.state.positions()[:MAX_POSITIONS], self.state.explore
+        if not positions:
             return None
-        columns, rows, most = [], [], self._scale(self.state.places())
-        for place in places:
-            title = (
-                f"{place.token + 1} {place.actual.label if place.actual else explore.first.mask}"
-            )
-            bars = pairs(place, self._other(place))
+        columns, rows, most = [], [], self._scale(self.state.positions())
+        for position in positions:
+            typed = position.actual.label if position.actual else ""
+            title = f"{position.token + 1} {typed or explore.first.mask}"
+            bars = pairs(position, self._other(position))
             columns.append(
                 Column(
                     title,
@@ -189,7 +190,7 @@ class Predictions(Part):
                 )
             )
             rows += [
-                [place.token + 1, place.actual.label if place.actual else "", b.label, b.first]
+                [position.token + 1, typed, b.label, b.first]
                 + ([b.second] if explore.is_compared else [])
                 for b in bars
             ]
@@ -225,15 +226,20 @@ class PositionCard(Card):
         self.setMinimumWidth(NARROWEST)
         self.setMaximumWidth(WIDEST)
         self.head = OneLine("", "strong")
-        self.said = OneLine("", "muted")
+        self.verdict = OneLine("", "muted")
         self.bars = ProbabilityBars(self.tr("Predictions"))
         self.pairs = PairBars(self.tr("Predictions of two models"))
         self.body.setSpacing(SPACE)
-        for widget in (self.head, self.said, self.bars, self.pairs):
+        for widget in (self.head, self.verdict, self.bars, self.pairs):
             self.body.addWidget(widget)
 
-    def show_place(
-        self, place: Place, other: Place | None, picked: bool, mask: str, most: float = 1.0
+    def show_position(
+        self,
+        position: MaskedPosition,
+        other: MaskedPosition | None,
+        picked: bool,
+        mask: str,
+        most: float = 1.0,
     ) -> None:
         """Show a position; the actual token is emphasised, at its rank or below the others.
 
@@ -241,33 +247,33 @@ class PositionCard(Card):
         probability `most`.
         """
         self.set_picked(picked)
-        actual = place.actual
+        actual = position.actual
         if actual is None:
             self.head.setText(mask)
-            self.said.setText(self.tr("Token {0}").format(place.token + 1))
+            self.verdict.setText(self.tr("Token {0}").format(position.token + 1))
         else:
             self.head.setText(f"“{painted(actual.label)}”")
-            self.said.setText(self._verdict(place))
+            self.verdict.setText(self._verdict(position))
         self.bars.setVisible(other is None)
         self.pairs.setVisible(other is not None)
         if other is not None:
-            self.pairs.show_bars(pairs(place, other), most)
+            self.pairs.show_bars(pairs(position, other), most)
             return
         bars = [
-            Bar(likely.label, likely.probability, number == place.rank)
-            for number, likely in enumerate(place.likely[:TOP], start=1)
+            Bar(likely.label, likely.probability, number == position.rank)
+            for number, likely in enumerate(position.likely[:TOP], start=1)
         ]
-        if actual is not None and not 0 < place.rank <= TOP:
+        if actual is not None and not 0 < position.rank <= TOP:
             bars.append(Bar(actual.label, actual.probability, emphasised=True, apart=True))
         self.bars.show_bars(bars, most)
 
-    def _verdict(self, place: Place) -> str:
-        assert place.actual is not None
-        share = chance(place.actual.probability)
-        if place.rank == 1:
-            return self.tr("Token {0}: top prediction, {1}").format(place.token + 1, share)
+    def _verdict(self, position: MaskedPosition) -> str:
+        assert position.actual is not None
+        share = chance(position.actual.probability)
+        if position.rank == 1:
+            return self.tr("Token {0}: top prediction, {1}").format(position.token + 1, share)
         text = self.tr("Token {0}: rank {1}, {2}")
-        return text.format(place.token + 1, numbers.count(place.rank), share)
+        return text.format(position.token + 1, numbers.count(position.rank), share)
 
 
 @dataclass(frozen=True)
@@ -297,7 +303,9 @@ class PairBars(QWidget):
         self.shown, self.most = tuple(bars), most
         self.setAccessibleDescription(
             ", ".join(
-                f"{painted(b.label)} {told(b.first)} {told(b.second)} {difference(b)}"
+                " ".join(
+                    (painted(b.label), *map(probability_text, (b.first, b.second)), difference(b))
+                )
                 for b in self.shown
             )
         )
@@ -348,12 +356,14 @@ class PairBars(QWidget):
             line = QRectF(row.left() + left, row.top() + 3 + number * 17, room, 16)
             painter.setPen(colour(Role.TEXT if value is not None else Role.MUTED))
             numbered = QRectF(line.left() + room, line.top(), number_width + SPACE, 16)
-            painter.drawText(numbered, middle | Qt.AlignmentFlag.AlignRight, told(value))
+            painter.drawText(
+                numbered, middle | Qt.AlignmentFlag.AlignRight, probability_text(value)
+            )
             track = QRectF(line.left(), line.center().y() - 4, max(room, 0), 8)
             paint_share(painter, track, None if value is None else value / self.most, role)
 
 
-def told(value: float | None) -> str:
+def probability_text(value: float | None) -> str:
     """A probability, or “–”."""
     return "–" if value is None else chance(value)
 
@@ -369,20 +379,20 @@ def difference(bar: PairBar) -> str:
     )
 
 
-def pairs(place: Place, other: Place | None) -> list[PairBar]:
+def pairs(position: MaskedPosition, other: MaskedPosition | None) -> list[PairBar]:
     """The top predictions of both models by the larger probability, and the actual token."""
-    second = other or Place(-1, (), None)
+    second = other or MaskedPosition(-1, (), None)
     chances = [
-        {one.label: one.probability for one in (*p.wanted, *p.likely)} for p in (place, second)
+        {one.label: one.probability for one in (*p.wanted, *p.likely)} for p in (position, second)
     ]
-    for known, actual in zip(chances, (place.actual, second.actual), strict=True):
+    for known, actual in zip(chances, (position.actual, second.actual), strict=True):
         if actual is not None:
             known[actual.label] = actual.probability
-    best = {one.label: 0.0 for p in (place, second) for one in p.likely[:TOP]}
-    if place.actual is not None:
-        best[place.actual.label] = 0.0
+    best = {one.label: 0.0 for p in (position, second) for one in p.likely[:TOP]}
+    if position.actual is not None:
+        best[position.actual.label] = 0.0
     order = sorted(best, key=lambda label: -max(known.get(label, 0.0) for known in chances))
-    own = place.actual.label if place.actual else None
+    own = position.actual.label if position.actual else None
     kept = order[:TOP] + [label for label in order[TOP:] if label == own]
     return [
         PairBar(label, chances[0].get(label), chances[1].get(label), label == own) for label in kept

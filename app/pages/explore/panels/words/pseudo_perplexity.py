@@ -165,7 +165,7 @@ class PseudoPerplexity(Part):
 
     def __init__(self, state: WordsState) -> None:
         super().__init__(state, state.scorings)
-        self.said = Text("", "strong", wraps=False)
+        self.summary = Text("", "strong", wraps=False)
         self.more = Text("", "small")
         self.automatic = QCheckBox(self.tr("Compute automatically"))
         self.go = buttons.plain(self.tr("&Compute"), self._on_go, "play")
@@ -174,7 +174,7 @@ class PseudoPerplexity(Part):
         self.automatic.toggled.connect(self._on_automatic)
         self.strip.picked.connect(state.explore.pick)
         self.table.row_picked.connect(self._on_row)
-        head = layouts.row(self.said, layouts.STRETCH, self.automatic, self.go)
+        head = layouts.row(self.summary, layouts.STRETCH, self.automatic, self.go)
         self.area = scrolling(self.strip)
         self.strip.resized.connect(self._fit)
         layouts.column(head, self.more, self.area, (self.table, 1), parent=self, spacing=2 * SPACE)
@@ -201,9 +201,9 @@ class PseudoPerplexity(Part):
             scoring.set_automatic(on)
 
     def _on_row(self, row: int) -> None:
-        places = self.state.scorings[0].places
-        if row < len(places):
-            self.state.explore.pick(places[row].position)
+        positions = self.state.scorings[0].scores
+        if row < len(positions):
+            self.state.explore.pick(positions[row].position)
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
@@ -216,17 +216,17 @@ class PseudoPerplexity(Part):
         is_complete = all(scoring.is_complete for scoring in self._shown())
         self.go.setText(self.tr("&Stop") if runs else self.tr("&Compute"))
         self.go.setEnabled(runs or not is_complete)
-        scores = {score.position: score for score in first.places}
+        scores = {score.position: score for score in first.scores}
         self.strip.show_scores(explore.first.tokens, scores, explore.picked)
         self.table.show_rows(*self._rows())
-        self.said.setText("   ".join(self._summary(scoring) for scoring in self._shown()))
+        self.summary.setText("   ".join(self._summary(scoring) for scoring in self._shown()))
         self.more.setText(self._explained(first))
 
     def _summary(self, scoring: Scoring) -> str:
         refusal = scoring.refusal
         if refusal is not None:
             return refusal.problem
-        if not scoring.places:
+        if not scoring.scores:
             return self.tr("Running the model …") if scoring.is_running else self.tr("Not computed")
         name = self.tr("Perplexity") if scoring.causal else self.tr("Pseudo-perplexity")
         model = scoring.side.model
@@ -234,7 +234,7 @@ class PseudoPerplexity(Part):
         if self.state.explore.is_compared and model is not None:
             text = f"{model.name}: {text}"
         if not scoring.is_complete:
-            done = numbers.count(len(scoring.places))
+            done = numbers.count(len(scoring.scores))
             text += self.tr(" over {0} of {1} tokens so far").format(
                 done, numbers.count(scoring.total)
             )
@@ -283,11 +283,11 @@ class PseudoPerplexity(Part):
 
     def _pairs(self) -> list[tuple[TokenScore, TokenScore | None]]:
         """Every token's score with the second model's, if one token has the same characters."""
-        explore, first = self.state.explore, self.state.scorings[0].places
+        explore, first = self.state.explore, self.state.scorings[0].scores
         first = tuple(score for score in first if score.position < len(explore.first.tokens))
         if not explore.is_compared:
             return [(score, None) for score in first]
-        others = {score.position: score for score in self.state.scorings[1].places}
+        others = {score.position: score for score in self.state.scorings[1].scores}
         second = explore.second
         return [
             (score, others.get(same_token(second, explore.first.tokens[score.position])))

@@ -38,7 +38,7 @@ Key = tuple[Path | None, tuple[str, ...], tuple[tuple[int, int], ...]]
 
 
 @dataclass(frozen=True)
-class Place:
+class MaskedPosition:
     """A masked token, its predictions, and the token typed there if there was one."""
 
     token: int
@@ -87,25 +87,27 @@ class WordsState(QObject):
         """The first model's predictions."""
         return self.fills[0]
 
-    def places(self, side: int = 0) -> tuple[Place, ...]:
+    def positions(self, side: int = 0) -> tuple[MaskedPosition, ...]:
         """All masked positions, from left to right."""
         filled = self.fills[side].answer_of(MaskFilled)
         if filled is None:
             return ()
         return tuple(
-            Place(found.first, found.ranked, actual if actual.label else None, rank, wanted)
-            for found, actual, rank, wanted in zip(
+            MaskedPosition(
+                prediction.first, prediction.ranked, actual if actual.label else None, rank, wanted
+            )
+            for prediction, actual, rank, wanted in zip(
                 filled.predictions, filled.actual, filled.ranks, filled.wanted, strict=True
             )
         )
 
-    def other(self, place: Place) -> Place | None:
+    def other(self, position: MaskedPosition) -> MaskedPosition | None:
         """The same position of the second model; None if it has none."""
         explore = self.explore
-        if not explore.is_compared or place.token >= len(explore.first.tokens):
+        if not explore.is_compared or position.token >= len(explore.first.tokens):
             return None
-        number = same_token(explore.second, explore.first.tokens[place.token])
-        return next((one for one in self.places(1) if one.token == number), None)
+        number = same_token(explore.second, explore.first.tokens[position.token])
+        return next((one for one in self.positions(1) if one.token == number), None)
 
     @property
     def milliseconds(self) -> float:
@@ -161,7 +163,7 @@ class WordsState(QObject):
         answer = self.candidate_scores[side].answer_of(CandidatesScored)
         return answer.candidates if answer is not None else ()
 
-    def found(self, side: int = 0) -> CandidatesFound | None:
+    def search_result(self, side: int = 0) -> CandidatesFound | None:
         return self.candidate_searches[side].answer_of(CandidatesFound)
 
     def applied(self, side: int = 0) -> LensApplied | None:
@@ -225,7 +227,7 @@ class WordsState(QObject):
         answer = self.fills[other].answer
         if not isinstance(answer, MaskFilled) or answer.tokens != self.explore.both[other].tokens:
             return ()
-        labels = [one.label for p in self.places(other) for one in (*p.likely, p.actual) if one]
+        labels = [one.label for p in self.positions(other) for one in (*p.likely, p.actual) if one]
         return tuple(dict.fromkeys(labels))
 
     def _on_filled(self, number: int) -> None:
@@ -247,17 +249,17 @@ class WordsState(QObject):
         return side.question(FindCandidates, first=gap[0], last=gap[1])
 
     def _apply_lens(self, side: ModelInput) -> ApplyLens | None:
-        places = set(masked_tokens(side))
+        positions = set(masked_tokens(side))
         picked = self.explore.picked
         if 0 <= picked < len(self.explore.first.tokens):
             token = self.explore.first.tokens[picked]
-            places.add(picked if side.index == 0 else side.counterpart(token))
+            positions.add(picked if side.index == 0 else side.counterpart(token))
         is_causal = side.model is not None and side.model.info is not None
         is_causal = is_causal and side.model.info.causal  # type: ignore[union-attr]
-        places = {place for place in places if place >= int(is_causal)}
-        if not can_predict(side) or not places:
+        positions = {position for position in positions if position >= int(is_causal)}
+        if not can_predict(side) or not positions:
             return None
-        return side.question(ApplyLens, positions=tuple(sorted(places))[:MAX_POSITIONS])
+        return side.question(ApplyLens, positions=tuple(sorted(positions))[:MAX_POSITIONS])
 
     def _predict_next_sentence(self, side: ModelInput) -> PredictNextSentence | None:
         has_pair = side.pair is not None and side.pair.strip()
@@ -300,19 +302,19 @@ class Scoring(QObject):
         self.total = 0  # tokens to score
         self.causal = False
         self.is_automatic = False
-        self._places: tuple[TokenScore, ...] = ()
+        self._scores: tuple[TokenScore, ...] = ()
         self._key: Key = (None, (), ())  # model and text that the scores belong to
         self._start = 0
         self._is_wanted = False
         self._is_complete = False
-        self._taken: TokensScored | None = None
+        self._last_answer: TokensScored | None = None
         self.query = LiveQuery(explore, explorer, self._question, side)
         self.query.changed.connect(self._on_answer)
 
     @property
-    def places(self) -> tuple[TokenScore, ...]:
+    def scores(self) -> tuple[TokenScore, ...]:
         """Known scores of the current text, from left to right."""
-        return self._places if self._key == self._now() else ()
+        return self._scores if self._key == self._now() else ()
 
     @property
     def is_complete(self) -> bool:
@@ -329,7 +331,7 @@ class Scoring(QObject):
     @property
     def perplexity(self) -> float:
         """Of the known scores; NaN if there are none."""
-        return perplexity(self.places)
+        return perplexity(self.scores)
 
     def set_seen(self, seen: bool) -> None:
         """Set whether it is visible; it continues from where it was."""
@@ -359,7 +361,7 @@ class Scoring(QObject):
     def _keep_up(self) -> None:
         """Drop the scores of another text."""
         if self._key != self._now():
-            self._key, self._places, self._start, self.total = self._now(), (), 0, 0
+            self._key, self._scores, self._start, self.total = self._now(), (), 0, 0
             self._is_wanted, self._is_complete = self.is_automatic, False
 
     def _question(self, side: ModelInput) -> ScoreTokens | None:
@@ -376,10 +378,10 @@ class Scoring(QObject):
 
     def _on_answer(self) -> None:
         answer = self.query.answer
-        is_new = isinstance(answer, TokensScored) and answer is not self._taken
+        is_new = isinstance(answer, TokensScored) and answer is not self._last_answer
         if isinstance(answer, TokensScored) and is_new and self._key == self._now():
-            self._taken = answer
-            self._places += answer.scores
+            self._last_answer = answer
+            self._scores += answer.scores
             self.total, self.causal = answer.total, answer.causal
             self._is_complete = answer.next is None
             self._start = self._start if answer.next is None else answer.next

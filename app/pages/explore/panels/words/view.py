@@ -67,8 +67,8 @@ class WordsView(Panel):
         self.choice.choose(0)
         self.choice.chosen.connect(self.show_part)
         self.unmask = buttons.quiet(self.tr("Unmask all"), state.explore.unmask_all, "eye")
-        self.keep = FigureButton(self.figure, notices)
-        self.keep.offer_on(*self.parts)
+        self.figure_button = FigureButton(self.figure, notices)
+        self.figure_button.offer_on(*self.parts)
         self.help = Stack()
         self.help.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         for concept in CONCEPTS:
@@ -107,7 +107,7 @@ class WordsView(Panel):
         part = self.shown.currentWidget()
         assert isinstance(part, Part)
         part.show_state()
-        self.keep.refresh()
+        self.figure_button.refresh()
 
     def figure(self) -> Figure | None:
         part = self.shown.currentWidget()
@@ -121,7 +121,7 @@ class WordsView(Panel):
         controls = Wrapping()
         controls.add(self.choice, self.help)
         controls.add(self.unmask)
-        self.corner = layouts.row(self.keep, spacing=0)
+        self.corner = layouts.row(self.figure_button, spacing=0)
         head = layouts.row((controls, 1), self.corner, spacing=2 * SPACE)
         head.setAlignment(self.corner, Qt.AlignmentFlag.AlignTop)
         page = QWidget()
@@ -140,7 +140,7 @@ class WordsView(Panel):
         )
 
 
-class Share(QWidget):
+class Gauge(QWidget):
     """A fraction from 0 to 1 as a thin bar."""
 
     def __init__(self) -> None:
@@ -173,15 +173,15 @@ class NextSentence(QWidget):
     def __init__(self, state: WordsState) -> None:
         super().__init__()
         self._state = state
-        self.said = (Text("", wraps=False), Text("", wraps=False))
-        self.gauges = (Share(), Share())
+        self.labels = (Text("", wraps=False), Text("", wraps=False))
+        self.gauges = (Gauge(), Gauge())
         grid = QGridLayout(self)
         grid.setContentsMargins(0, 0, 0, 0)
         grid.setHorizontalSpacing(3 * SPACE)
-        for row, (said, gauge) in enumerate(zip(self.said, self.gauges, strict=True)):
+        for row, (label, gauge) in enumerate(zip(self.labels, self.gauges, strict=True)):
             gauge.setAccessibleName(self.tr("Probability that the second text follows the first"))
             grid.addWidget(gauge, row, 0, Qt.AlignmentFlag.AlignVCenter)
-            grid.addWidget(said, row, 1)
+            grid.addWidget(label, row, 1)
         grid.addWidget(HelpButton("next-sentence"), 0, 2)
         grid.setColumnStretch(3, 1)
 
@@ -192,18 +192,18 @@ class NextSentence(QWidget):
     def show_state(self) -> None:
         explore = self._state.explore
         self.setVisible(bool(explore.first.pair and explore.first.pair.strip()))
-        for number, (said, gauge) in enumerate(zip(self.said, self.gauges, strict=True)):
+        for number, (label, gauge) in enumerate(zip(self.labels, self.gauges, strict=True)):
             is_there = number < len(explore.sides)
             value = self._state.next_sentence_probability(number) if is_there else None
-            said.setVisible(is_there)
+            label.setVisible(is_there)
             gauge.setVisible(value is not None)
             if is_there:
-                said.setText(self._told(number, value))
+                label.setText(self._sentence(number, value))
             if value is not None:
                 gauge.show_value(value)
                 gauge.setAccessibleDescription(chance(value))
 
-    def _told(self, number: int, value: float | None) -> str:
+    def _sentence(self, number: int, value: float | None) -> str:
         side, query = self._state.explore.both[number], self._state.next_sentences[number]
         name = f"{side.model.name}: " if self._state.explore.is_compared and side.model else ""
         if query.refusal is not None:

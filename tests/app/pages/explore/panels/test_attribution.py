@@ -7,7 +7,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from app.library import describe_model
-from app.pages.explore.panels.attribution.view import figure_of
+from app.pages.explore.panels.attribution.view import make_figure
 from app.pages.explore.view import ExplorePage
 from app.widgets.charts import figure
 from app.widgets.text.numbers import decimal
@@ -84,7 +84,7 @@ def test_words_are_explained_checked_and_edited(page, explorer, wait, qtbot):
     serve(explorer, wait, lambda: state.is_complete and state.answer.explained.label == "label 1")
     shown = view.sides[0].words.shown
     assert [word.text for word in shown] == ["the", "cat", "sat", "on", "the", "mat"]
-    assert_close(shown, whole(state.answered).words)
+    assert_close(shown, whole(state.answered_question).words)
     assert "Logit of “label 1”" in view.sides[0].title.whole()
     strongest = max(range(6), key=lambda n: abs(shown[n].effect))
     qtbot.mouseClick(view.faithfulness.go, Qt.MouseButton.LeftButton)  # 3
@@ -127,7 +127,7 @@ def test_integrated_gradients_arrive_in_parts(page, explorer, wait, monkeypatch)
     choose(view.controls.method, "integrated_gradients")
     choose(view.controls.baseline, "zero")
     serve(explorer, wait, lambda: state.is_complete and state.answer.baseline_score is not None)
-    asked = state.answered
+    asked = state.answered_question
     assert (asked.against, asked.method, asked.baseline) == (
         "label 2", "integrated_gradients", "zero",
     )  # fmt: skip
@@ -136,14 +136,14 @@ def test_integrated_gradients_arrive_in_parts(page, explorer, wait, monkeypatch)
     assert state.answer.effects == pytest.approx(expected.effects, abs=1e-5)
     assert f"with {expected.points} points" in view.sides[0].note.text()
     assert "rather than “label 2”" in view.sides[0].title.whole()
-    made = figure_of(state)
+    made = make_figure(state)
     assert made.array.tolist() == pytest.approx([w.effect for w in expected.words], abs=1e-5)
     rows = made.table().rows
     assert [r[2] for r in rows if r[0] == "word"] == [w.text for w in expected.words]
     assert len([r for r in rows if r[0] == "token"]) == len(page.state.first.tokens)
     assert "rather than" in figure.svg(made).decode()
     choose(view.controls.method, "rollout")
-    serve(explorer, wait, lambda: state.is_complete and state.answered.method == "rollout")
+    serve(explorer, wait, lambda: state.is_complete and state.answered_question.method == "rollout")
     assert "Not an explanation" in view.sides[0].note.text()
 
 
@@ -220,4 +220,4 @@ def test_two_models_are_explained_side_by_side(page, explorer, home, wait):
     serve(explorer, wait, lambda: all(state.is_complete for state in view._states))
     assert view.sides[1].isVisible()
     assert view.sides[1].title.whole().startswith("other · Logit of")
-    assert_close(view.sides[1].words.shown, whole(view._states[1].answered).words)
+    assert_close(view.sides[1].words.shown, whole(view._states[1].answered_question).words)

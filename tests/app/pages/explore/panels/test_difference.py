@@ -9,9 +9,9 @@ from PySide6.QtTest import QTest
 from app.library import describe_model
 from app.pages.explore.captions import source
 from app.pages.explore.panels.difference.figure import (
-    cka_figure_of,
-    figure_of,
-    texts_figure_of,
+    make_cka_figure,
+    make_figure,
+    make_texts_figure,
 )
 from app.pages.explore.view import ExplorePage
 from app.widgets.charts import figure as figures
@@ -67,13 +67,13 @@ def test_a_fine_tuned_model_is_compared_with_its_origin(page, tuned, wait, qtbot
     view.column.setFocus()
     QTest.keyClick(view.column, Qt.Key.Key_Down)  # 5
     assert view._state.is_signed and (view.grid.values < 0).any()
-    made = figure_of(view._state)
+    made = make_figure(view._state)
     assert made.caption.endswith(source(page.state)) and "A: zz-classes. B: tuned." in made.caption
     assert np.array_equal(made.array, view.grid.values) and len(made.table().rows) == 6
     assert b"Layer" in figures.svg(made)
-    alike = cka_figure_of(view._state)
+    alike = make_cka_figure(view._state)
     assert len(alike.table().rows) == 4 and b"CKA" in figures.svg(alike)
-    changed = texts_figure_of(view._state)
+    changed = make_texts_figure(view._state)
     drawn = [row[1] for row in changed.table().rows]
     assert drawn == [view._state.rows[text][0] for text in view.order]
     assert changed.caption.endswith(source(page.state)) and b"unhappy" in figures.svg(changed)
@@ -95,8 +95,8 @@ def test_models_of_different_origin_are_not_compared_by_heads(page, entry, wait,
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
     wait(lambda: view._state.answer is not None and not view._state.work.is_running)
     assert "do not correspond" in view.note.text() and not view.grid.isEnabled()
-    assert len(view.layers.rows.rows) == 4 and figure_of(view._state).name == "cka"
+    assert len(view.layers.rows.rows) == 4 and make_figure(view._state).name == "cka"
     assert view.no_predictions.isVisible() and not view.texts.isVisible()
-    assert texts_figure_of(view._state) is None
+    assert make_texts_figure(view._state) is None
     page.state.compare(None)
     assert view._state.answer is None and not view.layers.rows.rows

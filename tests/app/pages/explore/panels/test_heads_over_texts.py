@@ -6,7 +6,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.heads.view import figure_of
+from app.pages.explore.panels.heads.view import make_figure
 from app.pages.explore.view import ExplorePage
 from app.widgets.charts import figure as figures
 from tests.app.accessible import assert_accessible
@@ -36,7 +36,7 @@ def test_heads_are_ranked_by_attention_to_the_previous_token(page, wait, qtbot):
     view = page.panels["heads"]
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)  # 4
     wait(lambda: view.rows.rowCount() == 6 and not view._state.work.is_running)
-    header, section = view.table.horizontalHeader(), view.rows.section_of("previous")
+    header, section = view.table.horizontalHeader(), view.rows.column_index("previous")
     assert view.rows.headerData(section, Qt.Orientation.Horizontal) == "To previous"
     view.table.scrollTo(view.rows.index(0, section))
     place = header.sectionViewportPosition(section) + 10
@@ -50,7 +50,7 @@ def test_heads_are_ranked_by_attention_to_the_previous_token(page, wait, qtbot):
     assert (page.state.layer, page.state.head) == view.rows.row(0) == view.grid.chosen
     assert "(95 %:" in view.note.text() and "of 2 text(s)" in view.note.text()
     assert_accessible(view)
-    made = figure_of(view._state)
+    made = make_figure(view._state)
     assert made.caption.endswith(source(page.state)) and made.array.shape == (3, 3, 2)
     assert len(made.table().rows) == 6
     assert b"Layer" in figures.svg(made) and b"Head" in figures.svg(made)
@@ -77,7 +77,7 @@ def test_the_grid_follows_keys_and_clicks(page, wait, qtbot):
     page.state.pick_head(0, 0)
     assert "Other texts are chosen now" in view.note.text()
     page.state.switch_head(0, 1)
-    assert view.rows.rowCount() == 0 and figure_of(view._state) is None
+    assert view.rows.rowCount() == 0 and make_figure(view._state) is None
 
 
 def test_heads_are_ranked_by_the_loss_without_them(page, classifier, wait, qtbot):
@@ -97,13 +97,13 @@ def test_heads_are_ranked_by_the_loss_without_them(page, classifier, wait, qtbot
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)  # 4
     wait(lambda: "loss off" in view._state.keys and not view._state.work.is_running)
     assert view._state.keys == ("loss off", "importance", *before), "both stay side by side"
-    assert view.grid.is_signed and view.rows.section_of("loss off") == 2, "in sight at once"
+    assert view.grid.is_signed and view.rows.column_index("loss off") == 2, "in sight at once"
     assert view.title.whole() == "Loss without it"
-    section = view.rows.section_of("loss off")
+    section = view.rows.column_index("loss off")
     column = [float(view.rows.data(view.rows.index(n, section))) for n in range(6)]
     assert column == sorted(column, reverse=True)
     assert "mean loss" in view.note.text() and "(95 %:" in view.note.text()
-    made = figure_of(view._state)
+    made = make_figure(view._state)
     assert "switched off" in made.caption and len(made.table().header) == 3 + 3 * len(
         view._state.keys
     )
@@ -141,7 +141,7 @@ def test_heads_are_pruned_and_the_model_is_saved_without_them(page, needed, wait
     assert f"{len(state.pruned.pruned)} of 6 heads can go." in view.note.text()
     assert view.note.text().count("Round ") == min(3, len(state.pruned.rounds) - 1)
     assert "accuracy with all heads: " in view.note.text().lower()
-    made = figure_of(state)
+    made = make_figure(state)
     assert "can go" in made.caption and made.table().header[3] == "pruned round"
     assert_accessible(view)
     qtbot.mouseClick(view.save, Qt.MouseButton.LeftButton)  # 4
@@ -178,7 +178,7 @@ def test_heads_are_replaced_by_their_mean(needed, wait, qtbot):
     view.instead.setFocus()
     QTest.keyClick(view.instead, Qt.Key.Key_Down)
     assert state.replacement == "mean"
-    assert "switched off" in figure_of(state).caption
+    assert "switched off" in make_figure(state).caption
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
     wait(lambda: not np.array_equal(state.ends("loss off"), zero))
-    assert "with the mean of the head in its place" in figure_of(state).caption
+    assert "with the mean of the head in its place" in make_figure(state).caption

@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.map.points import PointsView
-from app.pages.explore.panels.map.view import figure_of
+from app.pages.explore.panels.map.view import make_figure
 from app.pages.explore.view import ExplorePage
 from app.widgets.charts import figure as figures
 from tests.app.accessible import assert_accessible
@@ -55,14 +55,14 @@ def test_texts_are_projected_and_their_labels_compared(view, workers, wait, qtbo
     assert view.points.legend == ["label 0", "label 1"]
     view._state.colour_by("error")
     assert set(view.points.names) <= {"right", "wrong"}
-    made = figure_of(view._state)
+    made = make_figure(view._state)
     assert made.caption.endswith(source(view.page.state)) and len(made.table().rows) == 6
     assert b"axis 2" in figures.svg(made)
     assert_accessible(view)
 
 
 def test_a_lasso_selects_texts(view, wait, qtbot):
-    places = view.points.places()
+    places = view.points.pixels()
     left, top = (places.min(0) - 8).astype(int).tolist()
     bottom = int(places[:, 1].max() + 8)
     middle = int(np.sort(places[:, 0])[2:4].mean())
@@ -109,6 +109,6 @@ def test_no_point_is_under_the_legend(qtbot):
     points = np.array([[-5.0, 0.0], [5.0, 1.0], [0.0, 0.5]])
     shown.show_points(points, ["a long label", "b", "c"], ["a long label", "b"], ())
     right = shown.fontMetrics().horizontalAdvance("a long label")
-    assert shown.places()[:, 0].min() > right, "the names stand at the left"
+    assert shown.pixels()[:, 0].min() > right, "the names stand at the left"
     shown.show_points(points, ["", "", ""], [], ())
-    assert shown.places()[:, 0].min() < right, "without names all the room is theirs"
+    assert shown.pixels()[:, 0].min() < right, "without names all the room is theirs"

@@ -6,7 +6,7 @@ from PySide6.QtGui import QTextCursor
 from PySide6.QtTest import QTest
 
 from app.library import describe_model
-from app.pages.explore.panels.predictions.figure import figure_of
+from app.pages.explore.panels.predictions.figure import make_figure
 from app.pages.explore.view import ExplorePage
 from app.results.evaluating import ResultsOf
 from app.results.view import ResultsView
@@ -242,14 +242,14 @@ def test_the_figure_has_the_exact_probabilities(page, home, explorer, wait):
     page.text.set_text("the cat sat")
     wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
     state = page.panels["predictions"]._states[0]
-    assert figure_of(state) is None
+    assert make_figure(state) is None
     answer(
         page,
         explorer,
         task="text_classification",
         predictions=ranked(("good", 0.75), ("<b>bad</b>", 0.25)),
     )
-    made = figure_of(state)
+    made = make_figure(state)
     assert made.array.tolist() == [0.75, 0.25]
     assert made.table().rows == [("good", 0.75, "fp32"), ("<b>bad</b>", 0.25, "fp32")]
     drawing = figure.svg(made).decode()

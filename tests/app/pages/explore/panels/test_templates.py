@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.templates.figure import figure_of
+from app.pages.explore.panels.templates.figure import make_figure
 from app.pages.explore.panels.templates.state import words
 from app.pages.explore.view import ExplorePage
 from app.widgets.charts import figure as figures
@@ -74,7 +74,7 @@ def test_templates_are_scored_and_averaged(page, explorer, wait, qtbot, answered
     QTest.keyClick(view.measure, Qt.Key.Key_End)
     assert view.grid.rows.rows[0][1] == decimal(state.numbers("prior")[0, 0, 0], 3)
     assert_accessible(view)
-    made = figure_of(state)
+    made = make_figure(state)
     assert made.array.shape == (3, 2, 3, 2) and len(made.table().rows) == 12
     assert made.caption.endswith(source(page.state)) and "In “[TARGET] sat" in made.caption
     assert made.table().rows[3][4] == "dog ##s"
@@ -91,7 +91,7 @@ def test_the_reason_for_missing_scores_is_shown(page, explorer, wait, qtbot, ans
     assert {cell for row in view.grid.rows.rows for cell in row[1:]} == {"–"}
     view.templates.setPlainText("no slot")
     wait(lambda: explorer.of_kind("score_templates")[-1].templates == ("no slot",))
-    assert not state.rows and figure_of(state) is None
+    assert not state.rows and make_figure(state) is None
     explorer.refuse(explorer.of_kind("score_templates")[-1], "Template 1 needs [FILLER] once.")
     assert "Template 1 needs [FILLER] once." in view.note.text()
     view.templates.setPlainText("")

@@ -6,7 +6,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QHeaderView
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.texts.figure import figure_of
+from app.pages.explore.panels.texts.figure import make_figure
 from app.pages.explore.panels.texts.table import LABEL, LOSS, PREDICTION, TEXT
 from app.pages.explore.view import ExplorePage
 from engine.config.dataset import Mapping, Reading, Split
@@ -88,7 +88,7 @@ def test_texts_of_a_data_set_are_sorted_by_their_loss(stored, page, view, wait, 
     assert page.state.chosen.texts.rows == (view.rows.order[0],) and page.state.chosen.count == 1
     assert "the 1 selected text(s)" in view.note.text()
     assert_accessible(view)
-    figure = figure_of(view._state)
+    figure = make_figure(view._state)
     assert figure.caption.endswith(source(page.state)) and len(figure.table().rows) == 4
     assert sorted(figure.array.tolist(), reverse=True) == pytest.approx(losses, abs=5e-4)
 

@@ -5,7 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.vectors.figure import figure_of
+from app.pages.explore.panels.vectors.figure import make_figure
 from app.pages.explore.view import ExplorePage
 from app.widgets.charts import figure as figures
 from tests.app.accessible import assert_accessible
@@ -52,7 +52,7 @@ def test_a_word_is_compared_between_texts(page, explorer, wait, qtbot):
         f"{value:.3f}" for value in (shown.mean, shown.random, shown.mean - shown.random)
     )
     assert_accessible(view)
-    made = figure_of(view._state)
+    made = make_figure(view._state)
     assert made.array.shape == (4, 3, 3) and len(made.table().rows) == 4 * 3
     qtbot.keyClicks(view.word, "bird")
     wait(lambda: explorer.of_kind("compare_word")[-1].word == "bird")
@@ -95,7 +95,7 @@ def test_nearest_tokens_of_a_word_are_listed(page, explorer, wait):
     view.heights.selectRow(0)
     wait(lambda: explorer.of_kind("find_tokens")[-1].height == 0)
     answer = explorer.truly(explorer.of_kind("find_tokens")[-1])
-    made = figure_of(view._state)
+    made = make_figure(view._state)
     assert made.array.tolist() == pytest.approx([one.cosine for one in answer.tokens])
     assert made.table().rows[0][:2] == (1, answer.tokens[0].token)
     assert made.caption.endswith(source(page.state)) and b"cosine" in figures.svg(made)
@@ -111,21 +111,21 @@ def test_nearest_words_in_the_chosen_texts_are_listed(page, explorer, workers, w
     choose(view, "words")
     wait(lambda: "about 352 B" in view.note.text())  # eleven words of 16 numbers, in 16 bits
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
-    wait(lambda: view._state.found is not None and not view._state.work.is_running)
-    assert workers.asked[-1].kind == "find_words" and view._state.found.vectors == 11
+    wait(lambda: view._state.near_words is not None and not view._state.work.is_running)
+    assert workers.asked[-1].kind == "find_words" and view._state.near_words.vectors == 11
     rows = view.near_words.rows.rows
     assert len(rows) == 10, "the word itself is left out"
     cosines = [float(row[2]) for row in rows]
     assert cosines == sorted(cosines, reverse=True)
     assert "Of 11 word(s) of" in view.note.text()
-    made = figure_of(view._state)
+    made = make_figure(view._state)
     assert made.table().rows[0][1] == rows[0][0] and "Among the words of" in made.caption
     view.near_words.setFocus()
     first = next(n for n, row in enumerate(rows) if row[1] == "1")
     view.near_words.selectRow(first)
     place = view.near_words.visualRect(view.near_words.model().index(first, 0)).center()
     view.heights.selectRow(0)
-    assert "Find again" in view.note.text() and figure_of(view._state) is None
+    assert "Find again" in view.note.text() and make_figure(view._state) is None
     qtbot.mouseDClick(view.near_words.viewport(), Qt.MouseButton.LeftButton, pos=place)
     QTest.keyClick(view.near_words, Qt.Key.Key_Return)
     assert page.text.toPlainText() == "a dog sat"

@@ -59,9 +59,9 @@ def test_a_double_click_masks_the_word_and_asks(qtbot, view, state, strip, explo
     explorer.fill(asked, "dog", "cat", "mat")
     assert shown(view) == [["dog", "cat", "mat"]]
     assert "“cat”" in view.predictions.cards[0].head.whole()
-    assert "rank 2" in view.predictions.cards[0].said.whole()
-    assert state.places()[0].rank == 2
-    assert state.places()[0].actual == LabelProbability(label="cat", probability=0.01)
+    assert "rank 2" in view.predictions.cards[0].verdict.whole()
+    assert state.positions()[0].rank == 2
+    assert state.positions()[0].actual == LabelProbability(label="cat", probability=0.01)
     qtbot.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=middle(strip, 2))
     assert explore.first.masked == ()
     assert shown(view) == [["dog", "cat", "mat"]] or view.predictions.stack.currentIndex() == 1
@@ -98,7 +98,7 @@ def test_an_actual_word_beyond_the_predictions_is_below_them(view, explore, expl
     last = view.predictions.cards[0].bars.shown[-1]
     assert (last.label, last.emphasised, last.apart) == ("cat", True, True)
     assert last.probability == pytest.approx(0.01)
-    assert "rank 1,234" in view.predictions.cards[0].said.whole()
+    assert "rank 1,234" in view.predictions.cards[0].verdict.whole()
 
 
 def test_a_late_answer_is_not_drawn(view, explore, explorer):

@@ -88,7 +88,7 @@ def test_a_search_runs_on_request_or_automatically(qtbot, view, explore, explore
     view.candidates.go.click()
     (asked,) = explorer.of_kind("find_candidates")
     answer = explorer.truly(asked)
-    shown = rows(view.candidates.found)
+    shown = rows(view.candidates.best)
     assert [row[0] for row in shown[:-1]] == [" ".join(one.tokens) for one in answer.found]
     assert shown[-1][0] == "typed: un ##happy"
     explore.toggle_mask(4)
@@ -126,8 +126,8 @@ def test_every_layer_has_its_prediction_and_a_click_selects_the_token(
     qtbot.mouseMove(grid, place + QPoint(3, 3))
     qtbot.mouseMove(grid, place)
     best = applied.layers[1].predictions[0].ranked[0]
-    assert "layer 1" in view.lens.said.whole()
-    assert f"“{best.label}” {chance(best.probability)}" in view.lens.said.whole()
+    assert "layer 1" in view.lens.readout.whole()
+    assert f"“{best.label}” {chance(best.probability)}" in view.lens.readout.whole()
     qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=place)
     assert explore.picked == 2
     table = saved(view.figure())
@@ -144,7 +144,7 @@ def test_scores_arrive_in_parts_and_can_be_stopped(qtbot, view, explore, explore
     assert explorer.of_kind("score_tokens") == []
     view.pseudo_perplexity.go.click()
     answers = [explorer.truly(explorer.of_kind("score_tokens")[-1])]
-    assert "1 of 4 tokens so far" in view.pseudo_perplexity.said.text()
+    assert "1 of 4 tokens so far" in view.pseudo_perplexity.summary.text()
     assert len(rows(view.pseudo_perplexity.table)) == 1
     answers.append(explorer.truly(explorer.of_kind("score_tokens")[-1]))
     view.pseudo_perplexity.go.click()
@@ -155,8 +155,8 @@ def test_scores_arrive_in_parts_and_can_be_stopped(qtbot, view, explore, explore
     places = [place for answer in answers for place in answer.scores]
     assert [one.start for one in explorer.of_kind("score_tokens")] == [0, 2, 3, 4]
     assert [place.position for place in places] == [1, 2, 3, 4]
-    assert decimal(perplexity(places), 2) in view.pseudo_perplexity.said.text()
-    assert "so far" not in view.pseudo_perplexity.said.text()
+    assert decimal(perplexity(places), 2) in view.pseudo_perplexity.summary.text()
+    assert "so far" not in view.pseudo_perplexity.summary.text()
     for row, place in zip(rows(view.pseudo_perplexity.table), places, strict=True):
         assert row[2:] == [
             chance(math.exp(place.log_probability)),
@@ -176,7 +176,7 @@ def test_another_text_is_scored_automatically_only_on_request(qtbot, view, explo
     explorer.truly(explorer.of_kind("score_tokens")[-1])
     explore.set_texts("the dog")
     qtbot.waitUntil(lambda: explore.is_settled)
-    assert view.pseudo_perplexity.said.text() == "Not computed"
+    assert view.pseudo_perplexity.summary.text() == "Not computed"
     assert len(explorer.of_kind("score_tokens")) == 1
     view.pseudo_perplexity.automatic.setChecked(True)
     explorer.truly(explorer.of_kind("score_tokens")[-1])
@@ -204,12 +204,12 @@ def test_the_next_sentence_is_predicted_for_two_texts(view, explore, explorer, o
     assert view.next_sentences.isHidden()
     explore.set_texts("the cat sat", "on the mat")
     wait(lambda: explore.is_settled)
-    assert "no next-sentence" in view.next_sentences.said[0].text()
+    assert "no next-sentence" in view.next_sentences.labels[0].text()
     assert explorer.of_kind("predict_next_sentence") == []
     explore.choose_model(other)
     wait(lambda: explore.is_settled)
     answer = explorer.truly(explorer.of_kind("predict_next_sentence")[-1])
-    assert chance(answer.probability) in view.next_sentences.said[0].text()
+    assert chance(answer.probability) in view.next_sentences.labels[0].text()
     assert view.next_sentences.gauges[0].value == answer.probability
 
 
@@ -243,7 +243,7 @@ def test_two_models_are_compared_in_every_part(view, explore, explorer, other, w
     shown = rows(view.pseudo_perplexity.table)
     apart = theirs.scores[0].log_probability - ours.scores[0].log_probability
     assert shown[0][-1].lstrip("+−±") == decimal(abs(apart), 2)
-    assert view.pseudo_perplexity.said.text().count("Pseudo-perplexity") == 2
+    assert view.pseudo_perplexity.summary.text().count("Pseudo-perplexity") == 2
     view.show_part(LENS)
     assert [grid.isHidden() for grid in view.lens.grids] == [False, False]
     for one in explorer.of_kind("apply_lens")[-2:]:
