@@ -5,7 +5,6 @@ A `Report` is plain data. `html` renders a self-contained page without scripts.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from engine.documents.card import (
     times_tested,
 )
 from engine.errors import StudioError
+from engine.files.shipped import resources
 from engine.messages.events import Prepared
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import Phrase, phrase
@@ -288,25 +288,6 @@ def _cut(text: str | None) -> str:
 SHORT, ENOUGH = 40, 50  # characters: wider cells need a width; maximum width of a column
 GAP = 8  # characters between two columns
 BOLD = 1.4  # relative width of bold text
-STYLE = """
-body { font-family: Inter, "Segoe UI", system-ui, sans-serif; font-size: 14px; line-height: 1.4;
-  color: #1a1d23; background: #ffffff; }
-@media screen { body { max-width: 960px; margin: 32px auto; padding: 0 24px; } }
-h1 { font-size: 26px; margin: 0 0 4px 0; }
-h2 { font-size: 18px; margin: 32px 0 8px 0; }
-p { margin: 6px 0; }
-.made { color: #5b6270; }
-.picture { line-height: 1; margin: 12px 0; }
-table { border-collapse: collapse; margin: 10px 0; }
-th, td { text-align: left; vertical-align: top; padding: 4px 12px 4px 0;
-  border-bottom: 1px solid #d5d9e0; overflow-wrap: anywhere; }
-th { font-weight: 600; color: #5b6270; }
-pre { font-family: "JetBrains Mono", Consolas, monospace; font-size: 13px;
-  background: #f3f4f6; padding: 8px 12px; white-space: pre-wrap; }
-img { max-width: 100%; height: auto; }
-@media print { section { break-inside: auto; } tr, img { break-inside: avoid; } }
-"""
-POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
 def html(
@@ -316,62 +297,20 @@ def html(
     language: str = "en",
 ) -> str:
     """Render the report as one page. `say` translates a text into `language`, a language code."""
+    from jinja2 import Environment
 
-    def text(said: str) -> str:
-        return escape(visible(say(said)))
-
-    lines = [
-        f'<!DOCTYPE html>\n<html lang="{escape(language)}">\n<head>\n<meta charset="utf-8">',
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{text(report.title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>",
-        f'<h1>{text(report.title)}</h1>\n<p class="made">{text(report.subtitle)}</p>',
-    ]
-    for section in report.sections:
-        lines.append(f'<section id="{escape(section.key)}">\n<h2>{text(section.title)}</h2>')
-        lines += [f"<p>{text(said)}</p>" for said in section.sentences]
-        lines += [f"<pre>{text(section.code)}</pre>"] if section.code else []
-        lines += _table(section, text)
-        lines += [_image(one, text) for one in pictures if one.section == section.key]
-        lines.append("</section>")
-    return "\n".join([*lines, "</body>\n</html>\n"])
-
-
-def _table(section: Section, text: Callable[[str], str]) -> Iterator[str]:
-    if not section.rows:
-        return
-    widths = _widths(section)
-    yield f'<table cellspacing="0"{" width=100%" * any(widths)}>'
-    if section.header:
-        cells = "".join(
-            f'<th scope="col"{width}>{text(cell)}</th>'
-            for cell, width in zip(section.header, widths, strict=True)
-        )
-        yield f"<thead><tr>{cells}</tr></thead>"
-    yield "<tbody>"
-    for first, *others in section.rows:
-        name = f'<th scope="row">{text(first)}</th>' if not section.header else _cell(first, text)
-        yield f"<tr>{name}{''.join(_cell(one, text) for one in others)}</tr>"
-    yield "</tbody></table>"
+    environment = Environment(autoescape=True, trim_blocks=True, keep_trailing_newline=True)
+    environment.filters |= {"text": lambda said: visible(say(said)), "widths": _widths, "any": any}
+    page = environment.from_string((resources() / "report.html").read_text("utf-8"))
+    return page.render(report=report, pictures=pictures, language=language)
 
 
 def _widths(section: Section) -> list[str]:
-    """Relative widths of columns with long texts, as attributes."""
+    """Relative widths of columns with long texts; empty for the others."""
     columns = list(zip(*section.rows, strict=True)) if section.header else []
     longest = [max(map(len, column)) for column in columns]
     if not any(one > SHORT for one in longest):
         return [""] * len(columns)
     names = [BOLD * len(name) for name in section.header]
     weights = [min(max(pair), ENOUGH) + GAP for pair in zip(longest, names, strict=True)]
-    return [f' width="{100 * one / sum(weights):.0f}%"' for one in weights]
-
-
-def _cell(said: str, text: Callable[[str], str]) -> str:
-    lines = text(said).replace("\n", "<br>")
-    return f"<td>{lines}</td>"
-
-
-def _image(one: Picture, text: Callable[[str], str]) -> str:
-    said = f"{text(one.title)}. {text(one.caption)}".strip()
-    source = f'src="{escape(one.source)}" width="{one.width}"'
-    return f'<p class="picture"><img {source} alt="{said}"></p>'
+    return [f"{100 * one / sum(weights):.0f}%" for one in weights]
