@@ -32,7 +32,7 @@ from app.studio import Studio
 from engine.config.dataset import Mapping
 from engine.files.home import Home
 from engine.results.predictions import PredictionInfo, Predictions
-from engine.results.store import file_of
+from engine.results.store import predictions_file
 
 LABELS = ("negative", "positive", "mixed", "neither")
 WORDS = ("a", "quiet", "wonder", "of", "film", "that", "never", "finds", "its", "feet", "dull")
@@ -86,7 +86,7 @@ def main() -> None:
         studio = Studio.open(home, Notices())
         for rows in asked.rows:
             place = Path(folder) / str(rows)
-            file = file_of(place, "validation")
+            file = predictions_file(place, "validation")
             made(rows).write(file)
             size = file.stat().st_size / 1e6
             print(f"{rows:,} rows, {size:.0f} MB")

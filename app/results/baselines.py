@@ -15,10 +15,15 @@ from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.results.intervals import with_ends
 from app.widgets.text.labels import Text
-from engine.results.comparing import BETTER, Beside, beside, what_follows
-from engine.results.measures import metric_of
+from engine.results.comparing import (
+    BETTER,
+    BaselineComparison,
+    baseline_advice,
+    compare_with_baseline,
+)
+from engine.results.measures import main_metric
 from engine.results.predictions import Predictions, read_predictions
-from engine.results.store import baselines_in, root_of
+from engine.results.store import baselines_in, results_root
 
 
 class BaselineLine(QWidget):
@@ -53,7 +58,7 @@ class BaselineLine(QWidget):
             return
         if predictions.info.part == "file":
             return
-        folder = root_of(folder)
+        folder = results_root(folder)
         background.run(
             self,
             lambda: besides(folder, predictions),
@@ -61,7 +66,7 @@ class BaselineLine(QWidget):
             self._notices.show,
         )
 
-    def _on_read(self, of: Predictions, found: list[Beside]) -> None:
+    def _on_read(self, of: Predictions, found: list[BaselineComparison]) -> None:
         if of is not self._state.predictions:
             return
         self.fit.setVisible(not found)
@@ -69,18 +74,18 @@ class BaselineLine(QWidget):
         self.show()
         if not found:
             return
-        shown = partial(value_text, metric_of(of))
+        shown = partial(value_text, main_metric(of))
         scores = ", ".join(f"{one.name} {with_ends(one.score, shown)}" for one in found)
         is_beaten = all(one.verdict == BETTER for one in found)
         self.said.set_style("good" if is_beaten else "warn")
-        verdict = translated(what_follows(found))
+        verdict = translated(baseline_advice(found))
         self.said.setText(self.tr("Baselines: {0}. {1}").format(scores, verdict))
 
 
-def besides(folder: Path, shown: Predictions) -> list[Beside]:
+def besides(folder: Path, shown: Predictions) -> list[BaselineComparison]:
     """Baselines for the rows of `shown`; none for rows of a file."""
     part = shown.info.part
     if part == "file":
         return []
     kept = baselines_in(folder, part, shown.info.fingerprint)
-    return [beside(shown, read_predictions(one.file)) for one in kept]
+    return [compare_with_baseline(shown, read_predictions(one.file)) for one in kept]

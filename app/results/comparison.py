@@ -27,7 +27,7 @@ from engine.record.runs import all_runs
 from engine.results.comparing import Comparison, compare
 from engine.results.predictions import PredictionInfo, Predictions, read_predictions
 from engine.results.seeds import SeedsComparison, compare_runs
-from engine.results.store import Kept, kept_in, root_of
+from engine.results.store import StoredPredictions, results_root, stored_predictions
 from engine.runs.folder import RunFolder
 from engine.runs.groups import Aggregate, without_seed
 
@@ -235,7 +235,7 @@ def others(record: Record, folder: Path, facts: PredictionInfo) -> list[Other]:
     found = [
         (name or one.info.model, one)
         for name, path in folders
-        for one in kept_in(path)
+        for one in stored_predictions(path)
         if one.info.task == facts.task and one.info != facts and _may_share(one.info, facts)
     ]
     found.sort(key=lambda pair: _distance(pair[1].info, facts))
@@ -260,7 +260,7 @@ def earlier(record: Record, folder: Path, facts: PredictionInfo) -> Other | None
         if job is not None and _version_of(job) < version and _but_the_data(job, asked) == asked
     ]
     for _, name, run in sorted(same, key=lambda one: one[0], reverse=True):
-        for kept in kept_in(run.results):
+        for kept in stored_predictions(run.results):
             if kept.info.part == facts.part:
                 return Other(_said(name, kept), kept.file)
     return None
@@ -297,7 +297,7 @@ def runs_like(record: Record, results: Path) -> list[Path]:
     with record.read() as session:
         runs = [(RunFolder(one.folder), one.state, one.readable_job()) for one in all_runs(session)]
     jobs = {run.results: job for run, _, job in runs}
-    asked = jobs.get(root_of(results))
+    asked = jobs.get(results_root(results))
     if asked is None:
         return []
     same = without_seed(asked)
@@ -331,7 +331,7 @@ def _distance(one: PredictionInfo, other: PredictionInfo) -> int:
     return int(one.fingerprint != other.fingerprint)
 
 
-def _said(name: str, one: Kept) -> str:
+def _said(name: str, one: StoredPredictions) -> str:
     """“First run · Validation · “Reviews” · step 243”."""
     facts = one.info
     part = tr("rows of") if facts.part == "file" else split_title(facts.part)

@@ -15,7 +15,7 @@ from engine.messages.evaluating import BaselinesFitted, Evaluate, Evaluated, Fit
 from engine.messages.question import Answer, Question, Refused, Working
 from engine.phrases import join
 from engine.results.predictions import PredictionInfo
-from engine.results.store import baselines_of_run, evaluation_of_run, looks_in, root_of
+from engine.results.store import logged_evaluations, results_root, run_baselines, run_evaluation
 from engine.runs.folder import RunFolder
 
 
@@ -125,7 +125,7 @@ class Evaluating(QObject):
 
 def times_tested(folder: Path) -> int:
     """Number of times that test rows were scored with these results."""
-    return len(looks_in(root_of(folder)))
+    return len(logged_evaluations(results_root(folder)))
 
 
 def results_of_run(run: RunFolder, step: int | None = None) -> ResultsOf:
@@ -137,11 +137,11 @@ def results_of_run(run: RunFolder, step: int | None = None) -> ResultsOf:
 
     def baselines(facts: PredictionInfo) -> FitBaselines:
         assert facts.part != "file"  # only parts of the data set have baselines
-        return baselines_of_run(run, facts.part, facts.labels)
+        return run_baselines(run, facts.part, facts.labels)
 
     return ResultsOf(
         run.results,
         checkpoint_of,
-        lambda part: evaluation_of_run(run, part, step),
+        lambda part: run_evaluation(run, part, step),
         baselines=baselines,
     )

@@ -17,7 +17,7 @@ from app.widgets.text.labels import OneLine, Text, tooltip
 from engine.config.task import Metric
 from engine.config.tasks import TASKS
 from engine.results.intervals import Interval
-from engine.results.measures import metric_of, score_of
+from engine.results.measures import main_metric, main_score
 from engine.results.predictions import Predictions
 from engine.results.significance import seeds_interval
 
@@ -65,7 +65,7 @@ class Headline(QWidget):
         if predictions is None:
             return
         if predictions.is_labelled:
-            self.score.setText(score_text(metric_of(predictions), score_of(predictions)))
+            self.score.setText(score_text(main_metric(predictions), main_score(predictions)))
         else:
             self.score.setText(self.tr("These rows have no labels"))
         self.about.setText(" · ".join(self._about(predictions)))
@@ -82,7 +82,7 @@ class Headline(QWidget):
         )
 
     def _about(self, predictions: Predictions) -> list[str]:
-        facts, score = predictions.info, score_of(predictions)
+        facts, score = predictions.info, main_score(predictions)
         said = []
         if not math.isnan(score.low):
             said.append(self.tr("95 % interval {0}").format(range_text(predictions, score)))
@@ -106,7 +106,7 @@ class Headline(QWidget):
 def other_metrics(predictions: Predictions) -> list[str]:
     """Metrics of the task not shown above, over all evaluated rows."""
     found = predictions.info.metrics
-    main = metric_of(predictions)
+    main = main_metric(predictions)
     return [
         score_text(metric, Interval(found[metric.name], math.nan, math.nan))
         for metric in TASKS[predictions.info.task].info.metrics
@@ -122,7 +122,7 @@ def score_text(metric: Metric, score: Interval) -> str:
 
 def range_text(predictions: Predictions, score: Interval) -> str:
     """“84.1 % to 88.0 %”."""
-    return ends_text(score, partial(value_text, metric_of(predictions)))
+    return ends_text(score, partial(value_text, main_metric(predictions)))
 
 
 def value_text(metric: Metric, value: float) -> str:

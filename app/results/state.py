@@ -14,7 +14,7 @@ from engine.config.tasks import TASKS
 from engine.files.table_files import write_table
 from engine.results import conditions as meant
 from engine.results.conditions import Condition, Conditions
-from engine.results.measures import score_of
+from engine.results.measures import main_score
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.row_figures import details
 from engine.results.row_lists import Places, mistakes_first, plain_table, rows_with, sorted_by
@@ -209,7 +209,7 @@ def read(path: Path) -> Predictions:
     found = read_predictions(path)
     whole = Predictions(found.info, found.table.combine_chunks())
     mistakes_first(whole)
-    score_of(whole)
+    main_score(whole)
     if TASKS[whole.info.task].info.scores_in_part:
         details(whole)  # cached for the details of selected rows
     return whole

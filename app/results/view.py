@@ -41,10 +41,10 @@ from engine.data.columns.choices import parse_list
 from engine.data.columns.words import split_words
 from engine.errors import StudioError
 from engine.results.labels import doubtful_label
-from engine.results.measures import metric_of
+from engine.results.measures import main_metric
 from engine.results.predictions import Predictions
 from engine.results.seeds import scores_like
-from engine.results.store import Kept, kept_in
+from engine.results.store import StoredPredictions, stored_predictions
 from engine.runs.folder import RunFolder
 
 PICTURES_WIDTH = 96 * SPACE  # px
@@ -58,7 +58,7 @@ class ResultsView(QWidget):
     def __init__(self, studio: Studio, of: ResultsOf) -> None:
         super().__init__()
         self._studio, self._of = studio, of
-        self.kept: list[Kept] = []
+        self.kept: list[StoredPredictions] = []
         self._wanted: Path | None = None  # to show once it is listed
         self._other: Other | None = None  # to compare with once that is shown
         self.times_tested = 0
@@ -111,7 +111,7 @@ class ResultsView(QWidget):
         folder = self._of.folder
         background.run(
             self,
-            lambda: (kept_in(folder), times_tested(folder)),
+            lambda: (stored_predictions(folder), times_tested(folder)),
             self._on_kept,
             self._studio.notices.show,
         )
@@ -186,7 +186,7 @@ class ResultsView(QWidget):
 
     # ── what there is ────────────────────────────────────────────────────────────────────────
 
-    def _on_kept(self, found: tuple[list[Kept], int]) -> None:
+    def _on_kept(self, found: tuple[list[StoredPredictions], int]) -> None:
         kept, self.times_tested = found
         text = self.tr("Score the &test rows (%Ln time(s) so far)", "", self.times_tested)
         self.test_action.setText(text)
@@ -229,7 +229,7 @@ class ResultsView(QWidget):
         shown, record, folder = self.state.predictions, self._studio.record, self._of.folder
         if shown is None or not shown.is_labelled:
             return
-        metric = metric_of(shown)
+        metric = main_metric(shown)
 
         def found(scores: dict[int, float]) -> None:
             if self.state.predictions is shown:
@@ -353,7 +353,7 @@ def texts_of(predictions: Predictions, place: int) -> dict[str, Any]:
     return found
 
 
-def _title(one: Kept) -> str:
+def _title(one: StoredPredictions) -> str:
     """“Test”, “reviews.csv”, with the step if there are several checkpoints."""
     facts = one.info
     part = facts.source if facts.part == "file" else split_title(facts.part)

@@ -24,7 +24,7 @@ from app.widgets.results.picture import ResultPicture
 from app.widgets.text.run_texts import VALIDATION, metric_heading
 from engine.config.dataset import SplitName
 from engine.documents.comparison import CURVES, comparison_report
-from engine.documents.report import TRAINED, Picture, Report, html, report_of
+from engine.documents.report import TRAINED, Picture, Report, html, run_report
 from engine.files.atomic_write import write_file
 from engine.files.table_files import check_suffix
 from engine.messages.events import Measured
@@ -81,9 +81,9 @@ def write_report(gathered: Callable[[], Material], path: Path) -> None:
 def gather(run: RunFolder) -> Material:
     """Read the run and measure its predictions; slow for many rows.
 
-    Raises StudioError as `report_of` does.
+    Raises StudioError as `run_report` does.
     """
-    report, results = report_of(run)
+    report, results = run_report(run)
     to_draw = tuple(
         ToDraw(part, kind, kind.measure(predictions))
         for part, predictions in results.items()

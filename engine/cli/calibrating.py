@@ -15,7 +15,7 @@ from engine.files.home import Home
 from engine.phrases import phrase
 from engine.results.fitting import with_best_f1, with_temperature
 from engine.results.predictions import Predictions, read_predictions
-from engine.results.store import best_checkpoint, file_of, results_of
+from engine.results.store import best_checkpoint, predictions_file, results_folder
 from engine.runs.folder import RunFolder
 from engine.system.terminal import echo, echo_json
 
@@ -105,7 +105,7 @@ def _rows(model: Path, folder: Path, file: Path | None, part: Part) -> Predictio
         return read_predictions(file)
     if RunFolder(model.absolute()).spec_file.is_file():
         return kept(model, part)
-    return read_predictions(file_of(results_of(folder, Home()), part))
+    return read_predictions(predictions_file(results_folder(folder, Home()), part))
 
 
 def _fitted(settings: PredictionSettings, rows: Predictions) -> PredictionSettings:

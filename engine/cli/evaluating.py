@@ -24,19 +24,19 @@ from engine.files.home import Home
 from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.messages.evaluating import Evaluate, FitBaselines
 from engine.phrases import phrase
-from engine.results.comparing import beside, what_follows
+from engine.results.comparing import baseline_advice, compare_with_baseline
 from engine.results.intervals import Interval
 from engine.results.measures import interval, measures
 from engine.results.predictions import PredictionInfo, Predictions, read_predictions
 from engine.results.row_lists import plain_table
-from engine.results.seeds import mean_over_seeds, scores_of_seeds
+from engine.results.seeds import mean_over_seeds, scores_by_seed
 from engine.results.store import (
-    baselines_of_run,
-    evaluation_of_run,
-    file_of,
-    note_look,
-    results_of,
-    root_of,
+    log_evaluation,
+    predictions_file,
+    results_folder,
+    results_root,
+    run_baselines,
+    run_evaluation,
 )
 from engine.runs.folder import RunFolder
 from engine.system.terminal import echo, echo_error, echo_json
@@ -136,7 +136,7 @@ def evaluate(
         scored, looks = _score(asked._replace(question=question))
         compared = _baselines(asked, scored.predictions.info) if baseline else []
         folder = None if run is None else RunFolder(run.absolute())
-        seeds = {} if folder is None else scores_of_seeds(folder, scored.predictions)
+        seeds = {} if folder is None else scores_by_seed(folder, scored.predictions)
     remark_loading(scored.loading)
     print_precision(scored.computed, precision)
     for note in scored.notes:
@@ -171,12 +171,12 @@ def _asked(run: Path | None, data: Path | None, model: Path | None, part: SplitN
                 phrase("Leave out --model, or name --data in place of --run."),
             )
         folder = RunFolder(run.absolute())
-        fit = baselines_of_run(folder, part, ())
-        return Asked(evaluation_of_run(folder, part), fit, keeps=True)
+        fit = run_baselines(folder, part, ())
+        return Asked(run_evaluation(folder, part), fit, keeps=True)
     assert data is not None
     stored = StoredData(folder=needed_dataset(data).folder.absolute())
     checkpoint = _named(model).absolute()
-    into = results_of(checkpoint, Home())
+    into = results_folder(checkpoint, Home())
     question = Evaluate(
         checkpoint=checkpoint,
         data=stored,
@@ -197,9 +197,9 @@ def _score(asked: Asked) -> "tuple[Scored, int]":
     facts = scored.predictions.info
     looks = 0
     if question.part == "test" and facts.metrics:
-        looks = note_look(root_of(question.into), facts)
+        looks = log_evaluation(results_root(question.into), facts)
     if asked.keeps:
-        scored.predictions.write(file_of(question.into, question.part))
+        scored.predictions.write(predictions_file(question.into, question.part))
     return scored, looks
 
 
@@ -208,14 +208,14 @@ def _score_file(
 ) -> "Scored":
     from engine.tasks.predicting import Predictor
     from engine.tasks.row_predictions import Origin
-    from engine.tasks.scoring import scored_rows
+    from engine.tasks.scoring import score_rows
 
     filled = given_cleaning(given).skip_empty
     table = read_table(file, COLUMNS.given(given), encoding, filled)
     longest = numbers.get("max_length", MAX_LENGTH)
     predictor = Predictor(model, longest, numbers["batch_size"], numbers["exact"])
     origin = Origin("file", file.name, table.mapping, model.name)
-    return scored_rows(predictor, table.rows, table.cells, origin)
+    return score_rows(predictor, table.rows, table.cells, origin)
 
 
 def _baselines(asked: Asked, facts: PredictionInfo) -> list[Predictions]:
@@ -238,7 +238,7 @@ def _tell(
 ) -> None:
     """Print the report, intervals, mean over seeds, comparison with the baselines, and slices."""
     own = {one.name: interval(one) for one in measures(scored.predictions)}
-    besides = [beside(scored.predictions, other) for other in compared]
+    besides = [compare_with_baseline(scored.predictions, other) for other in compared]
     if as_json:
         report = scored.report.to_json() if scored.report else {}
         report |= {
@@ -259,7 +259,7 @@ def _tell(
         echo(f"{one.name}: {one.metric} {_written(one.score)}")
         echo(f"  the model less this baseline: {_written(one.difference)}: {one.verdict}")
     if besides:
-        echo(what_follows(besides))
+        echo(baseline_advice(besides))
     if worst is not None:
         echo(*slice_lines(worst))
     if looks:

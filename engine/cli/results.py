@@ -17,7 +17,7 @@ from engine.results.predictions import Predictions, read_predictions
 from engine.results.row_figures import text_columns
 from engine.results.seeds import compare_runs
 from engine.results.slices import MIN_ROWS, worst_slices
-from engine.results.store import file_of
+from engine.results.store import predictions_file
 from engine.runs.folder import RunFolder
 from engine.system.terminal import echo, echo_json
 
@@ -94,7 +94,7 @@ def _over_seeds(first: Path, second: Path, as_json: bool) -> None:
 def kept(result: Path, part: SplitName) -> Predictions:
     """Stored predictions of a run folder, or in a file. Raises StudioError if there are none."""
     if result.is_dir():
-        return read_predictions(file_of(RunFolder(result.absolute()).results, part))
+        return read_predictions(predictions_file(RunFolder(result.absolute()).results, part))
     return read_predictions(result)
 
 

@@ -60,7 +60,7 @@ def similarity(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Print the cosine similarity of texts with a sentence encoder."""
-    from engine.tasks.similarity import cosines_of, sentence_vectors
+    from engine.tasks.similarity import pairwise_cosines, sentence_vectors
 
     if len(texts) < 2:
         raise StudioError(
@@ -69,7 +69,7 @@ def similarity(
         )
     loaded = _loaded(model)
     vectors = sentence_vectors(loaded, texts, tell_truncated=_remark_truncated)
-    cosines = cosines_of(vectors, vectors)
+    cosines = pairwise_cosines(vectors, vectors)
     if as_json:
         echo_json({"texts": texts, "cosines": [[float(one) for one in row] for row in cosines]})
     elif len(texts) == 2:

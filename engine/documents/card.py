@@ -20,12 +20,12 @@ from engine.config.tasks import TASKS
 from engine.documents.code import onnx_code, transformers_code
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import Phrase, phrase
-from engine.results.comparing import Beside, beside, what_follows
+from engine.results.comparing import BaselineComparison, baseline_advice, compare_with_baseline
 from engine.results.intervals import Interval
-from engine.results.measures import metric_of, score_of
+from engine.results.measures import main_metric, main_score
 from engine.results.predictions import Predictions, read_predictions
-from engine.results.seeds import mean_over_seeds, scores_of_seeds
-from engine.results.store import baselines_in, file_of, looks_in
+from engine.results.seeds import mean_over_seeds, scores_by_seed
+from engine.results.store import baselines_in, logged_evaluations, predictions_file
 from engine.runs.folder import RunFolder
 from engine.visible import one_line
 
@@ -39,10 +39,10 @@ def model_card(checkpoint: Path, form: Form) -> str:
 
     Raises StudioError if the checkpoint cannot be read.
     """
-    info, run = checkpoint_info(checkpoint), run_of(checkpoint)
+    info, run = checkpoint_info(checkpoint), checkpoint_run(checkpoint)
     settings = prediction_settings(checkpoint)
     job = run.job() if run is not None else None
-    results = kept_results(run, checkpoint) if run is not None else {}
+    results = stored_results(run, checkpoint) if run is not None else {}
     said = limits(info, job, results)
     parts = [
         _metadata(info, form, job, results),
@@ -56,19 +56,19 @@ def model_card(checkpoint: Path, form: Form) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def run_of(checkpoint: Path) -> RunFolder | None:
+def checkpoint_run(checkpoint: Path) -> RunFolder | None:
     """The run that contains a checkpoint, if any."""
     folder = RunFolder(checkpoint.parent.parent)
     is_inside = checkpoint.parent == folder.checkpoints and folder.spec_file.is_file()
     return folder if is_inside else None
 
 
-def kept_results(run: RunFolder, checkpoint: Path) -> dict[SplitName, Predictions]:
+def stored_results(run: RunFolder, checkpoint: Path) -> dict[SplitName, Predictions]:
     """The stored predictions of this checkpoint by part."""
     found: dict[SplitName, Predictions] = {}
     for folder in (run.results, run.results / checkpoint.name):
         for part in PARTS:
-            if (file := file_of(folder, part)).is_file():
+            if (file := predictions_file(folder, part)).is_file():
                 predictions = read_predictions(file)
                 if run.checkpoint(predictions.info.step or 0) == checkpoint:
                     found[part] = predictions
@@ -149,28 +149,32 @@ def _scores(run: RunFolder | None, results: dict[SplitName, Predictions]) -> str
         return ""
     said = ["## Scores"]
     for part, one in results.items():
-        found = besides(run, part, one)
+        found = baseline_comparisons(run, part, one)
         said += [
             f"{part.capitalize()} rows of {_cell(one.info.source)} ({len(one):,}):",
-            _table(("", metric_of(one).title, INTERVAL), score_rows(one, found)),
-            what_follows(found),
-            mean_over_seeds(one, scores_of_seeds(run, one)),
+            _table(("", main_metric(one).title, INTERVAL), score_rows(one, found)),
+            baseline_advice(found),
+            mean_over_seeds(one, scores_by_seed(run, one)),
             other_metrics(one),
-            precision_of(one),
+            precision_note(one),
             times_tested(run, part, one),
         ]
     return "\n\n".join(part for part in said if part)
 
 
-def besides(run: RunFolder, part: SplitName, predictions: Predictions) -> list[Beside]:
+def baseline_comparisons(
+    run: RunFolder, part: SplitName, predictions: Predictions
+) -> list[BaselineComparison]:
     """Comparisons with the stored baselines for these rows."""
     kept = baselines_in(run.results, part, predictions.info.fingerprint)
-    return [beside(predictions, read_predictions(one.file)) for one in kept]
+    return [compare_with_baseline(predictions, read_predictions(one.file)) for one in kept]
 
 
-def score_rows(predictions: Predictions, found: Sequence[Beside]) -> list[tuple[str, str, str]]:
+def score_rows(
+    predictions: Predictions, found: Sequence[BaselineComparison]
+) -> list[tuple[str, str, str]]:
     """The main metric of the model and of its baselines, with intervals."""
-    every = [(phrase("this model"), score_of(predictions)), *((b.name, b.score) for b in found)]
+    every = [(phrase("this model"), main_score(predictions)), *((b.name, b.score) for b in found)]
     return [(name, f"{score.value:.4f}", _ends(score)) for name, score in every]
 
 
@@ -181,7 +185,7 @@ def _ends(score: Interval) -> str:
     return phrase("{low:.4f} to {high:.4f}", low=score.low, high=score.high)
 
 
-def precision_of(predictions: Predictions) -> str:
+def precision_note(predictions: Predictions) -> str:
     """The precision of the evaluation, in a sentence; empty if unknown."""
     if not predictions.info.precision:
         return ""
@@ -193,7 +197,7 @@ def precision_of(predictions: Predictions) -> str:
 
 def other_metrics(predictions: Predictions) -> str:
     """All metrics but the main one, in a sentence; empty for none."""
-    metric = metric_of(predictions)
+    metric = main_metric(predictions)
     said = ", ".join(
         f"{name} {value:.4f}"
         for name, value in metrics_of(predictions).items()
@@ -208,7 +212,7 @@ def times_tested(run: RunFolder, part: SplitName, predictions: Predictions) -> s
         return ""
     return phrase(
         "The test rows were scored {n} time(s); each time makes the score less reliable.",
-        n=len(looks_in(run.results, predictions.info.fingerprint)),
+        n=len(logged_evaluations(run.results, predictions.info.fingerprint)),
     )
 
 

@@ -18,7 +18,7 @@ from engine.messages.events import Prepared
 from engine.phrases import Phrase, phrase
 from engine.progress import ProgressCallback, no_progress
 from engine.results.intervals import Interval
-from engine.results.several import Candidate, Scored, parts_of, scored
+from engine.results.several import Candidate, RunScore, score_runs, stored_parts
 from engine.runs.folder import RunFolder
 from engine.runs.groups import aggregate, best_metrics, last_outcome, without_seed
 from engine.runs.pace import read_pace
@@ -59,7 +59,7 @@ def comparison_report(
         _runs(runs, folders, jobs, best),
         *_settings(runs, jobs),
         *_over_seeds(runs, jobs, [metrics for _, metrics in best]),
-        *(_scores(part, scored(runs, part, progress)) for part in parts_of(runs)),
+        *(_scores(part, score_runs(runs, part, progress)) for part in stored_parts(runs)),
         Section(CURVES, phrase("Curves")),
         *_environments(runs, histories),
         _repeat(runs, jobs[0]),
@@ -172,7 +172,7 @@ def _over_seeds(
     yield Section("seeds", phrase("Over seeds"), (told,), header, tuple(rows))
 
 
-def _scores(part: SplitName, found: Sequence[Scored]) -> Section:
+def _scores(part: SplitName, found: Sequence[RunScore]) -> Section:
     """The score of each run with its interval, and its difference to the first."""
     header = (
         *(phrase("Run"), phrase("Metric"), phrase("Score"), phrase("95 % interval")),
@@ -192,7 +192,7 @@ def _scores(part: SplitName, found: Sequence[Scored]) -> Section:
     return Section(part, PART_TITLES[part], tuple(said), header if rows else (), rows)
 
 
-def _score(one: Scored) -> tuple[str, ...]:
+def _score(one: RunScore) -> tuple[str, ...]:
     facts = metric_of(one.metric)
     title = Phrase(facts.title, {}) if facts is not None else one.metric
     said = (one.run.name, title, f"{one.score.value:.4f}", _interval(one.score))

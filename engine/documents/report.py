@@ -16,13 +16,13 @@ from engine.config.job import FromCheckpoint, JobSpec
 from engine.documents.card import (
     INTERVAL,
     about_rows,
-    besides,
-    kept_results,
+    baseline_comparisons,
     limits,
     other_metrics,
-    precision_of,
+    precision_note,
     score_rows,
     settings_rows,
+    stored_results,
     times_tested,
 )
 from engine.errors import StudioError
@@ -30,13 +30,13 @@ from engine.files.shipped import resources
 from engine.messages.events import Prepared
 from engine.messages.reports import CheckpointInfo
 from engine.phrases import Phrase, phrase
-from engine.results.comparing import what_follows
+from engine.results.comparing import baseline_advice
 from engine.results.intervals import Interval
-from engine.results.measures import metric_of
+from engine.results.measures import main_metric
 from engine.results.predictions import CELL, Predictions
 from engine.results.row_figures import figure, holds_numbers
 from engine.results.row_lists import mistakes_first
-from engine.results.seeds import mean_over_seeds, scores_of_seeds
+from engine.results.seeds import mean_over_seeds, scores_by_seed
 from engine.results.slices import MIN_ROWS, worst_slices
 from engine.results.store import best_checkpoint
 from engine.runs.folder import RunFolder, checkpoint_step
@@ -88,14 +88,14 @@ class Picture:
     width: int  # px
 
 
-def report_of(run: RunFolder) -> tuple[Report, dict[SplitName, Predictions]]:
+def run_report(run: RunFolder) -> tuple[Report, dict[SplitName, Predictions]]:
     """The report of a run's best checkpoint, and the predictions in it.
 
     Raises StudioError if the run has no checkpoint or no stored scores.
     """
     job = run.job()
     checkpoint = best_checkpoint(run)
-    info, results = checkpoint_info(checkpoint), kept_results(run, checkpoint)
+    info, results = checkpoint_info(checkpoint), stored_results(run, checkpoint)
     if not any(one.is_labelled for one in results.values()):
         raise StudioError(
             phrase("The run {name} has no results to report.", name=run.path.name),
@@ -152,15 +152,15 @@ def _part(run: RunFolder, part: SplitName, predictions: Predictions) -> Iterator
     counted = phrase(
         "{n:,} row(s) of {source}.", n=len(predictions), source=predictions.info.source
     )
-    header = ("", Phrase(metric_of(predictions).title, {}), INTERVAL)
-    found = besides(run, part, predictions)
+    header = ("", Phrase(main_metric(predictions).title, {}), INTERVAL)
+    found = baseline_comparisons(run, part, predictions)
     rows = tuple(score_rows(predictions, found))
     said = (
         counted,
         other_metrics(predictions),
-        what_follows(found) or phrase("No baselines were fitted for these rows."),
-        mean_over_seeds(predictions, scores_of_seeds(run, predictions)),
-        precision_of(predictions),
+        baseline_advice(found) or phrase("No baselines were fitted for these rows."),
+        mean_over_seeds(predictions, scores_by_seed(run, predictions)),
+        precision_note(predictions),
         times_tested(run, part, predictions),
     )
     yield Section(part, PART_TITLES[part], tuple(filter(None, said)), header, rows)

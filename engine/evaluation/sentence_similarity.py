@@ -118,7 +118,7 @@ def triplet_report(right: ArrayLike, losses: ArrayLike) -> TripletReport:
     )
 
 
-def ranks_of(
+def candidate_ranks(
     queries: NDArray[np.float32], candidates: NDArray[np.float32], right: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """The rank of each query's right candidate by cosine, from 1: int64 [Q].
@@ -140,7 +140,7 @@ def ranks_of(
     return found
 
 
-def of_length_1(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def normalise(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Normalise vectors to length 1, float32 [N, D]; zero vectors stay."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     made: NDArray[np.float32] = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)

@@ -291,7 +291,7 @@ BETTER, WORSE, UNSURE = (
 )
 
 
-class Beside(NamedTuple):
+class BaselineComparison(NamedTuple):
     """A baseline compared with a model, by the metric that chose the model; 95 % intervals."""
 
     name: str
@@ -301,16 +301,16 @@ class Beside(NamedTuple):
     verdict: str  # BETTER or WORSE; UNSURE if the interval of the difference contains 0
 
 
-def beside(model: Predictions, baseline: Predictions) -> Beside:
+def compare_with_baseline(model: Predictions, baseline: Predictions) -> BaselineComparison:
     """Compare a model with a baseline. Raises StudioError if their tasks differ."""
     main = compare(baseline, model).metrics[0]
     verdict = UNSURE
     if main.is_sure:
         verdict = BETTER if (main.difference.value > 0) == main.higher_is_better else WORSE
-    return Beside(baseline.info.model, main.name, main.first, main.difference, verdict)
+    return BaselineComparison(baseline.info.model, main.name, main.first, main.difference, verdict)
 
 
-def what_follows(found: Sequence[Beside]) -> str:
+def baseline_advice(found: Sequence[BaselineComparison]) -> str:
     """Say if the model beats its baselines, and what usually helps; empty for no baselines."""
     if not found:
         return ""

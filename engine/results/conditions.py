@@ -20,7 +20,7 @@ from engine.evaluation.measures import Side
 from engine.phrases import Phrase, phrase
 from engine.results.labels import has_label, labels
 from engine.results.predictions import Predictions
-from engine.results.row_figures import Numbers, figure, numbers_in
+from engine.results.row_figures import Numbers, figure, parse_numbers
 from engine.results.spans import ERROR_NAMES, SpanKind, rows_with_spans
 
 LISTED_ROWS = 3  # row numbers that a sentence lists
@@ -195,7 +195,7 @@ class CellBetween(Spec):
     most: float | None = None
 
     def mask(self, predictions: Predictions) -> NDArray[np.bool_]:
-        numbers = numbers_in(_cells(predictions, self.column))
+        numbers = parse_numbers(_cells(predictions, self.column))
         return _within(numbers, self.least, self.most)
 
     @property

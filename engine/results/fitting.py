@@ -13,17 +13,17 @@ from engine.results.labels import is_multi_label, labelled
 from engine.results.predictions import PredictionInfo, Predictions
 
 
-def made_at(facts: PredictionInfo) -> float:
+def applied_temperature(facts: PredictionInfo) -> float:
     """The temperature at which the probabilities were computed."""
     return facts.settings.get("temperature", 1.0)
 
 
-def scales(task: str) -> bool:
+def has_temperature(task: str) -> bool:
     """A temperature can be fitted for a task: it has probabilities of labels."""
     return head_of(task).labels_inputs
 
 
-def thresholds_of(predictions: Predictions) -> dict[str, float]:
+def applied_thresholds(predictions: Predictions) -> dict[str, float]:
     """The thresholds with which these predictions were made, by label."""
     facts = predictions.info
     found = thresholded_labels(predictions)
@@ -52,7 +52,9 @@ def with_temperature(
     found = temperature(predictions)
     if found is None:
         return None
-    return settings.at_temperature(min(max(found.value * made_at(predictions.info), 0.05), 20.0))
+    return settings.at_temperature(
+        min(max(found.value * applied_temperature(predictions.info), 0.05), 20.0)
+    )
 
 
 def with_best_f1(settings: PredictionSettings, predictions: Predictions) -> PredictionSettings:
@@ -84,7 +86,7 @@ def with_thresholds(
     settings: PredictionSettings, facts: PredictionInfo, thresholds: Mapping[str, float]
 ) -> PredictionSettings:
     """Settings with thresholds for probabilities of predictions with this info."""
-    found = settings.at_temperature(made_at(facts))
+    found = settings.at_temperature(applied_temperature(facts))
     for label, threshold in thresholds.items():
         several = head_of(facts.task).is_multi_label
         found = found.with_threshold(label, threshold, facts.labels, several)

@@ -30,10 +30,10 @@ from engine.results.labels import codes, labels
 from engine.results.predictions import Predictions
 from engine.results.row_figures import (
     Numbers,
+    cached_per_table,
     figure,
     holds_numbers,
-    numbers_in,
-    once,
+    parse_numbers,
     quantile_starts,
 )
 
@@ -70,7 +70,7 @@ class RowScores:
         return bool(((known == 0) | (known == 1)).all()) and self.higher_is_better
 
 
-@once
+@cached_per_table
 def row_scores(predictions: Predictions) -> RowScores:
     """The score by which the rows of a task are compared."""
     if holds_numbers(predictions.info):
@@ -127,7 +127,7 @@ def by_column(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
 
 def by_powers(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
     """Groups by the power of ten of the number in a column's cells: 0, 1 to 9, 10 to 99, …"""
-    most = np.nanmax(numbers_in(predictions.cells(column)), initial=0)
+    most = np.nanmax(parse_numbers(predictions.cells(column)), initial=0)
     edges = [10.0**power for power in range(len(str(int(most))))]
     return (
         (CellBetween(column=column, most=1),),
@@ -137,7 +137,7 @@ def by_powers(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
 
 def by_quantile(predictions: Predictions, column: str, parts: int = 8) -> tuple[Conditions, ...]:
     """Groups of about equally many rows, by the number in a column's cells."""
-    starts = quantile_starts(numbers_in(predictions.cells(column)), parts)
+    starts = quantile_starts(parse_numbers(predictions.cells(column)), parts)
     ends = [*starts[1:], None]
     return tuple(
         (CellBetween(column=column, least=start, most=end),)

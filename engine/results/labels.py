@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from engine.config.tasks import TASKS
 from engine.evaluation.measures import Side
 from engine.results.predictions import Predictions
-from engine.results.row_figures import once
+from engine.results.row_figures import cached_per_table
 
 
-@once
+@cached_per_table
 def labels(predictions: Predictions) -> tuple[str, ...]:
     """The C labels."""
     known = predictions.info.labels
@@ -51,12 +51,12 @@ def has_label(predictions: Predictions, side: Side, label: int) -> NDArray[np.bo
     return has
 
 
-@once
+@cached_per_table
 def _gold_codes(predictions: Predictions) -> NDArray[np.int64]:
     return _codes(predictions, "gold")
 
 
-@once
+@cached_per_table
 def _predicted_codes(predictions: Predictions) -> NDArray[np.int64]:
     return _codes(predictions, "predicted")
 
@@ -73,7 +73,7 @@ def members(predictions: Predictions, side: Side) -> NDArray[np.bool_]:
     return _members(predictions)[side]
 
 
-@once
+@cached_per_table
 def _members(predictions: Predictions) -> dict[Side, NDArray[np.bool_]]:
     names = labels(predictions)
     if not is_multi_label(predictions):
@@ -94,7 +94,7 @@ def _members(predictions: Predictions) -> dict[Side, NDArray[np.bool_]]:
     return found
 
 
-@once
+@cached_per_table
 def _sets(predictions: Predictions) -> tuple[list[dict[str, list[str]]], NDArray[np.int64]]:
     """The different pairs of label sets, and the index of each row's pair, int64 [rows]."""
     encoded = predictions.table["details"].combine_chunks().dictionary_encode()
@@ -105,7 +105,7 @@ def _sets(predictions: Predictions) -> tuple[list[dict[str, list[str]]], NDArray
     return sets, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-@once
+@cached_per_table
 def labelled(predictions: Predictions) -> NDArray[np.bool_]:
     """The rows with gold, bool [rows]."""
     found: NDArray[np.bool_] = pc.is_valid(predictions.table["gold"]).to_numpy()

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from engine.phrases import phrase
 from engine.results.predictions import RECORD, Predictions
-from engine.results.row_figures import numbers_in
+from engine.results.row_figures import parse_numbers
 
 TEXT = "text"  # around the token, with the mask in its place
 POSITION = "position"  # in the input, from 0
@@ -17,7 +17,7 @@ OCCURRENCES = "occurrences"  # in the training text
 
 def occurrences(predictions: Predictions) -> NDArray[np.float64]:
     """Occurrences of each row's token in the training text, float64 [rows]."""
-    return numbers_in(predictions.cells(OCCURRENCES))
+    return parse_numbers(predictions.cells(OCCURRENCES))
 
 
 SMOOTHING = 0.5  # added to each count

@@ -16,7 +16,7 @@ from engine.evaluation.measures import Measure, Side, first_of_second
 from engine.results.intervals import UNKNOWN, Interval, bootstrap_counts, mean_interval
 from engine.results.labels import codes, labelled, labels, members
 from engine.results.predictions import Predictions
-from engine.results.row_figures import Numbers, details, figure, once
+from engine.results.row_figures import Numbers, cached_per_table, details, figure
 from engine.results.span_figures import row_parts
 from engine.results.spans import name_spans
 
@@ -102,14 +102,14 @@ def difference(first: Measure, second: Measure, seed: int = 0) -> Interval:
     )
 
 
-def metric_of(predictions: Predictions) -> Metric:
+def main_metric(predictions: Predictions) -> Metric:
     """The metric that chooses the best checkpoint."""
     metrics = TASKS[predictions.info.task].info.metrics
     return next(metric for metric in metrics if metric.name == _measure_of(predictions).name)
 
 
-@once
-def score_of(predictions: Predictions) -> Interval:
+@cached_per_table
+def main_score(predictions: Predictions) -> Interval:
     """That metric over all labelled rows, with its interval; unknown if there are none."""
     if not predictions.is_labelled:
         return UNKNOWN

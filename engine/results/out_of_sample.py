@@ -26,7 +26,9 @@ LAYERS_C = 0.0005  # the same, for vectors of several layers
 Fit = Callable[[NDArray[np.bool_]], NDArray[np.float64]]
 
 
-def folds_of(given: NDArray[np.int64], folds: int = FOLDS, seed: int = 0) -> NDArray[np.int64]:
+def stratified_folds(
+    given: NDArray[np.int64], folds: int = FOLDS, seed: int = 0
+) -> NDArray[np.int64]:
     """The fold of each row, int64 [N], at random, stratified by label."""
     order = np.random.default_rng(seed).permutation(len(given))
     order = order[np.argsort(given[order], kind="stable")]
@@ -49,11 +51,11 @@ def out_of_sample(
         vectors: float32 [N, L, D], of a frozen encoder; the last layer comes last.
         progress: receives the number of finished steps.
     """
-    way = leave_one_out if len(given) <= EXACT_ROWS else in_folds
+    way = leave_one_out if len(given) <= EXACT_ROWS else cross_validate
     return way(texts, given, classes, vectors, progress)
 
 
-def in_folds(
+def cross_validate(
     texts: Sequence[str],
     given: NDArray[np.int64],
     classes: int,
@@ -62,7 +64,7 @@ def in_folds(
 ) -> NDArray[np.float64]:
     """`out_of_sample` by cross-validation."""
     fits = _fits(texts, given, classes, vectors)
-    folds, found = folds_of(given), np.zeros((len(given), classes))
+    folds, found = stratified_folds(given), np.zeros((len(given), classes))
     done, total = 0, len(fits) * FOLDS
     for fold in range(FOLDS):
         learned = folds != fold
@@ -73,7 +75,7 @@ def in_folds(
     return found
 
 
-def of_other_rows(
+def predict_other_rows(
     texts: Sequence[str],
     given: NDArray[np.int64],
     learned: NDArray[np.bool_],

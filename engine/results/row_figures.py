@@ -24,7 +24,7 @@ WORD = r"[^\s\p{Z}]+"
 NUMBER = r"^[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?$"  # as in engine/data/columns/numbers.py
 
 
-def once(function: Callable[[Predictions], Found]) -> Callable[[Predictions], Found]:
+def cached_per_table(function: Callable[[Predictions], Found]) -> Callable[[Predictions], Found]:
     """Cache the result of a function of predictions on the predictions."""
     name = f"{function.__module__}.{function.__qualname__}"
 
@@ -43,7 +43,7 @@ def figure(predictions: Predictions, name: RowFigure) -> Numbers:
     return FIGURES[name](predictions)
 
 
-def numbers_in(column: "pa.ChunkedArray[pa.StringScalar]") -> NDArray[np.float64]:
+def parse_numbers(column: "pa.ChunkedArray[pa.StringScalar]") -> NDArray[np.float64]:
     """The number in each cell, float64 [rows]; NaN for none."""
     trimmed = pc.utf8_trim_whitespace(column)
     is_number = pc.match_substring_regex(trimmed, NUMBER)
@@ -60,7 +60,7 @@ def quantile_starts(values: Numbers, parts: int) -> list[float]:
     return [float(one) for one in np.unique(known[(np.arange(parts) * len(known)) // parts])]
 
 
-@once
+@cached_per_table
 def details(predictions: Predictions) -> list[dict[str, Any]]:
     """The task-specific data of each row; {} for none."""
     return [json.loads(one) if one else {} for one in predictions.table["details"].to_pylist()]
@@ -72,15 +72,15 @@ def text_columns(predictions: Predictions) -> tuple[str, ...]:
 
 
 def _recorded(name: str) -> Callable[[Predictions], Numbers]:
-    return once_named(name, lambda predictions: predictions.numbers(name))
+    return cached_by_name(name, lambda predictions: predictions.numbers(name))
 
 
-def once_named(
+def cached_by_name(
     name: str, function: Callable[[Predictions], Numbers]
 ) -> Callable[[Predictions], Numbers]:
     """`once` for a function that is created for a name."""
     function.__qualname__ = f"{function.__qualname__}:{name}"
-    return once(function)
+    return cached_per_table(function)
 
 
 def _counted(name: str, pattern: str | None) -> Callable[[Predictions], Numbers]:
@@ -98,7 +98,7 @@ def _counted(name: str, pattern: str | None) -> Callable[[Predictions], Numbers]
             counts += found.to_numpy(zero_copy_only=False)
         return counts
 
-    return once_named(name, count)
+    return cached_by_name(name, count)
 
 
 def holds_numbers(info: PredictionInfo) -> bool:
@@ -106,25 +106,25 @@ def holds_numbers(info: PredictionInfo) -> bool:
     return TASKS[info.task].predicts_numbers(info.metrics)
 
 
-@once
+@cached_per_table
 def _gold(predictions: Predictions) -> NDArray[np.float64]:
-    return numbers_in(predictions.table["gold"])
+    return parse_numbers(predictions.table["gold"])
 
 
-@once
+@cached_per_table
 def _predicted(predictions: Predictions) -> NDArray[np.float64]:
     """The predicted number in full precision if stored, else as written."""
     if holds_numbers(predictions.info):
         return pc.list_element(predictions.table["scores"], 0).to_numpy().astype(np.float64)
-    return numbers_in(predictions.table["predicted"])
+    return parse_numbers(predictions.table["predicted"])
 
 
-@once
+@cached_per_table
 def _residual(predictions: Predictions) -> NDArray[np.float64]:
     return _predicted(predictions) - _gold(predictions)
 
 
-@once
+@cached_per_table
 def _margin(predictions: Predictions) -> NDArray[np.float64]:
     """The highest score of a row minus the second; NaN with fewer than two scores."""
     found = np.full(len(predictions), np.nan)
@@ -139,7 +139,7 @@ def _margin(predictions: Predictions) -> NDArray[np.float64]:
     return found
 
 
-@once
+@cached_per_table
 def _no_answer(predictions: Predictions) -> NDArray[np.float64]:
     """The no-answer score."""
     return np.array([row.get("null", np.nan) for row in details(predictions)], dtype=np.float64)

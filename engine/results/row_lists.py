@@ -8,12 +8,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from engine.results.predictions import CELL, Predictions
-from engine.results.row_figures import figure, holds_numbers, numbers_in, once
+from engine.results.row_figures import cached_per_table, figure, holds_numbers, parse_numbers
 
 Places = NDArray[np.int64]
 
 
-@once
+@cached_per_table
 def mistakes_first(predictions: Predictions) -> Places:
     """Row indices, int64 [rows]: the most confident mistakes first.
 
@@ -51,7 +51,7 @@ def _numbers(cells: "pa.ChunkedArray[pa.StringScalar]") -> Any:
     """The numbers of cells that hold numbers or nothing; None if there is a text."""
     lengths: Any = pc.utf8_length(cells)
     written = pc.fill_null(lengths, 0).to_numpy() > 0
-    numbers = numbers_in(cells)
+    numbers = parse_numbers(cells)
     if not written.any() or np.isnan(numbers[written]).any():
         return None
     return pa.array(numbers, pa.float64(), from_pandas=True)

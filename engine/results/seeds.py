@@ -7,10 +7,10 @@ from engine.config.job import JobSpec
 from engine.errors import StudioError
 from engine.phrases import Phrase, phrase
 from engine.results.comparing import compare_seeds
-from engine.results.measures import metric_of
+from engine.results.measures import main_metric
 from engine.results.predictions import PredictionInfo, Predictions
 from engine.results.significance import Difference, seeds_interval
-from engine.results.store import kept_in
+from engine.results.store import stored_predictions
 from engine.runs.folder import RunFolder
 from engine.runs.groups import Aggregate, aggregate, best_metrics, last_outcome, without_seed
 
@@ -47,7 +47,7 @@ def scores_like(runs: Iterable[RunFolder], shown: PredictionInfo, metric: str) -
     found: dict[int, float] = {}
     is_there = False
     for run in runs:
-        for kept in kept_in(run.results):
+        for kept in stored_predictions(run.results):
             facts = kept.info
             if kept.file.parent == run.results and _rows(facts) == _rows(shown):
                 is_there = is_there or facts == shown
@@ -56,14 +56,14 @@ def scores_like(runs: Iterable[RunFolder], shown: PredictionInfo, metric: str) -
     return found if is_there else {}
 
 
-def scores_of_seeds(run: RunFolder, shown: Predictions) -> dict[int, float]:
+def scores_by_seed(run: RunFolder, shown: Predictions) -> dict[int, float]:
     """`scores_like` of a run and of the runs in the same folder that differ only in the seed."""
     if not shown.is_labelled:
         return {}
     wanted = without_seed(run.job())
     folders = (RunFolder(path) for path in sorted(run.path.parent.iterdir()))
     same = (one for one in folders if _has_results(one) and without_seed(one.job()) == wanted)
-    return scores_like(same, shown.info, metric_of(shown).name)
+    return scores_like(same, shown.info, main_metric(shown).name)
 
 
 def mean_over_seeds(shown: Predictions, scores: Mapping[int, float]) -> str:
@@ -76,7 +76,7 @@ def mean_over_seeds(shown: Predictions, scores: Mapping[int, float]) -> str:
         "{high:.4f}.",
         n=len(scores),
         seeds=", ".join(map(str, sorted(scores))),
-        metric=metric_of(shown).name,
+        metric=main_metric(shown).name,
         mean=mean.value,
         low=mean.low,
         high=mean.high,

@@ -10,10 +10,10 @@ from engine.errors import StudioError
 from engine.progress import ProgressCallback, no_progress
 from engine.results.comparing import Comparison, compare
 from engine.results.intervals import Interval
-from engine.results.measures import metric_of, score_of
+from engine.results.measures import main_metric, main_score
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.significance import benjamini_hochberg
-from engine.results.store import kept_in
+from engine.results.store import stored_predictions
 from engine.runs.folder import RunFolder
 
 PARTS: tuple[SplitName, ...] = ("validation", "test", "train")
@@ -28,7 +28,7 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scored:
+class RunScore:
     """One run on one part of its data, compared with the first run that has a score there.
 
     `p` is that of McNemar's exact test, corrected for the number of runs (Benjamini and Hochberg
@@ -48,23 +48,25 @@ class Scored:
     problem: str = ""
 
 
-def parts_of(runs: Sequence[Candidate]) -> list[SplitName]:
+def stored_parts(runs: Sequence[Candidate]) -> list[SplitName]:
     """The parts of data for which some run has predictions."""
-    there = {one.info.part for run in runs for one in kept_in(RunFolder(run.folder).results)}
+    there = {
+        one.info.part for run in runs for one in stored_predictions(RunFolder(run.folder).results)
+    }
     return [part for part in PARTS if part in there]
 
 
-def scored(
+def score_runs(
     runs: Sequence[Candidate],
     part: SplitName,
     progress: ProgressCallback = no_progress,
     cancelled: Callable[[], bool] = lambda: False,
-) -> list[Scored]:
+) -> list[RunScore]:
     """Score the runs with predictions for `part`, in order; some seconds each.
 
     Only two results are in memory at a time. Empty if `cancelled`.
     """
-    found: list[Scored] = []
+    found: list[RunScore] = []
     first: Predictions | None = None
     for number, run in enumerate(runs):
         progress(number, len(runs))
@@ -76,7 +78,7 @@ def scored(
         predictions = read_predictions(file)
         if not predictions.is_labelled:
             continue
-        one = Scored(run, file, metric_of(predictions).name, score_of(predictions))
+        one = RunScore(run, file, main_metric(predictions).name, main_score(predictions))
         if first is None:
             first = predictions
         else:
@@ -87,11 +89,11 @@ def scored(
 
 
 def _file(run: Candidate, part: SplitName) -> Path | None:
-    kept = kept_in(RunFolder(run.folder).results)
+    kept = stored_predictions(RunFolder(run.folder).results)
     return next((one.file for one in kept if one.info.part == part), None)
 
 
-def _against(first: Predictions, second: Predictions, one: Scored) -> Scored:
+def _against(first: Predictions, second: Predictions, one: RunScore) -> RunScore:
     try:
         comparison = compare(first, second)
     except StudioError as error:
@@ -99,7 +101,7 @@ def _against(first: Predictions, second: Predictions, one: Scored) -> Scored:
     if not comparison.rows:
         return replace(one, problem=str(comparison.sentence))
     main = _main(comparison, one.metric)
-    return Scored(
+    return RunScore(
         one.run,
         one.file,
         one.metric,
@@ -118,7 +120,7 @@ def _main(comparison: Comparison, metric: str) -> Interval:
     return next((one for one in found if one.name == metric), found[0]).difference
 
 
-def _corrected(found: Sequence[Scored]) -> list[Scored]:
+def _corrected(found: Sequence[RunScore]) -> list[RunScore]:
     tested = {one.run.key: one.p for one in found if one.p is not None}
     corrected = benjamini_hochberg(list(tested.values())).tolist() if tested else []
     by_run = dict(zip(tested, corrected, strict=True))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from engine.data.columns.tags import Span, are_spans, spans_from_tags
 from engine.phrases import Phrase, phrase
 from engine.results.predictions import Predictions
-from engine.results.row_figures import details, once
+from engine.results.row_figures import cached_per_table, details
 
 SpanKind = Literal["right", "missed", "spurious", "boundary", "type", "both"]
 SPAN_KINDS: tuple[SpanKind, ...] = get_args(SpanKind)
@@ -93,7 +93,7 @@ def rows_with_spans(
     return found
 
 
-@once
+@cached_per_table
 def span_table(predictions: Predictions) -> SpanTable:
     """All spans of all rows with gold."""
     found = [
@@ -133,7 +133,7 @@ def _pairs_of(predictions: Predictions, row: dict[str, list[str]]) -> list[SpanP
     )
 
 
-@once
+@cached_per_table
 def name_spans(predictions: Predictions) -> bool:
     """The tags name spans, not classes of words."""
     return are_spans(predictions.info.labels)

@@ -30,10 +30,10 @@ from engine.runs.folder import STEP, RunFolder
 from engine.runs.lock import open_here
 
 SUFFIX = ".parquet"
-LOOKS = "test-looks.jsonl"
+LOOKS = "test-evaluations.jsonl"
 
 
-class Kept(NamedTuple):
+class StoredPredictions(NamedTuple):
     """A file of predictions with its metadata, without its rows."""
 
     file: Path
@@ -41,7 +41,7 @@ class Kept(NamedTuple):
     rows: int
 
 
-class Look(Spec):
+class LoggedEvaluation(Spec):
     """One evaluation of test rows. Choosing by test scores overfits them.
 
     Args:
@@ -61,7 +61,7 @@ class Look(Spec):
     metrics: dict[str, float] = Field(default_factory=dict)
 
 
-def file_of(folder: Path, part: Part, source: str = "", baseline: str = "") -> Path:
+def predictions_file(folder: Path, part: Part, source: str = "", baseline: str = "") -> Path:
     """The file of the predictions for a part in a results folder.
 
     `source` is the name of a scored file, `baseline` that of a baseline.
@@ -70,12 +70,12 @@ def file_of(folder: Path, part: Part, source: str = "", baseline: str = "") -> P
     return folder / ("-".join(filter(None, names)) + SUFFIX)
 
 
-def root_of(folder: Path) -> Path:
+def results_root(folder: Path) -> Path:
     """The results folder that a folder is, or is a subfolder of."""
     return folder.parent if STEP.fullmatch(folder.name) else folder
 
 
-def results_of(checkpoint: Path, home: Home) -> Path:
+def results_folder(checkpoint: Path, home: Home) -> Path:
     """The results folder of a checkpoint: of its run, or in the home for a model."""
     run = RunFolder(checkpoint.parent.parent)
     if checkpoint.parent == run.checkpoints and run.spec_file.is_file():
@@ -83,7 +83,7 @@ def results_of(checkpoint: Path, home: Home) -> Path:
     return home.results / folder_name(checkpoint.name)
 
 
-def kept_in(folder: Path) -> list[Kept]:
+def stored_predictions(folder: Path) -> list[StoredPredictions]:
     """The predictions in a results folder, without damaged files.
 
     The best checkpoint comes first, then the others by step, each by part, files last. Only
@@ -95,18 +95,18 @@ def kept_in(folder: Path) -> list[Kept]:
     return [one for one in map(_kept, files) if one is not None]
 
 
-def baselines_in(folder: Path, part: SplitName, fingerprint: str) -> list[Kept]:
+def baselines_in(folder: Path, part: SplitName, fingerprint: str) -> list[StoredPredictions]:
     """The predictions of baselines for a part of a data set, by name."""
     found = map(_kept, sorted(folder.glob(f"?*-{part}{SUFFIX}")))
     return [one for one in found if one is not None and one.info.fingerprint == fingerprint]
 
 
-def note_look(folder: Path, facts: PredictionInfo) -> int:
+def log_evaluation(folder: Path, facts: PredictionInfo) -> int:
     """Log an evaluation of test rows; returns their number so far.
 
     Raises StudioError on a disk error.
     """
-    look = Look(
+    look = LoggedEvaluation(
         at=datetime.now(UTC),
         model=facts.model,
         step=facts.step,
@@ -119,10 +119,10 @@ def note_look(folder: Path, facts: PredictionInfo) -> int:
         descriptor = open_here(folder / LOOKS, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         with os.fdopen(descriptor, "ab") as file:
             file.write(look.model_dump_json().encode("utf-8") + b"\n")
-    return len(looks_in(folder, facts.fingerprint))
+    return len(logged_evaluations(folder, facts.fingerprint))
 
 
-def looks_in(folder: Path, fingerprint: str | None = None) -> list[Look]:
+def logged_evaluations(folder: Path, fingerprint: str | None = None) -> list[LoggedEvaluation]:
     """The evaluations of test rows, oldest first, of one data set or of all.
 
     Damaged lines are ignored.
@@ -130,7 +130,7 @@ def looks_in(folder: Path, fingerprint: str | None = None) -> list[Look]:
     return [look for look in _looks(folder) if fingerprint in (None, look.fingerprint)]
 
 
-def evaluation_of_run(run: RunFolder, part: SplitName, step: int | None = None) -> Evaluate:
+def run_evaluation(run: RunFolder, part: SplitName, step: int | None = None) -> Evaluate:
     """The `Evaluate` question for a part of a run's data and its best checkpoint, or a step's.
 
     Raises StudioError if there is no such checkpoint.
@@ -138,7 +138,7 @@ def evaluation_of_run(run: RunFolder, part: SplitName, step: int | None = None) 
     job = run.job()
     best = run.best_step()
     step = best if step is None else step
-    checkpoint = checkpoint_of(run, step)
+    checkpoint = run_checkpoint(run, step)
     assert step is not None
     data = StoredData(folder=run.dataset) if run.dataset.is_dir() else job.data
     return Evaluate(
@@ -159,10 +159,10 @@ def evaluation_of_run(run: RunFolder, part: SplitName, step: int | None = None) 
 
 def best_checkpoint(run: RunFolder) -> Path:
     """The folder of a run's best checkpoint. Raises StudioError if there is none."""
-    return checkpoint_of(run, run.best_step())
+    return run_checkpoint(run, run.best_step())
 
 
-def checkpoint_of(run: RunFolder, step: int | None) -> Path:
+def run_checkpoint(run: RunFolder, step: int | None) -> Path:
     """The folder of a run's checkpoint. Raises StudioError if there is none."""
     if step is None or not run.checkpoint(step).is_dir():
         raise StudioError(
@@ -172,7 +172,7 @@ def checkpoint_of(run: RunFolder, step: int | None) -> Path:
     return run.checkpoint(step)
 
 
-def baselines_of_run(run: RunFolder, part: SplitName, labels: tuple[str, ...]) -> FitBaselines:
+def run_baselines(run: RunFolder, part: SplitName, labels: tuple[str, ...]) -> FitBaselines:
     """The `FitBaselines` question for a part of a run's data.
 
     `labels` are those of the predictions, in order.
@@ -189,10 +189,13 @@ def baselines_of_run(run: RunFolder, part: SplitName, labels: tuple[str, ...]) -
 
 
 def _files(folder: Path) -> list[Path]:
-    return [*(file_of(folder, part) for part in SPLITS), *sorted(folder.glob(f"file-*{SUFFIX}"))]
+    return [
+        *(predictions_file(folder, part) for part in SPLITS),
+        *sorted(folder.glob(f"file-*{SUFFIX}")),
+    ]
 
 
-def _looks(folder: Path) -> Iterator[Look]:
+def _looks(folder: Path) -> Iterator[LoggedEvaluation]:
     try:
         with open_regular(folder / LOOKS) as file:
             lines = list(iter_lines(file))
@@ -200,15 +203,15 @@ def _looks(folder: Path) -> Iterator[Look]:
         return
     for line in lines:
         try:
-            yield Look.model_validate_json(line)
+            yield LoggedEvaluation.model_validate_json(line)
         except ValidationError:
             continue
 
 
-def _kept(file: Path) -> Kept | None:
+def _kept(file: Path) -> StoredPredictions | None:
     try:
         metadata = pq.read_metadata(check_regular(file))
         facts = PredictionInfo.model_validate_json((metadata.metadata or {})[METADATA_KEY])
     except (OSError, KeyError, ValidationError, pa.ArrowException):
         return None
-    return Kept(file, facts, int(metadata.num_rows))
+    return StoredPredictions(file, facts, int(metadata.num_rows))

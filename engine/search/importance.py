@@ -19,7 +19,7 @@ from engine.messages.searching import (
     Trial,
 )
 from engine.phrases import phrase
-from engine.search.study import frozen, parameter, study
+from engine.search.study import parameter, study, to_optuna
 
 FEWEST = 4  # finished combinations
 RESAMPLES, TREES = 12, 32
@@ -59,7 +59,7 @@ def _shares(search: SearchSpec, trials: list[Trial], seed: int) -> dict[str, flo
         return dict.fromkeys(paths, 0.0)
     evaluator = FanovaImportanceEvaluator(n_trees=TREES, seed=seed)
     known = study(higher_is_better=True)
-    known.add_trials([one for trial in trials if (one := frozen(search, trial)) is not None])
+    known.add_trials([one for trial in trials if (one := to_optuna(search, trial)) is not None])
     shares = get_param_importances(known, evaluator=evaluator, params=paths)
     return {path: float(shares.get(path, 0.0)) for path in paths}
 

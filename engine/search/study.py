@@ -47,7 +47,7 @@ def outcome(trial: Trial) -> tuple[TrialState, float | None]:
     return state, trial.score if state is TrialState.COMPLETE else None
 
 
-def frozen(search: SearchSpec, trial: Trial) -> FrozenTrial | None:
+def to_optuna(search: SearchSpec, trial: Trial) -> FrozenTrial | None:
     """A trial for Optuna; None if its values belong to another search."""
     if not all(_is_among(field, trial.values) for field in search.varied):
         return None
@@ -106,7 +106,7 @@ def parameter(field: SearchField, value: JsonValue) -> float:
     return _in_order(field).index(value)
 
 
-def value_of(field: SearchField, drawn: float) -> JsonValue:
+def drawn_value(field: SearchField, drawn: float) -> JsonValue:
     """The value of Optuna's draw; of ranges, with three significant digits."""
     if not field.is_range:
         return _in_order(field)[int(drawn)]

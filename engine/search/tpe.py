@@ -14,7 +14,7 @@ from optuna.trial import TrialState
 from engine.config.search import MAX_SETTINGS, combinations
 from engine.messages.searching import Suggest, Trial
 from engine.runs.searching import Setting, is_possible
-from engine.search.study import distribution, frozen, outcome, study, value_of
+from engine.search.study import distribution, drawn_value, outcome, study, to_optuna
 
 DRAWS = 20  # before any untried combination is taken
 
@@ -45,7 +45,7 @@ class _Asked:
             return None
         for _ in range(DRAWS):
             drawn = self._study.ask(self._from)
-            values = {f.path: value_of(f, drawn.params[f.path]) for f in search.varied}
+            values = {f.path: drawn_value(f, drawn.params[f.path]) for f in search.varied}
             if values not in self.tried and _is_possible(self._question, values):
                 return drawn, values
             self._study.tell(drawn, state=TrialState.FAIL)
@@ -63,7 +63,7 @@ class _Asked:
             return
         if drawn is not None:
             self._study.tell(drawn, state=TrialState.FAIL)
-        if (other := frozen(self._question.search, trial)) is not None:
+        if (other := to_optuna(self._question.search, trial)) is not None:
             self._study.add_trial(other)
 
 

@@ -49,7 +49,7 @@ from engine.tasks.learner import (
 )
 from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.text_classification import same_labels
-from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, weights_of
+from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, label_weights
 from engine.tokenizers.tokenizer import Tokenizer
 
 
@@ -90,7 +90,7 @@ class MultiLabelLearner(WholeTextLearner):
             # a label without rows weighs 1
             balanced = np.where(there > 0, (len(sets) - there) / np.maximum(there, 1), 1)
             balanced = np.where(balanced > 0, balanced, 1)
-        self._weights = weights_of(self._labels, self.task.class_weights, balanced)
+        self._weights = label_weights(self._labels, self.task.class_weights, balanced)
 
     def targets(self, rows: Rows) -> np.ndarray | None:
         sets = self._sets(rows)

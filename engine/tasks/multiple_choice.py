@@ -76,7 +76,7 @@ class MultipleChoiceLearner(Learner):
         return "choices"
 
     def fit_labels(self, rows: Rows) -> None:
-        endings = endings_of(rows)
+        endings = row_endings(rows)
         if rows.labels is None:
             raise MissingRole("label")
         self._endings = len(endings[0])
@@ -91,7 +91,7 @@ class MultipleChoiceLearner(Learner):
         folder: Path,
         progress: ProgressCallback,
     ) -> Examples:
-        endings, targets = endings_of(rows), self.targets(rows)
+        endings, targets = row_endings(rows), self.targets(rows)
         count = len(endings[0])
         if (made := open_cached(folder)) is not None:
             return Examples(made, targets, count)
@@ -109,7 +109,7 @@ class MultipleChoiceLearner(Learner):
         """The index of the right ending of each row, int64 [rows]; None if unlabelled."""
         if rows.labels is None:
             return None
-        right = parse_choice_labels(rows.labels, endings_of(rows), self._first, rows.lines)
+        right = parse_choice_labels(rows.labels, row_endings(rows), self._first, rows.lines)
         return np.array(right, dtype=np.int64)
 
     def batch(
@@ -217,7 +217,7 @@ class ChoiceCollector(LogitsCollector):
         return class_predictions(self.logits, self._targets, names, self.settings)
 
 
-def endings_of(rows: Rows) -> list[tuple[str, ...]]:
+def row_endings(rows: Rows) -> list[tuple[str, ...]]:
     """The endings of each row. Raises StudioError if no column is mapped to them."""
     if rows.endings is None:
         raise StudioError(
@@ -230,7 +230,7 @@ def endings_of(rows: Rows) -> list[tuple[str, ...]]:
 def _choices(fit: Fitted) -> Callable[[Learner, Rows, Rows], TaskPredictions]:
     def predict(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:
         examples = Untokenized(len(rows), _right_ones(learner, rows))
-        examples.inputs_per_example = len(endings_of(rows)[0])
+        examples.inputs_per_example = len(row_endings(rows)[0])
         collected = learner.metrics(examples)
         assert isinstance(collected, LogitsCollector)
         collected.logits[:] = fit(learner, train, rows)
@@ -247,7 +247,7 @@ def _right_ones(learner: Learner, rows: Rows) -> NDArray[np.int64] | None:
 def _positions(learner: Learner, train: Rows, rows: Rows) -> Numbers:
     targets = _right_ones(learner, train)
     assert targets is not None
-    counts = np.bincount(targets, minlength=len(endings_of(rows)[0]))
+    counts = np.bincount(targets, minlength=len(row_endings(rows)[0]))
     return np.repeat(log_probabilities(counts / counts.sum())[None], len(rows), axis=0)
 
 
@@ -259,6 +259,6 @@ def _cosines(_: Learner, train: Rows, rows: Rows) -> Numbers:
         for text, begun in zip(rows.texts, rows.beginnings or [""] * len(rows), strict=True)
     ]
     given = vectorizer.transform(texts)
-    columns = zip(*endings_of(rows), strict=True)
+    columns = zip(*row_endings(rows), strict=True)
     cosines = [given.multiply(vectorizer.transform(column)).sum(axis=1) for column in columns]
     return np.hstack([np.asarray(one) for one in cosines])

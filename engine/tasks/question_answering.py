@@ -206,7 +206,7 @@ class QuestionAnsweringLearner(Learner):
             cut=given.cut,
             spans=tuple(SpanPrediction.model_validate(one) for one in said["candidates"]),
             value=said["no_answer"],
-            answered=bool(said["answer"]),
+            answer_record=bool(said["answer"]),
         )
 
     def baselines(self) -> tuple[Baseline, ...]:
@@ -249,7 +249,7 @@ class ChosenAnswers(TaskPredictions):
 
     def predictions(self) -> list[dict[str, Any]]:
         return [
-            answered(choice, passage, self.task)
+            answer_record(choice, passage, self.task)
             for choice, passage in zip(self.choices, self._passages, strict=True)
         ]
 
@@ -410,7 +410,7 @@ def answers(rows: Rows, number: int) -> tuple[Answer, ...]:
         ) from error
 
 
-def answered(choice: Choice, passage: str, task: QuestionAnswering) -> dict[str, Any]:
+def answer_record(choice: Choice, passage: str, task: QuestionAnswering) -> dict[str, Any]:
     """The record of a question: the answer, its probability, and the best spans.
 
     Probabilities are a softmax over the best spans and, if allowed, no answer.

@@ -23,7 +23,7 @@ from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.results.masked_tokens import unigram
 from engine.results.predictions import Predictions, read_predictions
-from engine.results.store import file_of, note_look, root_of
+from engine.results.store import log_evaluation, predictions_file, results_root
 from engine.tasks import learner_for
 from engine.tasks.evaluating import evaluate as evaluate_network
 from engine.tasks.learner import Learner
@@ -46,8 +46,8 @@ def evaluate(
     scored = score(wanted, scratch, emit)
     facts, looks = scored.predictions.info, 0
     if wanted.part == "test" and facts.metrics:
-        looks = note_look(root_of(wanted.into), facts)
-    file = file_of(wanted.into, wanted.part, facts.source)
+        looks = log_evaluation(results_root(wanted.into), facts)
+    file = predictions_file(wanted.into, wanted.part, facts.source)
     scored.predictions.write(file)
     return Evaluated(
         to=wanted.number,
@@ -83,12 +83,12 @@ def score(wanted: Evaluate, scratch: Path | None = None, emit: Emit = lambda _: 
     with TemporaryDirectory(dir=scratch, prefix="evaluate-") as aside:
         reading = stage(phrase("Reading the data set"))
         task = predictor.learner.task
-        dataset = opened(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
+        dataset = open_rows(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
         part: SplitName = "train" if wanted.part == "file" else wanted.part
         check_rows(dataset, part)
         origin = _origin(wanted, dataset, predictor.learner)
         rows, cells = dataset.rows(part), dataset.cells(part)
-        scored = scored_rows(predictor, rows, cells, origin, stage(phrase("Predicting")))
+        scored = score_rows(predictor, rows, cells, origin, stage(phrase("Predicting")))
         read = dataset.spec.notes if wanted.part == "file" else ()
         return scored._replace(notes=(*read, *scored.notes))
 
@@ -110,7 +110,7 @@ def _score_tokens(
     longest = min(wanted.max_length, loaded.spec.max_positions)
     with TemporaryDirectory(dir=scratch, prefix="evaluate-") as aside:
         reading = stage(phrase("Reading the data set"))
-        dataset = opened(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
+        dataset = open_rows(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
         part: SplitName = "train" if wanted.part == "file" else wanted.part
         check_rows(dataset, part)
         tokenization = stage(phrase("Tokenising"))
@@ -143,7 +143,7 @@ def _score_tokens(
     return Scored(predictions, report, "float32", loaded.report)
 
 
-def scored_rows(
+def score_rows(
     predictor: Predictor,
     rows: Rows,
     cells: Mapping[str, Sequence[str]],
@@ -192,7 +192,7 @@ def fit_baselines(
     files: list[Path] = []
     with TemporaryDirectory(dir=scratch, prefix="baselines-") as aside:
         reading = stage(phrase("Reading the data set"))
-        dataset = opened(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
+        dataset = open_rows(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
         check_rows(dataset, wanted.part)
         train, rows = dataset.rows("train"), dataset.rows(wanted.part)
         learner, fitting = learner_for(task), stage(phrase("Fitting the baselines"))
@@ -219,20 +219,20 @@ def fit_baselines(
                 learner.labels,
                 metrics,
             )
-            files.append(file_of(wanted.into, wanted.part, baseline=baseline.key))
+            files.append(predictions_file(wanted.into, wanted.part, baseline=baseline.key))
             found.write(files[-1])
     return BaselinesFitted(to=wanted.number, files=tuple(files))
 
 
 def _unigram(wanted: FitBaselines) -> BaselinesFitted:
     """The unigram baseline of the stored rows."""
-    found = unigram(read_predictions(file_of(wanted.into, wanted.part)))
-    file = file_of(wanted.into, wanted.part, baseline="unigram")
+    found = unigram(read_predictions(predictions_file(wanted.into, wanted.part)))
+    file = predictions_file(wanted.into, wanted.part, baseline="unigram")
     found.write(file)
     return BaselinesFitted(to=wanted.number, files=(file,))
 
 
-def opened(
+def open_rows(
     data: DataSource, part: Part, into: Path, task: TaskSpec, progress: ProgressCallback
 ) -> Dataset:
     """The rows of a data source. A file that is requested as a whole consists of training rows,

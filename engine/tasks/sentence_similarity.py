@@ -26,9 +26,9 @@ from engine.data.tokenized.dataset import open_cached, tokenize_examples
 from engine.errors import StudioError
 from engine.evaluation.report import Report
 from engine.evaluation.sentence_similarity import (
+    candidate_ranks,
     cosine_report,
-    of_length_1,
-    ranks_of,
+    normalise,
     search_report,
     triplet_report,
 )
@@ -337,7 +337,7 @@ class SimilarityCollector(PredictionCollector):
                 self._targets[:, 1:].reshape(-1), return_index=True, return_inverse=True
             )
             right = which.reshape(count, -1)[:, 0]
-            ranks = ranks_of(of_length_1(self._vectors[:, 0]), of_length_1(every[first]), right)
+            ranks = candidate_ranks(normalise(self._vectors[:, 0]), normalise(every[first]), right)
             losses = np.zeros(count)
             for start in range(0, count, AMONG):
                 some = slice(start, start + AMONG)

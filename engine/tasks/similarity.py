@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from engine.config.sentence import SentenceSpec
 from engine.data.tokenized.dataset import tokenize_examples
 from engine.errors import StudioError
-from engine.evaluation.sentence_similarity import of_length_1
+from engine.evaluation.sentence_similarity import normalise
 from engine.files.atomic_write import write_file
 from engine.models.checkpoint import Checkpoint
 from engine.models.heads import pool
@@ -38,7 +38,7 @@ class Nearest(NamedTuple):
     cosines: NDArray[np.float32]  # [K]
 
 
-def sentence_of(loaded: Checkpoint) -> SentenceSpec:
+def pooling_spec(loaded: Checkpoint) -> SentenceSpec:
     """The pooling of a model: its own, or the mean."""
     return loaded.network.heads.sentence or SentenceSpec()
 
@@ -60,7 +60,7 @@ def sentence_vectors(
 
     Raises StudioError if a vector is not finite.
     """
-    network, tokenizer, sentence = loaded.network, loaded.tokenizer, sentence_of(loaded)
+    network, tokenizer, sentence = loaded.network, loaded.tokenizer, pooling_spec(loaded)
     device = next(network.parameters()).device
     longest = min(max_length or sentence.max_length or 512, loaded.spec.max_positions)
     found = np.zeros((len(texts), sentence.size(loaded.spec.hidden_size)), dtype=np.float32)
@@ -94,9 +94,11 @@ def sentence_vectors(
     return found
 
 
-def cosines_of(first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float32]:
+def pairwise_cosines(
+    first: NDArray[np.float32], second: NDArray[np.float32]
+) -> NDArray[np.float32]:
     """Cosines of vectors [N, D] and [M, D], float32 [N, M]."""
-    found: NDArray[np.float32] = of_length_1(first) @ of_length_1(second).T
+    found: NDArray[np.float32] = normalise(first) @ normalise(second).T
     return found
 
 
@@ -105,7 +107,7 @@ def nearest(query: NDArray[np.float32], vectors: NDArray[np.float32], count: int
     cosines = np.zeros(len(vectors), dtype=np.float32)
     for start in range(0, len(vectors), AT_ONCE):
         some = slice(start, start + AT_ONCE)
-        cosines[some] = cosines_of(vectors[some], query[None])[:, 0]
+        cosines[some] = pairwise_cosines(vectors[some], query[None])[:, 0]
     order = np.argsort(-cosines, kind="stable")[:count]
     return Nearest(order, cosines[order])
 

@@ -21,7 +21,7 @@ from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.progress import ProgressCallback, no_progress
 from engine.results.labelling import label_errors, most_diverse, most_uncertain
-from engine.results.out_of_sample import EXACT_ROWS, of_other_rows, out_of_sample
+from engine.results.out_of_sample import EXACT_ROWS, out_of_sample, predict_other_rows
 from engine.tasks import learner_of
 from engine.tasks.evaluating import collect_predictions, for_each, gains_by_two, in_turn
 from engine.tasks.learner import pad
@@ -94,7 +94,7 @@ def vectors_for_errors(loaded: Checkpoint, rows: Rows, report: Report) -> NDArra
     """Vectors of a frozen encoder for finding label errors, float32 [N, layers, D]."""
     stage, few = phrase("Reading the rows with the model"), len(rows) <= EXACT_ROWS
     layers = some_layers(loaded, MOST_LAYERS) if few else _layers(loaded, rows)
-    return vectors_at(loaded, rows, layers, MAX_LENGTH, lambda d, t: report(stage, d, t))
+    return layer_vectors(loaded, rows, layers, MAX_LENGTH, lambda d, t: report(stage, d, t))
 
 
 def suggest_labels(
@@ -121,7 +121,7 @@ def suggest_labels(
     if order == "diverse":
         reading = phrase("Reading the rows with the model")
         rows = _rows(dataset, numbers)
-        vectors = vectors_of(loaded, rows, MAX_LENGTH, lambda d, t: report(reading, d, t))
+        vectors = mean_vectors(loaded, rows, MAX_LENGTH, lambda d, t: report(reading, d, t))
         chosen = most_diverse(vectors, SHOWN)
     else:
         chosen = most_uncertain(p)[:SHOWN]
@@ -165,10 +165,10 @@ def _from_labelled(
     given = np.full(len(rows), -1, dtype=np.int64)
     given[: len(known)] = [names.index(label) for label in labels]
     stage = phrase("Reading the rows with the model")
-    vectors = vectors_at(
+    vectors = layer_vectors(
         loaded, rows, _layers(loaded, rows), MAX_LENGTH, lambda d, t: report(stage, d, t)
     )
-    return of_other_rows(_texts(rows), given, given >= 0, len(names), vectors), names
+    return predict_other_rows(_texts(rows), given, given >= 0, len(names), vectors), names
 
 
 def _layers(loaded: Checkpoint, rows: Rows) -> tuple[int, ...]:
@@ -212,14 +212,14 @@ def _cells(dataset: Dataset, column: str, numbers: NDArray[np.int64]) -> list[st
 BATCH = 32  # rows per batch
 
 
-def vectors_of(
+def mean_vectors(
     loaded: Checkpoint, rows: Rows, max_length: int = 128, progress: ProgressCallback = no_progress
 ) -> NDArray[np.float32]:
     """The mean hidden state of the last layer over all tokens of a row, float32 [N, D].
 
     A text and its second one are one input, truncated to `max_length` tokens.
     """
-    vectors: NDArray[np.float32] = vectors_at(loaded, rows, (-1,), max_length, progress)[:, 0]
+    vectors: NDArray[np.float32] = layer_vectors(loaded, rows, (-1,), max_length, progress)[:, 0]
     return vectors
 
 
@@ -230,7 +230,7 @@ def some_layers(loaded: Checkpoint, count: int = 3) -> tuple[int, ...]:
     return (*sorted(found), -1)
 
 
-def vectors_at(
+def layer_vectors(
     loaded: Checkpoint,
     rows: Rows,
     layers: Sequence[int],

@@ -50,7 +50,7 @@ from engine.tasks.learner import (
     share_of_mean,
 )
 from engine.tasks.row_predictions import RowPredictions
-from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, quoted, weights_of
+from engine.tasks.whole_text import WholeTextLearner, by_number_then_name, label_weights, quoted
 from engine.tokenizers.tokenizer import Tokenizer
 
 
@@ -94,7 +94,7 @@ class TextClassificationLearner(WholeTextLearner):
             # a class without rows weighs 1
             share = [frequent[label] * len(self._labels) / len(rows) for label in self._labels]
             balanced = np.array([1 / one if one else 1 for one in share])
-        self._weights = weights_of(self._labels, self.task.class_weights, balanced)
+        self._weights = label_weights(self._labels, self.task.class_weights, balanced)
 
     def targets(self, rows: Rows) -> np.ndarray | None:
         if rows.labels is None:

@@ -71,7 +71,7 @@ class WholeTextLearner(Learner):
         return Batch(tokens, torch.zeros_like(tokens), None, targets, None)
 
 
-def weights_of(
+def label_weights(
     labels: Sequence[str], given: dict[str, float], balanced: np.ndarray | None
 ) -> torch.Tensor | None:
     """The weight of each label, float32 [C]: the given one, else the balanced one, else 1.

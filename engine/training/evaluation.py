@@ -13,7 +13,7 @@ from engine.evaluation.report import Report
 from engine.messages.events import Progressed, measured
 from engine.phrases import Phrase, phrase
 from engine.progress import ProgressCallback
-from engine.results.store import file_of
+from engine.results.store import predictions_file
 from engine.system.errors import explain_error
 from engine.system.terminal import echo_error
 from engine.tasks.evaluating import evaluate as evaluate_network
@@ -177,7 +177,7 @@ def save_predictions(run: TrainingRun, predicted: Predicted, metrics: Mapping[st
 
 def _remove_older(run: TrainingRun) -> Phrase | None:
     """Remove older predictions; returns a note if that fails."""
-    file = file_of(run.context.folder.results, "validation")
+    file = predictions_file(run.context.folder.results, "validation")
     try:
         file.unlink(missing_ok=True)
     except OSError as error:
@@ -203,7 +203,7 @@ def _write(run: TrainingRun, predicted: Predicted, metrics: Mapping[str, float])
         precision=run.machine.precision_name,
     )
     task, labels = data.learner.task.kind, data.learner.labels
-    file = file_of(run.context.folder.results, "validation")
+    file = predictions_file(run.context.folder.results, "validation")
     if isinstance(predicted, PretrainingMetrics):
         assert predicted.rows is not None
         counts = data.phases[0].examples.tokenized.counts(data.tokenizer.size)

@@ -28,9 +28,9 @@ from engine.files.atomic_write import write_file
 from engine.files.regular_file import check_regular
 from engine.messages.events import Event, Measured, Prepared
 from engine.phrases import phrase
-from engine.results.out_of_sample import folds_of
+from engine.results.out_of_sample import stratified_folds
 from engine.results.predictions import read_predictions
-from engine.results.store import file_of
+from engine.results.store import predictions_file
 from engine.runs.folder import RunFolder
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
@@ -89,7 +89,7 @@ def probabilities_of_fold_runs(
 
     Raises StudioError if a run cannot be trained.
     """
-    fold_of, found = folds_of(given, folds), np.zeros((len(given), len(names)))
+    fold_of, found = stratified_folds(given, folds), np.zeros((len(given), len(names)))
     for fold in range(folds):
         held_out, kept = np.flatnonzero(fold_of == fold), scratch / f"fold-{fold}.npy"
         if not kept.exists():
@@ -114,7 +114,7 @@ def _run(path: Path, data: Dataset, base: Path, training: TrainingSpec | None) -
 
 def _scores(run: RunFolder, rows: int, names: list[str]) -> NDArray[np.float64]:
     """Validation probabilities of the best checkpoint, float64 [rows, C]."""
-    said, found = read_predictions(file_of(run.results, "validation")), np.zeros((rows, len(names)))
+    said, found = read_predictions(predictions_file(run.results, "validation")), np.zeros((rows, len(names)))
     columns = np.array([names.index(label) for label in said.info.labels])
     found[np.ix_(said.numbers("row").astype(np.int64), columns)] = said.scores
     return found

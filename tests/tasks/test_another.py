@@ -27,9 +27,9 @@ from engine.models.outputs import head_outputs
 from engine.record.follow import record_folder
 from engine.record.metrics import curves
 from engine.record.opening import open_record
-from engine.results.measures import metric_of, score_of
+from engine.results.measures import main_metric, main_score
 from engine.results.predictions import read_predictions
-from engine.results.store import file_of
+from engine.results.store import predictions_file
 from engine.tasks import learner_of
 from engine.tasks.predicting import Predictor
 from engine.training.loop import train
@@ -71,9 +71,9 @@ def test_a_job_of_another_task_is_trained_recorded_and_asked(home: Home, tmp_pat
     assert run_texts.score("validation_errors", lowest).endswith("% error rate")
     assert run_texts.task_title("mood") == "Mood of a text"
 
-    kept = read_predictions(file_of(run.results, "validation"))
-    assert metric_of(kept).name == "errors"
-    assert score_of(kept).value == pytest.approx(lowest)
+    kept = read_predictions(predictions_file(run.results, "validation"))
+    assert main_metric(kept).name == "errors"
+    assert main_score(kept).value == pytest.approx(lowest)
 
     folder = run.checkpoint_folders()[-1]
     assert checkpoint_info(folder).task == "mood"

@@ -21,7 +21,7 @@ from app.results.comparison import Other
 from app.studio import Studio
 from app.widgets import buttons, layouts
 from app.widgets.page import MARGIN, Page
-from engine.results.several import Scored
+from engine.results.several import RunScore
 from engine.runs.bundle import is_bundle
 from engine.runs.groups import SUMMARY
 from engine.runs.lineage import run_key
@@ -140,7 +140,7 @@ class RunsPage(QWidget):
         self._stack.addWidget(view)
         self._stack.setCurrentWidget(view)
 
-    def _show_flips(self, second: Scored, first: Scored) -> None:
+    def _show_flips(self, second: RunScore, first: RunScore) -> None:
         """Show the results of the second run against those of the first, row by row."""
         self.open(second.run.key)
         if self.run is not None:

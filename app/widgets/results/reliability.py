@@ -22,7 +22,7 @@ from engine.results.calibration import (
     reliability,
     temperature,
 )
-from engine.results.fitting import made_at, scales
+from engine.results.fitting import applied_temperature, has_temperature
 from engine.results.predictions import Predictions
 
 TITLE = marked("Reliability diagram")
@@ -38,7 +38,7 @@ class Reliability:
     """
 
     bins: tuple[Bin, ...]
-    made_at: float = 1.0
+    applied_temperature: float = 1.0
     found: Temperature | None = None
 
     @property
@@ -56,8 +56,8 @@ class Reliability:
 def measured_reliability(predictions: Predictions) -> Reliability:
     """The reliability diagram, and temperature scaling if the task has it."""
     facts = predictions.info
-    found = temperature(predictions) if scales(facts.task) else None
-    return Reliability(reliability(predictions), made_at(facts), found)
+    found = temperature(predictions) if has_temperature(facts.task) else None
+    return Reliability(reliability(predictions), applied_temperature(facts), found)
 
 
 class ReliabilityPicture(ChartPicture):

@@ -19,7 +19,12 @@ from app.widgets.text import numbers
 from app.widgets.text.labels import plain_menu_text
 from engine.config.prediction import PredictionSettings
 from engine.results.curves import AtThreshold, Curve, label_curve
-from engine.results.fitting import best_threshold, best_thresholds, thresholds_of, with_thresholds
+from engine.results.fitting import (
+    applied_thresholds,
+    best_threshold,
+    best_thresholds,
+    with_thresholds,
+)
 from engine.results.predictions import PredictionInfo, Predictions
 
 TITLE = marked("Threshold, PR and ROC curve")
@@ -46,7 +51,7 @@ def measured_thresholds(predictions: Predictions) -> Thresholds:
     """The curve of each label, the last one first: of two, it is the positive one."""
     info = predictions.info
     curves = tuple(label_curve(predictions, one) for one in info.labels[::-1][:MAX_LABELS])
-    return Thresholds(info, curves, thresholds_of(predictions), best_thresholds(predictions))
+    return Thresholds(info, curves, applied_thresholds(predictions), best_thresholds(predictions))
 
 
 class ThresholdPicture(ChartPicture):

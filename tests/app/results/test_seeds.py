@@ -14,7 +14,7 @@ from engine.config.dataset import StoredData
 from engine.config.job import JobSpec
 from engine.record.follow import record_folder
 from engine.results.predictions import Predictions, read_predictions
-from engine.results.store import file_of
+from engine.results.store import predictions_file
 from engine.runs.folder import RunFolder
 from tests.app.results.test_view import GOLD, PREDICTED, TEXTS, results_of
 from tests.engine.cli.test_results import of_seeds
@@ -51,7 +51,7 @@ def runs(studio: Studio, tmp_path: Path) -> Runs:
                 found[name, seed] = folder
     for name, predicted in (("first", GOLD), ("second", PREDICTED)):
         made = classified(GOLD, predicted, text=TEXTS)
-        made.write(file_of(found[name, 1] / "results", "validation"))
+        made.write(predictions_file(found[name, 1] / "results", "validation"))
     return found
 
 
@@ -60,7 +60,7 @@ def compared(studio: Studio, qtbot: QtBot, shown: Path, other: Path) -> ResultsV
     qtbot.addWidget(view)
     view.show()
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
-    view.comparison.compare_with(Other("First", file_of(other / "results", "validation")))
+    view.comparison.compare_with(Other("First", predictions_file(other / "results", "validation")))
     qtbot.waitUntil(view.comparison.isVisible)
     return view
 
@@ -94,7 +94,9 @@ def test_the_mean_over_seeds_stands_below_the_score_of_one_run(
     for seed, right in {1: 0.5, 2: 0.7, 3: 0.6}.items():
         made = classified(GOLD, PREDICTED, text=TEXTS)
         facts = made.info.model_copy(update={"metrics": {"accuracy": right}, "step": seed})
-        Predictions(facts, made.table).write(file_of(runs["first", seed] / "results", "validation"))
+        Predictions(facts, made.table).write(
+            predictions_file(runs["first", seed] / "results", "validation")
+        )
     view = ResultsView(studio, results_of(runs["first", 2]))
     qtbot.addWidget(view)
     view.show()
@@ -113,7 +115,7 @@ def test_two_runs_of_the_same_settings_are_compared_by_their_rows_alone(
     studio: Studio, runs: Runs, qtbot: QtBot
 ) -> None:
     made = classified(GOLD, PREDICTED, text=TEXTS)
-    made.write(file_of(runs["first", 2] / "results", "validation"))
+    made.write(predictions_file(runs["first", 2] / "results", "validation"))
     card = compared(studio, qtbot, runs["first", 2], runs["first", 1]).comparison
     assert card.claim.isVisible()
     assert not card.seeds_claim.isVisible()
@@ -136,7 +138,7 @@ def test_what_shares_rows_is_offered_first_and_other_parts_of_the_same_data_neve
 ) -> None:
     """After a correction the data have another fingerprint; the same part still comes first."""
     shown = runs["second", 1] / "results"
-    facts = read_predictions(file_of(shown, "validation")).info
+    facts = read_predictions(predictions_file(shown, "validation")).info
     made = classified(GOLD, GOLD, text=TEXTS)
     for folder, part, fingerprint in (
         (shown, "test", facts.fingerprint),
@@ -145,12 +147,12 @@ def test_what_shares_rows_is_offered_first_and_other_parts_of_the_same_data_neve
         (runs["first", 2] / "results", "validation", "older"),
     ):
         of = made.info.model_copy(update={"part": part, "fingerprint": fingerprint, "model": "One"})
-        Predictions(of, made.table).write(file_of(folder, part))
+        Predictions(of, made.table).write(predictions_file(folder, part))
     offered = [one.file for one in others(studio.record, shown, facts)]
-    assert offered[0] == file_of(runs["first", 1] / "results", "validation")
-    assert offered[1] == file_of(runs["first", 2] / "results", "validation")
-    assert offered[2] == file_of(runs["first", 1] / "results", "test")
-    assert file_of(shown, "test") not in offered
+    assert offered[0] == predictions_file(runs["first", 1] / "results", "validation")
+    assert offered[1] == predictions_file(runs["first", 2] / "results", "validation")
+    assert offered[2] == predictions_file(runs["first", 1] / "results", "test")
+    assert predictions_file(shown, "test") not in offered
 
 
 def test_the_same_training_on_an_earlier_version_is_compared_at_once(
@@ -163,13 +165,13 @@ def test_the_same_training_on_an_earlier_version_is_compared_at_once(
         data = StoredData(folder=tmp_path / "reviews" / str(version))
         own = (slower(job) if version == 3 else job).model_copy(update={"data": data})
         run = RunFolder.create(studio.home.runs / f"run-{version}-{number}", own)
-        made.write(file_of(run.results, "validation"))
+        made.write(predictions_file(run.results, "validation"))
         with studio.record.session() as session:
             record_folder(session, run, run.job())
         folders.append(run)
     first, second, slow, _ = folders
     found = earlier(studio.record, second.results, made.info)
-    assert found is not None and found.file == file_of(first.results, "validation")
+    assert found is not None and found.file == predictions_file(first.results, "validation")
     assert earlier(studio.record, first.results, made.info) is None
     assert earlier(studio.record, slow.results, made.info) is None, "its settings differ"
     assert earlier(studio.record, tmp_path / "elsewhere", made.info) is None

@@ -11,7 +11,7 @@ from app.results.evaluating import results_of_run
 from app.results.view import ResultsView
 from app.studio import Studio
 from engine.config.dataset import FileData, Split
-from engine.results.store import kept_in, looks_in
+from engine.results.store import logged_evaluations, stored_predictions
 from engine.runs.folder import RunFolder
 from engine.training.loop import train
 from tests.app.pages.runs.pages import question
@@ -40,7 +40,7 @@ def test_a_run_is_read_sliced_opened_tested_and_held_against_baselines(
     qtbot.addWidget(view)
     view.resize(1000, 640)
     view.show()
-    (kept,) = kept_in(trained.results)
+    (kept,) = stored_predictions(trained.results)
     rows, listed = kept.rows, view.rows.model
     qtbot.waitUntil(lambda: listed.rowCount() == rows, timeout=PATIENCE)
     qtbot.waitUntil(lambda: view.pictures.made["confusion"].figure() is not None)
@@ -69,5 +69,5 @@ def test_a_run_is_read_sliced_opened_tested_and_held_against_baselines(
     question(qtbot).buttons["score"].click()
     qtbot.waitUntil(lambda: view.choice.currentText().startswith("Test"), timeout=PATIENCE)
     qtbot.waitUntil(lambda: "scored 1 time(s)" in view.headline.about.text())
-    assert len(looks_in(trained.results)) == 1
+    assert len(logged_evaluations(trained.results)) == 1
     background.finish()

@@ -27,7 +27,7 @@ from engine.results.conditions import CellContains, Outcome
 from engine.results.masked_tokens import unigram
 from engine.results.predictions import Predictions
 from engine.results.slices import Slice, read_slices, save_slice
-from engine.results.store import file_of, note_look
+from engine.results.store import log_evaluation, predictions_file
 from tests.app.accessible import assert_accessible
 from tests.app.pages.runs.pages import question
 from tests.engine.results.made import classified, masked_tokens
@@ -283,10 +283,10 @@ class FakeWorker:
             return
         made = classified(GOLD, GOLD, text=TEXTS)
         facts = made.info.model_copy(update={"part": question.part, "source": "data.csv"})
-        file = file_of(question.into, question.part, question.source)
+        file = predictions_file(question.into, question.part, question.source)
         Predictions(facts, made.table).write(file)
         if question.part == "test":
-            note_look(question.into, facts)
+            log_evaluation(question.into, facts)
         notes = (phrase("Row without “{name}” skipped", name="label"),)
         done(Evaluated(file=file, rows=5, metrics={}, notes=notes if self.notes else ()))
 
@@ -434,7 +434,7 @@ def test_two_results_are_compared_and_flips_are_rows(
     Predictions(facts, before.table).write(tmp_path / "results" / "step-00000007" / "x.parquet")
     view = show()
     (tmp_path / "results" / "step-00000007" / "x.parquet").rename(
-        file_of(tmp_path / "results" / "step-00000007", "validation")
+        predictions_file(tmp_path / "results" / "step-00000007", "validation")
     )
     view.compare_action.trigger()
     asked = question(qtbot)
@@ -493,12 +493,12 @@ def test_the_score_stands_beside_baselines(
 ) -> None:
     gold, texts = ["good"] * 60, [f"text {n}" for n in range(60)]
     folder = tmp_path / "results"
-    classified(gold, gold, text=texts).write(file_of(folder, "validation"))
+    classified(gold, gold, text=texts).write(predictions_file(folder, "validation"))
     simple = classified(gold, baseline, text=texts)
     facts = simple.info.model_copy(update={"model": "Majority"})
 
     def fit(question: FitBaselines, done: Any, *_: object) -> None:
-        file = file_of(question.into, question.part, baseline="majority")
+        file = predictions_file(question.into, question.part, baseline="majority")
         Predictions(facts, simple.table).write(file)
         done(BaselinesFitted(files=(file,)))
 

@@ -19,10 +19,10 @@ from app.studio import Studio
 from app.tasks import part_of
 from app.using.report import as_html
 from app.using.tab import UseTab
-from engine.documents.report import report_of
+from engine.documents.report import run_report
 from engine.files import atomic_write
 from engine.messages.events import Measured
-from engine.results.store import file_of
+from engine.results.store import predictions_file
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
 from tests.app.pseudo import Pseudo, untranslated
@@ -98,7 +98,7 @@ def test_the_page_has_every_picture_of_the_task_and_the_curves(qtbot, tab, model
     assert sections.count("trained") == 2, "loss and metrics"
     assert sections.count("validation") == len(part_of("text_classification").pictures)
     assert all(b"<svg" in drawing and b"<script" not in drawing for _, drawing in found)
-    report, _ = report_of(model.run)
+    report, _ = run_report(model.run)
     assert report.title in page and report.sections[2].rows[0][1] in page
 
 
@@ -161,7 +161,7 @@ def test_a_run_without_results_is_told_and_writes_nothing(
 ):
     told: list[BaseException] = []
     monkeypatch.setattr(studio.notices, "show", told.append)
-    file = file_of(model.run.results, "validation")
+    file = predictions_file(model.run.results, "validation")
     kept = file.read_bytes()
     file.unlink()
     try:
@@ -173,7 +173,7 @@ def test_a_run_without_results_is_told_and_writes_nothing(
 
 
 def test_the_report_is_in_the_language_of_the_window(qapp, model):
-    report, _ = report_of(model.run)
+    report, _ = run_report(model.run)
     language = Pseudo(qapp)
     qapp.installTranslator(language)
     try:

@@ -14,10 +14,15 @@ from engine.cli.results import slice_lines, slices_of
 from engine.config.dataset import FileData, Split
 from engine.data.datasets.store import open_dataset
 from engine.documents.card import model_card
-from engine.documents.report import report_of
+from engine.documents.report import run_report
 from engine.files.home import Home
 from engine.results.predictions import read_predictions
-from engine.results.store import best_checkpoint, file_of, kept_in, looks_in
+from engine.results.store import (
+    best_checkpoint,
+    logged_evaluations,
+    predictions_file,
+    stored_predictions,
+)
 from engine.runs.folder import RunFolder
 from engine.training.loop import train
 from tests.engine.training import small
@@ -46,9 +51,9 @@ def asked(capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 def test_a_run_is_scored_with_intervals_and_baselines(run: RunFolder, asked: Any) -> None:
-    file_of(run.results, "validation").unlink()
+    predictions_file(run.results, "validation").unlink()
     said = asked("--run", run.path, "--baseline")
-    found = read_predictions(file_of(run.results, "validation"))
+    found = read_predictions(predictions_file(run.results, "validation"))
     accuracy = found.info.metrics["accuracy"]
     assert f"accuracy {accuracy:.4f} (95 % interval " in said
     assert "Majority: accuracy 0.4" in said and "TF-IDF + logistic regression: accuracy" in said
@@ -61,7 +66,7 @@ def test_a_run_is_scored_with_intervals_and_baselines(run: RunFolder, asked: Any
     assert majority["verdict"] == "the model is better" and majority["difference"][1] > 0
     assert tfidf["score"][0] <= 1 and report["test_looks"] == 0
     assert report["examples"] == len(found)
-    assert [one.info.part for one in kept_in(run.results)] == ["validation"]
+    assert [one.info.part for one in stored_predictions(run.results)] == ["validation"]
 
 
 def test_evaluation_report_and_card_have_the_mean_over_seeds(
@@ -77,17 +82,17 @@ def test_evaluation_report_and_card_have_the_mean_over_seeds(
 
     first, second = beside("first"), beside("second", seed=7)
     beside("another", seed=8, learning_rate=1e-5)
-    lower = read_predictions(file_of(second.results, "validation"))
+    lower = read_predictions(predictions_file(second.results, "validation"))
     accuracy = lower.info.metrics["accuracy"]
     metrics = lower.info.metrics | {"accuracy": accuracy - 0.2}
     facts = lower.info.model_copy(update={"metrics": metrics})
-    replace(lower, info=facts).write(file_of(second.results, "validation"))
+    replace(lower, info=facts).write(predictions_file(second.results, "validation"))
     seed = run.job().training.seed
     mean = f"Mean of 2 runs (seeds {min(seed, 7)}, {max(seed, 7)}): accuracy {accuracy - 0.1:.4f}"
     assert mean in asked("--run", first.path)
     scores = {str(seed): accuracy, "7": pytest.approx(accuracy - 0.2)}
     assert json.loads(asked("--run", first.path, "--json"))["seeds"] == scores
-    report, _ = report_of(first)
+    report, _ = run_report(first)
     assert any(mean in said for section in report.sections for said in section.sentences)
     assert mean in model_card(best_checkpoint(first), "hf")
     assert "Mean of" not in asked("--run", run.path)
@@ -95,7 +100,7 @@ def test_evaluation_report_and_card_have_the_mean_over_seeds(
 
 def test_the_worst_slices_are_part_of_an_evaluation(run: RunFolder, asked: Any) -> None:
     said = asked("--run", run.path, "--slices").splitlines()
-    found = read_predictions(file_of(run.results, "validation"))
+    found = read_predictions(predictions_file(run.results, "validation"))
     assert said[-len(slice_lines(slices_of(found))) :] == slice_lines(slices_of(found))
     assert json.loads(asked("--run", run.path, "--slices", "--json"))["slices"] == slices_of(found)
     assert "slices" not in json.loads(asked("--run", run.path, "--json"))
@@ -104,7 +109,7 @@ def test_the_worst_slices_are_part_of_an_evaluation(run: RunFolder, asked: Any) 
 def test_looks_at_test_rows_are_counted_and_rows_written(
     run: RunFolder, asked: Any, tmp_path: Path
 ) -> None:
-    before = len(looks_in(run.results))
+    before = len(logged_evaluations(run.results))
     out = tmp_path / "rows.csv"
     said = asked("--run", run.path, "--part", "test", "--predictions", out)
     assert f"The test rows have been scored {before + 1} time" in said
@@ -122,15 +127,15 @@ def test_a_stored_part_is_scored_by_a_model(
 ) -> None:
     best = run.best_step()
     assert best is not None
-    before = file_of(run.results, "validation").stat().st_mtime_ns
+    before = predictions_file(run.results, "validation").stat().st_mtime_ns
     given = ("--data", run.dataset, "--model", run.checkpoint(best), "--max-length", "32")
     report = json.loads(asked(*given, "--baseline", "--json"))
-    kept = read_predictions(file_of(run.results, "validation"))
+    kept = read_predictions(predictions_file(run.results, "validation"))
     assert report["accuracy"] == pytest.approx(kept.info.metrics["accuracy"])
     assert [one["name"] for one in report["baselines"]] == [
         "Majority", "TF-IDF + logistic regression",
     ]  # fmt: skip
-    assert file_of(run.results, "validation").stat().st_mtime_ns == before
+    assert predictions_file(run.results, "validation").stat().st_mtime_ns == before
     assert main(["evaluate", *map(str, given[:-1]), "8"]) == 0
     assert "with 8 tokens or more, of which only 8 are read." in capsys.readouterr().err
     own = tmp_path / "elsewhere"
@@ -138,7 +143,7 @@ def test_a_stored_part_is_scored_by_a_model(
     try:
         given = ("--data", run.dataset, "--model", own, "--part", "test")
         assert json.loads(asked(*given, "--json"))["test_looks"] == 1
-        assert len(looks_in(home.results / "elsewhere")) == 1
+        assert len(logged_evaluations(home.results / "elsewhere")) == 1
     finally:
         own.rename(run.checkpoint(best))
 
@@ -191,7 +196,7 @@ def test_rows_of_a_file_without_a_label_are_skipped_when_that_is_asked_for(
 def test_contradictory_options_are_refused(
     run: RunFolder, given: list[str], problem: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    looks = len(looks_in(run.results))
+    looks = len(logged_evaluations(run.results))
     assert main(["evaluate", *(one.replace("RUN", str(run.path)) for one in given)]) == 1
     assert problem in capsys.readouterr().err
-    assert len(looks_in(run.results)) == looks
+    assert len(logged_evaluations(run.results)) == looks

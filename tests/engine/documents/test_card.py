@@ -7,9 +7,9 @@ from huggingface_hub import ModelCard
 
 from engine.documents.card import model_card
 from engine.models.heads import Heads
-from engine.results.measures import score_of
+from engine.results.measures import main_score
 from engine.results.predictions import read_predictions
-from engine.results.store import file_of
+from engine.results.store import predictions_file
 from tests.engine.fine_tuned import FineTuned, fine_tuned
 from tests.engine.models.small import folder
 
@@ -20,10 +20,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> FineTuned:
 
 
 def test_the_hub_reads_the_metadata_and_people_the_rest(model: FineTuned) -> None:
-    kept = read_predictions(file_of(model.run.results, "validation"))
+    kept = read_predictions(predictions_file(model.run.results, "validation"))
     assert kept.info.step is not None
     best = model.run.checkpoint(kept.info.step)
-    text, score = model_card(best, "hf"), score_of(kept)
+    text, score = model_card(best, "hf"), main_score(kept)
     card = ModelCard(text)
     assert card.data.pipeline_tag == "text-classification"
     assert card.data.library_name == "transformers"

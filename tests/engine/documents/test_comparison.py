@@ -11,7 +11,7 @@ from engine.errors import StudioError
 from engine.results.comparing import compare
 from engine.results.predictions import read_predictions
 from engine.results.several import Candidate
-from engine.results.store import file_of
+from engine.results.store import predictions_file
 from engine.runs.folder import RunFolder
 from engine.runs.groups import best_metrics
 from engine.training.loop import train
@@ -69,7 +69,9 @@ def test_runs_that_differ_in_the_seed_alone_have_a_mean(
 def test_scores_stand_with_intervals_and_what_may_be_claimed(
     sections: dict[str, Section], runs: list[Candidate]
 ) -> None:
-    kept = [read_predictions(file_of(RunFolder(r.folder).results, "validation")) for r in runs]
+    kept = [
+        read_predictions(predictions_file(RunFolder(r.folder).results, "validation")) for r in runs
+    ]
     compared = compare(kept[0], kept[2])
     found = sections["validation"]
     rows = {row[0]: dict(zip(found.header[1:], row[1:], strict=True)) for row in found.rows}

@@ -13,13 +13,13 @@ from engine.documents.report import (
     Report,
     Section,
     html,
-    report_of,
+    run_report,
 )
 from engine.errors import StudioError
 from engine.phrases import phrase
-from engine.results.measures import score_of
+from engine.results.measures import main_score
 from engine.results.predictions import Predictions, read_predictions
-from engine.results.store import file_of, note_look
+from engine.results.store import log_evaluation, predictions_file
 from engine.runs.folder import RunFolder
 from tests.engine.fine_tuned import KINDS, FineTuned, fine_tuned
 from tests.engine.results.made import classified
@@ -59,11 +59,14 @@ def sections(report: Report) -> dict[str, Section]:
 
 
 def test_the_report_says_what_the_files_of_the_run_say(model: FineTuned) -> None:
-    report, results = report_of(model.run)
-    kept, found = read_predictions(file_of(model.run.results, "validation")), sections(report)
+    report, results = run_report(model.run)
+    kept, found = (
+        read_predictions(predictions_file(model.run.results, "validation")),
+        sections(report),
+    )
     assert list(results) == ["validation"] and results["validation"].info == kept.info
     assert "Good or bad" in report.title
-    score = score_of(kept)
+    score = main_score(kept)
     assert found["validation"].rows[0][1:] == (
         f"{score.value:.4f}",
         f"{score.low:.4f} to {score.high:.4f}",
@@ -88,7 +91,7 @@ def test_the_report_says_what_the_files_of_the_run_say(model: FineTuned) -> None
 
 
 def test_the_page_has_every_section_and_picture_in_its_place(model: FineTuned) -> None:
-    report, _ = report_of(model.run)
+    report, _ = run_report(model.run)
     picture = Picture("validation", "Matrix", "Gold by row.", "data:image/png;base64,AAAA", 400)
     page = Page(html(report, [picture]))
     assert page.of("h1") == [report.title]
@@ -137,26 +140,26 @@ def test_mistakes_are_cut_and_the_most_confident_ones_come_first(model: FineTune
 
 def with_results(model: FineTuned, made: Predictions) -> tuple[Report, dict[str, Predictions]]:
     """The report of the run as if these were its validation rows."""
-    file = file_of(model.run.results, "validation")
+    file = predictions_file(model.run.results, "validation")
     kept = read_predictions(file)
     facts = made.info.model_copy(update={"step": kept.info.step})
     Predictions(facts, made.table).write(file)
     try:
-        report, results = report_of(model.run)
+        report, results = run_report(model.run)
         return report, dict(results)
     finally:
         kept.write(file)
 
 
 def test_looks_at_the_test_rows_are_counted(model: FineTuned) -> None:
-    kept = read_predictions(file_of(model.run.results, "validation"))
+    kept = read_predictions(predictions_file(model.run.results, "validation"))
     test = Predictions(kept.info.model_copy(update={"part": "test"}), kept.table)
-    file = file_of(model.run.results, "test")
+    file = predictions_file(model.run.results, "test")
     test.write(file)
     try:
         for _ in range(2):
-            note_look(model.run.results, test.info)
-        report, results = report_of(model.run)
+            log_evaluation(model.run.results, test.info)
+        report, results = run_report(model.run)
     finally:
         file.unlink()
     assert list(results) == ["validation", "test"]
@@ -169,30 +172,30 @@ def test_a_run_of_a_group_says_so(model: FineTuned) -> None:
     job = model.run.job().model_copy(update={"group": group})
     model.run.spec_file.write_text(job.model_dump_json(), encoding="utf-8")
     try:
-        rows = sections(report_of(model.run)[0])[TRAINED].rows
+        rows = sections(run_report(model.run)[0])[TRAINED].rows
     finally:
         model.run.spec_file.write_bytes(kept)
     assert ("group", "one of 3 runs of “Seeds”") in rows
 
 
 def test_a_run_without_results_is_refused_in_words(model: FineTuned, tmp_path: Path) -> None:
-    file = file_of(model.run.results, "validation")
+    file = predictions_file(model.run.results, "validation")
     kept = file.read_bytes()
     file.unlink()
     try:
         with pytest.raises(StudioError, match="no results to report") as refused:
-            report_of(model.run)
+            run_report(model.run)
         assert "bert-studio evaluate" in refused.value.advice
     finally:
         file.write_bytes(kept)
     with pytest.raises(StudioError, match="not a run folder"):
-        report_of(RunFolder(tmp_path))
+        run_report(RunFolder(tmp_path))
 
 
 @pytest.mark.parametrize("kind", [one for one in KINDS if one != "text_classification"])
 def test_every_task_has_a_report(kind: str, tmp_path: Path) -> None:
     tuned = fine_tuned(tmp_path, kind)
-    report, results = report_of(tuned.run)
+    report, results = run_report(tuned.run)
     found = sections(report)
     mistakes = found["validation-mistakes"]
     assert set(results["validation"].info.mapping.texts) < set(mistakes.header) or not mistakes.rows

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.results.comparing import BETTER, UNSURE, WORSE, beside, what_follows
+from engine.results.comparing import BETTER, UNSURE, WORSE, baseline_advice, compare_with_baseline
 from engine.results.measures import difference, measures
 from engine.results.predictions import Predictions
 from tests.engine.results.made import classified
@@ -29,21 +29,21 @@ MAJORITY = predicted(["good"] * 60, model="Majority")
 )
 def test_what_may_be_claimed_follows_from_the_paired_interval(said, verdict, begins) -> None:
     model = predicted(said)
-    found = beside(model, MAJORITY)
+    found = compare_with_baseline(model, MAJORITY)
     paired = difference(measures(MAJORITY)[0], measures(model)[0])
     assert found.name == "Majority" and found.metric == "accuracy"
     assert found.difference == paired and found.verdict == verdict
     assert found.score.value == pytest.approx(50 / 60) and found.score.low < found.score.value
-    assert what_follows([found]).startswith(begins)
+    assert baseline_advice([found]).startswith(begins)
 
 
 def test_the_metric_is_that_by_which_the_model_was_chosen() -> None:
     said = ["good"] * 44 + ["bad"] * 16  # as accurate as the majority is, nearly; macro F1 is not
-    found = beside(predicted(said, best_metric="f1_macro"), MAJORITY)
+    found = compare_with_baseline(predicted(said, best_metric="f1_macro"), MAJORITY)
     assert found.metric == "f1_macro" and found.verdict == BETTER
     assert found.score.value == pytest.approx(np.mean([0, 2 * 50 / 110]))
-    assert beside(predicted(said), MAJORITY).verdict == UNSURE
+    assert compare_with_baseline(predicted(said), MAJORITY).verdict == UNSURE
 
 
 def test_of_no_baselines_nothing_follows() -> None:
-    assert what_follows([]) == ""
+    assert baseline_advice([]) == ""

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from engine.results import out_of_sample as module
 from engine.results.labelling import label_errors, most_diverse, most_uncertain, thresholds
 from engine.results.leave_one_out import SCALES, leave_one_out
-from engine.results.out_of_sample import FOLDS, folds_of, in_folds, out_of_sample
+from engine.results.out_of_sample import FOLDS, cross_validate, out_of_sample, stratified_folds
 
 
 def test_the_confident_joint_is_that_of_the_paper() -> None:
@@ -54,13 +54,13 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
 
 def test_folds_are_disjoint_and_stratified() -> None:
     given = np.array([0] * 50 + [1] * 20)
-    folds = folds_of(given)
+    folds = stratified_folds(given)
     assert [np.sum(folds[given == 1] == fold) for fold in range(FOLDS)] == [2] * FOLDS
     assert [np.sum(folds == fold) for fold in range(FOLDS)] == [7] * FOLDS
-    assert np.array_equal(folds, folds_of(given))
+    assert np.array_equal(folds, stratified_folds(given))
 
 
-@pytest.mark.parametrize("way, steps", [(leave_one_out, (3, 3, 3)), (in_folds, (10, 20, 30))])
+@pytest.mark.parametrize("way, steps", [(leave_one_out, (3, 3, 3)), (cross_validate, (10, 20, 30))])
 def test_labels_that_were_changed_come_first(way, steps) -> None:
     rng = np.random.default_rng(0)
     true = rng.integers(0, 3, 240)
@@ -119,12 +119,12 @@ def test_of_many_rows_the_folds_are_asked(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(module, "EXACT_ROWS", 39)
     many = out_of_sample(texts, given, 5)
     assert np.array_equal(few, leave_one_out(texts, given, 5))
-    assert np.array_equal(many, in_folds(texts, given, 5))
+    assert np.array_equal(many, cross_validate(texts, given, 5))
 
 
 def test_a_class_with_a_single_row_is_no_defect() -> None:
     given = np.array([0] * 9 + [1])
-    for way in (leave_one_out, in_folds):
+    for way in (leave_one_out, cross_validate):
         p = way(["good film", *["bad film"] * 9], given, 2)
         assert p.shape == (10, 2) and np.isfinite(p).all()
         p = way(["", *["bad film"] * 9], given, 2, np.zeros((10, 1, 3), dtype=np.float32))

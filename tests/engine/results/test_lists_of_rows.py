@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from engine.results.labels import doubtful_label
-from engine.results.measures import metric_of, score_of
+from engine.results.measures import main_metric, main_score
 from engine.results.predictions import Predictions
 from engine.results.row_lists import mistakes_first, plain_table, rows_with, sorted_by
 from tests.engine.results.made import classified, facts, labelled_sets, tagged
@@ -79,20 +79,20 @@ def test_a_cell_with_the_name_of_a_column_of_ours_is_told_apart() -> None:
 
 
 def test_the_score_of_classes_is_the_accuracy_of_labelled_rows_with_an_interval() -> None:
-    assert metric_of(mixed()).name == "accuracy"
-    score = score_of(mixed())
+    assert main_metric(mixed()).name == "accuracy"
+    score = main_score(mixed())
     assert score.value == 0.5
     assert score.low < 0.5 < score.high
-    assert np.isnan(score_of(classified([None], ["good"], text=["x"])).value)
+    assert np.isnan(main_score(classified([None], ["good"], text=["x"])).value)
 
 
 def test_the_score_is_that_of_the_metric_that_chose_the_checkpoint() -> None:
     found = mixed()
     chosen = replace(found, info=found.info.model_copy(update={"best_metric": "f1_macro"}))
-    assert metric_of(chosen).name == "f1_macro"
-    assert score_of(chosen) != score_of(found)
+    assert main_metric(chosen).name == "f1_macro"
+    assert main_score(chosen) != main_score(found)
     by_loss = replace(found, info=found.info.model_copy(update={"best_metric": "loss"}))
-    assert metric_of(by_loss).name == "accuracy", "rows do not decide a loss"
+    assert main_metric(by_loss).name == "accuracy", "rows do not decide a loss"
 
 
 def test_the_score_of_tags_that_name_no_spans_is_the_accuracy() -> None:
@@ -101,8 +101,8 @@ def test_the_score_of_tags_that_name_no_spans_is_the_accuracy() -> None:
     record["details"] = [json.dumps(one) for one in details]
     tags = facts("token_classification").model_copy(update={"labels": ("DET", "N", "V")})
     found = Predictions.of(tags, record, {"text": ["a b"]})
-    assert metric_of(found).name == "accuracy"
-    assert score_of(found).value == 0.5
+    assert main_metric(found).name == "accuracy"
+    assert main_score(found).value == 0.5
 
 
 def test_the_label_to_doubt_is_the_wrong_one_of_a_row() -> None:

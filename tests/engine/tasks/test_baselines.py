@@ -15,7 +15,7 @@ from engine.config.tasks import TASKS, task_of
 from engine.data.columns.answers import Answer, format_answers
 from engine.data.datasets.rows import Rows
 from engine.results.predictions import read_predictions
-from engine.results.store import baselines_in, baselines_of_run
+from engine.results.store import baselines_in, run_baselines
 from engine.tasks import learner_for
 from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.scoring import fit_baselines
@@ -206,7 +206,7 @@ def test_the_baselines_of_every_task_are_kept_as_predictions(kind: str, tmp_path
     labels = made.data.learner.labels[::-1]
     told: list[str] = []
     said = fit_baselines(
-        baselines_of_run(run, "validation", labels), tmp_path, lambda one: told.append(one.stage)
+        run_baselines(run, "validation", labels), tmp_path, lambda one: told.append(one.stage)
     )
     found = [read_predictions(file) for file in said.files]
     assert [one.info.model for one in found] == [

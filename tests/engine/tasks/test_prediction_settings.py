@@ -25,7 +25,7 @@ from engine.messages.explore.prediction import Predict
 from engine.models.checkpoint import import_checkpoint, load
 from engine.results.fitting import thresholded_labels, with_best_f1, with_temperature
 from engine.results.predictions import Predictions, read_predictions
-from engine.results.store import best_checkpoint, evaluation_of_run, file_of
+from engine.results.store import best_checkpoint, predictions_file, run_evaluation
 from engine.tasks.predicting import Predictor
 from engine.tasks.scoring import score
 from tests.engine.fine_tuned import FineTuned, fine_tuned
@@ -49,7 +49,7 @@ def of(trained: dict[str, FineTuned]):
 
 
 def scored(model: FineTuned) -> Predictions:
-    return score(evaluation_of_run(model.run, "validation")).predictions
+    return score(run_evaluation(model.run, "validation")).predictions
 
 
 def said(model: FineTuned) -> dict[str, object]:
@@ -214,7 +214,7 @@ def test_calibrate_sets_fits_prints_and_resets(
     assert told() == "temperature 1\nthreshold 0.5\n" and not (model.checkpoint / FILE).exists()
     assert "threshold 0.37" in told("--threshold", "0.37")
     fitted = json.loads(told("--reset", "--best-f1", "--fit-temperature", "--json"))
-    rows = read_predictions(file_of(model.run.results, "validation"))
+    rows = read_predictions(predictions_file(model.run.results, "validation"))
     expected = with_temperature(with_best_f1(PredictionSettings(), rows), rows)
     assert expected is not None and fitted == expected.model_dump(mode="json")
     assert prediction_settings(model.checkpoint) == expected

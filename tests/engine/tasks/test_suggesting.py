@@ -14,10 +14,10 @@ from engine.errors import StudioError
 from engine.models import checkpoint
 from engine.tasks.suggesting import (
     find_label_errors,
+    layer_vectors,
+    mean_vectors,
     some_layers,
     suggest_labels,
-    vectors_at,
-    vectors_of,
 )
 from tests.engine.fine_tuned import fine_tuned
 
@@ -97,14 +97,14 @@ def test_a_vector_is_the_mean_over_the_tokens_without_padding(tmp_path: Path) ->
     loaded = checkpoint.load(fine_tuned(tmp_path, "text_classification").checkpoint)
 
     texts = ["a film", "a much longer film than the other one, and rather dull", "a film"]
-    together = vectors_of(loaded, Rows(texts))
-    alone = vectors_of(loaded, Rows(texts[:1]))
+    together = mean_vectors(loaded, Rows(texts))
+    alone = mean_vectors(loaded, Rows(texts[:1]))
     assert np.allclose(together[0], alone[0], atol=1e-5)
     assert np.allclose(together[0], together[2], atol=1e-5)
     assert not np.allclose(together[0], together[1])
     layers = some_layers(loaded)
     assert layers == (1, -1) and loaded.spec.layers == 2
-    several = vectors_at(loaded, Rows(texts), layers)
+    several = layer_vectors(loaded, Rows(texts), layers)
     assert np.allclose(several[:, -1], together, atol=1e-6)
     assert not np.allclose(several[:, 0], together)
-    assert np.allclose(several[0], vectors_at(loaded, Rows(texts[:1]), layers)[0], atol=1e-5)
+    assert np.allclose(several[0], layer_vectors(loaded, Rows(texts[:1]), layers)[0], atol=1e-5)

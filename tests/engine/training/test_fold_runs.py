@@ -15,9 +15,9 @@ from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
 from engine.files.shipped import minilm
 from engine.messages.events import Prepared
-from engine.results.out_of_sample import folds_of
+from engine.results.out_of_sample import stratified_folds
 from engine.results.predictions import read_predictions
-from engine.results.store import file_of
+from engine.results.store import predictions_file
 from engine.runs.folder import RunFolder
 from engine.runs.launch import environment
 from engine.training import fold_runs
@@ -45,7 +45,7 @@ def test_every_row_is_scored_by_a_run_that_did_not_see_it(tmp_path: Path) -> Non
     assert p.shape == (len(numbers), len(names))
     assert p.sum(axis=1) == pytest.approx(1, abs=1e-5)
     assert told[-1][1] == told[-1][2] and str(told[0][0]).endswith("1 of 2")
-    folds, texts = folds_of(given, 2), data.column("text").take(numbers).to_pylist()
+    folds, texts = stratified_folds(given, 2), data.column("text").take(numbers).to_pylist()
     for fold in range(2):
         held_out = open_dataset(tmp_path / "folds" / f"data-{fold}" / "1")
         assert held_out.spec.rows["validation"] == int((folds == fold).sum())
@@ -54,7 +54,7 @@ def test_every_row_is_scored_by_a_run_that_did_not_see_it(tmp_path: Path) -> Non
         prepared = next(event for event in events if isinstance(event, Prepared))
         assert prepared.examples == int((folds != fold).sum())
         kept = read_predictions(
-            file_of(RunFolder(tmp_path / "folds" / f"run-{fold}").results, "validation")
+            predictions_file(RunFolder(tmp_path / "folds" / f"run-{fold}").results, "validation")
         )
         assert kept.cells("text").to_pylist() == [texts[n] for n in np.flatnonzero(folds == fold)]
         assert kept.info.labels == tuple(names)

@@ -9,11 +9,11 @@ from engine.data.datasets.store import open_dataset
 from engine.errors import DiskFull
 from engine.messages.events import Measured, Saved
 from engine.results.predictions import Predictions, read_predictions
-from engine.results.store import file_of, kept_in
+from engine.results.store import predictions_file, stored_predictions
 from engine.runs.folder import RunFolder
 from engine.tasks.predicting import Predictor
 from engine.tasks.row_predictions import Origin
-from engine.tasks.scoring import scored_rows
+from engine.tasks.scoring import score_rows
 from engine.training import evaluation
 from engine.training.loop import train
 from tests.engine.training import small
@@ -21,7 +21,7 @@ from tests.engine.training.finished import notes
 
 
 def kept(run: RunFolder) -> Predictions:
-    return read_predictions(file_of(run.results, "validation"))
+    return read_predictions(predictions_file(run.results, "validation"))
 
 
 def best_step(run: RunFolder) -> int:
@@ -38,13 +38,15 @@ def test_the_file_is_that_of_the_best_checkpoint(tmp_path: Path) -> None:
         e.name: e.value for e in run.all_events() if isinstance(e, Measured) and e.step == best
     }
     assert found.info.metrics["accuracy"] == curve["validation_accuracy"]
-    assert [(one.info, one.rows) for one in kept_in(run.results)] == [(found.info, len(found))]
+    assert [(one.info, one.rows) for one in stored_predictions(run.results)] == [
+        (found.info, len(found))
+    ]
 
     predictor = Predictor(run.checkpoint(best), job.training.max_length)
     dataset = open_dataset(run.dataset)
     rows, cells = dataset.rows("validation"), dataset.cells("validation")
     origin = Origin("validation", job.data.name, dataset.spec.mapping, job.name, best)
-    again = scored_rows(predictor, rows, cells, origin).predictions
+    again = score_rows(predictor, rows, cells, origin).predictions
     assert again.table["predicted"].equals(found.table["predicted"])
     np.testing.assert_allclose(again.scores, found.scores, atol=1e-5)
     assert again.info.metrics == pytest.approx(found.info.metrics, abs=1e-5)
@@ -64,7 +66,7 @@ def test_what_is_kept_says_in_which_precision_it_was_computed(tmp_path: Path) ->
     dataset = open_dataset(run.dataset)
     rows, cells = dataset.rows("validation"), dataset.cells("validation")
     origin = Origin("validation", job.data.name, dataset.spec.mapping, job.name, best)
-    again = scored_rows(predictor, rows, cells, origin).predictions
+    again = score_rows(predictor, rows, cells, origin).predictions
     assert again.info.precision == "fp32", "as Explore computes it"
     short = found["bf16"].scores
     assert not np.array_equal(again.scores, short), "so both pages name theirs"
@@ -97,7 +99,7 @@ def test_what_cannot_be_kept_is_noted_and_ends_no_run(
     job = small.classifying(tmp_path, steps=2, evaluate_every=1, epochs=1)
     run = small.new_run(tmp_path / "run", job)
     train(job, run, run.append)
-    assert kept_in(run.results)
+    assert stored_predictions(run.results)
 
     def full(*_: object) -> None:
         raise DiskFull("There is no room left.")
@@ -106,11 +108,11 @@ def test_what_cannot_be_kept_is_noted_and_ends_no_run(
     job = job.model_copy(update={"training": job.training.model_copy(update={"seed": 7})})
     other = small.new_run(tmp_path / "other", job)
     other.results.mkdir()
-    file_of(other.results, "validation").write_bytes(b"of another step")
+    predictions_file(other.results, "validation").write_bytes(b"of another step")
     told: list[object] = []
     assert train(job, other, told.append) == ("finished", 2)
     assert any("could not be kept: " in note for note in notes(told))
-    assert not kept_in(other.results) and not any(other.results.iterdir())
+    assert not stored_predictions(other.results) and not any(other.results.iterdir())
 
 
 def test_older_predictions_that_cannot_be_removed_end_no_run(
@@ -122,7 +124,7 @@ def test_older_predictions_that_cannot_be_removed_end_no_run(
     monkeypatch.setattr(evaluation, "build_predictions", full)
     job = small.classifying(tmp_path, steps=1, evaluate_every=1, epochs=1)
     run = small.new_run(tmp_path / "run", job)
-    file_of(run.results, "validation").mkdir(parents=True)  # a folder cannot be unlinked
+    predictions_file(run.results, "validation").mkdir(parents=True)  # a folder cannot be unlinked
     told: list[object] = []
     assert train(job, run, told.append) == ("finished", 1)
     assert any("could not be kept: There is no room left." in note for note in notes(told))

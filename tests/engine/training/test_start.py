@@ -10,7 +10,7 @@ from engine.config.dataset import FileData, Mapping
 from engine.config.job import JobSpec
 from engine.messages.events import Prepared
 from engine.results.predictions import read_predictions
-from engine.results.store import baselines_of_run, kept_in
+from engine.results.store import run_baselines, stored_predictions
 from engine.runs.folder import RunFolder
 from engine.tasks.scoring import fit_baselines
 from engine.training.loop import train
@@ -66,8 +66,8 @@ def test_the_majority_is_that_of_scikit_learn_and_of_the_baselines(
     dummy = DummyClassifier(strategy="most_frequent").fit(texts, ROWS["train"])
     assert said.majority == dummy.predict(rest)[0]
     assert said.majority_score == dummy.score(rest, ROWS["validation"])
-    (kept,) = kept_in(run.results)
-    made = fit_baselines(baselines_of_run(run, "validation", kept.info.labels), tmp_path)
+    (kept,) = stored_predictions(run.results)
+    made = fit_baselines(run_baselines(run, "validation", kept.info.labels), tmp_path)
     every = [read_predictions(file) for file in made.files]
     (beside,) = (one for one in every if one.info.model == "Majority")
     assert set(beside.table["predicted"].to_pylist()) == {said.majority}

@@ -12,7 +12,7 @@ from engine.results.masked_tokens import occurrences, unigram
 from engine.results.measures import interval, measures
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.row_figures import details
-from engine.results.store import best_checkpoint, evaluation_of_run, file_of
+from engine.results.store import best_checkpoint, predictions_file, run_evaluation
 from engine.runs.folder import RunFolder
 from engine.tasks import token_rows
 from engine.tasks.pretraining import PretrainingLearner
@@ -35,7 +35,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 def kept(run: RunFolder) -> Predictions:
-    return read_predictions(file_of(run.results, "validation"))
+    return read_predictions(predictions_file(run.results, "validation"))
 
 
 def test_every_row_is_what_transformers_say(run: RunFolder, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_text_has_one_mask_and_gives_the_same_token_back(run: RunFolder) -> No
 
 
 def test_the_file_is_made_again_as_it_was(run: RunFolder) -> None:
-    again = score(evaluation_of_run(run, "validation")).predictions
+    again = score(run_evaluation(run, "validation")).predictions
     before = kept(run)
     for name in before.table.column_names:
         if name not in ("probability", "loss"):
@@ -120,7 +120,7 @@ def test_of_many_tokens_those_of_some_inputs_are_kept(
 ) -> None:
     whole = kept(run)
     monkeypatch.setattr(token_rows, "MOST_TOKENS", len(whole) // 3)
-    some = score(evaluation_of_run(run, "validation")).predictions
+    some = score(run_evaluation(run, "validation")).predictions
     assert 0 < len(some) < len(whole) * 0.6
     texts = set(whole.cells("text").to_pylist())
     assert set(some.cells("text").to_pylist()) <= texts
@@ -132,4 +132,4 @@ def test_a_left_to_right_model_keeps_no_masked_tokens(tmp_path: Path) -> None:
     job = job.model_copy(update={"task": job.task.model_copy(update={"objective": "clm"})})
     made = small.new_run(tmp_path / "run", job)
     train(job, made, made.append)
-    assert not file_of(made.results, "validation").exists()
+    assert not predictions_file(made.results, "validation").exists()

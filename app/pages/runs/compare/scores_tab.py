@@ -24,7 +24,7 @@ from app.widgets.text.run_texts import VALIDATION, metric_value
 from engine.config.dataset import SplitName
 from engine.files.spreadsheet import format_table
 from engine.results.intervals import Interval
-from engine.results.several import Scored, parts_of, scored
+from engine.results.several import RunScore, score_runs, stored_parts
 
 
 class ScoresTable(QAbstractTableModel):
@@ -32,9 +32,9 @@ class ScoresTable(QAbstractTableModel):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.found: list[Scored] = []
+        self.found: list[RunScore] = []
 
-    def show_scores(self, found: Sequence[Scored]) -> None:
+    def show_scores(self, found: Sequence[RunScore]) -> None:
         self.beginResetModel()
         self.found = list(found)
         self.endResetModel()
@@ -75,7 +75,7 @@ class ScoresTable(QAbstractTableModel):
             return self.cells(one)[index.column()]
         return None
 
-    def cells(self, one: Scored) -> tuple[str, ...]:
+    def cells(self, one: RunScore) -> tuple[str, ...]:
         """The cells of a run."""
         name = f"{VALIDATION}{one.metric}"
         first = visible(one.run.name).replace("\n", " ")
@@ -142,7 +142,7 @@ class ScoresTab(QWidget):
         )
         self._enable()
         runs = state.candidates()
-        background.run(self, lambda: parts_of(runs), self._on_parts, state.studio.notices.show)
+        background.run(self, lambda: stored_parts(runs), self._on_parts, state.studio.notices.show)
 
     def _on_parts(self, parts: Sequence[SplitName]) -> None:
         for part in parts:
@@ -160,7 +160,7 @@ class ScoresTab(QWidget):
         self.progress.begin(tr("Comparing the results"))
         self._job = background.run(
             self,
-            lambda progress: scored(runs, part, progress, progress.cancelled),
+            lambda progress: score_runs(runs, part, progress, progress.cancelled),
             self._on_scored,
             self._on_failed,
             progress=self.progress.tell,
@@ -171,7 +171,7 @@ class ScoresTab(QWidget):
             self._job.cancel()
         self.progress.end()
 
-    def _on_scored(self, found: list[Scored]) -> None:
+    def _on_scored(self, found: list[RunScore]) -> None:
         self.progress.end()
         self.model.show_scores(found)
         missing = len(self._state.rows) - len(found)
@@ -191,7 +191,7 @@ class ScoresTab(QWidget):
         chosen = self._chosen()
         self.flips.setEnabled(chosen is not None and chosen.difference is not None)
 
-    def _chosen(self) -> Scored | None:
+    def _chosen(self) -> RunScore | None:
         rows = self.table.selectionModel().selectedRows()
         return self.model.found[rows[0].row()] if rows else None
 

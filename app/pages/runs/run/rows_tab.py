@@ -21,7 +21,7 @@ from app.widgets.text.labels import Text, tooltip
 from engine.errors import StudioError
 from engine.results.predictions import CELL, read_predictions
 from engine.results.row_lists import extremes
-from engine.results.store import file_of
+from engine.results.store import predictions_file
 
 ROWS = 10  # at each end
 POLL_MS = 1_000  # between two checks of the file
@@ -81,7 +81,7 @@ class RowsTab(QWidget):
         """Read the predictions off the GUI thread, if they changed."""
         if self._reading is not None:
             return
-        file, seen = file_of(self._state.folder.results, "validation"), self._seen
+        file, seen = predictions_file(self._state.folder.results, "validation"), self._seen
 
         def work() -> tuple[tuple[int, int], Ends] | None:
             try:
