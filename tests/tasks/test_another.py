@@ -1,4 +1,4 @@
-"""A task is its own files and one line in one table: one is added here, and used throughout."""
+"""A new task needs only its own files and one line in the table."""
 
 import importlib
 import inspect
@@ -39,7 +39,7 @@ from tests.tasks.another import evaluation, learner, part, spec
 
 @pytest.fixture
 def mood(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The files of the task under their names, and the line in the table."""
+    """Install the files of the task, and its line in the table."""
     monkeypatch.setitem(TASKS, "mood", spec.Mood)
     monkeypatch.setitem(sys.modules, "engine.evaluation.mood", evaluation)
     monkeypatch.setitem(sys.modules, "engine.tasks.mood", learner)
@@ -98,7 +98,7 @@ def test_another_task_has_its_place_in_the_window_and_the_command_line() -> None
 
 
 def test_a_foreign_model_is_for_the_task_that_reads_the_fewest_columns() -> None:
-    """Also where another task with the same head stands before it."""
+    """Even if another task with the same head comes first."""
 
     class Comparison(Regression):
         info = replace(Regression.info, reads=("text", "pair", "label"))

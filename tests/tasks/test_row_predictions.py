@@ -1,4 +1,4 @@
-"""Every task with a head says of each row what is kept of it, and it adds up to the report."""
+"""The stored row predictions of every task agree with its report."""
 
 import json
 from collections.abc import Callable

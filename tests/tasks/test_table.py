@@ -1,4 +1,4 @@
-"""Everything that lists tasks, shows them or tells them apart has a part for each of the table."""
+"""Every task of the table has all its parts."""
 
 import csv
 import inspect
@@ -34,7 +34,7 @@ from engine.training.loop import train
 from tests.engine.training import small
 
 COLUMNS = ("text", "pair", "label", "tags", "answers", "yes", "a", "b")
-SCALE = {f"{n / 10}": 9 for n in range(50)}  # more numbers than there could be classes
+SCALE = {f"{n / 10}": 9 for n in range(50)}  # too many numbers for classes
 HEADED = [kind for kind, _ in heads()]
 
 
@@ -50,7 +50,7 @@ def pairs(folder: Path, **training: object) -> JobSpec:
     return small.classifying(folder, **training).model_copy(update=update)
 
 
-# A small job of each task: the one table of tasks beside `TASKS` that a new task is added to.
+# A small job of each task: the only other table that a new task must be added to.
 JOBS: dict[str, Callable[..., JobSpec]] = {
     "text_classification": small.classifying,
     "pair_classification": pairs,
@@ -65,7 +65,7 @@ JOBS: dict[str, Callable[..., JobSpec]] = {
 
 
 def labels_of(job: JobSpec) -> Counter[str] | None:
-    """How many rows of a job have each label; None where its data has no such column."""
+    """Rows by label; None without a label column."""
     assert isinstance(job.data, FileData)
     if job.data.mapping is None or job.data.mapping.label is None:
         return None
@@ -128,8 +128,8 @@ def test_its_head_is_one_of_transformers_and_known_again(kind: str) -> None:
     assert config.get("problem_type", "") == head.problem_type
     assert head_kind(config, made.outputs) == kind
     if head.pools:
-        return  # another program says it in modules.json
-    del config[TASK]  # as another program leaves it
+        return  # other programs state it in modules.json
+    del config[TASK]  # as written by other programs
     assert head_of(head_kind(config, made.outputs)) == head
     assert head_outputs(made) == head.tensors
 
@@ -175,7 +175,7 @@ def test_without_a_task_the_command_line_takes_that_of_the_columns(
 def test_a_job_that_names_no_task_takes_that_of_the_labels_of_an_imported_data_set(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """As the wizard does: labels that are numbers on a scale are no classes."""
+    """As in the wizard, numbers on a scale are no classes."""
     file, folder = tmp_path / "numbers.csv", tmp_path / "numbers"
     rows = [f"a text,{number}" for number in SCALE]
     file.write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What differs between two jobs, and what of it a branch may have."""
+"""Differences between two jobs, and which of them a branch may have."""
 
 from pathlib import Path
 

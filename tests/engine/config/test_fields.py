@@ -1,4 +1,4 @@
-"""Every field that a user sets says in its spec how it is called, and where it can be set."""
+"""Every user setting has its title, help text and level in its spec."""
 
 import pytest
 from pydantic import BaseModel
@@ -31,7 +31,7 @@ SPECS: tuple[type[BaseModel], ...] = (
     Split,
     *TASKS.values(),
 )
-WRITTEN_BY_THE_PROGRAM = {"kind", "model"}  # fields of a spec that are no settings
+WRITTEN_BY_THE_PROGRAM = {"kind", "model"}  # no settings
 FIELDS = [(spec, name) for spec in SPECS for name in spec.model_fields]
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a spec is said with the paths of the fields that it is about."""
+"""Problems of a spec have the paths of their fields."""
 
 import pytest
 from pydantic import ValidationError

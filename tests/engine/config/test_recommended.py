@@ -1,4 +1,4 @@
-"""The recommended settings: what they depend on, and what they say."""
+"""Recommended settings and their reasons."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Each rule of a job is told with the fields that it is about, and all of them at once."""
+"""Rules of a job report all their problems at once, with the fields."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A model card says what its run and checkpoint say, in the form of the Hugging Face Hub."""
+"""A model card agrees with its run and checkpoint, in the format of the Hugging Face Hub."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The lines that use a model elsewhere run as they stand, and say what our own engine says."""
+"""Example code runs as it is, and predicts as our own engine does."""
 
 import ast
 import json
@@ -29,9 +29,9 @@ EXAMPLE = Example(
     choices=("a happy end", "a sad end"),
 )
 
-GRAPHS = ("text_classification",)  # of the others only with --long
+GRAPHS = ("text_classification",)  # others only with --long
 
-DECIDED = {  # at so high a temperature every probability of two is near 0.5
+DECIDED = {  # high enough that all probabilities of two classes are near 0.5
     "text_classification": PredictionSettings(temperature=20, threshold=0.01),
     "multi_label": PredictionSettings(temperature=20, thresholds={"acting": 0.99}),
     "question_answering": PredictionSettings(no_answer_threshold=1000),  # always answered
@@ -57,7 +57,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FineTuned]:
 def said(
     models: dict[str, FineTuned], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[tuple[str, str], str]:
-    """What a fresh process prints for the lines of each task; in it there is no package of ours."""
+    """The output of a fresh process for the code of each task, without our packages."""
     folder = tmp_path_factory.mktemp("elsewhere")
     scripts: dict[str, tuple[str, str]] = {}
     for kind, model in models.items():

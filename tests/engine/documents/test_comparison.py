@@ -1,4 +1,4 @@
-"""The report of a comparison says what the folders of its runs say."""
+"""The comparison report agrees with the folders of its runs."""
 
 import statistics
 from pathlib import Path
@@ -22,7 +22,7 @@ CHANGES = {"first": {}, "again": {"seed": 2}, "quick": {"learning_rate": 0.02, "
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Candidate]:
-    """Two that differ in the seed alone, and one with another rate."""
+    """Two runs that differ only in the seed, and one with another rate."""
     folder = tmp_path_factory.mktemp("runs")
     job = JOBS["text_classification"](folder, epochs=1)
     made = []

@@ -1,4 +1,4 @@
-"""The report of a run says what its files say, and nothing in it can act as a page of its own."""
+"""The run report agrees with its files, and cannot contain active content."""
 
 from html.parser import HTMLParser
 from pathlib import Path
@@ -28,13 +28,13 @@ HOSTILE = '<script>alert("1")</script>\u202eevil<img src=x onerror=alert(1)>'
 
 
 class Page(HTMLParser):
-    """What a browser finds: tags, attributes, headings, cells."""
+    """The parsed page: tags, attributes, headings, cells."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.tags: list[str] = []
         self.attributes: list[tuple[str, str | None]] = []
-        self.texts: list[tuple[str, str]] = []  # the innermost tag, and what stands in it
+        self.texts: list[tuple[str, str]] = []  # the innermost tag, and its text
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -139,7 +139,7 @@ def test_mistakes_are_cut_and_the_most_confident_ones_come_first(model: FineTune
 
 
 def with_results(model: FineTuned, made: Predictions) -> tuple[Report, dict[str, Predictions]]:
-    """The report of the run as if these were its validation rows."""
+    """The report of the run with these validation rows."""
     file = predictions_file(model.run.results, "validation")
     kept = read_predictions(file)
     facts = made.info.model_copy(update={"step": kept.info.step})

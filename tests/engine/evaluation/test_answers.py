@@ -23,7 +23,7 @@ def made(length: int = 15, stride: int = 4) -> list[Window]:
 
 @st.composite
 def scored(draw: st.DrawFn) -> tuple[list[Window], list[np.ndarray], list[np.ndarray]]:
-    """Windows, and logits of them that are wider than they are."""
+    """Windows, with logits that are wider."""
     found = made(draw(st.integers(6, 40)), draw(st.integers(1, 12)))
     seed = draw(st.integers(0, 2**32 - 1))
     random = np.random.default_rng(seed)
@@ -51,7 +51,7 @@ def test_the_best_spans_are_those_of_a_search_of_all(case, longest, kept):
     assert choice.doubt == null - choice.spans[0].score
 
 
-@given(st.integers(0, 29), st.integers(1, 4))  # each token has three behind it in its best window
+@given(st.integers(0, 29), st.integers(1, 4))  # three tokens follow each token in its best window
 @tries(60)
 def test_an_answer_that_is_pointed_at_is_given_in_its_own_characters(first, count):
     last = min(first + count, len(WORDS)) - 1

@@ -1,4 +1,4 @@
-"""Figures of sets of labels are those that scikit-learn gives."""
+"""Multi-label metrics are those of scikit-learn."""
 
 import json
 import math
@@ -14,7 +14,7 @@ from engine.evaluation.multi_label import report
 from tests.often import tries
 
 LABELS = ("a", "b", "c")
-score = st.integers(-6, 6).map(lambda n: n / 2)  # few values: many of them are equal
+score = st.integers(-6, 6).map(lambda n: n / 2)  # few values, so that many are equal
 examples = st.lists(
     st.tuples(
         st.lists(st.booleans(), min_size=3, max_size=3),
@@ -51,7 +51,7 @@ def test_figures_are_those_of_scikit_learn(rows, threshold):
         assert one.average_precision == pytest.approx(ranked[n], abs=1e-12)
         assert one.label == LABELS[n]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns of a label that no example has
+        warnings.simplefilter("ignore")  # scikit-learn warns about labels without examples
         mean = metrics.average_precision_score(true, logits, average="macro")
     assert found.average_precision == pytest.approx(mean)
     assert found.loss == pytest.approx(

@@ -1,7 +1,7 @@
-"""Figures of answers are those of the scripts of SQuAD.
+"""Metrics of answers are those of the scripts of SQuAD.
 
-The oracle is `transformers.data.metrics.squad_metrics`, which later versions of transformers no
-longer have; what it gave for published questions stands here as numbers.
+The oracle is `transformers.data.metrics.squad_metrics`, which later versions of transformers lack;
+its results for published questions are stored here as numbers.
 """
 
 import math
@@ -16,7 +16,7 @@ from engine.data.formats.squad import Question, read_squad
 from engine.evaluation.question_answering import exact_match, f1, normalise, report
 from tests.often import tries
 
-OFFICIAL = {  # percent, of the predictions below, by transformers 5.0.0
+OFFICIAL = {  # percent, for the predictions below, by transformers 5.0.0
     "exact": 46.77525501809806,
     "f1": 49.87366804835308,
     "total": 6078,
@@ -42,7 +42,7 @@ doubt = st.floats(-20, 20)
 
 @st.composite
 def evaluations(draw: st.DrawFn) -> tuple[list[str], list[list[str]], list[float]]:
-    """Guesses, answers and doubts, no two of these equal."""
+    """Predictions, answers and distinct doubts."""
     rows = draw(st.lists(asked, min_size=1, max_size=12))
     doubts = draw(st.lists(doubt, min_size=len(rows), max_size=len(rows), unique=True))
     return [prediction for prediction, _ in rows], [answers for _, answers in rows], doubts
@@ -179,7 +179,7 @@ def test_what_cannot_be_compared_is_refused(predictions, answers, doubts):
 
 
 def made_up_guess(number: int, asked: Question) -> str:
-    """A prediction that follows from the question alone: right, nearly right, empty, or wrong."""
+    """A deterministic prediction: right, nearly right, empty, or wrong."""
     words = asked.context.split()
     first = asked.answers[0].text if asked.answers else " ".join(words[:2])
     match number % 5:

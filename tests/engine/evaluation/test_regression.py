@@ -1,4 +1,4 @@
-"""Figures of numbers are those that scipy and scikit-learn give."""
+"""Metrics of numbers are those of scipy and scikit-learn."""
 
 import json
 import math

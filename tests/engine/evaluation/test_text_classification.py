@@ -1,4 +1,4 @@
-"""Figures of classes are those that scikit-learn gives."""
+"""Metrics of classes are those of scikit-learn."""
 
 import json
 import math

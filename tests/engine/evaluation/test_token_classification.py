@@ -1,4 +1,4 @@
-"""Figures of spans are those that seqeval gives."""
+"""Metrics of spans are those of seqeval."""
 
 import json
 
@@ -21,7 +21,7 @@ TYPES = ("LOC", "ORG", "PER")
 
 
 def tagged(marks: str) -> st.SearchStrategy[tuple[list[list[str]], list[list[str]]]]:
-    """Sentences with true and predicted tags, often the same ones."""
+    """Sentences with gold and predicted tags, often equal."""
     tags = ["O", *(f"{mark}-{type_}" for mark in marks for type_ in TYPES)]
     tag = st.sampled_from(tags)
     token = st.one_of(tag.map(lambda one: (one, one)), st.tuples(tag, tag))

@@ -34,7 +34,7 @@ def classified(
     task: str = "text_classification",
     **cells: Sequence[str],
 ) -> Predictions:
-    """Predictions of classes; without `scores`, all of the probability is on the prediction."""
+    """Predictions of classes; without `scores`, the prediction has probability 1."""
     if scores is None:
         scores = [[float(label == one) for label in labels] for one in predicted]
     scores = np.asarray(scores, dtype=np.float32).reshape(len(gold), len(labels))
@@ -51,9 +51,9 @@ def classified(
 
 
 def tagged(rows: Sequence[tuple[str, str, str]], tags: Sequence[str] = ()) -> Predictions:
-    """Predictions of tags, each row as its words, gold and predicted tags, joined by blanks.
+    """Predictions of tags: words, gold and predicted tags of each row, separated by spaces.
 
-    `tags` are some that the model knows beside those that occur.
+    `tags` are labels of the model besides those that occur.
     """
     details = [
         json.dumps({"words": words.split(), "gold": gold.split(), "predicted": predicted.split()})
@@ -83,7 +83,7 @@ def labelled_sets(
     labels: Sequence[str],
     scores: Any = None,
 ) -> Predictions:
-    """Predictions of several labels for a row."""
+    """Multi-label predictions."""
     if scores is None:
         scores = [[float(label in row) for label in labels] for row in predicted]
     record = {

@@ -1,4 +1,4 @@
-"""Figures of answers are those of the report, and thresholds those of the script of SQuAD 2.0."""
+"""Metrics of answers are those of the report, and thresholds those of the script of SQuAD 2.0."""
 
 import json
 
@@ -69,7 +69,7 @@ def test_thresholds_are_those_of_the_report(
 def best_threshold(
     scores: list[float], answerable: list[bool], predicted: list[str], doubts: list[float]
 ) -> tuple[float, float]:
-    """As “find_best_thresh” of the script of SQuAD 2.0 is defined: best mean, and threshold."""
+    """“find_best_thresh” of the script of SQuAD 2.0: best mean, and threshold."""
     current = best = float(sum(not one for one in answerable))
     threshold = 0.0
     for place in sorted(range(len(doubts)), key=lambda one: doubts[one]):
@@ -91,7 +91,7 @@ def test_the_best_threshold_is_that_of_the_script(rows: list[tuple[str, list[str
     f1 = [report([text], [answers]).f1 for text, answers in zip(texts, gold, strict=True)]
     best, threshold = best_threshold(f1, [bool(one) for one in gold], texts, doubts)
     assert found.f1.max() == pytest.approx(best)
-    if threshold or found.best > 0:  # 0 says: answer nothing, and is lowered where that is not so
+    if threshold or found.best > 0:  # 0 answers nothing, and is lowered if a doubt is not above it
         assert found.best == threshold
 
 

@@ -1,4 +1,4 @@
-"""A model stands beside a baseline by the metric that chose it, and what follows is said."""
+"""A model is compared with baselines by the metric that chose it."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_what_may_be_claimed_follows_from_the_paired_interval(said, verdict, beg
 
 
 def test_the_metric_is_that_by_which_the_model_was_chosen() -> None:
-    said = ["good"] * 44 + ["bad"] * 16  # as accurate as the majority is, nearly; macro F1 is not
+    said = ["good"] * 44 + ["bad"] * 16  # accuracy is nearly that of the majority, macro F1 is not
     found = compare_with_baseline(predicted(said, best_metric="f1_macro"), MAJORITY)
     assert found.metric == "f1_macro" and found.verdict == BETTER
     assert found.score.value == pytest.approx(np.mean([0, 2 * 50 / 110]))

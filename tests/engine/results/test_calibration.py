@@ -25,7 +25,7 @@ from tests.often import tries
 
 
 def classes(count: int, rows: int, seed: int, sure: float = 2.0) -> Predictions:
-    """Predictions that are `sure` times as sure as they should be."""
+    """Predictions that are `sure` times overconfident."""
     rng = np.random.default_rng(seed)
     logits = rng.normal(0, 1.5, (rows, count))
     shares = special.softmax(logits, axis=1)

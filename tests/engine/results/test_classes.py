@@ -1,4 +1,4 @@
-"""Figures of labels are those of scikit-learn."""
+"""Scores of labels are those of scikit-learn."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Two results over the same rows: matched, flipped, tested, and said."""
+"""Two results over the same rows: matching, flips, tests, sentences."""
 
 import numpy as np
 import pytest

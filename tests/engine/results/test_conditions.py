@@ -1,4 +1,4 @@
-"""Conditions select rows, say themselves, and go through JSON."""
+"""Conditions select rows, have sentences, and survive JSON."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How often the 95 % interval of each metric holds the true one, where that is known."""
+"""Coverage of the 95 % interval of each metric, in simulations with a known true value."""
 
 from collections.abc import Callable
 from typing import Any
@@ -54,7 +54,7 @@ def entities(rng: np.random.Generator) -> Predictions:
 
 
 def label_sets(rng: np.random.Generator) -> Predictions:
-    """Three labels, each on or off; of those that are on, the model finds 80 %."""
+    """Three labels, each on or off, of which the model finds 80 %."""
     gold = rng.random((ROWS, 3)) < 0.3
     predicted = np.where(gold, rng.random((ROWS, 3)) < 0.8, rng.random((ROWS, 3)) < 0.1)
     sides = (
@@ -65,7 +65,7 @@ def label_sets(rng: np.random.Generator) -> Predictions:
 
 
 def answers(rng: np.random.Generator) -> Predictions:
-    """Answers that are right, or have one word too much (F1 of 2/3), or share no word."""
+    """Answers that are right, or have one word too many (F1 of 2/3), or share no word."""
     said = rng.choice(["dog", "red dog", "cat"], ROWS, p=[0.6, 0.2, 0.2])
     return answered([(str(one), ["dog"], 0.0) for one in said])
 
@@ -79,7 +79,7 @@ def metric(name: str, made: Callable[[Any], Predictions]) -> Callable[[Any], Int
 
 
 def less_than_another(rng: np.random.Generator) -> Interval:
-    """The accuracy of a model less that of one that is right in 0.6 of the same rows."""
+    """The accuracy of a model minus that of one that is right in fewer of the same rows."""
     first, second = classes(rng), classes(rng)
     better = measures(first)[0]
     right = np.where(rng.random(ROWS) < 0.8, first.numbers("score"), 0)
@@ -117,7 +117,8 @@ CASES: dict[str, tuple[Callable[[Any], Interval], float]] = {
 def test_the_interval_holds_the_true_metric(name: str) -> None:
     draw, true = CASES[name]
     least = 0.925
-    if name == "Spearman":  # its draws keep the ranks among all rows, which is a little too sure
+    # its samples reuse the ranks among all rows, which is a little too narrow
+    if name == "Spearman":
         least -= 0.04
     rng = np.random.default_rng(11)
     found = [draw(rng) for _ in range(1_000)]

@@ -1,4 +1,4 @@
-"""Every figure of every task is given, without a warning, for few, odd or no rows."""
+"""All figures exist, without warnings, for few, odd or no rows."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The rows that a model does worst and best."""
+"""The worst and best rows."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Groups part the rows, and their scores are means of them."""
+"""Groups partition the rows, and their scores are means."""
 
 import numpy as np
 import pytest

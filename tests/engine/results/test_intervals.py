@@ -1,4 +1,4 @@
-"""Intervals hold the true figure as often as they say, and are those of SciPy."""
+"""Intervals have their nominal coverage, and equal SciPy's."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from engine.results.intervals import (
     wilson,
 )
 
-NO_SEED_MATTERS = 0.01  # how far two bootstraps of the same rows may be from one another
+NO_SEED_MATTERS = 0.01  # tolerance between two bootstraps of the same rows
 
 
 @pytest.mark.parametrize("part, whole", [(0, 1), (1, 1), (3, 7), (0, 50), (50, 50), (690, 1000)])
@@ -83,7 +83,7 @@ def test_intervals_hold_the_true_figure_as_often_as_they_say(share: float) -> No
 
 def test_the_interval_of_f1_holds_the_true_one() -> None:
     rng = np.random.default_rng(6)
-    true = 2 * 0.3 / (0.45 + 0.4)  # of right 0.3, predicted 0.45 and gold 0.4 of the rows
+    true = 2 * 0.3 / (0.45 + 0.4)  # with fractions of right 0.3, predicted 0.45 and gold 0.4
     covered = 0
     for number in range(300):
         right, given, gold, _ = rng.multinomial(200, [0.3, 0.15, 0.1, 0.45])

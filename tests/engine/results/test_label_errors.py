@@ -1,4 +1,4 @@
-"""Confident learning finds labels that were changed; the order of labelling."""
+"""Confident learning finds flipped labels; orders for labelling."""
 
 import numpy as np
 import pytest
@@ -85,7 +85,7 @@ def test_labels_that_were_changed_come_first(way, steps) -> None:
 
 
 def test_each_row_is_held_against_a_fit_to_all_others() -> None:
-    """Beside `KernelRidge` of scikit-learn, fitted again without each row."""
+    """Compared with `KernelRidge` of scikit-learn, refitted without each row."""
     rng = np.random.default_rng(3)
     texts = [" ".join(rng.choice(list("abcdefgh"), 6)).replace("a", "aa") for _ in range(30)]
     texts = [text.replace(" ", "x ") for text in texts]  # words of two letters

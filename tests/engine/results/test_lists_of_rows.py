@@ -1,4 +1,4 @@
-"""Rows in an order, rows with a text, and rows for other programs."""
+"""Sorting, searching and exporting rows."""
 
 import json
 from dataclasses import replace
@@ -14,7 +14,7 @@ from tests.engine.results.made import classified, facts, labelled_sets, tagged
 
 
 def mixed() -> Predictions:
-    """Right, wrong, wrong and surer, right and less sure, and a row without gold."""
+    """Right; wrong; wrong and more confident; right and less confident; without gold."""
     return classified(
         gold=["good", "good", "bad", "bad", None],
         predicted=["good", "bad", "good", "bad", "good"],

@@ -1,4 +1,4 @@
-"""The metrics of a task, as sums over rows, are those of its report."""
+"""The metrics of a task, as sums over rows, equal those of its report."""
 
 from typing import Any
 

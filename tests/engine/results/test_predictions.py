@@ -1,4 +1,4 @@
-"""Predictions kept row by row."""
+"""Storage of predictions."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,6 +55,6 @@ def test_another_file_is_refused_in_words(tmp_path: Path, content: bytes) -> Non
     file.write_bytes(content)
     with pytest.raises(StudioError, match="cannot be read") as refused:
         read_predictions(file)
-    assert "elete" not in refused.value.advice  # it may be a file of theirs
+    assert "elete" not in refused.value.advice  # it may be the user's own file
     with pytest.raises(StudioError, match="is missing"):
         read_predictions(tmp_path / "none.parquet")

@@ -1,4 +1,4 @@
-"""Named slices are kept in a file."""
+"""Storage of named slices."""
 
 from pathlib import Path
 

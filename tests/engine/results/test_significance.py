@@ -1,4 +1,4 @@
-"""Tests of differences are those of SciPy."""
+"""Significance tests equal SciPy's."""
 
 import math
 

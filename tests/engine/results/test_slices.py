@@ -1,4 +1,4 @@
-"""Slices are found where a model is worse, and nowhere else."""
+"""Slices are found if and only if a model is worse in them."""
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ WORDS = ("a", "plot", "film", "not", "good", "dull", "great", "long")
 
 
 def reviews(rows: int, seed: int, right: float = 0.8, planted: bool = False) -> Predictions:
-    """Random reviews; with something planted, “not” and the file “b” are mostly wrong."""
+    """Random reviews; if `planted`, “not” and the file “b” are mostly wrong."""
     rng = np.random.default_rng(seed)
     texts = [" ".join(rng.choice(WORDS, size=rng.integers(2, 6))) for _ in range(rows)]
     files = rng.choice(["a", "b", "c"], size=rows)

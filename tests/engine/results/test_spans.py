@@ -1,4 +1,4 @@
-"""Errors of spans, and figures of types as seqeval has them."""
+"""Span errors, and type scores as in seqeval."""
 
 import numpy as np
 import pytest

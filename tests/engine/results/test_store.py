@@ -1,4 +1,4 @@
-"""Which predictions a folder of results has, and how often test rows were scored."""
+"""Files of predictions, and the log of test evaluations."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""TPE finds what Optuna finds by itself, with no more trials; importance is what Optuna says."""
+"""TPE equals plain Optuna, with no more trials; so does importance."""
 
 import math
 import statistics
@@ -36,7 +36,7 @@ RANGED = SearchSpec(
 
 
 def bowl(rate: float, other: float) -> float:
-    """Best, 0, at a rate of 5e-5 and a batch of 32, as fine-tuning often is."""
+    """Best, 0, at a rate of 5e-5 and a batch of 32, as is common in fine-tuning."""
     return -((math.log10(rate / 5e-5)) ** 2) - (math.log2(other / 32) / 3) ** 2
 
 

@@ -1,4 +1,4 @@
-"""Baselines are what scikit-learn says, and counts; their figures are those of any model."""
+"""Baselines equal scikit-learn, and are measured like any model."""
 
 import json
 import math
@@ -134,7 +134,7 @@ def test_a_word_has_its_most_frequent_tag() -> None:
     found, metrics = said("token_classification", "word-tags", Rows(texts, tags=tags), rows)
     assert list(found.predicted) == ["B-place B-person O B-place"]
     assert metrics["f1"] == pytest.approx(0.8)
-    shares = [1, 1, 5 / 9, 2 / 3]  # Bob is as all words; ROME is as rome and Rome together
+    shares = [1, 1, 5 / 9, 2 / 3]  # Bob counts all words; ROME counts rome and Rome together
     assert found.probability == pytest.approx(np.mean(shares))
 
 
@@ -155,7 +155,7 @@ def asked(*questions: tuple[str, str]) -> Rows:
 
 
 def trained(answerable: bool) -> Rows:
-    """Many passages, so that some words are common; some questions without an answer."""
+    """Many passages, so that some words are common; some unanswerable questions."""
     known = asked(BUILT, ("In which city was Ada?", "London"))
     lost = Rows(["Why?"] * 24, FILLING, answers=[""] * 24)
     if answerable:
@@ -168,13 +168,14 @@ def trained(answerable: bool) -> Rows:
 def test_an_answer_is_the_words_nearest_to_those_of_the_question() -> None:
     rows = asked(BUILT, ("Lovelace, born where?", "London"))
     found, metrics = said("question_answering", "nearest-words", trained(True), rows)
-    assert list(found.predicted) == ["Charles Babbage", "Ada"]  # both names stand beside Lovelace
+    assert list(found.predicted) == ["Charles Babbage", "Ada"]  # both names are next to Lovelace
     assert metrics["exact_match"] == 0.5 and metrics["f1"] == 0.5
     assert found.loss is None and np.isnan(metrics["loss"])
     first = json.loads((found.details or [])[0])
     assert first["null"] is None and first["best"][0][0] == "Charles Babbage"
-    apart = {"built": 2, "engine": 4, "walworth": 2, "the": 5}  # words from the name
-    held = {"built": 9, "engine": 1, "walworth": 1, "the": 25, "who": 0}  # passages, of 25
+    apart = {"built": 2, "engine": 4, "walworth": 2, "the": 5}  # distances from the name in words
+    # passages with the word, of 25
+    held = {"built": 9, "engine": 1, "walworth": 1, "the": 25, "who": 0}
     idf = {word: math.log(26 / (1 + n)) for word, n in held.items()}
     share = sum(idf[word] / (1 + n) for word, n in apart.items()) / sum(idf.values())
     assert first["best"][0][3] == pytest.approx(math.log(share), abs=1e-6)

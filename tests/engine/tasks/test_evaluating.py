@@ -1,4 +1,4 @@
-"""Batches that are judged by two threads: the same metrics, as often as one asks."""
+"""Evaluation by two threads gives the same metrics, every time."""
 
 import threading
 import time
@@ -88,7 +88,7 @@ def test_two_threads_take_part_unless_other_processes_must_keep_step(
 
     def noted(*given, **more):
         if by_two and threading.get_ident() not in {thread for thread, _ in seen}:
-            both.wait(60)  # the other one is at work too
+            both.wait(60)  # wait for the other thread
         seen.append((threading.get_ident(), torch.get_num_threads()))
         return forward(*given, **more)
 
@@ -141,7 +141,7 @@ def test_each_item_is_done_once_and_an_error_ends_it(
 def test_each_thread_keeps_one_precision_for_all_its_items(
     threads: Callable[[int], None],
 ) -> None:
-    """It forgets the weights in short numbers when it leaves it, and would make them anew."""
+    """Leaving it would drop the cached low-precision weights."""
     threads(2)
     entered = list[int]()
 
@@ -155,7 +155,7 @@ def test_each_thread_keeps_one_precision_for_all_its_items(
 
     def look(number: int) -> None:
         if number < 2:
-            both.wait(60)  # neither of the threads does all of it
+            both.wait(60)  # both threads take part
         learns_nothing.add(torch.is_inference_mode_enabled())
 
     for_each(range(20), look, precision, lambda *counts: None, by_two=True)

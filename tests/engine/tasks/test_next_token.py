@@ -1,4 +1,4 @@
-"""The left-to-right comparison of the paper, §5.1: what it learns, and that nothing looks ahead."""
+"""The left-to-right comparison of the paper, §5.1: it learns, and attends to no later token."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Thresholds and a temperature: kept with a model, used by every prediction, fitted on rows."""
+"""Thresholds and a temperature: stored with a model, applied to predictions, fitted on rows."""
 
 import json
 import math
@@ -42,7 +42,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FineTuned]:
 
 @pytest.fixture
 def of(trained: dict[str, FineTuned]):
-    """The models, whose settings are the usual ones again afterwards."""
+    """The models; their settings are reset afterwards."""
     yield trained
     for one in trained.values():
         (one.checkpoint / FILE).unlink(missing_ok=True)
@@ -92,7 +92,7 @@ def test_each_of_several_labels_has_its_threshold(of: dict[str, FineTuned]) -> N
     model = of["multi_label"]
     names = checkpoint_info(model.checkpoint).labels
     shares = {name: said(model)[f"p({name})"] for name in names}
-    wanted = names[:1]  # the others are out of reach
+    wanted = names[:1]  # the others are unreachable
     at = {name: shares[name] / 2 if name in wanted else (1 + shares[name]) / 2 for name in names}
     save_settings(model.checkpoint, PredictionSettings(thresholds=at))
     assert said(model)["labels"] == wanted[0] and explored(model).predicted == wanted

@@ -124,7 +124,7 @@ def test_static_masks_stay_and_dynamic_ones_change(
     tokenizer: Tokenizer, rows: Rows, tmp_path: Path
 ) -> None:
     def places(masking: str, numbers: list[int], seed: int) -> dict[int, list[int]]:
-        """Where something is asked, for each input."""
+        """The predicted positions of each input."""
         learner = PretrainingLearner(Pretraining.model_validate({"masking": masking, "nsp": True}))
         examples = tokenized(learner, rows, tokenizer, tmp_path)
         batch = learner.batch(examples, np.array(numbers), tokenizer, np.random.default_rng(seed))

@@ -1,4 +1,4 @@
-"""Question answering, held against transformers and against what a person would say."""
+"""Question answering compared with transformers and with expected answers."""
 
 import json
 
@@ -116,7 +116,7 @@ def test_padding_changes_no_loss_and_parts_add_up(tokenizer, learner, tmp_path):
 def test_padding_is_no_answer_and_that_is_all_that_differs_from_transformers(
     tokenizer, learner, tmp_path
 ):
-    """Their softmax goes over padding, too; without it loss and gradients are the same."""
+    """Their softmax includes padding; without it loss and gradients are equal."""
     spec = NETWORK.model_copy(update={"vocab_size": tokenizer.size})
     network = Network(spec, learner.heads).eval()
     save(tmp_path / "model", network, tokenizer)
@@ -193,7 +193,7 @@ def test_where_all_questions_have_answers_one_is_always_given(tokenizer, tmp_pat
     examples = learner.tokenize(rows.unlabelled(), tokenizer, 32, tmp_path / "tokenized", nothing)
     oracle = Oracle(learner.tokenize(rows, tokenizer, 32, tmp_path / "known", nothing))
     for places in oracle.places.values():
-        places[:] = 0  # every window says that there is none
+        places[:] = 0  # no window has an answer
     metrics = evaluate(oracle, learner, tokenizer, examples, batch=4)
     assert all(one["answer"] and one["no_answer"] == 0 for one in metrics.predictions())
     with pytest.raises(StudioError, match="needs a question, a passage and its answers"):

@@ -1,4 +1,4 @@
-"""A question to score rows, answered as a worker answers it."""
+"""Evaluate questions, answered as in a worker."""
 
 from pathlib import Path
 

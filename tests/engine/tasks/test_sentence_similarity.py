@@ -1,4 +1,4 @@
-"""Sentence encoders held against sentence-transformers: vectors, losses of training, figures."""
+"""Sentence encoders compared with sentence-transformers: vectors, losses, metrics."""
 
 import json
 import shutil
@@ -76,7 +76,7 @@ def tokenizer() -> Tokenizer:
 
 
 def made(folder: Path, tokenizer: Tokenizer, sentence: SentenceSpec | None = None) -> Path:
-    """A small encoder with fresh weights; without `sentence` no more than an encoder."""
+    """A small new encoder; without `sentence` it has no pooling."""
     torch.manual_seed(3)
     spec = BertSpec(
         vocab_size=tokenizer.size,
@@ -114,7 +114,7 @@ def test_it_reads_our_folder_and_has_equal_vectors(
 def test_we_read_its_folder_and_have_equal_vectors(
     name: str, tmp_path: Path, tokenizer: Tokenizer
 ) -> None:
-    """As it writes them, and with the encoder in a folder of its own, as it wrote them before."""
+    """In its current layout, and in the older one with the encoder in a subfolder."""
     sentence = POOLINGS[name]
     made(tmp_path / "encoder", tokenizer)
     encoder = modules.Transformer(str(tmp_path / "encoder"), max_seq_length=sentence.max_length)
@@ -252,7 +252,7 @@ def test_what_a_run_saves_is_read_by_it_with_equal_vectors(data: str, tmp_path: 
 
 
 def test_equal_texts_are_no_negatives(tmp_path: Path, tokenizer: Tokenizer) -> None:
-    """With the same second text in every row nothing is left to tell it from."""
+    """If every row has the same second text, there are no negatives."""
     loaded = checkpoint.load(made(tmp_path / "base", tokenizer, SentenceSpec()))
     learner = SentenceSimilarityLearner(SentenceSimilarity())
     rows = Rows(FIRST[:6], pairs=[SECOND[0]] * 6)
@@ -352,7 +352,7 @@ def test_any_odd_value_in_its_files_is_read_or_refused_in_a_sentence(
                 said = (refused.problem, refused.advice)
             assert said[0].isprintable() and len(said[0]) <= 300
             assert all(part.endswith(".") for part in said), (content, said)
-            with suppress(StudioError):  # a page reads less, and may see nothing wrong
+            with suppress(StudioError):  # a page reads fewer files, and may not notice
                 checkpoint_info(folder)
 
 
@@ -377,7 +377,7 @@ def test_a_sentence_encoder_is_a_base_model_for_other_tasks(
 def test_texts_that_stand_alone_become_vectors(
     suffix: str, tmp_path: Path, tokenizer: Tokenizer
 ) -> None:
-    """As the window applies a model to a file; the file is as NumPy and Arrow write it."""
+    """As the window applies a model to a file, read by NumPy and Arrow."""
     folder, file = made(tmp_path / "model", tokenizer, SentenceSpec()), tmp_path / "texts.csv"
     file.write_text("\n".join(["text", *FIRST]) + "\n", encoding="utf-8")
     mapping, reading = Mapping(text="text"), Reading(format="csv")

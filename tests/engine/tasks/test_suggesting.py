@@ -1,4 +1,4 @@
-"""What is suggested for the labels of a stored data set."""
+"""Suggestions for the labels of a stored data set."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tagging: the loss of transformers, the figures of seqeval, a tag for every word."""
+"""Tagging: the loss of transformers, the metrics of seqeval, a tag for every word."""
 
 import json
 from pathlib import Path

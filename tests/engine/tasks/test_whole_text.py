@@ -1,4 +1,4 @@
-"""Classes, labels and numbers of whole texts: losses are those of torch and transformers."""
+"""Classes, labels and numbers of whole texts have the losses of torch and transformers."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -65,7 +65,7 @@ def tokenizer() -> Tokenizer:
 
 
 class Prepared:
-    """A learner that has studied a case, its network and all its rows in one batch."""
+    """A learner fitted to a case, its network and all its rows in one batch."""
 
     def __init__(self, name: str, tokenizer: Tokenizer, folder: Path) -> None:
         task, self.rows = CASES[name]
@@ -287,7 +287,7 @@ def test_the_label_that_is_refused_is_the_one_that_the_model_does_not_have() -> 
     with pytest.raises(StudioError, match="the label “2”"):
         learner.targets(Rows(["a", "b", "c"], None, ["0", "1", "2"]))
     numbered = TextClassificationLearner(TextClassification(labels=("1", "2", "3")))
-    with pytest.raises(StudioError, match="the label “0”"):  # and is not taken for class 1
+    with pytest.raises(StudioError, match="the label “0”"):  # not mistaken for class 1
         numbered.targets(Rows(["a", "b", "c"], None, ["0", "1", "2"]))
 
 

@@ -1,4 +1,4 @@
-"""Parts of a batch: they hold every example once, and less padding."""
+"""Split batches keep every example, with less padding."""
 
 import pytest
 import torch

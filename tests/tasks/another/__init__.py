@@ -1,1 +1,1 @@
-"""A task that the program does not have: its files, as they would stand in the packages."""
+"""A task that the program does not have, with its own files."""

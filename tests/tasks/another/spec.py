@@ -1,4 +1,4 @@
-"""engine/config/tasks/mood.py: the mood of a text, compared by the share of errors."""
+"""engine/config/tasks/mood.py: the mood of a text, compared by the error rate."""
 
 from typing import ClassVar, Literal
 
