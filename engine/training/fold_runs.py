@@ -114,7 +114,10 @@ def _run(path: Path, data: Dataset, base: Path, training: TrainingSpec | None) -
 
 def _scores(run: RunFolder, rows: int, names: list[str]) -> NDArray[np.float64]:
     """Validation probabilities of the best checkpoint, float64 [rows, C]."""
-    said, found = read_predictions(predictions_file(run.results, "validation")), np.zeros((rows, len(names)))
+    said, found = (
+        read_predictions(predictions_file(run.results, "validation")),
+        np.zeros((rows, len(names))),
+    )
     columns = np.array([names.index(label) for label in said.info.labels])
     found[np.ix_(said.numbers("row").astype(np.int64), columns)] = said.scores
     return found
