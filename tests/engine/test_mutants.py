@@ -50,7 +50,7 @@ def train(home: Home, *names: str) -> None:
         assert fake_worker.main(RunFolder.create(home.runs / name, fake_worker.job())) == 0
 
 
-@times(25, 1000)
+@times(15, 1000)
 def test_a_damaged_record_never_ends_the_start_and_loses_no_run(home: Home, count: int) -> None:
     train(home, "one", "two")
     rebuild(home)
@@ -82,7 +82,7 @@ def test_a_damaged_record_never_ends_the_start_and_loses_no_run(home: Home, coun
     assert refused <= count / 50  # if only the version number was hit
 
 
-@times(100, 2000)
+@times(50, 2000)
 @pytest.mark.usefixtures("qapp")
 def test_damaged_settings_are_set_aside_for_the_defaults(tmp_path: Path, count: int) -> None:
     file = tmp_path / "settings.json"
@@ -97,7 +97,7 @@ def test_damaged_settings_are_set_aside_for_the_defaults(tmp_path: Path, count: 
         assert not opened.was_damaged or file.with_name("settings.json.bad").is_file(), number
 
 
-@times(200, 5000)
+@times(100, 5000)
 def test_every_changed_byte_of_a_checkpoint_is_found(tmp_path: Path, count: int) -> None:
     with atomic_folder(tmp_path / "step-00000001") as inside:
         (inside / "model.safetensors").write_bytes(random.Random(1).randbytes(3000))

@@ -280,10 +280,7 @@ def test_predict_keeps_every_column_and_escapes_formulas(
 
 
 def test_predict_marks_unsure_rows_and_resumes_after_a_cancellation(
-    capsys: pytest.CaptureFixture[str],
-    model: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data, out = small.sentences(tmp_path / "new.csv", rows=30), tmp_path / "out.csv"
     asked = ["predict", str(data), "--model", model, "--out", str(out), "--threshold", "1"]
@@ -463,9 +460,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         assert command in printed
 
 
-def test_training_imports_neither_qt_nor_the_record_nor_unused_libraries(
-    trained: Path,
-) -> None:
+def test_training_imports_neither_qt_nor_the_record_nor_unused_libraries(trained: Path) -> None:
     code = f"from engine.worker.__main__ import main; assert main(['train', {str(trained)!r}]) == 0"
     foreign = (
         *("PySide6", "sqlalchemy", "engine.record", "torch._dynamo", "sympy"),

@@ -99,12 +99,7 @@ def test_a_class_that_is_never_predicted_is_warned_of_once(
     assert not any("“common”" in text for text in told)
 
 
-@pytest.mark.parametrize(
-    "name, mapping",
-    [
-        ("stsb/sts-train.csv", "column 6|column 7|column 5"),
-    ],
-)
+@pytest.mark.parametrize("name, mapping", [("stsb/sts-train.csv", "column 6|column 7|column 5")])
 def test_published_scores_are_imported(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, assets: Path, name: str, mapping: str
 ) -> None:

@@ -18,7 +18,7 @@ from engine.runs.searching import best_trial, trials_of
 from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
 
-RATES, SEEDS = (3e-5, 5e-5), (1, 2, 3)
+RATES, SEEDS = (3e-5, 5e-5), (1, 2)
 MODELS = tuple({"kind": "checkpoint", "path": f"/models/{name}"} for name in ("starter", "minilm"))
 
 
@@ -61,10 +61,10 @@ def test_the_table_shows_every_outcome_of_a_search_with_failures(
 ) -> None:
     ids = window.manager.add(night())
     window.manager.leave()
-    assert len(ids) == 12
+    assert len(ids) == 8
     runner.run_queue(window.home)
     states = window.states()
-    assert Counter(states.values()) == {"finished": 10, "failed": 1, "crashed": 1}
+    assert Counter(states.values()) == {"finished": 6, "failed": 1, "crashed": 1}
     assert window.run(ids[1]).problem == "The data set is gone."
     assert "disappeared" in window.run(ids[4]).problem or "signal 9" in window.run(ids[4]).problem
     for run_id in ids:

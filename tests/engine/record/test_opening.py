@@ -331,7 +331,7 @@ print(f"99 of 100 waited less than {sorted(waits)[-len(waits) // 100] * 1000:.0f
 """
 
 
-@times(60, 2_000)
+@times(20, 2_000)
 def test_four_writers_and_readers_never_meet_a_locked_record(
     home: Home, record: Record, count: int
 ) -> None:

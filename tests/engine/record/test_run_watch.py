@@ -56,7 +56,7 @@ def test_a_worker_that_dies_is_seen_with_its_cause(window: Window, word: str, en
     assert window.until(run_id, "finished").problem == ""
 
 
-@times(2, 100)
+@times(1, 100)
 def test_the_cause_of_a_dead_worker_is_reported_at_once(window: Window, count: int) -> None:
     """By random ways to die, each time after another resume; another run trains on all the time."""
     other = window.add(fake_worker.job("long", device="cuda"))
@@ -266,7 +266,7 @@ def test_a_closed_folder_does_not_keep_the_window_closed(home: Home, record: Rec
     folder.path.chmod(0o700)
 
 
-@times(3, 30)
+@times(1, 30)
 def test_a_worker_that_hangs_is_shown_and_recovers_by_itself(
     window: Window, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:

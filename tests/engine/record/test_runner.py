@@ -164,7 +164,7 @@ def test_the_runner_is_started_once_and_outlives_its_starter(
     os.waitpid(begun._process.pid, 0)
 
 
-@times(6, 200)
+@times(3, 200)
 def test_a_runner_that_is_killed_loses_no_run_and_starts_none_twice(
     window: Window, start: Callable[[], subprocess.Popen[bytes]], count: int
 ) -> None:

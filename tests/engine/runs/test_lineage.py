@@ -193,7 +193,7 @@ def test_the_command_prints_the_same(full: Home, capsys: pytest.CaptureFixture[s
     told = json.loads(capsys.readouterr().out)
     assert told["of"] == data_key(full.datasets / "reviews" / "2")
     assert {node["name"] for node in told["nodes"]} == {
-        *("reviews", "first", "second", "branch", "exported"),
+        *("reviews", "first", "second", "branch", "exported")
     }
     assert main(["lineage", "nothing"]) == 1
     assert "There is no run, data set, model or export nothing" in capsys.readouterr().err
