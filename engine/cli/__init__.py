@@ -72,8 +72,8 @@ def main(arguments: list[str] | None = None, more: Mapping[str, str] | None = No
     try:
         commands = {**COMMANDS, **(more or {})}
         # all of them for the help
-        wanted = given[:1] if given and given[0] in commands else commands
-        reader = _reader(tuple((name, commands[name]) for name in wanted))
+        selected = given[:1] if given and given[0] in commands else commands
+        reader = _reader(tuple((name, commands[name]) for name in selected))
         result = reader(args=given, standalone_mode=False)
         return result if isinstance(result, int) else 0
     except typer.Exit as end:

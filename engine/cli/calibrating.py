@@ -109,13 +109,13 @@ def _rows(model: Path, folder: Path, file: Path | None, part: Part) -> Predictio
 
 
 def _fitted(settings: PredictionSettings, rows: Predictions) -> PredictionSettings:
-    found = with_temperature(settings, rows)
-    if found is None:
+    settings_found = with_temperature(settings, rows)
+    if settings_found is None:
         raise StudioError(
             phrase("A temperature is fitted on rows with labels, and these have none."),
             phrase("Evaluate the model on rows with labels first."),
         )
-    return found
+    return settings_found
 
 
 def _with_threshold(

@@ -53,35 +53,35 @@ def changes(
         check_suffix(out, TABLE_WRITERS)
     new = needed_dataset(data)
     old = _older(new, since)
-    found = differences(old, new)
+    rows = differences(old, new)
     if out is not None:
-        write_table(out, SCHEMA, _tables(old, new, found))
+        write_table(out, SCHEMA, _tables(old, new, rows))
     facts = {
         "dataset": new.spec.name,
         "version": new.spec.version,
         "since": old.spec.version,
         "lineage": _lineage(new, old),
-        **count_differences(found)._asdict(),
+        **count_differences(rows)._asdict(),
     }
     if as_json:
         echo_json(
             facts
-            | {"cells": _cells(old, new, found[:SHOWN]), "file": None if out is None else str(out)}
+            | {"cells": _cells(old, new, rows[:SHOWN]), "file": None if out is None else str(out)}
         )
         return
     for step in _lineage(new, old):
-        made = phrase(
+        summary = phrase(
             "Version {version} was made from version {made_from}.",
             version=step["version"],
             made_from=step["made_from"],
         )
-        echo(" ".join([made, *step["changes"]]))
+        echo(" ".join([summary, *step["changes"]]))
     echo(
         f"{facts['changed']:,} rows changed, {facts['added']:,} added, {facts['removed']:,} removed"
     )
-    echo(*map(_line, _cells(old, new, found[:SHOWN])))
-    if len(found) > SHOWN:
-        echo(f"… and {len(found) - SHOWN:,} more rows")
+    echo(*map(_line, _cells(old, new, rows[:SHOWN])))
+    if len(rows) > SHOWN:
+        echo(f"… and {len(rows) - SHOWN:,} more rows")
     if out is not None:
         echo(f"Every changed cell is written to {out}")
 
@@ -110,24 +110,24 @@ def _number(dataset: Dataset) -> str:
 
 def _lineage(new: Dataset, old: Dataset) -> list[dict[str, Any]]:
     """Each version between the two with its change, the oldest first."""
-    found: list[dict[str, Any]] = []
+    versions: list[dict[str, Any]] = []
     spec, folder = new.spec, new.folder.absolute().parent
     while spec.made_from is not None and spec.version != old.spec.version:
         step = {"version": spec.version, "made_from": spec.made_from}
-        found.append(step | {"changes": list(spec.changes)})
+        versions.append(step | {"changes": list(spec.changes)})
         before = folder / str(spec.made_from)
         if not before.is_dir():
             break
         spec = open_dataset(before).spec
-    return found[::-1]
+    return versions[::-1]
 
 
-def _cells(old: Dataset, new: Dataset, found: list[RowDifference]) -> list[dict[str, Any]]:
+def _cells(old: Dataset, new: Dataset, rows: list[RowDifference]) -> list[dict[str, Any]]:
     """The changed cells of rows; all cells of a row that exists on one side only."""
-    gone = _rows(old, [one.before for one in found if one.after is None])
-    come = _rows(new, [one.after for one in found if one.before is None])
+    gone = _rows(old, [one.before for one in rows if one.after is None])
+    come = _rows(new, [one.after for one in rows if one.before is None])
     cells: list[dict[str, Any]] = []
-    for one in found:
+    for one in rows:
         sides: dict[str, tuple[str | None, str | None]] = {**one.cells}
         if one.split is not None:
             sides[SPLIT] = one.split
@@ -158,8 +158,8 @@ def _tables(old: Dataset, new: Dataset, found: list[RowDifference]) -> Iterator[
 def _line(cell: dict[str, Any]) -> str:
     signs = {"added": "+", "removed": "-", "changed": "~"}
     row = cell["row_before"] if cell["row_after"] is None else cell["row_after"]
-    said = [_short(cell[side]) for side in ("before", "after") if cell[side] is not None]
-    return f"{signs[cell['change']]} row {row}, {cell['column']}: {' → '.join(said)}"
+    values = [_short(cell[side]) for side in ("before", "after") if cell[side] is not None]
+    return f"{signs[cell['change']]} row {row}, {cell['column']}: {' → '.join(values)}"
 
 
 def _short(cell: str) -> str:

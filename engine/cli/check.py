@@ -63,8 +63,8 @@ def check(
     except StudioError as error:
         problems = [error]
     if as_json:
-        told = [_told_problem(problem) for problem in problems]
-        echo_json({"ok": not problems} | facts | {"problems": told})
+        problem_facts = [_told_problem(problem) for problem in problems]
+        echo_json({"ok": not problems} | facts | {"problems": problem_facts})
     elif facts:
         _say(facts)
     refuse(problems)
@@ -73,16 +73,16 @@ def check(
 def _told_problem(problem: StudioError) -> dict[str, Any]:
     """A problem that makes the data unusable for the task, and its place."""
     line, column = (problem.line, problem.column) if isinstance(problem, BadFile) else (0, 0)
-    said = {"problem": problem.problem, "advice": problem.advice}
-    return said | {"line": line or None, "column": column or None}
+    facts = {"problem": problem.problem, "advice": problem.advice}
+    return facts | {"line": line or None, "column": column or None}
 
 
 def _say(facts: dict[str, Any]) -> None:
     for key, value in facts.items():
         if key not in ("notes", "findings"):
             shown = ", ".join(value) if isinstance(value, list) else value
-            said = json.dumps(shown) if isinstance(shown, dict) else shown
-            echo(f"{key}: {said}")
+            text = json.dumps(shown) if isinstance(shown, dict) else shown
+            echo(f"{key}: {text}")
     for note in facts["notes"]:
         echo(f"note: {note}")
     for finding in facts["findings"]:
@@ -117,10 +117,10 @@ def _facts(
     Raises StudioError if it cannot be read to the end.
     """
     named = COLUMNS.given(given)
-    found = recognised(file, encoding, named, given["task"])
-    mapping = needed_mapping(file, found, named)
+    recognition = recognised(file, encoding, named, given["task"])
+    mapping = needed_mapping(file, recognition, named)
     cleaning = given_cleaning(given)
-    examined = check_files({"all": file}, found.reading, mapping, Split(), cleaning=cleaning)
+    examined = check_files({"all": file}, recognition.reading, mapping, Split(), cleaning=cleaning)
     rows = examined.collected
     kind = given["task"] or likely_task(mapping, rows.labels).kind
     problems = survey_problems(rows, mapping, TASKS[kind](kind=kind))
@@ -128,11 +128,13 @@ def _facts(
     facts = {
         "file": str(file),
         "rows": len(rows.given),
-        **found.reading.model_dump(),
+        **recognition.reading.model_dump(),
         "columns": list(rows.columns),
         "mapping": mapping.model_dump(),
         "task": kind,
-        "notes": list(dict.fromkeys([*notes_of(found, named), *rows.notes, *label_notes(labels)])),
+        "notes": list(
+            dict.fromkeys([*notes_of(recognition, named), *rows.notes, *label_notes(labels)])
+        ),
         "findings": [
             _told(one, lines) for one, lines in zip(examined.findings, examined.lines, strict=True)
         ],

@@ -44,9 +44,9 @@ def cluster(
             phrase("torchrun needs the Python of a checkout, which this packaged program has not."),
             phrase("Install BERT Studio from its sources on the machines that are to train."),
         )
-    asked = read_job(job)
-    (wanted, *others) = expand(asked)
-    if others or asked.search is not None:
+    wanted_job = read_job(job)
+    (wanted, *others) = expand(wanted_job)
+    if others or wanted_job.search is not None:
         raise StudioError(
             phrase("A job of several runs has a folder for each of them."),
             phrase(

@@ -189,11 +189,11 @@ def _source_and_task(
 
     Raises StudioError with all problems that make the data unusable for the task.
     """
-    asked: str | None = given["task"]
+    task: str | None = given["task"]
     if stored_version(data) is not None or (data.is_dir() and not holds_texts(data)):
         dataset = needed_dataset(data)
         spec = dataset.spec
-        kind = asked or likely_task(spec.mapping, spec.labels).kind
+        kind = task or likely_task(spec.mapping, spec.labels).kind
         wrong = dataset_problems(spec, TASKS[kind](kind=kind))
         source: FileData | StoredData = StoredData(
             folder=dataset.folder.absolute(), fingerprint=spec.fingerprint
@@ -204,7 +204,7 @@ def _source_and_task(
         rows = survey(
             source.sources, source.reading, source.mapping, source.split, cleaning=source.cleaning
         )
-        kind = asked or likely_task(source.mapping, rows.flags or rows.labels).kind
+        kind = task or likely_task(source.mapping, rows.flags or rows.labels).kind
         wrong = survey_problems(rows, source.mapping, TASKS[kind](kind=kind))
         for note in (*rows.notes, *label_notes(rows.labels or rows.spans)):
             echo_error(f"note: {note}")
@@ -216,14 +216,14 @@ def _file(
     data: Path, validation: Path | None, encoding: str | None, given: dict[str, Any]
 ) -> FileData:
     named = COLUMNS.given(given)
-    found = recognised(data, encoding, named, given["task"])
-    for note in notes_of(found, named):
+    recognition = recognised(data, encoding, named, given["task"])
+    for note in notes_of(recognition, named):
         echo_error(f"note: {note}")
     return FileData(
         path=data.absolute(),
         validation=_absolute(validation),
-        reading=found.reading,
-        mapping=needed_mapping(data, found, named),
+        reading=recognition.reading,
+        mapping=needed_mapping(data, recognition, named),
         cleaning=given_cleaning(given),
     )
 

@@ -224,8 +224,8 @@ def _baselines(asked: Asked, facts: PredictionInfo) -> list[Predictions]:
     update: dict[str, object] = {"task": facts.task, "labels": facts.labels}
     with TemporaryDirectory(prefix="bert-studio-") as aside:
         into = asked.baselines.into if asked.keeps else Path(aside)
-        wanted = asked.baselines.model_copy(update=update | {"into": into})
-        return [read_predictions(one) for one in fit_baselines(wanted).files]
+        question = asked.baselines.model_copy(update=update | {"into": into})
+        return [read_predictions(one) for one in fit_baselines(question).files]
 
 
 def _tell(
@@ -242,7 +242,7 @@ def _tell(
     if as_json:
         report = scored.report.to_json() if scored.report else {}
         report |= {
-            "intervals": {name: list(found) for name, found in own.items()},
+            "intervals": {name: list(figure) for name, figure in own.items()},
             "seeds": seeds,
             "baselines": [one._asdict() for one in besides],
             "test_looks": looks,
@@ -251,8 +251,8 @@ def _tell(
         echo_json(report | ({} if worst is None else {"slices": worst}))
         return
     echo(*(scored.report.lines() if scored.report else ()))
-    for name, found in own.items():
-        echo(f"{name} {_written(found)}")
+    for name, figure in own.items():
+        echo(f"{name} {_written(figure)}")
     if over_seeds := mean_over_seeds(scored.predictions, seeds):
         echo(over_seeds)
     for one in besides:
@@ -266,5 +266,5 @@ def _tell(
         echo(f"The test rows have been scored {looks} time{'s' if looks > 1 else ''}.")
 
 
-def _written(found: Interval) -> str:
-    return f"{found.value:.4f} (95 % interval {found.low:.4f} to {found.high:.4f})"
+def _written(figure: Interval) -> str:
+    return f"{figure.value:.4f} (95 % interval {figure.low:.4f} to {figure.high:.4f})"

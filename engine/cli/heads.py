@@ -116,25 +116,25 @@ def heads(
     with _text_set(texts, data, part, encoding, TEXT_COLUMNS.given(given)) as chosen:
         loaded = checkpoint.load(model)
         remark_loading(loaded.report)
-        asked: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "checkpoint": model.absolute(),
             "texts": chosen,
             "kept": Home().cache / "texts" if data is not None else None,
         }
         if method == "pruning":
-            asked |= {} if max_fall is None else {"max_fall": max_fall}
-            question = PruneHeads(**asked)
+            fields |= {} if max_fall is None else {"max_fall": max_fall}
+            question = PruneHeads(**fields)
             _prune(loaded, question, save, out, as_json)
             return
-        found = _measured(loaded, asked, method, replacement)
+        measured = _measured(loaded, fields, method, replacement)
     if out is not None:
-        _write(out, found)
+        _write(out, measured)
     if as_json:
-        echo_json({"method": method, **found.facts, "heads": list(_records(found))})
+        echo_json({"method": method, **measured.facts, "heads": list(_records(measured))})
         return
-    echo(*_lines(found, method, top))
+    echo(*_lines(measured, method, top))
     if out is not None:
-        echo(f"{found.values.shape[1] * found.values.shape[2]} heads written to {out}")
+        echo(f"{measured.values.shape[1] * measured.values.shape[2]} heads written to {out}")
 
 
 heads_command = with_options(heads, TEXT_COLUMNS.parameters())
@@ -197,11 +197,11 @@ def _text_set(
         yield TextSet(data=StoredData(folder=dataset.folder.absolute()), part=part)
         return
     assert file is not None
-    found = recognised(file, encoding, named)
+    recognition = recognised(file, encoding, named)
     source = FileData(
         path=file.absolute(),
-        reading=found.reading,
-        mapping=needed_mapping(file, found, named),
+        reading=recognition.reading,
+        mapping=needed_mapping(file, recognition, named),
         split=Split(validation=0, test=0),
     )
     with TemporaryDirectory(prefix="bert-studio-") as aside:
@@ -261,49 +261,49 @@ def _said(answer: Answer) -> str:
 # ── what is printed and written ──────────────────────────────────────────────────────────────
 
 
-def _lines(found: Measured, method: Method, top: int) -> Iterator[str]:
+def _lines(measured: Measured, method: Method, top: int) -> Iterator[str]:
     """For patterns the first head of each column; else the heads by the last column."""
     import numpy as np
 
-    values, columns = found.values, found.columns
+    values, columns = measured.values, measured.columns
     if method == "patterns":
         for number, name in enumerate(columns):
             known = values[0, ..., number]
             if name != "offset" and np.isfinite(known).any():
                 place = np.unravel_index(int(np.nanargmax(known)), known.shape)
-                yield f"most {name.replace('_', ' ')}: {_head(found, place, number)}"
+                yield f"most {name.replace('_', ' ')}: {_head(measured, place, number)}"
         return
-    yield f"mean loss {found.facts['loss']:.4f}"
+    yield f"mean loss {measured.facts['loss']:.4f}"
     number = len(columns) - 1
     yield f"heads by {columns[number]}:"
     order = np.argsort(-values[0, ..., number].ravel(), kind="stable")[:top]
     for one in order:
-        yield _head(found, np.unravel_index(int(one), values.shape[1:3]), number)
+        yield _head(measured, np.unravel_index(int(one), values.shape[1:3]), number)
 
 
-def _head(found: Measured, place: Sequence[Any], column: int) -> str:
+def _head(measured: Measured, place: Sequence[Any], column: int) -> str:
     layer, head = (int(one) for one in place)
-    mean, low, high = found.values[:, layer, head, column].tolist()
+    mean, low, high = measured.values[:, layer, head, column].tolist()
     name = f"{layer + 1}.{head + 1}"
     return f"head {name:>6}  {mean:9.4f} (95 % interval {low:.4f} to {high:.4f})"
 
 
-def _records(found: Measured) -> Iterator[dict[str, object]]:
+def _records(measured: Measured) -> Iterator[dict[str, object]]:
     import numpy as np
 
-    layers, heads = found.values.shape[1:3]
+    layers, heads = measured.values.shape[1:3]
     for layer, head in np.ndindex(layers, heads):
         one: dict[str, object] = {"layer": layer + 1, "head": head + 1}
-        for number, name in enumerate(found.columns):
-            for end, values in zip(ENDS, found.values[:, layer, head, number], strict=True):
+        for number, name in enumerate(measured.columns):
+            for end, values in zip(ENDS, measured.values[:, layer, head, number], strict=True):
                 one[name + end] = float(values) if np.isfinite(values) else None
         yield one
 
 
-def _write(out: Path, found: Measured) -> None:
+def _write(out: Path, measured: Measured) -> None:
     import pyarrow as pa
 
-    table = pa.Table.from_pylist(list(_records(found)))
+    table = pa.Table.from_pylist(list(_records(measured)))
     write_table(out, table.schema, [table])
 
 
@@ -325,20 +325,20 @@ def _prune(
         line.draw(f"Pruning: round {len(answer.rounds)}, {done:.0%} of all rounds")
 
     try:
-        found = prune(loaded, question, emit)
+        pruned = prune(loaded, question, emit)
     finally:
         line.end()
-    if save is not None and found.pruned:
+    if save is not None and pruned.pruned:
         remove(
-            RemoveHeads(checkpoint=question.checkpoint, heads=found.pruned, into=save.absolute())
+            RemoveHeads(checkpoint=question.checkpoint, heads=pruned.pruned, into=save.absolute())
         )
-    rounds = {head: number for number, one in enumerate(found.rounds) for head in one.heads}
+    rounds = {head: number for number, one in enumerate(pruned.rounds) for head in one.heads}
     network = loaded.network.spec
     records = [
         {
             "layer": layer + 1,
             "head": head + 1,
-            "round": rounds[layer, head] if (layer, head) in found.pruned else None,
+            "round": rounds[layer, head] if (layer, head) in pruned.pruned else None,
         }
         for layer in range(network.layers)
         for head in range(network.heads)
@@ -349,22 +349,22 @@ def _prune(
     if as_json:
         facts: dict[str, object] = {
             "method": "pruning",
-            "metric": found.metric,
+            "metric": pruned.metric,
             "rounds": [
-                {"heads": _named(one.heads), found.metric: one.figure} for one in found.rounds
+                {"heads": _named(one.heads), pruned.metric: one.figure} for one in pruned.rounds
             ],
-            "pruned": _named(found.pruned),
+            "pruned": _named(pruned.pruned),
         }
-        facts["saved"] = str(save) if save is not None and found.pruned else None
+        facts["saved"] = str(save) if save is not None and pruned.pruned else None
         echo_json(facts)
         return
     gone = 0
-    for number, one in enumerate(found.rounds):
+    for number, one in enumerate(pruned.rounds):
         gone += len(one.heads)
         figure = "not finite" if one.figure is None else f"{one.figure:.4f}"
-        echo(f"round {number}: {gone} of {len(records)} heads pruned, {found.metric} {figure}")
-    echo(f"{len(found.pruned)} heads can go: {' '.join(_names(found.pruned)) or 'none'}")
-    if save is not None and found.pruned:
+        echo(f"round {number}: {gone} of {len(records)} heads pruned, {pruned.metric} {figure}")
+    echo(f"{len(pruned.pruned)} heads can go: {' '.join(_names(pruned.pruned)) or 'none'}")
+    if save is not None and pruned.pruned:
         echo(f"The model without them was written to {save}")
     elif save is not None:
         echo_error("Nothing was saved: no head can go.")

@@ -109,11 +109,11 @@ def _search(words: str) -> None:
     from engine.hub import client
 
     echo_error(f"Asking {client.host()} …")
-    for found in client.search(words):
-        said = [found.family or "unknown family", found.licence or "no licence named"]
-        said += ["gated"] if found.gated else []
-        said += [] if found.offered else ["not supported"]
-        echo(f"{found.name}: {', '.join(said)}")
+    for model in client.search(words):
+        facts = [model.family or "unknown family", model.licence or "no licence named"]
+        facts += ["gated"] if model.gated else []
+        facts += [] if model.offered else ["not supported"]
+        echo(f"{model.name}: {', '.join(facts)}")
 
 
 def _fetch(name: str, revision: str, to: Path | None, dry_run: bool) -> None:

@@ -73,8 +73,8 @@ def import_data(
     if fetched is not None:
         data = fetched.first
     named = COLUMNS.given(given)
-    found = recognised(data, encoding, named, given["task"])
-    mapping = needed_mapping(data, found, named)
+    recognition = recognised(data, encoding, named, given["task"])
+    mapping = needed_mapping(data, recognition, named)
     split = _split(
         validation=validation_fraction, test=test_fraction, column=split_column, seed=seed
     )
@@ -90,7 +90,7 @@ def import_data(
         spec = import_dataset(
             called,
             _sources(data, validation, test) if fetched is None else fetched.sources,
-            found.reading,
+            recognition.reading,
             mapping,
             split,
             into,
@@ -103,7 +103,7 @@ def import_data(
         line.end()
     if fetched is not None:
         shutil.rmtree(fetched.folder, ignore_errors=True)
-    for note in dict.fromkeys((*notes_of(found, named), *spec.notes)):
+    for note in dict.fromkeys((*notes_of(recognition, named), *spec.notes)):
         echo_error(f"note: {note}")
     if as_json:
         echo_json(version_facts(open_dataset(into)) | {"name": called})

@@ -25,10 +25,10 @@ def train(
     A job with several seeds, several values or a layer probing sweep gets a subfolder for each run,
     and a summary.json of all.
     """
-    wanted = read_job(job)
-    (one, *others) = expand(wanted)
-    if others or wanted.search is not None:
-        return several.begin(wanted, into.absolute())
+    spec = read_job(job)
+    (one, *others) = expand(spec)
+    if others or spec.search is not None:
+        return several.begin(spec, into.absolute())
     return _work(RunFolder.create(into.absolute(), one))
 
 

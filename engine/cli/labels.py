@@ -61,36 +61,36 @@ def label_errors(
     try:
         if fine_tune:
             scorer = fold_scorer(dataset, base, Home().cache / "folds", report)
-            found = find_label_errors(dataset, None, report, scorer)
+            errors = find_label_errors(dataset, None, report, scorer)
         else:
             loaded = checkpoint.load(base)
             remark_loading(loaded.report)
-            found = find_label_errors(dataset, loaded, report)
+            errors = find_label_errors(dataset, loaded, report)
     except KeyboardInterrupt:
         if fine_tune:
             echo_error("Finished folds are kept; the same command resumes.")
         raise
     finally:
         line.end()
-    table = _table(dataset, found)
+    table = _table(dataset, errors)
     write_table(out, table.schema, [table])
-    facts = {"rows": found.rows, "likely": found.likely, "listed": len(table), "file": str(out)}
+    facts = {"rows": errors.rows, "likely": errors.likely, "listed": len(table), "file": str(out)}
     if as_json:
         echo_json(facts)
         return
-    echo(f"About {found.likely:,} of {found.rows:,} labels are probably wrong.")
+    echo(f"About {errors.likely:,} of {errors.rows:,} labels are probably wrong.")
     echo(f"The {len(table):,} least credible ones are written to {out}")
 
 
-def _table(dataset: Dataset, found: LabelErrorsFound) -> pa.Table:
+def _table(dataset: Dataset, errors: LabelErrorsFound) -> pa.Table:
     """The suspicious rows in the format of `relabel`, each with the suggested label."""
-    mapping, numbers = dataset.spec.mapping, [one.row for one in found.suggestions]
+    mapping, numbers = dataset.spec.mapping, [one.row for one in errors.suggestions]
     assert mapping.label is not None  # otherwise nothing is found
     columns = {ROW: pa.array(numbers, pa.int64()), "line": dataset.column("_line").take(numbers)}
     for name in (*mapping.texts, mapping.label):
         columns[name] = dataset.column(name).take(numbers)
-    columns[NEW_LABEL] = pa.array([one.label for one in found.suggestions], pa.string())
-    columns["probability"] = pa.array([one.probability for one in found.suggestions], pa.float32())
+    columns[NEW_LABEL] = pa.array([one.label for one in errors.suggestions], pa.string())
+    columns["probability"] = pa.array([one.probability for one in errors.suggestions], pa.float32())
     return pa.table(columns)
 
 
@@ -119,10 +119,10 @@ def relabel(
     old = needed_dataset(data)
     edits = read_corrections(file, old, label, part, encoding).edits(old.spec)
     write = partial(derive, old.folder, mapping=old.spec.mapping, edits=edits)
-    made = make_version(old, write)
-    changed = differences(old, made)
+    version = make_version(old, write)
+    changed = differences(old, version)
     if as_json:
-        tell_version(made, as_json, {"labels": [_change(old, one) for one in changed]})
+        tell_version(version, as_json, {"labels": [_change(old, one) for one in changed]})
         return
     for one in changed[:SHOWN]:
         facts = _change(old, one)
@@ -131,7 +131,7 @@ def relabel(
         echo(f"row {facts['row']}: {facts['before']} → {facts['after']}  {short}")
     if len(changed) > SHOWN:
         echo(f"… and {len(changed) - SHOWN:,} more rows")
-    tell_version(made, as_json)
+    tell_version(version, as_json)
 
 
 def _change(old: Dataset, one: RowDifference) -> dict[str, object]:

@@ -62,8 +62,8 @@ def _key_of(known: Lineage, home: Home, thing: Path) -> str:
     if (version := stored_version(thing)) is not None:
         keys.insert(0, data_key(version.absolute()))
     keys += [node.key for node in known.nodes.values() if node.title == str(thing)]
-    found = next((key for key in keys if key in known.nodes), None)
-    if found is None:
+    match = next((key for key in keys if key in known.nodes), None)
+    if match is None:
         raise StudioError(
             phrase(
                 "There is no run, data set, model or export {thing} in {home}.",
@@ -72,7 +72,7 @@ def _key_of(known: Lineage, home: Home, thing: Path) -> str:
             ),
             phrase("Give its name as the window shows it, or its folder."),
         )
-    return found
+    return match
 
 
 def _line(node: Node) -> str:

@@ -54,10 +54,10 @@ class FieldOptions(NamedTuple):
     def given(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The given values by field path; a list for several values."""
         before = f"{self.path}." if self.path else ""
-        found = {name: values[name] for name in self.names if values[name] is not None}
+        selected = {name: values[name] for name in self.names if values[name] is not None}
         return {
             before + name: value.split(",") if self._is_several(name) else value
-            for name, value in found.items()
+            for name, value in selected.items()
         }
 
     def _is_several(self, name: str) -> bool:

@@ -73,14 +73,14 @@ def predict(
     from engine.tasks.predicting import Predictor
 
     named = INPUT_COLUMNS.given(given)
-    found = recognised(file, encoding, named)
-    mapping = needed_mapping(file, found, named)
+    recognition = recognised(file, encoding, named)
+    mapping = needed_mapping(file, recognition, named)
     predictor = Predictor(model, max_length, batch_size, precision == "exact")
     remark_loading(predictor.loading)
     print_precision(predictor.computed, precision)
-    wanted = Apply(
+    question = Apply(
         checkpoint=model.absolute(),
-        given=FileInput(path=file.absolute(), reading=found.reading, mapping=mapping),
+        given=FileInput(path=file.absolute(), reading=recognition.reading, mapping=mapping),
         out=out.absolute(),
         threshold=threshold,
         raw=raw,
@@ -91,11 +91,11 @@ def predict(
     )
     line = ProgressLine(sys.stderr)
     try:
-        done = apply(wanted, predictor, lambda working: line.draw(_told(working)))
+        done = apply(question, predictor, lambda working: line.draw(_told(working)))
     except BaseException:
         line.end()
-        if (kept := folder_of(wanted.out)).is_dir():
-            echo_error(f"What is predicted is kept in {kept.name}; add --resume to continue.")
+        if (cached := folder_of(question.out)).is_dir():
+            echo_error(f"What is predicted is kept in {cached.name}; add --resume to continue.")
         raise
     line.end()
     for note in done.notes:

@@ -43,12 +43,12 @@ def take_recommended(
 
     Raises StudioError if the data or the base model cannot be read.
     """
-    found = recommended_for(job)
-    taken = {name: getattr(found.training, name) for name in RECOMMENDED if name not in given}
+    recommended = recommended_for(job)
+    taken = {name: getattr(recommended.training, name) for name in RECOMMENDED if name not in given}
     for name, value in taken.items():
-        if name in found.reasons:
+        if name in recommended.reasons:
             title = TrainingSpec.model_fields[name].title
-            echo_error(f"{title} {value:g}: {found.reasons[name]}")
+            echo_error(f"{title} {value:g}: {recommended.reasons[name]}")
     features = job.features
     if "learning_rate" not in of_probe:
         features = probe_rate(Features(), features)

@@ -37,26 +37,26 @@ def reproducibility(folder: Annotated[Path, typer.Argument(help="The run folder.
     return DIFFERENT if wrong else 0
 
 
-def report_lines(found: Reproducibility) -> list[str]:
+def report_lines(report: Reproducibility) -> list[str]:
     """Describe the reproducibility of a run."""
-    lines = [f"{name}: {value}" for name, value in found.environment.items()]
-    if found.branched is not None:
-        lines.append(found.branched.sentence())
-    for session in found.sessions:
+    lines = [f"{name}: {value}" for name, value in report.environment.items()]
+    if report.branched is not None:
+        lines.append(report.branched.sentence())
+    for session in report.sessions:
         how = f"not bit for bit: {', '.join(session.differences)}" if session.differences else ""
         resumed = f"resumed from step {session.first}, {how or 'bit for bit'}"
         began = resumed if session.first else "started"
         upto = f"up to step {session.last}" if session.counts else "no checkpoint saved"
         lines.append(f"{session.at:%Y-%m-%d %H:%M:%S}: {began}; {upto}")
-    state = "finished" if found.is_finished else "not finished"
-    lines.append(f"step: {found.step} of {found.steps}, {state}")
-    for what, peak in (("memory", found.memory), ("GPU memory", found.device_memory)):
+    state = "finished" if report.is_finished else "not finished"
+    lines.append(f"step: {report.step} of {report.steps}, {state}")
+    for what, peak in (("memory", report.memory), ("GPU memory", report.device_memory)):
         if peak:
             lines.append(f"peak {what}: {peak / 1e6:,.0f} MB")
-    lines.append(f"weights: {found.weights or 'not recorded'}")
-    lines.append(f"optimiser: {found.optimiser or 'not recorded'}")
-    lines.append("reproducible: " + ("no" if found.obstacles else "yes, in this environment"))
-    return lines + [f"  {obstacle}" for obstacle in found.obstacles]
+    lines.append(f"weights: {report.weights or 'not recorded'}")
+    lines.append(f"optimiser: {report.optimiser or 'not recorded'}")
+    lines.append("reproducible: " + ("no" if report.obstacles else "yes, in this environment"))
+    return lines + [f"  {obstacle}" for obstacle in report.obstacles]
 
 
 def compare(
@@ -89,17 +89,17 @@ def _first_other_loss(first: RunFolder, second: RunFolder) -> int | None:
 
 
 def _losses(run: RunFolder) -> dict[int, tuple[float | None, str]]:
-    found: dict[int, tuple[float | None, str]] = {}
+    losses: dict[int, tuple[float | None, str]] = {}
     byte, before = 0, -1
     while byte != before:
         before = byte
         events, byte = run.events_after(byte)
-        found |= {
+        losses |= {
             e.step: (e.value, e.status)
             for e in events
             if isinstance(e, Measured) and e.name == "loss"
         }
-    return found
+    return losses
 
 
 def _compare_weights(first: RunFolder, second: RunFolder) -> bool:

@@ -37,11 +37,11 @@ def slices(
     as_json: AsJson = False,
 ) -> None:
     """Find the slices of the rows in which the model is worse than elsewhere."""
-    found = slices_of(kept(result, part), min_rows)
+    worst = slices_of(kept(result, part), min_rows)
     if as_json:
-        echo_json(found)
+        echo_json(worst)
         return
-    echo(*slice_lines(found))
+    echo(*slice_lines(worst))
 
 
 def compare_results(
@@ -59,36 +59,36 @@ def compare_results(
     if is_several(first) and is_several(second):
         _over_seeds(first, second, as_json)
         return
-    found = compare(kept(first, part), kept(second, part))
+    comparison = compare(kept(first, part), kept(second, part))
     if as_json:
-        echo_json(_comparison_json(found))
+        echo_json(_comparison_json(comparison))
         return
-    echo(found.matching.sentence)
-    for one in found.metrics if found.rows else ():
+    echo(comparison.matching.sentence)
+    for one in comparison.metrics if comparison.rows else ():
         echo(
             f"{one.name}: {one.first.value:.4f} and {one.second.value:.4f}, difference "
             f"{one.difference.value:+.4f} ({one.difference.low:+.4f} to {one.difference.high:+.4f})"
         )
-    for title, rows in (("better", found.better), ("worse", found.worse)):
+    for title, rows in (("better", comparison.better), ("worse", comparison.worse)):
         echo(f"{title} in the second: {int(rows.sum())} rows")
-        echo(*_flips(found, rows))
-    echo(found.sentence)
+        echo(*_flips(comparison, rows))
+    echo(comparison.sentence)
 
 
 def _over_seeds(first: Path, second: Path, as_json: bool) -> None:
-    found = compare_runs(runs_of(first), runs_of(second))
-    metric, scores = found.metric, found.scores
+    comparison = compare_runs(runs_of(first), runs_of(second))
+    metric, scores = comparison.metric, comparison.scores
     if as_json:
-        ends = found.difference._asdict().items()
+        ends = comparison.difference._asdict().items()
         known = {name: value if math.isfinite(value) else None for name, value in ends}
         echo_json({"metric": metric, "first": scores[0], "second": scores[1], "difference": known,
-                  "claim": str(found.claim)})  # fmt: skip
+                  "claim": str(comparison.claim)})  # fmt: skip
         return
-    for side, together in zip(scores, found.together, strict=True):
+    for side, together in zip(scores, comparison.together, strict=True):
         echo(f"{metric}: " + ", ".join(f"{side[seed]:.4f} (seed {seed})" for seed in side))
         if together is not None and together.deviation is not None:
             echo(f"  mean {together.mean:.4f} ± {together.deviation:.4f}")
-    echo(found.claim)
+    echo(comparison.claim)
 
 
 def kept(result: Path, part: SplitName) -> Predictions:
@@ -100,10 +100,10 @@ def kept(result: Path, part: SplitName) -> Predictions:
 
 def slices_of(predictions: Predictions, min_rows: int = MIN_ROWS) -> dict[str, Any]:
     """The worst slices as JSON."""
-    found = worst_slices(predictions, min_rows=min_rows)
+    worst = worst_slices(predictions, min_rows=min_rows)
     return {
-        "tried": found.tried,
-        "rows": found.rows,
+        "tried": worst.tried,
+        "rows": worst.rows,
         "slices": [
             {
                 "conditions": CONDITIONS.dump_python(one.conditions, mode="json"),
@@ -113,18 +113,18 @@ def slices_of(predictions: Predictions, min_rows: int = MIN_ROWS) -> dict[str, A
                 "elsewhere": _ends(one.elsewhere),
                 "p": one.p,
             }
-            for one in found.slices
+            for one in worst.slices
         ],
     }
 
 
-def slice_lines(found: dict[str, Any]) -> list[str]:
+def slice_lines(worst: dict[str, Any]) -> list[str]:
     """Format the output of `slices_of`."""
-    tried = f"{found['tried']:,} slices of {found['rows']:,} rows were tested"
-    if not found["slices"]:
+    tried = f"{worst['tried']:,} slices of {worst['rows']:,} rows were tested"
+    if not worst["slices"]:
         return [f"No slice is worse than chance explains; {tried}."]
     return [
-        *(f"{one['sentence']} (adjusted p = {one['p']:.2g})" for one in found["slices"]),
+        *(f"{one['sentence']} (adjusted p = {one['p']:.2g})" for one in worst["slices"]),
         f"{tried}; at most 5 % of those above are expected to be chance.",
     ]
 
@@ -134,41 +134,43 @@ def _ends(interval: Interval) -> dict[str, float | None]:
     return {n: v if math.isfinite(v) else None for n, v in interval._asdict().items()}
 
 
-def _comparison_json(found: Comparison) -> dict[str, Any]:
+def _comparison_json(comparison: Comparison) -> dict[str, Any]:
     return {
-        "rows": found.rows,
-        "only_first": found.matching.only_first,
-        "only_second": found.matching.only_second,
-        "relabelled": found.matching.relabelled,
+        "rows": comparison.rows,
+        "only_first": comparison.matching.only_first,
+        "only_second": comparison.matching.only_second,
+        "relabelled": comparison.matching.relabelled,
         "metrics": {
             one.name: {
                 "first": _ends(one.first),
                 "second": _ends(one.second),
                 "difference": _ends(one.difference),
             }
-            for one in (found.metrics if found.rows else ())
+            for one in (comparison.metrics if comparison.rows else ())
         },
-        "better": _numbers(found, found.better),
-        "worse": _numbers(found, found.worse),
-        "mcnemar_p": found.mcnemar,
-        "claim": str(found.sentence),
+        "better": _numbers(comparison, comparison.better),
+        "worse": _numbers(comparison, comparison.worse),
+        "mcnemar_p": comparison.mcnemar,
+        "claim": str(comparison.sentence),
     }
 
 
-def _numbers(found: Comparison, rows: NDArray[np.bool_]) -> list[int]:
-    numbers: list[int] = found.second.table["row"].to_numpy()[found.places[1][rows]].tolist()
+def _numbers(comparison: Comparison, rows: NDArray[np.bool_]) -> list[int]:
+    numbers: list[int] = (
+        comparison.second.table["row"].to_numpy()[comparison.places[1][rows]].tolist()
+    )
     return numbers
 
 
-def _flips(found: Comparison, rows: NDArray[np.bool_]) -> list[str]:
+def _flips(comparison: Comparison, rows: NDArray[np.bool_]) -> list[str]:
     """The first rows of one kind: index, gold label, both predictions, text."""
     lines = []
-    places = [side[rows][:SHOWN_ROWS] for side in found.places]
+    places = [side[rows][:SHOWN_ROWS] for side in comparison.places]
     first, second = (
         side.table.take(some)
-        for side, some in zip((found.first, found.second), places, strict=True)
+        for side, some in zip((comparison.first, comparison.second), places, strict=True)
     )
-    texts = Predictions(found.second.info, second)
+    texts = Predictions(comparison.second.info, second)
     for place in range(len(second)):
         text = " | ".join(str(texts.cells(name)[place]) for name in text_columns(texts))
         lines.append(

@@ -30,11 +30,11 @@ def recognised(
     file: Path, encoding: str | None, named: dict[str, Any], task: str | None = None
 ) -> Recognised:
     """Recognise a file, with the text column and for the task that the user named."""
-    asked = TASKS[task](kind=task) if task else None
-    return recognise(file, None, encoding, asked, named.get("text"))
+    task_spec = TASKS[task](kind=task) if task else None
+    return recognise(file, None, encoding, task_spec, named.get("text"))
 
 
-def chosen_mapping(found: Recognised, named: dict[str, Any]) -> Mapping | None:
+def chosen_mapping(recognition: Recognised, named: dict[str, Any]) -> Mapping | None:
     """The recognised columns, overridden by those that the user named.
 
     Raises StudioError if a named column does not exist, or has two roles.
@@ -45,9 +45,9 @@ def chosen_mapping(found: Recognised, named: dict[str, Any]) -> Mapping | None:
         for column in (columns if isinstance(columns, list) else [columns])
     }
     for column in sorted(taken):
-        if column not in found.columns:
-            raise MissingColumn(column, list(found.columns))
-    guessed = found.mapping.model_dump() if found.mapping else {}
+        if column not in recognition.columns:
+            raise MissingColumn(column, list(recognition.columns))
+    guessed = recognition.mapping.model_dump() if recognition.mapping else {}
     says_labels = not named.keys().isdisjoint(TARGETS)
     free = {
         part: columns
@@ -69,29 +69,29 @@ def given_cleaning(given: dict[str, Any]) -> Cleaning:
     return Cleaning(skip_empty=tuple(CLEANING.given(given).get("cleaning.skip_empty", ())))
 
 
-def needed_mapping(file: Path, found: Recognised, named: dict[str, Any]) -> Mapping:
+def needed_mapping(file: Path, recognition: Recognised, named: dict[str, Any]) -> Mapping:
     """The columns as in `chosen_mapping`.
 
     Raises StudioError also if the text column is unknown.
     """
-    mapping = chosen_mapping(found, named)
+    mapping = chosen_mapping(recognition, named)
     if mapping is None:
         raise StudioError(
             phrase("Could not tell which column of {file} contains the text.", file=file.name),
             phrase(
                 "Choose it with --text; the columns are {columns}.",
-                columns=", ".join(found.columns[:20]),
+                columns=", ".join(recognition.columns[:20]),
             ),
         )
     return mapping
 
 
-def notes_of(found: Recognised, named: dict[str, Any]) -> tuple[str, ...]:
+def notes_of(recognition: Recognised, named: dict[str, Any]) -> tuple[str, ...]:
     """Notes from the recognition of a file, and the columns chosen automatically."""
     says_labels = not named.keys().isdisjoint(TARGETS)
     known = {"text": "text" in named, "label": says_labels, "flags": says_labels}
-    guessed = guess_note([role for role in found.guessed if not known[role]])
-    return (*found.notes, guessed) if guessed else found.notes
+    guessed = guess_note([role for role in recognition.guessed if not known[role]])
+    return (*recognition.notes, guessed) if guessed else recognition.notes
 
 
 def refuse(problems: Sequence[StudioError]) -> None:
@@ -120,9 +120,9 @@ def read_table(
 
     Raises StudioError if there is no text column, a column is missing, or the tags are malformed.
     """
-    found = recognised(file, encoding, named)
-    mapping = needed_mapping(file, found, named)
-    table = read(file, found.reading)
+    recognition = recognised(file, encoding, named)
+    mapping = needed_mapping(file, recognition, named)
+    table = read(file, recognition.reading)
     places = {name: place for place, name in enumerate(table.columns)}
     for name in filled:
         if name not in places:
@@ -132,7 +132,7 @@ def read_table(
     lines: list[int] = []
     tags, remarks = None, Remarks()
     if mapping.tags is not None:
-        tags = TagColumn(file, found.reading, places[mapping.text], places[mapping.tags])
+        tags = TagColumn(file, recognition.reading, places[mapping.text], places[mapping.tags])
     for row in table:
         if not all(row.cells[places[name]].strip() for name in filled):
             skipped += 1

@@ -41,10 +41,10 @@ def branch(
         job = JobSpec.model_validate(raw)
     except ValidationError as error:
         raise describe_validation(error, "The job of the branch") from error
-    made = make_branch(source, step, job, into.absolute())
+    new_run = make_branch(source, step, job, into.absolute())
     for change in changes(source.job(), job):
         echo(change.sentence())
-    echo(made.path)
+    echo(new_run.path)
 
 
 def checkpoints(
@@ -66,9 +66,10 @@ def checkpoints(
             raise StudioError(lost, phrase("Add --force if you are sure."))
         shutil.rmtree(run.checkpoint(delete))
     total = 0
-    for kept in retained_checkpoints(run):
-        total += kept.bytes
-        echo(f"step {kept.step}: {kept.bytes / 1e6:.1f} MB, {', '.join(kept.reasons) or 'kept'}")
+    for checkpoint in retained_checkpoints(run):
+        total += checkpoint.bytes
+        reasons = ", ".join(checkpoint.reasons) or "kept"
+        echo(f"step {checkpoint.step}: {checkpoint.bytes / 1e6:.1f} MB, {reasons}")
     if snapshots := snapshot_folders(run):
         steps = f"{checkpoint_step(snapshots[0])} to {checkpoint_step(snapshots[-1])}"
         total += (taken := snapshots_size(run))

@@ -93,10 +93,10 @@ def _numbers(ends: Sequence[str]) -> list[float] | None:
 
 def _parts(text: str) -> list[Any]:
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except ValueError:
         return text.split(BETWEEN)
-    return found if isinstance(found, list) else [found]
+    return parsed if isinstance(parsed, list) else [parsed]
 
 
 def _value(path: str, info: FieldInfo, given: Any) -> JsonValue:
@@ -122,8 +122,8 @@ def whole_part(path: str, given: str) -> dict[str, JsonValue]:
     place = Path(given.strip())
     if path == "base_model":
         return FromCheckpoint(path=place.absolute()).model_dump(mode="json")
-    found = needed_dataset(place)
-    data = StoredData(folder=found.folder.absolute(), fingerprint=found.spec.fingerprint)
+    dataset = needed_dataset(place)
+    data = StoredData(folder=dataset.folder.absolute(), fingerprint=dataset.spec.fingerprint)
     return data.model_dump(mode="json")
 
 

@@ -140,8 +140,8 @@ def _train(into: Path, names: list[str], name: str) -> int:
 
 
 def _search_runs(into: Path, names: Iterable[str]) -> tuple[list[SearchRun], bool]:
-    found = [search_run(RunFolder(into / name)) for name in names]
-    return [run for run, _ in found], all(higher for _, higher in found)
+    runs = [search_run(RunFolder(into / name)) for name in names]
+    return [run for run, _ in runs], all(higher for _, higher in runs)
 
 
 def _next_runs(into: Path, names: list[str]) -> list[str]:
@@ -163,13 +163,13 @@ def _next_runs(into: Path, names: list[str]) -> list[str]:
     return new
 
 
-def _say(told: dict[str, Any]) -> None:
-    for row in told["rows"]:
+def _say(summary: dict[str, Any]) -> None:
+    for row in summary["rows"]:
         mark = phrase(" (best)") if row.get("best") else ""
-        said = ", ".join(f"{path} {shown(value)}" for path, value in row["values"].items())
-        echo((row["vectors"] or said or "All runs") + mark)
-        for metric, found in row["metrics"].items():
-            echo(f"  {metric}: {_written(found)} ({found['runs']} of {row['runs']})")
+        values_text = ", ".join(f"{path} {shown(value)}" for path, value in row["values"].items())
+        echo((row["vectors"] or values_text or "All runs") + mark)
+        for metric, figure in row["metrics"].items():
+            echo(f"  {metric}: {_written(figure)} ({figure['runs']} of {row['runs']})")
 
 
 def _members(into: Path) -> tuple[str, list[str]]:
@@ -207,39 +207,43 @@ def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
     A row is a choice of vectors in a layer sweep, or a combination of a search; otherwise there is
     one row for all seeds.
     """
-    told = [_told(run) for run in runs]
+    results = [_told(run) for run in runs]
     rows: list[dict[str, Any]] = []
-    for vectors, setting in dict.fromkeys((run["vectors"], run["setting"]) for run in told):
-        asked = [run for run in told if (run["vectors"], run["setting"]) == (vectors, setting)]
-        ended = [run["metrics"] for run in asked if run["outcome"] == "finished"]
+    for vectors, setting in dict.fromkeys((run["vectors"], run["setting"]) for run in results):
+        members = [run for run in results if (run["vectors"], run["setting"]) == (vectors, setting)]
+        ended = [run["metrics"] for run in members if run["outcome"] == "finished"]
         metrics = {}
         for metric in dict.fromkeys(metric for one in ended for metric in one):
-            found = aggregate([one[metric] for one in ended if metric in one])
-            if found is not None:
+            figure = aggregate([one[metric] for one in ended if metric in one])
+            if figure is not None:
                 ends = seeds_interval([one[metric] for one in ended if metric in one])
-                known = found.deviation is not None
-                metrics[metric] = asdict(found) | {"interval": ends[1:] if known else None}
-        values = asked[0]["values"]
-        rows.append({"vectors": vectors, "values": values, "runs": len(asked), "metrics": metrics})
+                known = figure.deviation is not None
+                metrics[metric] = asdict(figure) | {"interval": ends[1:] if known else None}
+        values = members[0]["values"]
+        rows.append(
+            {"vectors": vectors, "values": values, "runs": len(members), "metrics": metrics}
+        )
     _mark_best(rows, runs)
-    return {"name": name, "runs": told, "rows": rows}
+    return {"name": name, "runs": results, "rows": rows}
 
 
 def _mark_best(rows: list[dict[str, Any]], runs: list[RunFolder]) -> None:
     if not runs or not _is_search(runs[0]):
         return
-    found = [search_run(run) for run in runs]
-    best = best_trial(trials_of([run for run, _ in found]), all(higher for _, higher in found))
+    search_runs = [search_run(run) for run in runs]
+    best = best_trial(
+        trials_of([run for run, _ in search_runs]), all(higher for _, higher in search_runs)
+    )
     for row in rows:
         row["best"] = best is not None and row["values"] == best.values
 
 
-def _written(found: dict[str, Any]) -> str:
+def _written(figure: dict[str, Any]) -> str:
     """A mean, with its deviation and interval if there are several runs."""
-    if found["deviation"] is None:
-        return f"{found['mean']:.4f}"
-    low, high = found["interval"]
-    mean = f"{found['mean']:.4f} ± {found['deviation']:.4f}"
+    if figure["deviation"] is None:
+        return f"{figure['mean']:.4f}"
+    low, high = figure["interval"]
+    mean = f"{figure['mean']:.4f} ± {figure['deviation']:.4f}"
     return f"{mean}, 95 % interval {low:.4f} to {high:.4f}"
 
 

@@ -104,13 +104,13 @@ def vectors(
     check_suffix(out, (".npy", ".parquet", ".jsonl"))
     rows = _rows(file, data, part, encoding, TEXT_COLUMN.given(given))
     loaded = _loaded(model)
-    made = _made(loaded, rows.texts, max_length, batch_size)
+    encoded = _made(loaded, rows.texts, max_length, batch_size)
     if out.suffix.lower() == ".npy":
-        save_vectors(out, made)
+        save_vectors(out, encoded)
     else:
-        table = vector_table(rows.cells, made, VECTOR)
+        table = vector_table(rows.cells, encoded, VECTOR)
         write_table(out, table.schema, [table])
-    echo(f"{made.shape[0]} vectors of {made.shape[1]} numbers written to {out}")
+    echo(f"{encoded.shape[0]} vectors of {encoded.shape[1]} numbers written to {out}")
 
 
 def nearest(
@@ -132,21 +132,23 @@ def nearest(
 
     rows = _rows(file, data, part, encoding, TEXT_COLUMN.given(given))
     loaded = _loaded(model)
-    made = _made(loaded, rows.texts, max_length, batch_size)
-    asked = sentence_vectors(loaded, [query], max_length, tell_truncated=_remark_truncated)[0]
-    found = nearest_to(asked, made, top)
-    said = [
+    encoded = _made(loaded, rows.texts, max_length, batch_size)
+    query_vector = sentence_vectors(loaded, [query], max_length, tell_truncated=_remark_truncated)[
+        0
+    ]
+    neighbours = nearest_to(query_vector, encoded, top)
+    lines = [
         {
             "cosine": float(cosine),
             "line": int(rows.lines[number]) if rows.lines is not None else int(number) + 1,
             "text": rows.texts[number],
         }
-        for number, cosine in zip(found.numbers, found.cosines, strict=True)
+        for number, cosine in zip(neighbours.numbers, neighbours.cosines, strict=True)
     ]
     if as_json:
-        echo_json({"text": query, "nearest": said})
+        echo_json({"text": query, "nearest": lines})
         return
-    for one in said:
+    for one in lines:
         echo(f"{one['cosine']:7.4f}  {one['line']:>6}  {one['text']}")
 
 

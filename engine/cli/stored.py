@@ -17,11 +17,11 @@ def stored_version(given: Path) -> Path | None:
 
     A name may end with a version number, such as reviews/2. None if there is none.
     """
-    found = _version_in(given)
-    if found is None and not given.is_absolute() and not given.exists():
+    version = _version_in(given)
+    if version is None and not given.is_absolute() and not given.exists():
         name, *rest = given.parts
-        found = _version_in(Home().datasets.joinpath(folder_name(name), *rest))
-    return found
+        version = _version_in(Home().datasets.joinpath(folder_name(name), *rest))
+    return version
 
 
 def needed_dataset(given: Path) -> Dataset:
@@ -61,11 +61,11 @@ def make_version(old: Dataset, write: Callable[[Path, int], DatasetSpec]) -> Dat
     return open_dataset(into)
 
 
-def version_facts(made: Dataset) -> dict[str, object]:
+def version_facts(version: Dataset) -> dict[str, object]:
     """Facts about a new version, for JSON."""
-    spec = made.spec
+    spec = version.spec
     return {
-        "folder": str(made.folder),
+        "folder": str(version.folder),
         "version": spec.version,
         "made_from": spec.made_from,
         "changes": list(spec.changes),
@@ -73,13 +73,13 @@ def version_facts(made: Dataset) -> dict[str, object]:
     }
 
 
-def tell_version(made: Dataset, as_json: bool, more: dict[str, object] | None = None) -> None:
+def tell_version(version: Dataset, as_json: bool, more: dict[str, object] | None = None) -> None:
     """Print the facts and changes of a new version."""
     if as_json:
-        echo_json(version_facts(made) | (more or {}))
+        echo_json(version_facts(version) | (more or {}))
         return
-    spec = made.spec
+    spec = version.spec
     echo(*spec.changes)
     rows = ", ".join(f"{count:,} {split}" for split, count in spec.rows.items())
     echo(f"version {spec.version} of “{spec.name}”, made from version {spec.made_from}: {rows}")
-    echo(f"folder: {made.folder}")
+    echo(f"folder: {version.folder}")

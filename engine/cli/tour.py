@@ -52,8 +52,8 @@ def tour(
     from engine.tasks.predicting import Predictor
 
     predictor = Predictor(best)
-    for text, said in zip(PASSAGES, predictor.predict(Rows(list(PASSAGES))), strict=True):
-        echo(f"        {said['label']} ({said['probability']:.0%})  {text}")
+    for text, predicted in zip(PASSAGES, predictor.predict(Rows(list(PASSAGES))), strict=True):
+        echo(f"        {predicted['label']} ({predicted['probability']:.0%})  {text}")
 
     echo(f"3 of 4  Fill a mask: {SENTENCE}")
     from engine.explore.attention import weights
@@ -85,15 +85,15 @@ def tour(
 def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]], Path]:
     from engine.worker.train import main as work
 
-    found = recognise(sample_data())
+    recognition = recognise(sample_data())
     job = JobSpec(
         name="Tour: topics of passages",
         task=TextClassification(),
         base_model=FromCheckpoint(path=default_base_model(pretrains=False)),
         data=FileData(
             path=sample_data(),
-            reading=found.reading,
-            mapping=found.mapping,
+            reading=recognition.reading,
+            mapping=recognition.mapping,
             split=Split(test=SAMPLE_TEST),
         ),
         training=TrainingSpec.model_validate(FIRST_TRAINING),

@@ -108,8 +108,8 @@ def sibling(path: Path, name: str) -> Path:
 
 def _temporary_prefix(path: Path) -> str:
     name, room = os.fsencode(path.name), MAX_NAME - len("..tmp-01234567")
-    kept = path.name if len(name) <= room else name[:room].decode(errors="ignore")
-    return f".{kept}.tmp-"
+    prefix = path.name if len(name) <= room else name[:room].decode(errors="ignore")
+    return f".{prefix}.tmp-"
 
 
 def final_path(path: Path) -> Path:

@@ -78,13 +78,13 @@ def folder_name(name: str) -> str:
     Letters and digits of any script stay; all else becomes “-”; at most 80 characters and 120
     bytes. An empty result is “unnamed”.
     """
-    kept = "".join(c if c.isalnum() or c in "._-" else "-" for c in name).strip(".-_ ")
-    while "--" in kept:
-        kept = kept.replace("--", "-")
-    kept = kept[:80].encode("utf-8", "ignore")[:120].decode("utf-8", "ignore").strip(".-_ ")
-    if not kept or kept.split(".")[0].lower() in WINDOWS_DEVICES:
-        kept = f"unnamed-{kept}".rstrip("-") if kept else "unnamed"
-    return kept
+    safe = "".join(c if c.isalnum() or c in "._-" else "-" for c in name).strip(".-_ ")
+    while "--" in safe:
+        safe = safe.replace("--", "-")
+    safe = safe[:80].encode("utf-8", "ignore")[:120].decode("utf-8", "ignore").strip(".-_ ")
+    if not safe or safe.split(".")[0].lower() in WINDOWS_DEVICES:
+        safe = f"unnamed-{safe}".rstrip("-") if safe else "unnamed"
+    return safe
 
 
 def free_folder(parent: Path, name: str) -> Path:

@@ -23,11 +23,11 @@ def format_table(
 
     Lines end in CR LF (RFC 4180). Texts that a spreadsheet would run are escaped, unless `raw`.
     """
-    kept = io.StringIO(newline="")
-    writer = csv.writer(kept, delimiter=delimiter)  # noqa: TID251
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, delimiter=delimiter)  # noqa: TID251
     for row in (header, *rows) if raw else (map(escape_cell, row) for row in (header, *rows)):
         writer.writerow(row)
-    return kept.getvalue()
+    return buffer.getvalue()
 
 
 def escape_cell(cell: object) -> object:

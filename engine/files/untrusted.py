@@ -201,8 +201,8 @@ def _check_unchanged(folder: Path, names: list[str]) -> None:
         entry, path = entries.get(name), plain_file(folder, name)
         if not isinstance(entry, dict) or path is None:
             continue
-        found = _sha256(path)
-        if entry.get("sha256") not in (found, None):
+        checksum = _sha256(path)
+        if entry.get("sha256") not in (checksum, None):
             raise BadCheckpoint(
                 phrase(
                     "{name} in {folder} is damaged: it differs from what was saved.",

@@ -32,9 +32,9 @@ class LoadReport(Message):
 
     def remarks(self) -> tuple[str, ...]:
         """Unusual facts about the file, each a sentence."""
-        found = [*self.notes]
+        sentences = [*self.notes]
         if self.missing:
-            found.append(
+            sentences.append(
                 phrase(
                     "{n} tensor(s) missing in the file, newly initialised ({names}).",
                     n=len(self.missing),
@@ -42,14 +42,14 @@ class LoadReport(Message):
                 )
             )
         if self.unexpected:
-            found.append(
+            sentences.append(
                 phrase(
                     "{n} tensor(s) of the file not used ({names}).",
                     n=len(self.unexpected),
                     names=_first_few(self.unexpected),
                 )
             )
-        return tuple(found)
+        return tuple(sentences)
 
     def besides(self) -> dict[str, list[str]]:
         """The remarks as data: all names, and the notes."""
@@ -103,13 +103,13 @@ class Comparison(Message):
     def sentence(self) -> Phrase:
         parts = [self._difference()]
         if self.agreement is not None:
-            said = phrase(
+            text = phrase(
                 "{agreement:.1%} of {rows} predictions agree, at least {least:.0%} required",
                 agreement=self.agreement,
                 rows=self.rows,
                 least=self.least_agreement,
             )
-            parts.append(said)
+            parts.append(text)
         if self.chance:
             parts.append(phrase("probabilities differ by at most {chance:.2g}", chance=self.chance))
         return phrase("{output}: {said}.", output=self.output, said=join("; ", parts))
@@ -117,14 +117,14 @@ class Comparison(Message):
     def _difference(self) -> Phrase:
         if not self.difference:
             return phrase("no difference")
-        told = phrase(
+        text = phrase(
             "largest difference {difference:.1e} of the largest number ({scale:.4g})",
             difference=self.difference,
             scale=self.scale,
         )
         if self.bound is None:
-            return told
-        return phrase("{told}, at most {bound:.0e} allowed", told=told, bound=self.bound)
+            return text
+        return phrase("{told}, at most {bound:.0e} allowed", told=text, bound=self.bound)
 
 
 class ExportReport(Message):

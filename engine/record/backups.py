@@ -54,8 +54,8 @@ def back_up_daily(record: Path, backups: Path) -> Path | None:
 
 def all_backups(backups: Path) -> list[Path]:
     """Every backup, the newest last."""
-    found = backups.iterdir() if backups.is_dir() else ()
-    return sorted((b for b in found if NAME.fullmatch(b.name)), key=_number)
+    files = backups.iterdir() if backups.is_dir() else ()
+    return sorted((b for b in files if NAME.fullmatch(b.name)), key=_number)
 
 
 def newest_good(backups: Path, version: int) -> Path | None:

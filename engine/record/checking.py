@@ -99,16 +99,16 @@ def _checked(connection: sqlite3.Connection, path: Path, known: int) -> int:
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
     if not tables - OF_THE_MIGRATIONS and is_sound(connection):
         return 0
-    found = _number(connection)
-    if found > known + MAX_VERSIONS_AHEAD:
+    version = _number(connection)
+    if version > known + MAX_VERSIONS_AHEAD:
         raise Damaged
-    if found > known:
+    if version > known:
         raise NewerRecord(path, _program_of(connection))
     if not is_sound(connection):
         raise Damaged
-    if found == known:
+    if version == known:
         _read_every_row(connection)
-    return found
+    return version
 
 
 def _number(connection: sqlite3.Connection) -> int:

@@ -109,8 +109,8 @@ def match_folders(session: Session, run_id: str, folder: RunFolder) -> None:
 
 def match_imported(session: Session, models: Path) -> None:
     """Make the rows of imported models match the folders on the disk."""
-    found = models.iterdir() if models.is_dir() else ()
-    named = (f for f in found if not f.name.startswith(".") and is_valid_text(f.name))
+    folders = models.iterdir() if models.is_dir() else ()
+    named = (f for f in folders if not f.name.startswith(".") and is_valid_text(f.name))
     standing = {f for f in named if may_exist(f / "config.json")}
     known = set(session.scalars(select(Checkpoint.folder).where(Checkpoint.run_id.is_(None))))
     for gone in known - standing:

@@ -40,12 +40,12 @@ def notify_ends(
     updates: Iterable[RunUpdate], home: Home, preferences: RunPreferences
 ) -> list[RunUpdate]:
     """Notify about runs that have ended, as the user prefers; returns notes about failures."""
-    made: list[RunUpdate] = []
+    notes: list[RunUpdate] = []
     for update in updates:
         for end in update.values:
             if isinstance(end, RunEnd):
-                made += _notify_end(end, home, preferences)
-    return made
+                notes += _notify_end(end, home, preferences)
+    return notes
 
 
 def _notify_end(end: RunEnd, home: Home, preferences: RunPreferences) -> list[RunUpdate]:
@@ -95,7 +95,7 @@ def notification_texts(end: RunEnd) -> tuple[str, str]:
 
 
 class LiveCurvesWriter:
-    """Writes live curves below `curves` of the home, a folder for each format. One thread at a
+    """Writes live curves below `curves` of the home, a folder for each form. One thread at a
     time."""
 
     def __init__(self, home: Home) -> None:
@@ -104,30 +104,30 @@ class LiveCurvesWriter:
         self._given_up: set[str] = set()  # runs whose curves cannot be written
 
     def follow(
-        self, working: Sequence[Run], updates: Iterable[RunUpdate], wanted: LiveCurves
+        self, working: Sequence[Run], updates: Iterable[RunUpdate], form: LiveCurves
     ) -> list[RunUpdate]:
         """Append new points of working runs and finish those that ended; returns notes about
         failures."""
-        if wanted == "off":
+        if form == "off":
             return []
-        now, said = time.monotonic(), list[RunUpdate]()
+        now, notes = time.monotonic(), list[RunUpdate]()
         for run in working:
             if now - self._looked.get(run.id, -LIVE_SECONDS) >= LIVE_SECONDS:
                 self._looked[run.id] = now
-                said += self._write(run.id, run.run_folder(), wanted, False)
+                notes += self._write(run.id, run.run_folder(), form, False)
         for end in (v for update in updates for v in update.values if isinstance(v, RunEnd)):
-            said += self._write(end.run_id, RunFolder(end.folder), wanted, True)
+            notes += self._write(end.run_id, RunFolder(end.folder), form, True)
             self._looked.pop(end.run_id, None)
-        return said
+        return notes
 
     def _write(
-        self, run_id: str, folder: RunFolder, wanted: LiveCurves, is_over: bool
+        self, run_id: str, folder: RunFolder, form: LiveCurves, is_over: bool
     ) -> list[RunUpdate]:
         """Write the curves of a run; a failure is reported once and never stops training."""
         if run_id in self._given_up:
             return []
         try:
-            for kind in FORMS[wanted]:
+            for kind in FORMS[form]:
                 kind(folder, self._home.curves / kind.form.lower()).catch_up(is_over)
         except (StudioError, OSError) as error:
             why = explain_error(error)

@@ -110,14 +110,14 @@ def curves(session: Session, run_id: str) -> dict[str, Points]:
 
 def names_of(session: Session, run_id: str) -> list[str]:
     """Names of the curves of a run, by one index lookup per name."""
-    found: list[str] = []
+    names: list[str] = []
     after = ""
     while True:
-        wanted = select(func.min(Metric.name)).where(Metric.run_id == run_id, Metric.name > after)
-        name = session.scalar(wanted)
+        query = select(func.min(Metric.name)).where(Metric.run_id == run_id, Metric.name > after)
+        name = session.scalar(query)
         if name is None:
-            return found
-        found.append(name)
+            return names
+        names.append(name)
         after = name
 
 
@@ -131,8 +131,8 @@ def points_of(session: Session, run_id: str, name: str) -> Points:
 
     of_curve = (Metric.run_id == run_id, Metric.name == name)
     count = session.scalar(select(func.count()).select_from(Metric).where(*of_curve)) or 0
-    wanted = "SELECT step, value, status FROM metrics WHERE run_id = ? AND name = ? ORDER BY step"
-    read: Any = session.connection().exec_driver_sql(wanted, (run_id, name)).cursor
+    query = "SELECT step, value, status FROM metrics WHERE run_id = ? AND name = ? ORDER BY step"
+    read: Any = session.connection().exec_driver_sql(query, (run_id, name)).cursor
     steps, values = np.empty(count, np.int64), np.empty(count, np.float64)
     not_finite: list[tuple[int, str]] = []
     end = 0
@@ -149,10 +149,10 @@ def values_of(
     session: Session, run_id: str, name: str, steps: Sequence[int] | None = None
 ) -> dict[int, float | None]:
     """Values of one curve by step, optionally only at `steps`; None if a value was not finite."""
-    wanted = select(Metric.step, Metric.value).where(Metric.run_id == run_id, Metric.name == name)
+    query = select(Metric.step, Metric.value).where(Metric.run_id == run_id, Metric.name == name)
     if steps is not None:
-        wanted = wanted.where(Metric.step.in_(steps))
-    return {row.step: row.value for row in session.execute(wanted)}
+        query = query.where(Metric.step.in_(steps))
+    return {row.step: row.value for row in session.execute(query)}
 
 
 When = Literal["at best", "last", "lowest", "highest"]
@@ -175,16 +175,16 @@ def values_of_runs(
         case _:
             extreme = func.min(Metric.value) if when == "lowest" else func.max(Metric.value)
             one = here.with_only_columns(extreme)
-    wanted = select(Run.id, one.scalar_subquery().label("value"))
+    query = select(Run.id, one.scalar_subquery().label("value"))
     if run_ids is not None:
-        wanted = wanted.where(Run.id.in_(run_ids))
-    return {row.id: row.value for row in session.execute(wanted) if row.value is not None}
+        query = query.where(Run.id.in_(run_ids))
+    return {row.id: row.value for row in session.execute(query) if row.value is not None}
 
 
 def value_at(session: Session, run_id: str, name: str, step: int) -> float | None:
     """One point of a curve; None if it was not measured or not finite."""
-    found = session.get(Metric, (run_id, name, step))
-    return None if found is None else found.value
+    metric = session.get(Metric, (run_id, name, step))
+    return None if metric is None else metric.value
 
 
 def sparkline(session: Session, run_id: str, name: str, points: int = 60) -> list[float]:
@@ -209,7 +209,7 @@ def extreme(session: Session, run_id: str, name: str, highest: bool) -> tuple[in
     Ties are broken by the lowest validation loss, then the earliest step, as the worker compares
     its checkpoints (`engine.training.evaluation`).
     """
-    wanted = BEST.format(order="DESC" if highest else "ASC")
-    asked = (TIE_BREAKER, run_id, name)
-    found = session.connection().exec_driver_sql(wanted, asked).one_or_none()
-    return None if found is None else (found[0], found[1])
+    query = BEST.format(order="DESC" if highest else "ASC")
+    parameters = (TIE_BREAKER, run_id, name)
+    row = session.connection().exec_driver_sql(query, parameters).one_or_none()
+    return None if row is None else (row[0], row[1])

@@ -163,17 +163,17 @@ def open_record(path: Path, backups: Path) -> Record:
 def _opened(path: Path, backups: Path, restores: bool) -> Record:
     """Raises Damaged."""
     _roll_back(path)
-    found = version_of(path, VERSION)
+    version = version_of(path, VERSION)
     aside = restored = None
-    if not found:
+    if not version:
         restored = newest_good(backups, VERSION) if restores else None
         aside = _newest_aside(path, restored)
     if restored is not None:
         set_aside(path)  # an unfinished file, or a log without its record
         restore(restored, path)
-        found = version_of(path, VERSION)
-    if found < VERSION:
-        _upgrade(path, backups, found)
+        version = version_of(path, VERSION)
+    if version < VERSION:
+        _upgrade(path, backups, version)
     record = Record(path)
     try:
         with record.session() as session:
@@ -221,8 +221,8 @@ def set_aside(path: Path) -> None:
 def _newest_aside(path: Path, backup: Path | None) -> Path | None:
     """The record that was set aside last, unless the backup is newer."""
     endings = ("-wal", "-shm")
-    found = [f for f in path.parent.glob(f"{path.name}.{ASIDE}*") if not f.name.endswith(endings)]
-    newest = max(found, key=lambda file: file.stat().st_mtime, default=None)
+    files = [f for f in path.parent.glob(f"{path.name}.{ASIDE}*") if not f.name.endswith(endings)]
+    newest = max(files, key=lambda file: file.stat().st_mtime, default=None)
     if newest is None or backup is None or newest.stat().st_mtime >= backup.stat().st_mtime:
         return newest
     return None
@@ -255,12 +255,12 @@ def _try_out(session: Session) -> None:
         raise Damaged
 
 
-def _upgrade(path: Path, backups: Path, found: int) -> None:
+def _upgrade(path: Path, backups: Path, version: int) -> None:
     """Run the missing migrations, each in one transaction, after a backup."""
     from alembic import command  # slow to import and rarely needed
     from alembic.config import Config
 
-    if found:
+    if version:
         back_up(path, backups, "upgrade")
     elif not path.exists():
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -273,7 +273,7 @@ def _upgrade(path: Path, backups: Path, found: int) -> None:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
     except DBAPIError as error:
-        if not found or is_disk_full(error.orig, path):
+        if not version or is_disk_full(error.orig, path):
             raise
         raise StudioError(
             phrase("The run database could not be upgraded: {error}.", error=error.orig),

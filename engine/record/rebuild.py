@@ -83,9 +83,9 @@ def refill(record: Record, home: Home) -> RefillReport:
     """
     annotations = _lost_annotations(record, home.backups)
     with record.session() as session:
-        found = _record_folders(session, home, annotations)
+        report = _record_folders(session, home, annotations)
     record.set_aside = record.restored = None
-    return found
+    return report
 
 
 def _record_folders(
@@ -94,11 +94,11 @@ def _record_folders(
     """Record each folder by itself: an unreadable one is listed and does not affect others."""
     match_imported(session, home.models)
     states = {run.id: run.state for run in session.execute(select(Run.id, Run.state))}
-    found = RefillReport([], [])
+    report = RefillReport([], [])
     for path in sorted(home.runs.iterdir()) if home.runs.is_dir() else ():
         before = states.get(path.name)
         if not is_valid_text(path.name):
-            found.problems.append(_nameless(path))
+            report.problems.append(_nameless(path))
             continue
         folder = RunFolder(path)
         if before not in (None, "unreadable") or not _is_run(folder):
@@ -106,14 +106,14 @@ def _record_folders(
         run = _record_folder(session, folder, annotations.get(path.name), listed=before is not None)
         if run is None:
             continue
-        found.added.append(run.id)
+        report.added.append(run.id)
         if run.state == "unreadable":
-            found.problems.append(run.problem)
+            report.problems.append(run.problem)
     for run in all_runs(session) if annotations else ():
         _annotate(run, annotations.get(run.id))
     for name in ("set_aside", "restored"):
         forget_fact(session, name)
-    return found
+    return report
 
 
 def _is_run(folder: RunFolder) -> bool:
@@ -210,10 +210,10 @@ def _salvage(file: Path) -> dict[str, Annotations]:
     return annotations
 
 
-def _tags(kept: object) -> list[str]:
+def _tags(text: object) -> list[str]:
     """Parse the tags of a row that may be damaged."""
     try:
-        found = json.loads(kept) if isinstance(kept, str) else []
+        tags = json.loads(text) if isinstance(text, str) else []
     except ValueError:
         return []
-    return [tag for tag in found if isinstance(tag, str)] if isinstance(found, list) else []
+    return [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []

@@ -101,9 +101,9 @@ class RunManager:
         updates: list[RunUpdate] = []
         if (loss := _loss(self._record)) is not None:
             updates.append(RunUpdate("noted", ("", loss)))
-        found = rebuild.refill(self._record, self._home)
-        updates += [self._added(run_id) for run_id in found.added]
-        updates += [RunUpdate("noted", ("", problem)) for problem in found.problems]
+        report = rebuild.refill(self._record, self._home)
+        updates += [self._added(run_id) for run_id in report.added]
+        updates += [RunUpdate("noted", ("", problem)) for problem in report.problems]
         back_up_daily(self._record.path, self._home.backups)
         return updates + self.refresh(everything=True)
 
@@ -282,18 +282,18 @@ class RunManager:
         return self._add(expand(apart, self._home.cache / FEATURES_FOLDER), after)
 
     def _add(self, jobs: Sequence[JobSpec], after: str = "") -> list[str]:
-        made: list[Path] = []
+        folders: list[Path] = []
         try:
             with self._record.session() as session:
                 ids = []
                 for one in jobs:
-                    made.append(free_folder(self._home.runs, one.name))
-                    folder = RunFolder.create(made[-1], one)
+                    folders.append(free_folder(self._home.runs, one.name))
+                    folder = RunFolder.create(folders[-1], one)
                     if after:
                         folder.wait_for(after)
                     ids.append(add_run(session, folder, one, "queued").id)
         except BaseException:
-            for path in made:
+            for path in folders:
                 shutil.rmtree(path, ignore_errors=True)
             raise
         for run_id in ids:
@@ -554,5 +554,5 @@ def _in_use(device: str, used: Mapping[str, int]) -> int:
 
 
 def _trashed(run: Run, place: Path) -> Trashed:
-    said = run.name, run.notes, run.star
-    return Trashed(*said, run.folder, place, tuple(run.tags), run.archived)
+    annotations = run.name, run.notes, run.star
+    return Trashed(*annotations, run.folder, place, tuple(run.tags), run.archived)

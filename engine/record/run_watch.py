@@ -164,8 +164,8 @@ class RunWatch:
             run = find(session, seen.id)
         if seen.state not in WORKING or run is None or run.state in WORKING:
             return []
-        said = (run.problem, run.advice, run.best_metric, run.best_score)
-        end = RunEnd(run.id, run.name, run.state, *said, by_user, run.folder)
+        outcome = (run.problem, run.advice, run.best_metric, run.best_score)
+        end = RunEnd(run.id, run.name, run.state, *outcome, by_user, run.folder)
         return [RunUpdate("ended", (end,))]
 
     def _check_response(self, seen: Run, folder: RunFolder) -> bool:
@@ -202,11 +202,11 @@ class RunWatch:
             if folder.events_size() == run.bytes_read:
                 return run, updates, False
             with self._record.session() as session:
-                found = find(session, seen.id)
-                if found is None:
+                current = find(session, seen.id)
+                if current is None:
                     return None, updates, False
-                before, events = found.bytes_read, catch_up(session, found, folder)
-                run = found
+                before, events = current.bytes_read, catch_up(session, current, folder)
+                run = current
             if run.bytes_read == before:
                 return run, updates, False  # the last line is still being written
             updates += _updates_of(run.id, events)

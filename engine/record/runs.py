@@ -201,43 +201,43 @@ def names(session: Session) -> set[str]:
 
 
 def set_name(session: Session, run_id: str, name: str) -> None:
-    if (found := run(session, run_id)) is not None:
-        found.name = name
+    if (row := run(session, run_id)) is not None:
+        row.name = name
 
 
 def set_notes(session: Session, run_id: str, notes: str) -> None:
-    if (found := run(session, run_id)) is not None:
-        found.notes = notes
+    if (row := run(session, run_id)) is not None:
+        row.notes = notes
 
 
 def set_star(session: Session, run_id: str, star: bool) -> None:
-    if (found := run(session, run_id)) is not None:
-        found.star = star
+    if (row := run(session, run_id)) is not None:
+        row.star = star
 
 
 def set_tags(session: Session, run_id: str, tags: Sequence[str]) -> None:
     """Replace the tags of a run; duplicates and surrounding blanks are removed."""
-    if (found := run(session, run_id)) is not None:
+    if (row := run(session, run_id)) is not None:
         cut = (tag.strip()[:TAG_LENGTH] for tag in tags)
-        found.tags = list(dict.fromkeys(tag for tag in cut if tag))[:MAX_TAGS]
+        row.tags = list(dict.fromkeys(tag for tag in cut if tag))[:MAX_TAGS]
 
 
-def export_annotations(found: Run) -> dict[str, Any]:
+def export_annotations(row: Run) -> dict[str, Any]:
     """The user's annotations of a run, as JSON to take to another home."""
-    return {"name": found.name, "notes": found.notes, "star": found.star, "tags": list(found.tags)}
+    return {"name": row.name, "notes": row.notes, "star": row.star, "tags": list(row.tags)}
 
 
-def apply_annotations(session: Session, run_id: str, said: Mapping[str, Any]) -> None:
+def apply_annotations(session: Session, run_id: str, annotations: Mapping[str, Any]) -> None:
     """Apply annotations from another home; malformed values are ignored."""
-    name, notes, tags = said.get("name"), said.get("notes"), said.get("tags")
+    name, notes, tags = annotations.get("name"), annotations.get("notes"), annotations.get("tags")
     if isinstance(name, str) and name.strip():
         set_name(session, run_id, name.strip()[:RUN_NAME_LENGTH])
     set_notes(session, run_id, notes if isinstance(notes, str) else "")
-    set_star(session, run_id, said.get("star") is True)
+    set_star(session, run_id, annotations.get("star") is True)
     listed = tags if isinstance(tags, list) else ()
     set_tags(session, run_id, [tag for tag in listed if isinstance(tag, str)])
 
 
 def set_archived(session: Session, run_id: str, archived: bool) -> None:
-    if (found := run(session, run_id)) is not None:
-        found.archived = archived
+    if (row := run(session, run_id)) is not None:
+        row.archived = archived

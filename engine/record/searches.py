@@ -60,14 +60,14 @@ class Searches:
 
     def follow(self, updates: Iterable[RunUpdate]) -> list[RunUpdate]:
         """React to updates of runs."""
-        made: list[RunUpdate] = []
+        new_updates: list[RunUpdate] = []
         for update in updates:
             match update:
                 case RunUpdate("measured", (str(run_id), points)):
-                    made += self._prune(run_id, points)  # type: ignore[arg-type]
+                    new_updates += self._prune(run_id, points)  # type: ignore[arg-type]
                 case RunUpdate("run_changed" | "run_added", (str(run_id),)):
                     self._look_later(run_id)
-        return made + self._look()
+        return new_updates + self._look()
 
     def _look_later(self, run_id: str) -> None:
         with self._record.read() as session:
@@ -108,16 +108,16 @@ class Searches:
                 run.state, run.ended, run.problem = "stopped", now(), problem
         return [RunUpdate("run_changed", (run.id,)) for run in waiting]
 
-    def _hear(self, asked: "_Asked") -> list[RunUpdate]:
-        if asked.is_open:
+    def _hear(self, request: "_Asked") -> list[RunUpdate]:
+        if request.is_open:
             return []
         self._asked = None
-        answer = asked.answer
+        answer = request.answer
         if isinstance(answer, Refused):
-            self._refused.add(asked.group)
+            self._refused.add(request.group)
             return [RunUpdate("noted", ("", answer.phrase))]
-        runs, higher = runs_of(self._record, asked.group)
-        is_new = next_question(runs, higher) == asked.question if runs else False
+        runs, higher = runs_of(self._record, request.group)
+        is_new = next_question(runs, higher) == request.question if runs else False
         if not isinstance(answer, Suggested) or answer.values is None or not is_new:
             return []
         job, group = runs[0].job, runs[0].job.group
@@ -150,8 +150,8 @@ class Searches:
         score = best_so_far(own, run.higher_is_better)[-1]
         run.run_folder().ask_stop(why_pruned(max(scored), score, median))
         with self._record.session() as session:
-            if (found := find(session, run_id)) is not None and found.state == "running":
-                found.state = "stopping"
+            if (current := find(session, run_id)) is not None and current.state == "running":
+                current.state = "stopping"
         return [RunUpdate("run_changed", (run_id,))]
 
 
@@ -173,10 +173,10 @@ class _Asked:
         try:
             self.answer = _answer(self.question)
         except (OSError, ValueError) as error:
-            said = str(error)[:200]
+            reason = str(error)[:200]
             self.answer = Refused(
                 problem=phrase(
-                    "The next combination of a search could not be chosen: {error}", error=said
+                    "The next combination of a search could not be chosen: {error}", error=reason
                 )
             )
 
@@ -226,9 +226,9 @@ def runs_of(record: Record, group: str) -> tuple[list[SearchRun], bool]:
     """The runs of a search, and whether a higher score is better."""
     with record.read() as session:
         runs = _of_group(session, group)
-        found = [_search_run(session, run) for run in runs]
+        search_runs = [_search_run(session, run) for run in runs]
     higher = all(run.higher_is_better for run in runs if run.best_metric)
-    return [run for run in found if run is not None], higher
+    return [run for run in search_runs if run is not None], higher
 
 
 def _of_group(session: Session, group: str) -> Sequence[Run]:
@@ -252,8 +252,8 @@ def _search_run(session: Session, run: Run) -> SearchRun | None:
 
 
 def _evaluations(session: Session, run: Run) -> list[float]:
-    found = values_of(session, run.id, run.best_metric)
-    return [value for _, value in sorted(found.items()) if value is not None]
+    scores = values_of(session, run.id, run.best_metric)
+    return [value for _, value in sorted(scores.items()) if value is not None]
 
 
 def _was_pruned(run: Run) -> bool:

@@ -58,8 +58,8 @@ class Sentence(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        kept = to_json(value) if value is not None else None
-        return kept if kept is None or isinstance(kept, str) else json.dumps(kept)
+        plain = to_json(value) if value is not None else None
+        return plain if plain is None or isinstance(plain, str) else json.dumps(plain)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
         if value is None or not value.startswith('{"key": '):

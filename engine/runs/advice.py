@@ -241,10 +241,10 @@ LEARNED_NOTHING = {"rate too high", "no better than always the same", "has hardl
 
 def advise(measurements: Measurements) -> list[Advice]:
     """All advice for a run, the most important first; at most one of each kind."""
-    asked = [advice for ask in RULES if (advice := ask(measurements)) is not None]
-    found = [_within_limits(advice, measurements.job) for advice in asked]
-    nothing = [advice for advice in found if advice.name in LEARNED_NOTHING]
-    return [advice for advice in found if advice not in nothing[1:]]
+    applicable = [advice for ask in RULES if (advice := ask(measurements)) is not None]
+    allowed = [_within_limits(advice, measurements.job) for advice in applicable]
+    nothing = [advice for advice in allowed if advice.name in LEARNED_NOTHING]
+    return [advice for advice in allowed if advice not in nothing[1:]]
 
 
 def _within_limits(advice: Advice, job: JobSpec) -> Advice:

@@ -81,8 +81,8 @@ def no_improvement(steps: Steps, scores: Values, higher_is_better: bool) -> list
     if after < IN_VAIN or after < PART * len(values):
         return []
     step = int(at[best])
-    said = phrase("No better evaluation since step {step:,} ({n} so far)", step=step, n=after)
-    return [Alert("no improvement", step, said)]
+    sentence = phrase("No better evaluation since step {step:,} ({n} so far)", step=step, n=after)
+    return [Alert("no improvement", step, sentence)]
 
 
 def _outliers(values: Values, larger: float, far: float) -> list[tuple[int, float]]:
@@ -99,19 +99,19 @@ def _outliers(values: Values, larger: float, far: float) -> list[tuple[int, floa
         for first in range(MIN_VALUES, len(finite), AT_ONCE)
         for place in _above(finite, windows, slice(first, first + AT_ONCE), larger)
     ]
-    found: list[tuple[int, float]] = []
+    outliers: list[tuple[int, float]] = []
     for place in likely:
         window = windows[place][np.isfinite(windows[place])]
         middle = float(np.median(window))
         spread = TO_SD * float(np.median(np.abs(window - middle)))
         is_far = finite[place] - middle > far * max(spread, 1e-12)
         if middle > 0 and finite[place] > larger * middle and is_far:
-            if found and place - found[-1][0] < APART:
+            if outliers and place - outliers[-1][0] < APART:
                 continue
-            found.append((place, float(finite[place] / middle)))
-            if len(found) == MAX_ALERTS:
+            outliers.append((place, float(finite[place] / middle)))
+            if len(outliers) == MAX_ALERTS:
                 break
-    return [(int(known[place]), times) for place, times in found]
+    return [(int(known[place]), times) for place, times in outliers]
 
 
 def _above(finite: Values, windows: Values, some: slice, times: float) -> list[int]:

@@ -29,8 +29,8 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
     cannot change in the middle of a run.
     """
     before = source.job()
-    made = changes(before, job)
-    _check(made)
+    changed = changes(before, job)
+    _check(changed)
     if (problem := check_remaining_steps(before, job, step, _steps(source))) is not None:
         raise problem
     checkpoint = _checkpoint(source, step)
@@ -49,15 +49,15 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
             saved = [folder for folder in (_best(source, checkpoint), checkpoint) if folder]
             for folder in saved:
                 _copy(folder, run.checkpoint(checkpoint_step(folder)))
-            _tell(source, run, saved, made)
+            _tell(source, run, saved, changed)
             os.rename(temporary, into)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return RunFolder(into)
 
 
-def _check(made: list[Change]) -> None:
-    for change in made:
+def _check(changed: list[Change]) -> None:
+    for change in changed:
         if not change.in_branch:
             raise StudioError(
                 phrase(
@@ -101,8 +101,8 @@ def _total_steps(before: JobSpec, job: JobSpec, steps: int) -> int:
 
 
 def _steps(source: RunFolder) -> int:
-    told = [event.steps for event in source.milestones() if isinstance(event, Prepared)]
-    return told[-1] if told else 0
+    totals = [event.steps for event in source.milestones() if isinstance(event, Prepared)]
+    return totals[-1] if totals else 0
 
 
 def _checkpoint(source: RunFolder, step: int) -> Path:
@@ -160,14 +160,14 @@ def _refuse_links(folder: Path) -> None:
         )
 
 
-def _tell(source: RunFolder, run: RunFolder, saved: list[Path], made: list[Change]) -> None:
+def _tell(source: RunFolder, run: RunFolder, saved: list[Path], changed: list[Change]) -> None:
     """Begin the events of the branch with its origin and the curves so far."""
     step = checkpoint_step(saved[-1])
     branched = Branched(
         run=source.job().name,
         folder=source.path,
         step=step,
-        changes=tuple(change.sentence() for change in made),
+        changes=tuple(change.sentence() for change in changed),
     )
     now = branched.at  # the time that the other run took does not count
     lines = [branched.line()]
@@ -178,9 +178,9 @@ def _tell(source: RunFolder, run: RunFolder, saved: list[Path], made: list[Chang
         for event in events:
             if isinstance(event, Measured) and event.step <= step:
                 lines += [event.model_copy(update={"at": now}).line()]
-    told = {event.step: event for event in source.milestones() if isinstance(event, Saved)}
+    saved_events = {event.step: event for event in source.milestones() if isinstance(event, Saved)}
     for folder in saved:
-        event = told.get(checkpoint_step(folder)) or Saved(
+        event = saved_events.get(checkpoint_step(folder)) or Saved(
             step=checkpoint_step(folder), folder=folder.relative_to(source.path).as_posix()
         )
         best = folder == saved[0] and (len(saved) == 2 or event.best)

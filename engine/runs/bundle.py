@@ -234,16 +234,16 @@ def _write(
     """Write exactly the declared bytes; yields their number after each chunk."""
     target = into / member.filename
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found, left = hashlib.sha256(), member.file_size
+    checksum, left = hashlib.sha256(), member.file_size
     with packed.open(member) as source, open(target, "xb") as out:
         while piece := source.read(min(CHUNK, left + 1)):
             left -= len(piece)
             if left < 0:
                 raise _refused(path, phrase("a file in it is larger than it says"))
-            found.update(piece)
+            checksum.update(piece)
             out.write(piece)
             yield len(piece)
-    if left or found.hexdigest() != digest:
+    if left or checksum.hexdigest() != digest:
         name = PurePosixPath(member.filename).name
         raise _refused(path, phrase("{name} in it is not as it was written", name=name))
 

@@ -37,9 +37,9 @@ class Position:
     def read(cls, file: Path) -> Self:
         """Read a position; an empty one if the file is missing or damaged."""
         try:
-            found = read_json(file, MAX_POSITION)
-            sizes = {str(name): int(size) for name, size in found["sizes"].items()}
-            return cls(int(found["byte"]), sizes)
+            content = read_json(file, MAX_POSITION)
+            sizes = {str(name): int(size) for name, size in content["sizes"].items()}
+            return cls(int(content["byte"]), sizes)
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return cls()
 
@@ -111,15 +111,15 @@ class CurveFiles(ABC):
         while byte != before:
             before = byte
             events, byte = self.run.events_after(byte)
-            kept = list[Measured]()
+            pending = list[Measured]()
             for event in events:
                 session += isinstance(event, Started)
                 if session == len(limits):  # a worker has started since they were read
                     return self._write_all(report, cancelled)
                 if isinstance(event, Measured) and event.step <= limits[session]:
-                    kept.append(event)
-            for start in range(0, len(kept), REPORT_EVERY):
-                self._append(iter(kept[start : start + REPORT_EVERY]))
+                    pending.append(event)
+            for start in range(0, len(pending), REPORT_EVERY):
+                self._append(iter(pending[start : start + REPORT_EVERY]))
                 done += REPORT_EVERY * POINT_BYTES
                 report(min(done, total), total)
                 if cancelled():

@@ -39,8 +39,8 @@ def read_exports(home: Home) -> list[ExportNote]:
             lines = [line for line in iter_lines(file) if len(line) < MAX_LINE]
     except FileNotFoundError:
         return []
-    found = (_note(line) for line in lines)
-    return [note for note in found if note is not None]
+    notes = (_note(line) for line in lines)
+    return [note for note in notes if note is not None]
 
 
 def _note(line: bytes) -> ExportNote | None:

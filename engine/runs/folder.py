@@ -196,8 +196,8 @@ class RunFolder:
                 text = file.read(4 * characters).decode("utf-8", "replace")
         except OSError:
             return ""
-        kept = "".join(c for c in text.replace("\r\n", "\n") if c.isprintable() or c in "\n\t")
-        return kept[-characters:].strip()
+        printable = "".join(c for c in text.replace("\r\n", "\n") if c.isprintable() or c in "\n\t")
+        return printable[-characters:].strip()
 
     def created(self) -> datetime:
         """Creation time of the job."""
@@ -325,8 +325,8 @@ class RunFolder:
         """All complete checkpoints, by step."""
         if not self.checkpoints.is_dir():
             return []
-        found = (f for f in self.checkpoints.iterdir() if STEP.fullmatch(f.name))
-        return sorted((f for f in found if (f / MANIFEST).is_file()), key=checkpoint_step)
+        folders = (f for f in self.checkpoints.iterdir() if STEP.fullmatch(f.name))
+        return sorted((f for f in folders if (f / MANIFEST).is_file()), key=checkpoint_step)
 
     def best_step(self) -> int | None:
         """Step of the best checkpoint at the time it was saved; None without one."""

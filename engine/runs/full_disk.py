@@ -79,9 +79,9 @@ def free_bytes(full: DiskFull) -> int:
 
 def _wait(full: DiskFull, stop_wanted: Callable[[], bool]) -> None:
     """Wait until there is more space than before, or as much as needed; or until RETRY_AFTER."""
-    wanted = full.needed or free_bytes(full) + 1
+    needed = full.needed or free_bytes(full) + 1
     end = time.monotonic() + RETRY_AFTER
-    while time.monotonic() < end and not stop_wanted() and free_bytes(full) < wanted:
+    while time.monotonic() < end and not stop_wanted() and free_bytes(full) < needed:
         time.sleep(FREE_SPACE_POLL)
 
 

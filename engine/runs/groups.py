@@ -74,8 +74,8 @@ def runs_of_setting(
     """
     assert group.search is not None
     one = with_values(job.model_copy(update={"group": None}), values)
-    said = " · ".join(_said(job, path, value) for path, value in values.items())
-    return tuple(_with_seed(one, group, number, seed, said) for seed in group.seeds)
+    values_text = " · ".join(_said(job, path, value) for path, value in values.items())
+    return tuple(_with_seed(one, group, number, seed, values_text) for seed in group.seeds)
 
 
 def _with_seed(job: JobSpec, group: RunGroup, number: int, seed: int, said: str) -> JobSpec:

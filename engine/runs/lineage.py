@@ -109,34 +109,39 @@ class Lineage:
 
     def edges_among(self, keys: Iterable[str]) -> list[Edge]:
         """The edges between these items."""
-        kept = set(keys)
+        wanted = set(keys)
         return [
-            edge for key in kept for edge in self._into.get(key, {}).values() if edge.source in kept
+            edge
+            for key in wanted
+            for edge in self._into.get(key, {}).values()
+            if edge.source in wanted
         ]
 
     def layers(self, keys: Iterable[str]) -> dict[str, int]:
         """For each of these items the length of the longest path to it, from 0."""
-        kept = list(keys)
-        within = set(kept)
-        found: dict[str, int] = {}
-        for start in kept:
-            self._layer(start, within, found)
-        return found
+        ordered = list(keys)
+        within = set(ordered)
+        lengths: dict[str, int] = {}
+        for start in ordered:
+            self._layer(start, within, lengths)
+        return lengths
 
-    def _layer(self, start: str, within: set[str], found: dict[str, int]) -> None:
+    def _layer(self, start: str, within: set[str], lengths: dict[str, int]) -> None:
         """Depth first without recursion; edges that close a cycle do not count."""
         open_: list[str] = [start]
         entered: set[str] = set()
         while open_:
             key = open_[-1]
             before = [s for s in self._into.get(key, {}) if s in within]
-            waits = [s for s in before if s not in found and s not in entered]
+            waits = [s for s in before if s not in lengths and s not in entered]
             if key not in entered and waits:
                 entered.add(key)
                 open_ += waits
                 continue
             entered.add(key)
-            found.setdefault(key, max((found[s] + 1 for s in before if s in found), default=0))
+            lengths.setdefault(
+                key, max((lengths[s] + 1 for s in before if s in lengths), default=0)
+            )
             open_.pop()
 
 
@@ -214,17 +219,17 @@ def read_dataset(folder: Path) -> DatasetSpec | None:
 
 
 def _add_data(lineage: Lineage, folder: Path) -> str:
-    wanted: Path | None = folder
-    while wanted is not None and (key := data_key(wanted)) not in lineage.nodes:
-        spec = read_dataset(wanted)
-        name = spec.name if spec is not None else wanted.parent.name
-        version = str(spec.version) if spec is not None else wanted.name
+    next_folder: Path | None = folder
+    while next_folder is not None and (key := data_key(next_folder)) not in lineage.nodes:
+        spec = read_dataset(next_folder)
+        name = spec.name if spec is not None else next_folder.parent.name
+        version = str(spec.version) if spec is not None else next_folder.name
         detail = phrase("version {version}", version=version)
-        lineage.add(Node(key, "data", name, detail, wanted, is_there=spec is not None))
+        lineage.add(Node(key, "data", name, detail, next_folder, is_there=spec is not None))
         before = spec.made_from if spec is not None else None
-        wanted = wanted.parent / str(before) if before is not None else None
-        if wanted is not None and spec is not None:
-            lineage.join(data_key(wanted), key, spec.changes[0] if spec.changes else "")
+        next_folder = next_folder.parent / str(before) if before is not None else None
+        if next_folder is not None and spec is not None:
+            lineage.join(data_key(next_folder), key, spec.changes[0] if spec.changes else "")
     return data_key(folder)
 
 
@@ -247,10 +252,10 @@ def _export(note: ExportNote) -> Node:
 
 def _join_run(lineage: Lineage, run: RunFacts) -> None:
     key = run_key(run.id)
-    asked = _asked(run.job)
-    if (data := _data(to_json(asked.get("data")))) is not None:
+    job = _asked(run.job)
+    if (data := _data(to_json(job.get("data")))) is not None:
         lineage.join(_source(lineage, data), key)
-    base = _base_model(to_json(asked.get("base_model")))
+    base = _base_model(to_json(job.get("base_model")))
     path = base.tokenizer if isinstance(base, FromScratch) else base.path if base else None
     if path is not None:
         source, how = _checkpoint(lineage, path)
@@ -268,10 +273,10 @@ def _join_run(lineage: Lineage, run: RunFacts) -> None:
 
 def _asked(job: str | bytes) -> dict[str, Any]:
     try:
-        found = from_json(job)
+        parsed = from_json(job)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return parsed if isinstance(parsed, dict) else {}
 
 
 @lru_cache(4096)

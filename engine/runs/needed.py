@@ -35,12 +35,12 @@ def needed_for(
     """
     keys = [key, *lineage.ancestors(key)]
     layers = lineage.layers(keys)
-    found = []
+    requirements = []
     for one in sorted(keys, key=lambda one: (layers[one], lineage.nodes[one].title)):
         if cancelled():
             break
-        found.append(_needed(lineage.nodes[one]))
-    return found
+        requirements.append(_needed(lineage.nodes[one]))
+    return requirements
 
 
 def as_text(needed: list[Needed]) -> list[str]:
@@ -161,8 +161,8 @@ def _how_it_came(run: RunFolder) -> Iterator[str]:
     """The environment, and the expected checksums of the weights."""
     known = read_reproducibility(run)
     if known.environment:
-        told = ", ".join(f"{name} {value}" for name, value in known.environment.items())
-        yield phrase("environment: {told}", told=told)
+        environment = ", ".join(f"{name} {value}" for name, value in known.environment.items())
+        yield phrase("environment: {told}", told=environment)
     if known.branched is not None:
         yield known.branched.sentence()
     saved = [event for event in run.milestones() if isinstance(event, Saved) and event.weights]

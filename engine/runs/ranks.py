@@ -52,16 +52,16 @@ class Rank:
 
 def this_rank() -> Rank | None:
     """Rank of this process; None if it was started as a program of its own."""
-    found = os.environ
+    variables = os.environ
     if (
-        RANKS_FOLDER not in found
-        and not {"TORCHELASTIC_RUN_ID", "RANK", "WORLD_SIZE"} <= found.keys()
+        RANKS_FOLDER not in variables
+        and not {"TORCHELASTIC_RUN_ID", "RANK", "WORLD_SIZE"} <= variables.keys()
     ):
         return None
     return Rank(
-        number=int(found["RANK"]),
-        world=int(found["WORLD_SIZE"]),
-        local=int(found["LOCAL_RANK"]),
-        local_world=int(found["LOCAL_WORLD_SIZE"]),
-        store=Path(found[RANKS_FOLDER]) if RANKS_FOLDER in found else None,
+        number=int(variables["RANK"]),
+        world=int(variables["WORLD_SIZE"]),
+        local=int(variables["LOCAL_RANK"]),
+        local_world=int(variables["LOCAL_WORLD_SIZE"]),
+        store=Path(variables[RANKS_FOLDER]) if RANKS_FOLDER in variables else None,
     )

@@ -53,7 +53,7 @@ class Reproducibility:
     @property
     def obstacles(self) -> tuple[str, ...]:
         """Reasons why the same job in the same environment may give other weights."""
-        found = [
+        reasons = [
             phrase(
                 "From step {first}: {differences}.",
                 first=session.first,
@@ -63,12 +63,12 @@ class Reproducibility:
             if session.counts and session.differences
         ]
         if not self.environment:
-            found.append(phrase("The environment was not recorded."))
+            reasons.append(phrase("The environment was not recorded."))
         elif "device" not in self.environment:
-            found.append(phrase("The device was not recorded."))
+            reasons.append(phrase("The device was not recorded."))
         elif not self.environment["device"].startswith("cpu"):
-            found.append(phrase("A GPU may add the same numbers in another order."))
-        return (*found, *self.remarks)
+            reasons.append(phrase("A GPU may add the same numbers in another order."))
+        return (*reasons, *self.remarks)
 
 
 def read_reproducibility(run: RunFolder) -> Reproducibility:
@@ -133,21 +133,21 @@ def damaged_checkpoints(run: RunFolder, progress: ProgressCallback = no_progress
 
     Each is compared with its manifest, and with the checksums recorded when it was saved.
     """
-    told = {e.step: e for e in run.milestones() if isinstance(e, Saved) and e.weights}
+    recorded = {e.step: e for e in run.milestones() if isinstance(e, Saved) and e.weights}
     folders = run.checkpoint_folders()
-    found = []
+    sentences = []
     for number, folder in enumerate(folders):
         progress(number, len(folders))
         try:
             verify(folder)
         except BadCheckpoint as error:
-            found.append(f"{folder.name}: {error.problem}")
+            sentences.append(f"{folder.name}: {error.problem}")
             continue
-        if (event := told.get(checkpoint_step(folder))) is not None:
+        if (event := recorded.get(checkpoint_step(folder))) is not None:
             files = read_json(folder / MANIFEST, MAX_MANIFEST)["files"]
-            for name, wanted in ((WEIGHTS, event.weights), (OPTIMISER, event.optimiser)):
-                if files.get(name, {}).get("sha256") != wanted:
-                    found.append(
+            for name, expected in ((WEIGHTS, event.weights), (OPTIMISER, event.optimiser)):
+                if files.get(name, {}).get("sha256") != expected:
+                    sentences.append(
                         phrase(
                             "{folder}: {name} is not the file that the run saved.",
                             folder=folder.name,
@@ -155,7 +155,7 @@ def damaged_checkpoints(run: RunFolder, progress: ProgressCallback = no_progress
                         )
                     )
     progress(len(folders), len(folders))
-    return found
+    return sentences
 
 
 def _sessions(events: list[AnyEvent], last: int) -> tuple[RunSession, ...]:

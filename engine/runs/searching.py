@@ -55,13 +55,13 @@ def first_settings(job: JobSpec) -> list[Setting]:
     if search.method == "grid":
         possible = (values for values in _grid(search) if is_possible(job, values))
         return list(islice(possible, search.limit))
-    rng, found = random.Random(job.training.seed), list[Setting]()
-    wanted = 1 if search.method == "tpe" else search.limit
-    while len(found) < wanted:
-        if (values := _drawn(job, search, rng, found)) is None:
+    rng, settings = random.Random(job.training.seed), list[Setting]()
+    limit = 1 if search.method == "tpe" else search.limit
+    while len(settings) < limit:
+        if (values := _drawn(job, search, rng, settings)) is None:
             break
-        found.append(values)
-    return found
+        settings.append(values)
+    return settings
 
 
 def _grid(search: SearchSpec) -> Iterable[Setting]:

@@ -45,8 +45,8 @@ def snapshot_folders(run: RunFolder) -> list[Path]:
     """All complete snapshots, by step."""
     if not run.snapshots.is_dir() or run.snapshots.is_symlink():
         return []
-    found = (f for f in run.snapshots.iterdir() if STEP.fullmatch(f.name))
-    return sorted((f for f in found if (f / MANIFEST).is_file()), key=checkpoint_step)
+    folders = (f for f in run.snapshots.iterdir() if STEP.fullmatch(f.name))
+    return sorted((f for f in folders if (f / MANIFEST).is_file()), key=checkpoint_step)
 
 
 def run_of(checkpoint: Path) -> RunFolder | None:

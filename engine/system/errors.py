@@ -26,10 +26,10 @@ def explain_error(error: BaseException) -> StudioError | None:
     """
     if isinstance(error, StudioError):
         return error
-    said = _explain(_code(error), _path(error))
-    if said is not None:
-        said.__cause__ = error
-    return said
+    explanation = _explain(_code(error), _path(error))
+    if explanation is not None:
+        explanation.__cause__ = error
+    return explanation
 
 
 def _explain(code: int, path: Path | None) -> StudioError | None:
@@ -52,8 +52,8 @@ def may_exist(path: Path) -> bool:
 def _code(error: BaseException) -> int:
     if isinstance(error, OSError) and error.errno:
         return error.errno
-    found = CODE_IN_TEXT.search(str(error)[:MAX_TEXT])
-    return int(found[1] or found[2]) if found else 0
+    match = CODE_IN_TEXT.search(str(error)[:MAX_TEXT])
+    return int(match[1] or match[2]) if match else 0
 
 
 def _path(error: BaseException) -> Path | None:
@@ -61,8 +61,8 @@ def _path(error: BaseException) -> Path | None:
         return None
     name = getattr(error, "filename", None)
     if name is None:
-        found = PATH_IN_TEXT.search(str(error)[:MAX_TEXT])
-        name = found[1] if found else None
+        match = PATH_IN_TEXT.search(str(error)[:MAX_TEXT])
+        name = match[1] if match else None
     return None if name is None or isinstance(name, int) else final_path(Path(os.fsdecode(name)))
 
 

@@ -105,7 +105,7 @@ def precise(answer: Callable[[Checkpoint, Precise], PreciseAnswer]) -> Answerer:
         began = time.perf_counter()
         serving = context.models.serving(question.checkpoint)
         checkpoint, kind, why = serving.take(question.exact)
-        said: dict[str, object] = {"to": question.number, "computed": kind, "why_exact": why}
+        header: dict[str, object] = {"to": question.number, "computed": kind, "why_exact": why}
         key = f"{kind} {question.model_dump_json(exclude={'number', 'side', 'exact'})}"
         known = serving.answers.get(key)
         if known is None:
@@ -115,8 +115,8 @@ def precise(answer: Callable[[Checkpoint, Precise], PreciseAnswer]) -> Answerer:
                 del serving.answers[next(iter(serving.answers))]
             serving.answers[key] = known
         elif isinstance(known, MaskFilled):
-            said["milliseconds"] = (time.perf_counter() - began) * 1000
-        return known.model_copy(update=said)
+            header["milliseconds"] = (time.perf_counter() - began) * 1000
+        return known.model_copy(update=header)
 
     return answered
 
@@ -264,9 +264,9 @@ def _predict_first(question: PredictFirst, context: WorkerContext) -> Answer:
     from engine.applying.apply import predict_first
     from engine.tasks.predicting import Predictor
 
-    asked = question.asked
-    serving = context.models.serving(asked.checkpoint)
-    return predict_first(question, Predictor(serving, asked.max_length, asked.batch_size))
+    apply = question.asked
+    serving = context.models.serving(apply.checkpoint)
+    return predict_first(question, Predictor(serving, apply.max_length, apply.batch_size))
 
 
 def _apply(question: Apply, context: WorkerContext) -> Answer:
@@ -324,24 +324,24 @@ def _find_label_errors(question: FindLabelErrors, context: WorkerContext) -> Ans
     base, folds = question.checkpoint, question.fine_tune_in
     if base is None or folds is None:
         loaded = None if base is None else context.models.take(base)
-        found = find_label_errors(data, loaded, emit)
+        errors = find_label_errors(data, loaded, emit)
     else:
         from engine.training.fold_runs import fold_scorer
 
-        found = find_label_errors(data, None, emit, fold_scorer(data, base, folds, emit))
-    return found.model_copy(update={"to": question.number})
+        errors = find_label_errors(data, None, emit, fold_scorer(data, base, folds, emit))
+    return errors.model_copy(update={"to": question.number})
 
 
 def _suggest_labels(question: SuggestLabels, context: WorkerContext) -> Answer:
     from engine.tasks.suggesting import suggest_labels
 
-    found = suggest_labels(
+    suggested = suggest_labels(
         open_dataset(question.data),
         context.models.take(question.checkpoint),
         question.order,
         partial(_emit, context, question),
     )
-    return found.model_copy(update={"to": question.number})
+    return suggested.model_copy(update={"to": question.number})
 
 
 def _emit(

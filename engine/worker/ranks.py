@@ -47,14 +47,14 @@ def run_ranks(run: RunFolder, processes: int, events: EventWriter) -> int:
     """
     byte = run.events_size()
     with _folder(run) as store, _started(run, processes, store) as ranks:
-        asked = False
+        stop_sent = False
         failed: tuple[int, int] | None = None  # the first failed rank, and its exit code
         end = float("inf")
         while any(rank.poll() is None for rank in ranks):
             time.sleep(RANK_POLL)
             byte = _read(run, byte, events.forward)
-            if events.stop_wanted() and not asked:
-                asked = True
+            if events.stop_wanted() and not stop_sent:
+                stop_sent = True
                 _say_stop(ranks[0])
             if failed is None and (failed := _failed(ranks)) is not None:
                 end = time.monotonic() + (GRACE_PERIOD if failed[1] > 0 else 0)
@@ -131,8 +131,8 @@ def loopback() -> dict[str, str]:
     """Settings that restrict the communication of the ranks to this machine."""
     if sys.platform == "win32":
         return {}
-    found = psutil.net_if_addrs().items()
-    name = next((n for n, some in found if any(a.address == "127.0.0.1" for a in some)), "lo")
+    interfaces = psutil.net_if_addrs().items()
+    name = next((n for n, some in interfaces if any(a.address == "127.0.0.1" for a in some)), "lo")
     return {"GLOO_SOCKET_IFNAME": name, "NCCL_SOCKET_IFNAME": name}
 
 

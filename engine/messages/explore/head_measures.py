@@ -30,8 +30,8 @@ class HeadFigures:
 
     def of(self, key: str) -> np.ndarray:
         """A column, float64 [L, H]."""
-        found: np.ndarray = self.values[..., KEYS.index(key)]
-        return found
+        column: np.ndarray = self.values[..., KEYS.index(key)]
+        return column
 
     @property
     def positional(self) -> np.ndarray:
@@ -74,8 +74,8 @@ def head_sums(layer: np.ndarray, kinds: TokenKinds) -> tuple[np.ndarray, np.ndar
         ]
     )  # [H, Q]
     share = (entropy / kinds.most).sum(-1)[:, None]
-    found = np.concatenate([entropy.sum(-1)[:, None], share, sums.astype(np.float64)], axis=1)
-    return found, rows.argmax(-1) - kinds.queries
+    totals = np.concatenate([entropy.sum(-1)[:, None], share, sums.astype(np.float64)], axis=1)
+    return totals, rows.argmax(-1) - kinds.queries
 
 
 def head_figures(weights: np.ndarray, tokens: Sequence[Token], causal: bool = False) -> HeadFigures:
@@ -98,8 +98,8 @@ def _of_layer(layer: np.ndarray, kinds: TokenKinds) -> tuple[np.ndarray, np.ndar
     heads, count = offsets.shape
     best, share = np.zeros(heads, int), np.zeros(heads)
     for head in range(heads):
-        found, counts = np.unique(offsets[head], return_counts=True)
-        best[head], share[head] = found[counts.argmax()], counts.max() / count
+        values, counts = np.unique(offsets[head], return_counts=True)
+        best[head], share[head] = values[counts.argmax()], counts.max() / count
     return np.concatenate([sums / count, share[:, None]], axis=1), best
 
 
