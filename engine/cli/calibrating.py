@@ -83,13 +83,13 @@ def calibrate(
         if best_f1:
             settings = with_best_f1(settings, rows)
         if fit_temperature:
-            settings = _fitted(settings, rows)
+            settings = _fit_temperature(settings, rows)
     if settings != before:
         save_settings(folder, settings)
     if as_json:
         echo_json(settings.model_dump(mode="json"))
         return
-    echo(*_lines(settings))
+    echo(*_describe(settings))
 
 
 def _checkpoint(model: Path) -> Path:
@@ -108,7 +108,7 @@ def _rows(model: Path, folder: Path, file: Path | None, part: Part) -> Predictio
     return read_predictions(predictions_file(results_folder(folder, Home()), part))
 
 
-def _fitted(settings: PredictionSettings, rows: Predictions) -> PredictionSettings:
+def _fit_temperature(settings: PredictionSettings, rows: Predictions) -> PredictionSettings:
     settings_found = with_temperature(settings, rows)
     if settings_found is None:
         raise StudioError(
@@ -145,7 +145,7 @@ def _with_threshold(
     return settings.with_threshold(named, threshold, info.labels, several)
 
 
-def _lines(settings: PredictionSettings) -> list[str]:
+def _describe(settings: PredictionSettings) -> list[str]:
     lines = [f"temperature {settings.temperature:.4g}", f"threshold {settings.threshold:.4g}"]
     lines += [f"threshold of {label}: {one:.4g}" for label, one in settings.thresholds.items()]
     if settings.no_answer_threshold is not None:

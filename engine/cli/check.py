@@ -63,21 +63,21 @@ def check(
     except StudioError as error:
         problems = [error]
     if as_json:
-        problem_facts = [_told_problem(problem) for problem in problems]
+        problem_facts = [_problem_facts(problem) for problem in problems]
         echo_json({"ok": not problems} | facts | {"problems": problem_facts})
     elif facts:
-        _say(facts)
+        _print_facts(facts)
     refuse(problems)
 
 
-def _told_problem(problem: StudioError) -> dict[str, Any]:
+def _problem_facts(problem: StudioError) -> dict[str, Any]:
     """A problem that makes the data unusable for the task, and its place."""
     line, column = (problem.line, problem.column) if isinstance(problem, BadFile) else (0, 0)
     facts = {"problem": problem.problem, "advice": problem.advice}
     return facts | {"line": line or None, "column": column or None}
 
 
-def _say(facts: dict[str, Any]) -> None:
+def _print_facts(facts: dict[str, Any]) -> None:
     for key, value in facts.items():
         if key not in ("notes", "findings"):
             shown = ", ".join(value) if isinstance(value, list) else value
@@ -136,13 +136,14 @@ def _facts(
             dict.fromkeys([*notes_of(recognition, named), *rows.notes, *label_notes(labels)])
         ),
         "findings": [
-            _told(one, lines) for one, lines in zip(examined.findings, examined.lines, strict=True)
+            _finding_facts(one, lines)
+            for one, lines in zip(examined.findings, examined.lines, strict=True)
         ],
     }
     return facts, problems
 
 
-def _told(finding: Finding, lines: tuple[int, ...]) -> dict[str, Any]:
+def _finding_facts(finding: Finding, lines: tuple[int, ...]) -> dict[str, Any]:
     return {
         "check": finding.check,
         "title": CHECKS[finding.check].title,
@@ -179,7 +180,9 @@ def _stored_facts(
         "mapping": spec.mapping.model_dump(),
         "task": task.kind,
         "notes": list(spec.notes),
-        "findings": [_told(one, tuple(lines[one.rows[:SHOWN_LINES]].tolist())) for one in findings],
+        "findings": [
+            _finding_facts(one, tuple(lines[one.rows[:SHOWN_LINES]].tolist())) for one in findings
+        ],
     }
     return facts, dataset_problems(spec, task)
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 MAX_LENGTH = 512  # of a model without a known run
 
 
-class Asked(NamedTuple):
+class Request(NamedTuple):
     """The evaluation, and the baselines for the same rows if the training rows are known."""
 
     question: Evaluate
@@ -123,7 +123,11 @@ def evaluate(
                 phrase("Baselines need the training rows, and a file has none."),
                 phrase("Use --run or --data, or leave out --baseline."),
             )
-        scored, looks, compared = _score_file(file, _named(model), numbers, encoding, given), 0, []
+        scored, looks, compared = (
+            _score_file(file, _require_model(model), numbers, encoding, given),
+            0,
+            [],
+        )
         seeds: dict[int, float] = {}
     else:
         if encoding is not None or COLUMNS.given(given) or CLEANING.given(given):
@@ -131,7 +135,7 @@ def evaluate(
                 phrase("A data set has its columns since it was imported."),
                 phrase("Leave out the options of columns, --skip-empty and --encoding."),
             )
-        asked = _asked(run, data, model, part)
+        asked = _select_rows(run, data, model, part)
         question = asked.question.model_copy(update=numbers)
         scored, looks = _score(asked._replace(question=question))
         compared = _baselines(asked, scored.predictions.info) if baseline else []
@@ -145,7 +149,7 @@ def evaluate(
         table = plain_table(scored.predictions)
         write_table(predictions, table.schema, [table])
     worst = slices_of(scored.predictions) if slices else None
-    _tell(scored, looks, seeds, compared, worst, as_json)
+    _print_report(scored, looks, seeds, compared, worst, as_json)
     if predictions is not None and not as_json:
         echo(f"{len(scored.predictions)} rows written to {predictions}")
 
@@ -153,7 +157,7 @@ def evaluate(
 evaluate_command = with_options(evaluate, [*COLUMNS.parameters(), *CLEANING.parameters()])
 
 
-def _named(model: Path | None) -> Path:
+def _require_model(model: Path | None) -> Path:
     """Raises StudioError if no model is named."""
     if model is None:
         raise StudioError(
@@ -163,7 +167,9 @@ def _named(model: Path | None) -> Path:
     return model
 
 
-def _asked(run: Path | None, data: Path | None, model: Path | None, part: SplitName) -> Asked:
+def _select_rows(
+    run: Path | None, data: Path | None, model: Path | None, part: SplitName
+) -> Request:
     if run is not None:
         if model is not None:
             raise StudioError(
@@ -172,10 +178,10 @@ def _asked(run: Path | None, data: Path | None, model: Path | None, part: SplitN
             )
         folder = RunFolder(run.absolute())
         fit = run_baselines(folder, part, ())
-        return Asked(run_evaluation(folder, part), fit, keeps=True)
+        return Request(run_evaluation(folder, part), fit, keeps=True)
     assert data is not None
     stored = StoredData(folder=needed_dataset(data).folder.absolute())
-    checkpoint = _named(model).absolute()
+    checkpoint = _require_model(model).absolute()
     into = results_folder(checkpoint, Home())
     question = Evaluate(
         checkpoint=checkpoint,
@@ -185,10 +191,10 @@ def _asked(run: Path | None, data: Path | None, model: Path | None, part: SplitN
         model=checkpoint.name,
         max_length=MAX_LENGTH,
     )
-    return Asked(question, FitBaselines(data=stored, part=part, into=into, task=""), keeps=False)
+    return Request(question, FitBaselines(data=stored, part=part, into=into, task=""), keeps=False)
 
 
-def _score(asked: Asked) -> "tuple[Scored, int]":
+def _score(asked: Request) -> "tuple[Scored, int]":
     """Score the rows; also returns how often test rows of these data have been scored."""
     from engine.tasks.scoring import score
 
@@ -218,7 +224,7 @@ def _score_file(
     return score_rows(predictor, table.rows, table.cells, origin)
 
 
-def _baselines(asked: Asked, facts: PredictionInfo) -> list[Predictions]:
+def _baselines(asked: Request, facts: PredictionInfo) -> list[Predictions]:
     from engine.tasks.scoring import fit_baselines
 
     update: dict[str, object] = {"task": facts.task, "labels": facts.labels}
@@ -228,7 +234,7 @@ def _baselines(asked: Asked, facts: PredictionInfo) -> list[Predictions]:
         return [read_predictions(one) for one in fit_baselines(question).files]
 
 
-def _tell(
+def _print_report(
     scored: "Scored",
     looks: int,
     seeds: Mapping[int, float],
@@ -252,12 +258,12 @@ def _tell(
         return
     echo(*(scored.report.lines() if scored.report else ()))
     for name, figure in own.items():
-        echo(f"{name} {_written(figure)}")
+        echo(f"{name} {_format_interval(figure)}")
     if over_seeds := mean_over_seeds(scored.predictions, seeds):
         echo(over_seeds)
     for one in besides:
-        echo(f"{one.name}: {one.metric} {_written(one.score)}")
-        echo(f"  the model less this baseline: {_written(one.difference)}: {one.verdict}")
+        echo(f"{one.name}: {one.metric} {_format_interval(one.score)}")
+        echo(f"  the model less this baseline: {_format_interval(one.difference)}: {one.verdict}")
     if besides:
         echo(baseline_advice(besides))
     if worst is not None:
@@ -266,5 +272,5 @@ def _tell(
         echo(f"The test rows have been scored {looks} time{'s' if looks > 1 else ''}.")
 
 
-def _written(figure: Interval) -> str:
+def _format_interval(figure: Interval) -> str:
     return f"{figure.value:.4f} (95 % interval {figure.low:.4f} to {figure.high:.4f})"

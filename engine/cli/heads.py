@@ -126,13 +126,13 @@ def heads(
             question = PruneHeads(**fields)
             _prune(loaded, question, save, out, as_json)
             return
-        measured = _measured(loaded, fields, method, replacement)
+        measured = _measure(loaded, fields, method, replacement)
     if out is not None:
         _write(out, measured)
     if as_json:
         echo_json({"method": method, **measured.facts, "heads": list(_records(measured))})
         return
-    echo(*_lines(measured, method, top))
+    echo(*_format_heads(measured, method, top))
     if out is not None:
         echo(f"{measured.values.shape[1] * measured.values.shape[2]} heads written to {out}")
 
@@ -215,7 +215,7 @@ def _remark_cut(count: int) -> None:
         echo_error(f"note: only the first {MAX_TEXTS:,} of {count:,} texts are used.")
 
 
-def _measured(
+def _measure(
     loaded: "Checkpoint", asked: dict[str, Any], method: Method, replacement: Replacement
 ) -> Measured:
     import numpy as np
@@ -230,7 +230,7 @@ def _measured(
         def emit(answer: Answer) -> None:
             if isinstance(answer, HeadsCounted | HeadsWeighed):
                 answer.file.unlink()
-            line.draw(_said(answer))
+            line.draw(_progress_text(answer))
 
         found: HeadsCounted | HeadsWeighed
         try:
@@ -251,7 +251,7 @@ def _measured(
         return Measured(found.columns, np.load(check_regular(found.file)), facts)
 
 
-def _said(answer: Answer) -> str:
+def _progress_text(answer: Answer) -> str:
     if isinstance(answer, Working):
         return f"{answer.stage}: {answer.done:,} of {answer.total:,} texts"
     assert isinstance(answer, SetAnswer)
@@ -261,7 +261,7 @@ def _said(answer: Answer) -> str:
 # ── what is printed and written ──────────────────────────────────────────────────────────────
 
 
-def _lines(measured: Measured, method: Method, top: int) -> Iterator[str]:
+def _format_heads(measured: Measured, method: Method, top: int) -> Iterator[str]:
     """For patterns the first head of each column; else the heads by the last column."""
     import numpy as np
 
@@ -351,9 +351,9 @@ def _prune(
             "method": "pruning",
             "metric": pruned.metric,
             "rounds": [
-                {"heads": _named(one.heads), pruned.metric: one.figure} for one in pruned.rounds
+                {"heads": _numbered(one.heads), pruned.metric: one.figure} for one in pruned.rounds
             ],
-            "pruned": _named(pruned.pruned),
+            "pruned": _numbered(pruned.pruned),
         }
         facts["saved"] = str(save) if save is not None and pruned.pruned else None
         echo_json(facts)
@@ -372,7 +372,7 @@ def _prune(
         echo(f"{len(records)} heads written to {out}")
 
 
-def _named(heads: Sequence[tuple[int, int]]) -> list[list[int]]:
+def _numbered(heads: Sequence[tuple[int, int]]) -> list[list[int]]:
     return [[layer + 1, head + 1] for layer, head in heads]
 
 

@@ -89,7 +89,7 @@ def _list() -> None:
                     f"      {entry.title}: {entry.good_for}",
                     f"      {entry.parameters / 1e6:.0f}M parameters, {entry.megabytes:.0f} MB, "
                     f"{', '.join(entry.languages)}, {entry.licence}, {entry.max_length} tokens; "
-                    f"{_said(taken)}",
+                    f"{_describe_cost(taken)}",
                 )
 
 
@@ -97,7 +97,7 @@ def _rate(home: Home) -> float:
     return cost.rate_of(last(ThreadSpeeds, home.root), last(Speeds, home.root))
 
 
-def _said(taken: Cost) -> str:
+def _describe_cost(taken: Cost) -> str:
     return (
         f"fine-tuning {taken.training / 1e9:.1f} GB, exploring "
         f"{taken.exploring / 1e9:.1f} GB of memory, "
@@ -129,7 +129,7 @@ def _fetch(name: str, revision: str, to: Path | None, dry_run: bool) -> None:
         echo_error(f"note: {note}")
     echo(f"{planned.bytes / MB:,.1f} MB; revision {planned.revision}; {planned.licence or '?'}")
     if planned.cost is not None:
-        echo(_said(planned.cost))
+        echo(_describe_cost(planned.cost))
     if dry_run:
         return
     into = to.absolute() if to is not None else free_folder(home.models, name.rpartition("/")[2])

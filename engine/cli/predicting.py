@@ -91,7 +91,7 @@ def predict(
     )
     line = ProgressLine(sys.stderr)
     try:
-        done = apply(question, predictor, lambda working: line.draw(_told(working)))
+        done = apply(question, predictor, lambda working: line.draw(_progress_text(working)))
     except BaseException:
         line.end()
         if (cached := folder_of(question.out)).is_dir():
@@ -104,7 +104,7 @@ def predict(
     echo(f"{done.rows} rows written to {out}{unsure}")
 
 
-def _told(working: Working) -> str:
+def _progress_text(working: Working) -> str:
     share = f", {working.done / working.total:.0%}" if working.total else ""
     return f"{working.stage}{share}"
 

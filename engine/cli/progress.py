@@ -42,7 +42,7 @@ class ProgressLine:
         self._show(event)
         if self._advisor is not None:
             for advice in self._advisor.on_event(event):
-                self._say(_told(advice))
+                self._say(_advice_text(advice))
 
     def _show(self, event: Event) -> None:
         match event:
@@ -108,7 +108,7 @@ class ProgressLine:
         self._out.flush()
 
 
-def _told(advice: Advice) -> str:
+def _advice_text(advice: Advice) -> str:
     """Advice with the matching options of `bert-studio job`, or the command that follows it."""
     options = [f"{flag_of(name)} {value:.12g}" for name, value in advice.change.items()]
     if advice.fix is not None:

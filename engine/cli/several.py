@@ -71,7 +71,7 @@ def resume(into: Path) -> int:
         shutil.rmtree(into / VECTORS, ignore_errors=True)  # not needed any more
     else:
         echo_error(f"Resume with: bert-studio resume {into}")
-    _say(summarise(name, [RunFolder(into / one) for one in _members(into)[1]]))
+    _print_summary(summarise(name, [RunFolder(into / one) for one in _members(into)[1]]))
     echo(into)
     return code or 0
 
@@ -163,13 +163,13 @@ def _next_runs(into: Path, names: list[str]) -> list[str]:
     return new
 
 
-def _say(summary: dict[str, Any]) -> None:
+def _print_summary(summary: dict[str, Any]) -> None:
     for row in summary["rows"]:
         mark = phrase(" (best)") if row.get("best") else ""
         values_text = ", ".join(f"{path} {shown(value)}" for path, value in row["values"].items())
         echo((row["vectors"] or values_text or "All runs") + mark)
         for metric, figure in row["metrics"].items():
-            echo(f"  {metric}: {_written(figure)} ({figure['runs']} of {row['runs']})")
+            echo(f"  {metric}: {_format_figure(figure)} ({figure['runs']} of {row['runs']})")
 
 
 def _members(into: Path) -> tuple[str, list[str]]:
@@ -207,7 +207,7 @@ def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
     A row is a choice of vectors in a layer sweep, or a combination of a search; otherwise there is
     one row for all seeds.
     """
-    results = [_told(run) for run in runs]
+    results = [_run_result(run) for run in runs]
     rows: list[dict[str, Any]] = []
     for vectors, setting in dict.fromkeys((run["vectors"], run["setting"]) for run in results):
         members = [run for run in results if (run["vectors"], run["setting"]) == (vectors, setting)]
@@ -238,7 +238,7 @@ def _mark_best(rows: list[dict[str, Any]], runs: list[RunFolder]) -> None:
         row["best"] = best is not None and row["values"] == best.values
 
 
-def _written(figure: dict[str, Any]) -> str:
+def _format_figure(figure: dict[str, Any]) -> str:
     """A mean, with its deviation and interval if there are several runs."""
     if figure["deviation"] is None:
         return f"{figure['mean']:.4f}"
@@ -255,7 +255,7 @@ def runs_of(into: Path) -> list[RunFolder]:
     return [RunFolder(into / name) for name in _members(into)[1]]
 
 
-def _told(run: RunFolder) -> dict[str, Any]:
+def _run_result(run: RunFolder) -> dict[str, Any]:
     job = run.job()
     step, metrics = best_metrics(run)
     return {

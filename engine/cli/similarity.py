@@ -104,7 +104,7 @@ def vectors(
     check_suffix(out, (".npy", ".parquet", ".jsonl"))
     rows = _rows(file, data, part, encoding, TEXT_COLUMN.given(given))
     loaded = _loaded(model)
-    encoded = _made(loaded, rows.texts, max_length, batch_size)
+    encoded = _encode(loaded, rows.texts, max_length, batch_size)
     if out.suffix.lower() == ".npy":
         save_vectors(out, encoded)
     else:
@@ -132,7 +132,7 @@ def nearest(
 
     rows = _rows(file, data, part, encoding, TEXT_COLUMN.given(given))
     loaded = _loaded(model)
-    encoded = _made(loaded, rows.texts, max_length, batch_size)
+    encoded = _encode(loaded, rows.texts, max_length, batch_size)
     query_vector = sentence_vectors(loaded, [query], max_length, tell_truncated=_remark_truncated)[
         0
     ]
@@ -152,7 +152,7 @@ def nearest(
         echo(f"{one['cosine']:7.4f}  {one['line']:>6}  {one['text']}")
 
 
-def _made(
+def _encode(
     loaded: "Checkpoint", texts: Sequence[str], max_length: int | None, batch_size: int
 ) -> "NDArray[np.float32]":
     """Encode texts, float32 [N, D]; shows progress on stderr."""

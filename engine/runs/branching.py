@@ -49,7 +49,7 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
             saved = [folder for folder in (_best(source, checkpoint), checkpoint) if folder]
             for folder in saved:
                 _copy(folder, run.checkpoint(checkpoint_step(folder)))
-            _tell(source, run, saved, changed)
+            _write_events(source, run, saved, changed)
             os.rename(temporary, into)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -160,7 +160,9 @@ def _refuse_links(folder: Path) -> None:
         )
 
 
-def _tell(source: RunFolder, run: RunFolder, saved: list[Path], changed: list[Change]) -> None:
+def _write_events(
+    source: RunFolder, run: RunFolder, saved: list[Path], changed: list[Change]
+) -> None:
     """Begin the events of the branch with its origin and the curves so far."""
     step = checkpoint_step(saved[-1])
     branched = Branched(

@@ -38,7 +38,7 @@ def pack(
     runs: Sequence[RunFolder],
     path: Path,
     checkpoints: Checkpoints = "best",
-    said: Mapping[str, Mapping[str, Any]] | None = None,
+    annotations: Mapping[str, Mapping[str, Any]] | None = None,
     report: ProgressCallback = lambda done, total: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> None:
@@ -53,7 +53,7 @@ def pack(
         StudioError: a run is training, or cannot be read.
         Cancelled: soon after `cancelled()` is true.
     """
-    files = {run.path.name: _wanted(run, checkpoints) for run in runs}
+    files = {run.path.name: _select_files(run, checkpoints) for run in runs}
     total = sum(file.stat().st_size for listed in files.values() for file in listed)
     done = 0
     sums: dict[str, dict[str, str]] = {name: {} for name in files}
@@ -77,7 +77,7 @@ def pack(
                             if cancelled():
                                 raise Cancelled
                     sums[run.path.name][name] = digest.hexdigest()
-            facts = {"form": FORM, "runs": [_facts(run, said or {}, sums) for run in runs]}
+            facts = {"form": FORM, "runs": [_facts(run, annotations or {}, sums) for run in runs]}
             packed.writestr(_member(FACTS), json.dumps(facts, indent=1))
         os.replace(temporary, path)
     finally:
@@ -119,7 +119,7 @@ def unpack(
         if missing := set(listed) - set(sizes):
             name = PurePosixPath(min(missing)).name
             raise _refused(path, phrase("{name} is missing in it", name=name))
-    return {into / RUNS / run["id"]: run["said"] for run in facts}
+    return {into / RUNS / run["id"]: run["annotations"] for run in facts}
 
 
 def is_bundle(path: Path) -> bool:
@@ -131,7 +131,7 @@ def is_bundle(path: Path) -> bool:
         return False
 
 
-def _wanted(run: RunFolder, checkpoints: Checkpoints) -> list[Path]:
+def _select_files(run: RunFolder, checkpoints: Checkpoints) -> list[Path]:
     if run.has_worker():
         raise StudioError(
             phrase("“{run}” is still being trained.", run=run.job().name),
@@ -157,10 +157,12 @@ def _wanted(run: RunFolder, checkpoints: Checkpoints) -> list[Path]:
 
 
 def _facts(
-    run: RunFolder, said: Mapping[str, Mapping[str, Any]], sums: Mapping[str, Mapping[str, str]]
+    run: RunFolder,
+    annotations: Mapping[str, Mapping[str, Any]],
+    sums: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Any]:
     name = run.path.name
-    return {"id": name, "said": dict(said.get(name, {})), "files": dict(sums[name])}
+    return {"id": name, "annotations": dict(annotations.get(name, {})), "files": dict(sums[name])}
 
 
 def _member(name: str, file: Path | None = None) -> zipfile.ZipInfo:
@@ -185,7 +187,11 @@ def _read_facts(packed: zipfile.ZipFile, path: Path) -> list[dict[str, Any]]:
         facts = json.loads(content)
         form, runs = int(facts["form"]), list(facts["runs"])
         found = [
-            {"id": str(run["id"]), "said": dict(run["said"]), "files": dict(run["files"])}
+            {
+                "id": str(run["id"]),
+                "annotations": dict(run["annotations"]),
+                "files": dict(run["files"]),
+            }
             for run in runs
         ]
     except (ValueError, KeyError, TypeError, RecursionError):
