@@ -22,7 +22,7 @@ from engine.runs.lineage import (
 from engine.runs.needed import as_text, needed_for
 from engine.system.terminal import echo, echo_json
 
-MOST_LISTED = 200  # printed descendants
+MAX_LISTED = 200  # printed descendants
 
 
 def lineage(
@@ -44,10 +44,10 @@ def lineage(
         return
     echo(_line(known.nodes[key]))
     echo("", "Made from it:" if after else "Nothing was made from it.")
-    for other in after[:MOST_LISTED]:
+    for other in after[:MAX_LISTED]:
         echo(f"  {_line(known.nodes[other])}")
-    if len(after) > MOST_LISTED:
-        echo(f"  and {len(after) - MOST_LISTED:,} more")
+    if len(after) > MAX_LISTED:
+        echo(f"  and {len(after) - MAX_LISTED:,} more")
     echo("", "Needed to reproduce it:")
     for line in as_text(needed_for(known, key)):
         echo(f"  {line}")

@@ -17,7 +17,7 @@ from engine.explore.measures import measured
 from engine.explore.targets import Target, scores, target_of, words_of
 from engine.messages.explore.attribution import (
     CLOSE_ENOUGH,
-    MOST_POINTS,
+    MAX_POINTS,
     Attribute,
     Attributed,
     Method,
@@ -140,7 +140,7 @@ def _integrated_gradients(
         return answer.model_copy(update={"next": upto})
     assert answer.difference is not None
     is_close = abs(answer.difference) <= CLOSE_ENOUGH * abs(target.explained.score - base_score)
-    if is_close or 2 * question.points > MOST_POINTS:
+    if is_close or 2 * question.points > MAX_POINTS:
         return answer
     return answer.model_copy(update={"next": 0, "points": 2 * question.points})
 

@@ -26,11 +26,11 @@ from engine.runs.folder import RunFolder
 
 Checkpoints = Literal["best", "all", "none"]
 SUFFIX = ".zip"
-FACTS, RUNS = "bundle.json", "runs"
+INDEX, RUNS = "bundle.json", "runs"
 FORM = 1  # version of the format, as written, and the newest that can be read
 CHUNK = 4 << 20  # bytes between checks for cancellation
-MOST_FILES, MOST_RUNS = 100_000, 1_000
-LARGEST_FACTS = 50_000_000  # bytes
+MAX_FILES, MAX_RUNS = 100_000, 1_000
+MAX_INDEX = 50_000_000  # bytes
 WHEN = (1980, 1, 1, 0, 0, 0)  # of every member, so that equal runs make equal files
 
 
@@ -78,7 +78,7 @@ def pack(
                                 raise Cancelled
                     sums[run.path.name][name] = digest.hexdigest()
             facts = {"form": FORM, "runs": [_facts(run, annotations or {}, sums) for run in runs]}
-            packed.writestr(_member(FACTS), json.dumps(facts, indent=1))
+            packed.writestr(_member(INDEX), json.dumps(facts, indent=1))
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -96,8 +96,8 @@ def unpack(
     """
     with _damage(path), zipfile.ZipFile(path) as packed:
         members = packed.infolist()
-        if len(members) > MOST_FILES:
-            raise _refused(path, phrase("it has more than {n:,} files", n=MOST_FILES))
+        if len(members) > MAX_FILES:
+            raise _refused(path, phrase("it has more than {n:,} files", n=MAX_FILES))
         facts = _read_facts(packed, path)
         listed = {
             f"{RUNS}/{run['id']}/{name}": digest
@@ -108,7 +108,7 @@ def unpack(
         check_free_space(into / path.name, sum(sizes.values()))
         done, total = 0, sum(sizes.values())
         for member in members:
-            if member.filename == FACTS or member.is_dir():
+            if member.filename == INDEX or member.is_dir():
                 continue
             _check(member, listed, path)
             for count in _write(packed, member, into, listed[member.filename], path):
@@ -126,7 +126,7 @@ def is_bundle(path: Path) -> bool:
     """True if a file is a zip with runs in it."""
     try:
         with zipfile.ZipFile(path) as packed:
-            return FACTS in packed.namelist()[-1:] or FACTS in packed.namelist()
+            return INDEX in packed.namelist()[-1:] or INDEX in packed.namelist()
     except (zipfile.BadZipFile, OSError, ValueError):
         return False
 
@@ -176,13 +176,13 @@ def _member(name: str, file: Path | None = None) -> zipfile.ZipInfo:
 
 def _read_facts(packed: zipfile.ZipFile, path: Path) -> list[dict[str, Any]]:
     try:
-        member = packed.getinfo(FACTS)
+        member = packed.getinfo(INDEX)
     except KeyError:
         raise _refused(path, phrase("there are no runs in it")) from None
-    if member.file_size > LARGEST_FACTS:
+    if member.file_size > MAX_INDEX:
         raise _refused(path, phrase("its list of files is too long"))
     with packed.open(member) as file:
-        content = file.read(LARGEST_FACTS + 1)
+        content = file.read(MAX_INDEX + 1)
     try:
         facts = json.loads(content)
         form, runs = int(facts["form"]), list(facts["runs"])
@@ -201,7 +201,7 @@ def _read_facts(packed: zipfile.ZipFile, path: Path) -> list[dict[str, Any]]:
             phrase("{name} was written by a newer BERT Studio.", name=path.name),
             phrase("Install the latest version, then open it again."),
         )
-    if len(found) > MOST_RUNS or not found:
+    if len(found) > MAX_RUNS or not found:
         raise _refused(path, phrase("there are no runs in it"))
     for run in found:
         run_id = str(run["id"])

@@ -28,7 +28,7 @@ NAMESPACE = uuid.UUID("1bd1a3c5-31f4-4e41-9e1f-5b7e0c7b1a16")  # for ids derived
 RUNNING, FINISHED, FAILED, KILLED = 1, 3, 4, 5  # mlflow.entities.RunStatus
 OUTCOMES = {"finished": FINISHED, "failed": FAILED, "stopped": KILLED}
 LOCAL = 4  # mlflow.entities.SourceType
-LONGEST_VALUE, LONGEST_NAME = 6_000, 200  # characters; MLflow takes 250 of a name
+MAX_VALUE, MAX_NAME = 6_000, 200  # characters; MLflow takes 250 of a name
 UNSAFE = re.compile(r"[^\w.\- ]")
 
 
@@ -61,7 +61,7 @@ class MLflowFiles(CurveFiles):
         job = self.run.job()
         for path, value in settings_of(job.model_dump(mode="json")):
             text = one_line(value if isinstance(value, str) else json.dumps(value))
-            write_file(self.folder / "params" / path, text[:LONGEST_VALUE].encode("utf-8"))
+            write_file(self.folder / "params" / path, text[:MAX_VALUE].encode("utf-8"))
         tags = {
             "mlflow.runName": one_line(job.name),
             "mlflow.source.name": EXPERIMENT_NAME,
@@ -127,13 +127,13 @@ def settings_of(job: dict[str, Any], before: str = "") -> Iterator[tuple[str, An
         if isinstance(value, dict) and value:
             yield from settings_of(value, f"{before}{_safe(name)}.")
         else:
-            yield f"{before}{_safe(name)}"[:LONGEST_NAME], value
+            yield f"{before}{_safe(name)}"[:MAX_NAME], value
 
 
 def file_of(name: str) -> Path:
     """The file of a metric below `metrics`; untrusted names cannot lead out of it."""
     group, _, rest = tag(name).partition("/")
-    return Path(group) / _safe(rest)[:LONGEST_NAME]
+    return Path(group) / _safe(rest)[:MAX_NAME]
 
 
 def _safe(name: str) -> str:

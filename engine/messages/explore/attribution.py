@@ -12,7 +12,7 @@ from engine.messages.question import Answer
 
 Method = Literal["occlusion", "integrated_gradients", "input_x_gradient", "rollout"]
 Baseline = Literal["mask", "pad", "zero"]
-FEWEST_POINTS, MOST_POINTS = 32, 256  # of integrated gradients
+MIN_POINTS, MAX_POINTS = 32, 256  # of integrated gradients
 CLOSE_ENOUGH = 0.01  # of f(x) − f(baseline): the tolerance for the sum of integrated gradients
 
 
@@ -72,7 +72,7 @@ class Attribute(AboutTarget):
     method: Method = "occlusion"
     baseline: Baseline = "mask"
     start: int = Field(0, ge=0, description="The first word or point that is not yet computed.")
-    points: int = Field(FEWEST_POINTS, ge=1, le=MOST_POINTS)
+    points: int = Field(MIN_POINTS, ge=1, le=MAX_POINTS)
     so_far: tuple[float, ...] = Field((), description="`effects` of the answer before.")
 
 

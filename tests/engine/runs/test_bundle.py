@@ -11,7 +11,7 @@ import pytest
 from engine.errors import StudioError
 from engine.messages.events import Ended, Prepared, Started, measured
 from engine.progress import Cancelled
-from engine.runs.bundle import FACTS, is_bundle, pack, unpack
+from engine.runs.bundle import INDEX, is_bundle, pack, unpack
 from engine.runs.folder import RunFolder
 from engine.runs.snapshots import snapshot
 from tests.engine.runs import fake_worker
@@ -82,10 +82,10 @@ def changed(packed: Path, change: Callable[[dict[str, bytes], dict[str, int]], N
 
 def listing(content: dict[str, bytes], name: str, run: str = "night") -> None:
     """Add a file or another run to the index."""
-    facts = json.loads(content[FACTS])
+    facts = json.loads(content[INDEX])
     facts["runs"][0]["files"][name] = "0" * 64
     facts["runs"][0]["id"] = run
-    content[FACTS] = json.dumps(facts).encode()
+    content[INDEX] = json.dumps(facts).encode()
 
 
 HOSTILE: dict[str, tuple[Callable[[dict[str, bytes], dict[str, int]], None], str]] = {
@@ -99,11 +99,11 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes], dict[str, int]], None], str
     "link": (lambda c, m: m.update({"runs/night/spec.json": stat.S_IFLNK | 0o777}), "a link"),
     "other bytes": (lambda c, m: c.update({"runs/night/spec.json": b"{}"}), "not as it was"),
     "missing": (lambda c, m: c.pop("runs/night/spec.json") and None, "is missing"),
-    "no list": (lambda c, m: c.pop(FACTS) and None, "no runs in it"),
-    "bad list": (lambda c, m: c.update({FACTS: b"[1]"}), "cannot be read"),
-    "deep list": (lambda c, m: c.update({FACTS: b"[" * 100_000}), "cannot be read"),
-    "newer": (lambda c, m: c.update({FACTS: b'{"form": 2, "runs": []}'}), "newer BERT Studio"),
-    "no runs": (lambda c, m: c.update({FACTS: b'{"form": 1, "runs": []}'}), "no runs in it"),
+    "no list": (lambda c, m: c.pop(INDEX) and None, "no runs in it"),
+    "bad list": (lambda c, m: c.update({INDEX: b"[1]"}), "cannot be read"),
+    "deep list": (lambda c, m: c.update({INDEX: b"[" * 100_000}), "cannot be read"),
+    "newer": (lambda c, m: c.update({INDEX: b'{"form": 2, "runs": []}'}), "newer BERT Studio"),
+    "no runs": (lambda c, m: c.update({INDEX: b'{"form": 1, "runs": []}'}), "no runs in it"),
 }
 
 
