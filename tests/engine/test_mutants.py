@@ -130,7 +130,7 @@ FILES: dict[str, Callable[[RunFolder], Path]] = {
 }
 
 
-@times(20, 500)
+@times(12, 500)
 @pytest.mark.parametrize("kind", FILES)
 def test_a_damaged_run_folder_is_listed_and_hides_no_other(
     home: Home, kind: str, count: int

@@ -55,11 +55,11 @@ assert app.__main__.main(["fill", "a [MASK] film", "--json"]) == 0
 """
 
 
-def test_everything_works_without_a_network(tmp_path: Path, home: Home) -> None:
+def test_a_prediction_works_without_a_network(tmp_path: Path, home: Home) -> None:
     alone = ("unshare", "-rn", sys.executable)
     if shutil.which("unshare") is None or run(*alone, "-c", "pass").returncode:
         pytest.skip("no network may be taken away here")
-    told = run(*alone, "-c", ASK + OPEN_AND_CLOSE)
+    told = run(*alone, "-c", ASK)
     assert told.returncode == 0 and '"predictions"' in told.stdout, told.stderr
 
 
