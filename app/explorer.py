@@ -1,7 +1,7 @@
-"""Explorer: asks the explorer worker; one question at a time, the newest of each kind waits.
+"""The Explore worker, one-time workers, and their processes.
 
-The worker is a child of the window that reads questions and writes answers as lines. Both pipes are
-served by the event loop; nothing here waits. A worker that dies is told of and started again.
+A worker is a child process that reads questions and writes answers as lines. The event loop serves
+both pipes; nothing here blocks. If the Explore worker dies, it is restarted.
 """
 
 import shutil
@@ -17,11 +17,11 @@ from app.timers import debounced
 from engine.messages.question import Answer, Question, Refused, Working, parse_answer
 from engine.runs import launch
 
-MAX_TAIL = 4_000  # characters of what a worker printed that are kept for the details
-KILL_TIMEOUT_MS = 2_000  # for a killed process to be gone, at the end of the program
-CHOSEN_AT_START = ("threads", "explorer_device")  # settings that a worker cannot change
-STANDBY_MS = 120_000  # that a standby worker waits for a question
-OUT_OF_MEMORY_SIGNAL = 9  # the signal with which the system ends a process when memory runs out
+MAX_TAIL = 4_000  # characters of stderr kept for the details
+KILL_TIMEOUT_MS = 2_000  # wait for a killed process when the program ends
+CHOSEN_AT_START = ("threads", "explorer_device")  # settings fixed when a worker starts
+STANDBY_MS = 120_000  # idle time after which a standby worker ends
+OUT_OF_MEMORY_SIGNAL = 9  # sent by the OOM killer
 
 
 class WorkerProcess(QObject):
@@ -29,8 +29,8 @@ class WorkerProcess(QObject):
 
     Signals:
         told: an Answer.
-        ended: how it ended in a few words, and what it printed last. Not after `end`.
-        gone: after `end`, once there is no process any more.
+        ended: reason in a few words, and the last output. Not emitted after `end`.
+        gone: after `end`, when the process has exited.
     """
 
     told = Signal(object)
@@ -44,7 +44,7 @@ class WorkerProcess(QObject):
         parent: QObject | None = None,
         worker: str = "explore",
     ) -> None:
-        """`worker` is the program, as `engine.worker` names it."""
+        """`worker` names the program in `engine.worker`."""
         super().__init__(parent)
         self._tail = ""
         self._process = QProcess(self)
@@ -57,11 +57,11 @@ class WorkerProcess(QObject):
         self._process.readyReadStandardError.connect(self._on_print)
         self._process.errorOccurred.connect(self._on_error)
         self._process.finished.connect(self._on_finished)
-        self._asked: Question | None = None  # the newest question, which tells what answers it
+        self._asked: Question | None = None  # newest question; decides how answers are parsed
         self._is_wanted = True
 
     def start(self) -> None:
-        """Start it, unless it runs already."""
+        """Start the process unless it is running."""
         if self._process.state() == QProcess.ProcessState.NotRunning:
             self._process.start()
 
@@ -70,7 +70,7 @@ class WorkerProcess(QObject):
         self._process.write(question.line())
 
     def end(self) -> None:
-        """Kill the process and hear no more of it."""
+        """Kill the process and ignore what it still sends."""
         self._is_wanted = False
         if self._process.state() == QProcess.ProcessState.NotRunning:
             self.gone.emit()
@@ -81,7 +81,7 @@ class WorkerProcess(QObject):
         self._process.kill()
 
     def wait(self) -> None:
-        """Stay until the killed process is gone."""
+        """Block until the killed process has exited."""
         self._process.waitForFinished(KILL_TIMEOUT_MS)
 
     @property
@@ -93,14 +93,14 @@ class WorkerProcess(QObject):
             line = bytes(self._process.readLine().data())
             try:
                 answer = self._parsed(line)
-            except ValueError:  # whoever writes that is not well; it is replaced
+            except ValueError:  # the worker is broken; it is replaced
                 self._tail += f"\nnot an answer: {line[:200]!r}"
                 self._process.kill()
                 return
             self.told.emit(answer)
 
     def _parsed(self, line: bytes) -> Answer:
-        """Raises ValueError where the line is no answer to what was asked."""
+        """Raises ValueError if the line does not answer the question."""
         if self._asked is None:
             raise ValueError("nothing was asked")
         return parse_answer(line, self._asked)
@@ -111,7 +111,7 @@ class WorkerProcess(QObject):
 
     def _on_error(self, error: QProcess.ProcessError) -> None:
         if error != QProcess.ProcessError.FailedToStart:
-            return  # a process that dies is told of by `finished`
+            return  # `finished` handles processes that die
         if self._is_wanted:
             self.ended.emit(self._process.errorString(), self._tail)
 
@@ -131,11 +131,11 @@ class WorkerProcess(QObject):
         self.ended.emit(how, self._tail)
 
 
-_ending: set[WorkerProcess] = set()  # killed, and not yet gone
+_ending: set[WorkerProcess] = set()  # killed, not yet exited
 
 
 def environment(settings: Settings) -> QProcessEnvironment:
-    """The environment of every worker, with what the user chose for exploring."""
+    """Environment of every worker, with the user's settings for Explore."""
     made = QProcessEnvironment()
     for name, value in launch.environment().items():
         made.insert(name, value)
@@ -145,15 +145,15 @@ def environment(settings: Settings) -> QProcessEnvironment:
 
 
 class Explorer(QObject):
-    """The worker that answers the explore page.
+    """Client of the Explore worker: one question at a time.
 
-    While an answer is awaited, the newest question of each kind and side waits; the one before it
-    is dropped and never answered. So typing builds no queue.
+    While an answer is pending, the newest question of each kind and side waits; it replaces an
+    older one, which is never answered. So typing builds no queue.
 
     Signals:
-        answered: an Answer; `to` is the number that `ask` gave.
-        died: a sentence for the user. The lost question is asked once more by itself.
-        busy_changed: whether an answer is awaited.
+        answered: an Answer; `to` is the number that `ask` returned.
+        died: a message for the user. The lost question is asked again once.
+        busy_changed: if an answer is pending.
     """
 
     answered = Signal(object)
@@ -161,18 +161,18 @@ class Explorer(QObject):
     busy_changed = Signal(bool)
 
     def __init__(self, cache: Path, settings: Settings) -> None:
-        """`cache` is the home's folder for what can be made again; one window uses it."""
+        """`cache` is the home's cache folder, used by one window at a time."""
         super().__init__()
         self.scratch = cache / "explorer"
-        shutil.rmtree(self.scratch, ignore_errors=True)  # of a window that was killed
+        shutil.rmtree(self.scratch, ignore_errors=True)  # left by a killed window
         self.scratch.mkdir(mode=0o700, parents=True)
-        self.last_words = ""  # what the last worker that died had printed
+        self.last_words = ""  # last output of the worker that died
         self._settings = settings
         self._numbers = count(1)
         self._process: WorkerProcess | None = None
         self._asked: Question | None = None
         self._waiting: dict[tuple[str, int], Question] = {}
-        self._asked_again = 0  # number of the question that was lost with a worker before
+        self._asked_again = 0  # number of the question already lost with a worker once
         settings.changed.connect(self._on_setting)
 
     @property
@@ -181,11 +181,11 @@ class Explorer(QObject):
 
     @property
     def pid(self) -> int:
-        """The worker's process id, 0 where there is none."""
+        """Process id of the worker, 0 without one."""
         return self._process.pid if self._process else 0
 
     def start(self) -> None:
-        """Start the worker before the first question, so that torch is loaded by then."""
+        """Start the worker early, so that torch is loaded before the first question."""
         if self._process is None:
             self._process = WorkerProcess(self.scratch, self._settings, self)
             self._process.told.connect(self._on_told)
@@ -193,7 +193,7 @@ class Explorer(QObject):
             self._process.start()
 
     def ask(self, question: Question) -> int:
-        """Ask as soon as the answer before is there, and say which number the answer will carry."""
+        """Queue a question; returns the number that its answer will carry."""
         numbered = question.model_copy(update={"number": next(self._numbers)})
         self._waiting.pop(_place(numbered), None)
         self._waiting[_place(numbered)] = numbered
@@ -201,7 +201,7 @@ class Explorer(QObject):
         return numbered.number
 
     def close(self) -> None:
-        """End the worker and remove its files; for the end of the program."""
+        """End the worker and remove its files, when the program ends."""
         self._waiting.clear()
         self._stop()
         self._asked = None
@@ -210,7 +210,7 @@ class Explorer(QObject):
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def _send_next(self) -> None:
-        """Send the question that waits longest, unless an answer is awaited."""
+        """Send the oldest waiting question unless an answer is pending."""
         if self._asked is None and self._waiting:
             self._asked = self._waiting.pop(next(iter(self._waiting)))
             self.start()
@@ -242,7 +242,7 @@ class Explorer(QObject):
             self.busy_changed.emit(False)
 
     def _ask_again(self, lost: Question, last_words: str) -> None:
-        """Once; a question that ends two workers is refused."""
+        """Retry once; a question that crashes two workers is refused."""
         if lost.number != self._asked_again:
             self._asked_again = lost.number
             self._put_first(lost)
@@ -257,12 +257,12 @@ class Explorer(QObject):
         )
 
     def _put_first(self, question: Question) -> None:
-        """Before all that waits, unless a newer one of its kind does."""
+        """Put a question first, unless a newer one of its kind waits."""
         if _place(question) not in self._waiting:
             self._waiting = {_place(question): question, **self._waiting}
 
     def _on_setting(self, name: str) -> None:
-        """Threads and device are chosen at the start of a worker, so a new one takes over."""
+        """Replace the worker if a setting that is fixed at its start changes."""
         if name in CHOSEN_AT_START and self._process is not None:
             self._stop()
             if self._asked is not None:
@@ -277,14 +277,13 @@ class Explorer(QObject):
 
 
 def _place(question: Question) -> tuple[str, int]:
-    """What a newer question takes the place of."""
     return question.kind, question.side
 
 
 class Standby(QObject):
-    """A worker that has loaded torch before there is a question for it.
+    """A worker that loads torch before there is a question.
 
-    Loading takes seconds, half of what an import takes. Where nobody asks, it ends after a while.
+    Loading takes seconds, half the time of an import. An unused worker ends after STANDBY_MS.
     """
 
     def __init__(self, scratch: Path, settings: Settings, parent: QObject | None = None) -> None:
@@ -296,11 +295,11 @@ class Standby(QObject):
 
     @property
     def pid(self) -> int:
-        """The worker's process id, 0 where there is none."""
+        """Process id of the waiting worker, 0 without one."""
         return self._process.pid if self._process else 0
 
     def start(self) -> None:
-        """Let one load, or keep it for longer; none where the user does not like that."""
+        """Start a worker, or keep it longer; nothing if the setting is off."""
         if not self._settings.preferences.stand_by:
             return
         self._unused.start()
@@ -310,7 +309,7 @@ class Standby(QObject):
             self._process.start()
 
     def take(self, worker: str) -> WorkerProcess:
-        """The one that waits, or a new one; `worker` is a program of `engine.worker`."""
+        """The standby worker, or a new one; `worker` names a program of `engine.worker`."""
         if self._process is None or worker != Question.worker:
             return WorkerProcess(self._scratch, self._settings, worker=worker)
         process, self._process = self._process, None
@@ -319,7 +318,7 @@ class Standby(QObject):
         return process
 
     def end(self) -> None:
-        """End the one that waits."""
+        """End the standby worker."""
         self._unused.stop()
         if self._process is not None:
             self._process.end()
@@ -336,10 +335,10 @@ class Standby(QObject):
 
 
 class OneTimeWorker(QObject):
-    """One question in a process of its own, which ends with the answer.
+    """Asks one question in a process of its own.
 
-    For what takes long, measures its own memory, or reads files that are not trusted. Exactly one
-    of `done` and `refused` is called, unless the worker is cancelled or `owner` is destroyed.
+    For questions that take long, measure their own memory, or read untrusted files. Exactly one of
+    `done` and `refused` is called, unless the worker is cancelled or `owner` is destroyed.
     """
 
     def __init__(
@@ -353,7 +352,7 @@ class OneTimeWorker(QObject):
         parent: QObject | None = None,
         partly: Callable[[Answer], object] = lambda _: None,
     ) -> None:
-        """`process` may have begun; `partly` is told of answers of which more is to come."""
+        """`process` may already run; `partly` receives answers that are not final."""
         super().__init__(parent)
         self._done, self._refused, self._working, self._owner = done, refused, working, owner
         self._partly = partly
@@ -366,7 +365,7 @@ class OneTimeWorker(QObject):
         self._process.send(question)
 
     def cancel(self, gone: Callable[[], object] = lambda: None) -> None:
-        """End the process at once; nobody is called any more but `gone`, when it has ended."""
+        """Kill the process; no callback follows but `gone`, when it has exited."""
         if self._process is not None:
             self._process.gone.connect(gone)
             self._process.end()
@@ -404,4 +403,4 @@ class OneTimeWorker(QObject):
         )
 
 
-_one_time_workers: set[OneTimeWorker] = set()  # under way; whoever ran one need not hold it
+_one_time_workers: set[OneTimeWorker] = set()  # running; keeps them alive

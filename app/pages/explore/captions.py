@@ -1,4 +1,4 @@
-"""What the figures of Explore say below them of where their numbers come from."""
+"""Captions of Explore's figures: model, text, masks and date."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,11 @@ from app.pages.explore.state import ExploreState
 from app.translation import tr
 
 MAX_QUOTE = 300  # characters of a text in a caption
-MAX_WORD = 40  # characters of a word in it
+MAX_WORD = 40  # characters of a word in a caption
 
 
 def source(explore: ExploreState, side: int = 0) -> str:
-    """Model, text, what is masked, and the day; the end of every caption."""
+    """Model, text, masks and date, the end of every caption."""
     shown = explore.both[side]
     parts = [tr("Model: {0}.").format(shown.model.name if shown.model else "–")]
     parts += [tr("Text: “{0}”").format(quoted(text)) for text in shown.texts]
@@ -32,7 +32,7 @@ def source(explore: ExploreState, side: int = 0) -> str:
 
 
 def head_means_caption(texts: ChosenTexts) -> str:
-    """What is in the place of the heads that are off."""
+    """What replaces the heads that are off."""
     text = tr("In their place: their mean over %Ln text(s) of {0}.", texts.count)
     return text.format(texts.name)
 
@@ -43,7 +43,6 @@ def head_list(heads: Sequence[tuple[int, int]]) -> str:
 
 
 def masked_words(given: TextInput) -> list[str]:
-    """The words that are masked, as they were typed."""
     return [
         quoted(given.texts[segment][start:end])
         for segment, stretches in enumerate(given.masks[: len(given.texts)])
@@ -52,13 +51,12 @@ def masked_words(given: TextInput) -> list[str]:
 
 
 def quoted(text: str) -> str:
-    """The beginning of a text on one line; a word that no line has room for is cut, so that what
-    quotes it can be broken into lines."""
+    """Beginning of a text on one line; long words are truncated so that lines can be wrapped."""
     words = text[: MAX_QUOTE + 1].split()
     line = " ".join(w if len(w) <= MAX_WORD else f"{w[:MAX_WORD]}…" for w in words)
     return line if len(text) <= MAX_QUOTE else f"{line[:MAX_QUOTE].removesuffix('…')}…"
 
 
 def layer_title(height: int) -> str:
-    """Where vectors are taken: 0 before the first layer, else after the layer of this number."""
+    """Name of the embeddings (0) or of a layer (from 1)."""
     return tr("Layer {0}").format(height) if height else tr("Embeddings")

@@ -1,4 +1,4 @@
-"""What the text is compared with: a second model, or a pinned text, and the tokens of that side."""
+"""Controls of a comparison: the second model, its status line, and its tokens."""
 
 from collections.abc import Sequence
 
@@ -18,9 +18,9 @@ from app.widgets.text.labels import OneLine, Text, tooltip
 
 
 class Comparison(QWidget):
-    """The second model beside the first; `said` and `strip_area` stand below the first strip.
+    """Picker of the second model; `said` and `strip_area` go below the first strip.
 
-    Nothing is shown while nothing is compared; the strip only where its tokens are others.
+    Hidden without a comparison; the strip also if both models have the same tokens.
     """
 
     def __init__(self, explore: ExploreState, means: HeadMeans) -> None:
@@ -50,13 +50,12 @@ class Comparison(QWidget):
         self._show()
 
     def set_models(self, models: Sequence[ModelEntry]) -> None:
-        """The models that there are."""
         self._models = list(models)
         self.picker.set_models(models)
         self._show()
 
     def other(self) -> ModelEntry | None:
-        """The first model that can be looked into and is not the first side's."""
+        """The first usable model other than the first side's."""
         first = self._explore.first.checkpoint
         return next((m for m in self._models if m.info is not None and m.path != first), None)
 
@@ -73,7 +72,6 @@ class Comparison(QWidget):
         self._explore.compare(None)
 
     def _show_means(self) -> None:
-        """What is in the place of heads that are off, where some are."""
         can = self._means.can_average
         self.instead.setVisible(bool(self._explore.first.heads_off))
         self.instead.setCurrentIndex(self.instead.findData(self._means.replacement))
@@ -91,7 +89,7 @@ class Comparison(QWidget):
         set_shown(self.said, compared)
         if not compared or second.model is None:
             return
-        if not self.picker.choose(second.model.path):  # a checkpoint that its run did not keep
+        if not self.picker.choose(second.model.path):  # a checkpoint that its run has deleted
             self.picker.set_models([*self._models, second.model])
             self.picker.choose(second.model.path)
         if first.heads_off and (told := self._means.said()):

@@ -1,4 +1,4 @@
-"""One panel of the workbench in its dock: a title, the line that explains it, “?” and a menu."""
+"""One panel of the workbench in its dock, with title, description, “?” and menu."""
 
 from PySide6.QtCore import QObject, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
@@ -23,15 +23,12 @@ AREAS = {
     "right": Qt.DockWidgetArea.RightDockWidgetArea,
     "below": Qt.DockWidgetArea.BottomDockWidgetArea,
 }
-ASIDE = 66 * SPACE  # px that a panel made for the side is wide there, at least
+ASIDE = 66 * SPACE  # minimum width in px of a panel at the side
 _BY_TAB = Qt.FocusPolicy.TabFocus
 
 
 class PanelDock(QDockWidget):
-    """A panel with its title, the line that explains it, “?” and a menu of places.
-
-    The panel is made when it is seen, or asked for, first.
-    """
+    """A panel in a dock, built when it is first shown or requested."""
 
     def __init__(
         self, described: PanelDescription, make: MakePanel, menu: QMenu, parent: QWidget
@@ -41,12 +38,12 @@ class PanelDock(QDockWidget):
         self._make = make
         self._panel: Panel | None = None
         self._place = Qt.DockWidgetArea.NoDockWidgetArea
-        self.is_uncovered = False  # as Qt last said; of a floating one it says nothing reliable
+        self.is_uncovered = False  # from Qt's signal, which is unreliable for floating docks
         self.setObjectName(described.id)
         self.setAccessibleName(described.title)
         set_help(self, described.help)
         self.area = LateArea()
-        self.setWidget(self.area)  # before it holds anything: it is given its style here
+        self.setWidget(self.area)  # before it has content, because it is styled here
         self.dockLocationChanged.connect(self._on_place)
         self.topLevelChanged.connect(lambda _: self._on_place(Qt.DockWidgetArea.NoDockWidgetArea))
         self.title = Text(described.title, "strong", wraps=False)
@@ -76,7 +73,7 @@ class PanelDock(QDockWidget):
         return self.make()
 
     def make(self) -> Panel:
-        """The panel, made now if it was not."""
+        """The panel; builds it on the first call."""
         if self._panel is None:
             panel = self._panel = self._make()
             panel.setProperty("bare", True)
@@ -88,17 +85,16 @@ class PanelDock(QDockWidget):
         return self._panel
 
     def set_seen(self, seen: bool) -> None:
-        """Tell the panel whether it is on the screen."""
         if seen or self._panel is not None:
             self.panel.set_seen(seen)
 
     @property
     def is_front(self) -> bool:
-        """Whether the panel is open and not behind another."""
+        """True if the panel is open and not behind another tab."""
         return not self.isHidden() and (self.isFloating() or self.is_uncovered)
 
     def _on_place(self, area: Qt.DockWidgetArea) -> None:
-        """What is made for the side is never too narrow there for what it holds."""
+        """A panel made for the side is never narrower there than its content."""
         self._place = area
         if self._panel is None:
             return
@@ -107,24 +103,27 @@ class PanelDock(QDockWidget):
         self.setMinimumWidth(self.least_width() if is_aside else 0)
 
     def least_width(self) -> int:
-        """px in which the panel need not be scrolled to the side, or ASIDE if that is more."""
+        """Width in px that needs no horizontal scrolling, at least ASIDE."""
         return max(ASIDE, self.panel.minimumSizeHint().width() + SPACE)
 
     def show_title(self, shown: bool) -> None:
-        """Show the name of the panel; without it there is no bar where the panel has the buttons,
-        and what the bar explains is told by “?”."""
+        """Show or hide the panel's name.
+
+        Hides the whole bar if the panel shows “?” and the menu itself; “?” then has the
+        description.
+        """
         self.title.setVisible(shown)
         if self._panel is not None and self._panel.corner is not None:
             self.bar.set_shown(shown)
 
     def focus_panel(self) -> None:
-        """Give the keyboard to the first control of the panel."""
+        """Focus the first control of the panel."""
         self.activateWindow()
         found = next((w for w in _controls(self.panel)), self.help)
         found.setFocus(Qt.FocusReason.TabFocusReason)
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        """A floating panel has no frame of the desktop's, so it draws one."""
+        """Draw a frame around a floating panel; the desktop draws none."""
         super().paintEvent(event)
         if self.isFloating():
             painter = QPainter(self)
@@ -133,7 +132,7 @@ class PanelDock(QDockWidget):
 
 
 class _Bar(QWidget):
-    """A title bar that can be without height: Qt asks for its hint whether it is shown or not."""
+    """A title bar that can have no height: Qt uses its size hint even if it is hidden."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -154,7 +153,7 @@ class _Bar(QWidget):
 
 
 def _controls(panel: QObject) -> list[QWidget]:
-    """What can have the keyboard, in the order of making."""
+    """Focusable widgets, in order of creation."""
     return [
         widget
         for widget in panel.findChildren(QWidget)

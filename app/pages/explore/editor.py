@@ -1,4 +1,4 @@
-"""Where the text is typed: plain, a few lines high, and quick whatever is put into it."""
+"""Editor of a text: plain, a few lines high, limited in length."""
 
 from PySide6.QtCore import QMimeData, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QResizeEvent, QTextCursor
@@ -8,16 +8,15 @@ from app.pages.explore.model_input import MAX_CHARACTERS
 from app.theme import SPACE
 from app.widgets.text.labels import height_of_lines
 
-MIN_LINES, MAX_LINES = 1, 3  # lines that are shown before the editor scrolls
+MIN_LINES, MAX_LINES = 1, 3  # visible lines before the editor scrolls
 
 
 class Editor(QPlainTextEdit):
-    """Takes at most MAX_CHARACTERS: Qt lays out a line in one go, and a megabyte takes a minute.
+    """Accepts at most MAX_CHARACTERS: Qt needs a minute to lay out a line of a megabyte.
 
     Signals:
-        edited: the text has changed, by whatever way.
-        shortened: how many characters were put in, of which only the first are kept; 0 once the
-            text is whole again.
+        edited: the text changed, in any way.
+        shortened: number of characters before truncation; 0 if the text is complete.
     """
 
     edited = Signal(str)
@@ -37,16 +36,16 @@ class Editor(QPlainTextEdit):
         self.document().documentLayout().documentSizeChanged.connect(lambda _: self._fit())
 
     def set_text(self, text: str) -> None:
-        """Show another text; what is too long is cut, and `shortened` says so."""
+        """Show another text; a truncated one emits `shortened`."""
         if text == self.toPlainText():
             return
         self.setPlainText(text[:MAX_CHARACTERS])
-        if self.hasFocus():  # whoever types now goes on behind it
+        if self.hasFocus():  # the user continues typing after it
             self.moveCursor(QTextCursor.MoveOperation.End)
         self.shortened.emit(len(text) if len(text) > MAX_CHARACTERS else 0)
 
     def insertFromMimeData(self, source: QMimeData) -> None:
-        """Paste or drop as plain text, and only so much as there is room for."""
+        """Paste or drop as plain text, as much as fits."""
         text = source.text()
         cursor = self.textCursor()
         marked = abs(cursor.selectionEnd() - cursor.selectionStart())
@@ -70,11 +69,11 @@ class Editor(QPlainTextEdit):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._fit()  # at another width the text may need other lines, of which Qt says none
+        self._fit()  # another width can mean other lines, without a signal from Qt
 
     def _on_changed(self) -> None:
         text = self.toPlainText()
-        if len(text) > MAX_CHARACTERS:  # typed, or come from an input method
+        if len(text) > MAX_CHARACTERS:  # typed, or from an input method
             whole = len(text)
             cursor = self.textCursor()
             cursor.setPosition(MAX_CHARACTERS)
@@ -87,7 +86,7 @@ class Editor(QPlainTextEdit):
         self.edited.emit(text)
 
     def _fit(self) -> None:
-        """Be as high as the text, between MIN_LINES and MAX_LINES lines."""
+        """Fit the height to the text, between MIN_LINES and MAX_LINES lines."""
         lines = min(MAX_LINES, max(MIN_LINES, round(self.document().size().height())))
         if lines != self._lines:
             self._lines = lines

@@ -1,4 +1,4 @@
-"""What the columns of the heads are called, and what they mean."""
+"""Measures of attention heads: names and meanings of table columns."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from app.translation import marked
 
 @dataclass(frozen=True)
 class HeadMeasure:
-    """A column: its name, and what it means."""
+    """One measure of a head."""
 
     key: str
     name: str

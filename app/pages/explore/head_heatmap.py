@@ -1,4 +1,4 @@
-"""Layers × heads as a grid of colours with its colour bar, on the screen and on paper.
+"""Heat map of a value per head, layers × heads, with a colour bar; on screen and on paper.
 
 Shapes: L layers, H heads.
 """
@@ -16,14 +16,14 @@ from app.translation import tr
 from app.widgets.text.labels import font, tooltip
 from app.widgets.text.numbers import decimal
 
-LEFT, BOTTOM, BAR, BAR_LEFT, TICKS = 40, 36, 10, 14, 56  # px beside the cells
-CELL = 30  # px of a cell of a saved figure
-STEPS = 48  # of the colour bar
+LEFT, BOTTOM, BAR, BAR_LEFT, TICKS = 40, 36, 10, 14, 56  # px around the cells
+CELL = 30  # px of a cell in a saved figure
+STEPS = 48  # colours of the colour bar
 Colours = Callable[[Role], QColor]
 
 
 class HeadHeatmap(QWidget):
-    """Numbers of heads; arrow keys and clicks choose one.
+    """A value per head; arrow keys and clicks choose a head.
 
     Signals:
         picked: layer and head, from 0.
@@ -43,7 +43,7 @@ class HeadHeatmap(QWidget):
         self.setMinimumSize(44 * SPACE, 36 * SPACE)
 
     def show_values(self, values: np.ndarray | None, is_signed: bool = False) -> None:
-        """float [L, H]; `is_signed`: 0 is in the middle of the colours."""
+        """Show float [L, H]; if `is_signed`, 0 is the middle of the colours."""
         self.values = np.zeros((0, 0)) if values is None else values
         self.is_signed = is_signed
         self.update()
@@ -119,7 +119,7 @@ class HeadHeatmap(QWidget):
 
 
 def grid_size(values: np.ndarray) -> QSize:
-    """Of a saved figure, px."""
+    """Size of a saved figure in px."""
     layers, heads = values.shape
     wide = LEFT + heads * CELL + BAR_LEFT + BAR + TICKS
     return QSize(max(wide, 320), max(layers * CELL, 120) + BOTTOM)
@@ -136,7 +136,7 @@ def cell_of(area: QRectF, shape: tuple[int, ...], layer: int, head: int) -> QRec
 
 
 def ends_of(values: np.ndarray, is_signed: bool) -> tuple[float, float]:
-    """The numbers at the two ends of the colours."""
+    """Values at the two ends of the colour bar."""
     known = values[np.isfinite(values)]
     if not len(known):
         return 0.0, 1.0
@@ -151,7 +151,7 @@ def ends_of(values: np.ndarray, is_signed: bool) -> tuple[float, float]:
 def paint_grid(
     painter: QPainter, whole: QRectF, values: np.ndarray, colours: Colours, is_signed: bool
 ) -> None:
-    """The cells with the names of both axes, and the colour bar with its numbers."""
+    """Paint the cells, both axes and the colour bar."""
     layers, heads = values.shape
     if not layers:
         return
@@ -194,7 +194,7 @@ def paint_bar(
     is_signed: bool,
     pale: bool = False,
 ) -> None:
-    """The colour bar at the right of an area, with the numbers at its ends and in its middle."""
+    """Paint a colour bar right of an area, labelled at both ends and the middle."""
     low, high = ends
     bar = QRectF(area.right() + BAR_LEFT, area.top(), BAR, area.height())
     step = bar.height() / STEPS
@@ -207,14 +207,13 @@ def paint_bar(
     for share in (0.0, 0.5, 1.0):
         y = min(max(bar.bottom() - share * bar.height(), bar.top() + 6), bar.bottom() - 6)
         value = low + share * (high - low)
-        is_whole = high > 1 and value.is_integer()  # as of rounds
+        is_whole = high > 1 and value.is_integer()  # e.g. rounds
         text = str(int(value)) if is_whole else decimal(value, 3)
         painter.drawText(QRectF(bar.right() + 4, y - 8, TICKS, 16), left, text)
 
 
 def shade(share: float, colours: Colours, is_signed: bool, pale: bool = False) -> QColor:
-    """The colour at a share of the way from the lowest to the highest number; `pale` ones have
-    numbers written on them."""
+    """Colour of a fraction of the scale; `pale` for cells with text on them."""
     share = min(max(share, 0.0), 1.0)
     if pale:
         share = 0.25 + 0.5 * share if is_signed else 0.5 * share

@@ -1,4 +1,4 @@
-"""What is in the place of heads that are off: zero, or their mean over the chosen texts."""
+"""Replacement of heads that are off: zero, or their mean over the chosen texts."""
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QComboBox
@@ -13,10 +13,10 @@ from engine.messages.explore.text_set import AverageHeads, HeadsAveraged, Replac
 
 
 class HeadMeans(QObject):
-    """Computes the means where they are wanted, and gives them to the study.
+    """Computes head means on request and applies them.
 
     Signals:
-        changed: what is wanted, or how far it is.
+        changed: the choice, or the progress.
     """
 
     changed = Signal()
@@ -39,7 +39,7 @@ class HeadMeans(QObject):
 
     @property
     def replacement(self) -> Replacement:
-        """What is wanted."""
+        """The chosen replacement."""
         has_means = self.explore.first.head_means is not None
         return "mean" if has_means or self.work.is_running else "zero"
 
@@ -48,7 +48,7 @@ class HeadMeans(QObject):
         return self.explore.chosen is not None or self.explore.means_texts is not None
 
     def choose(self, replacement: Replacement) -> None:
-        """Zero at once; the mean once it is computed."""
+        """Apply zero at once, means when they are computed."""
         chosen, checkpoint = self.explore.chosen, self.explore.first.checkpoint
         if replacement == self.replacement:
             return
@@ -62,7 +62,7 @@ class HeadMeans(QObject):
         self.changed.emit()
 
     def said(self) -> str:
-        """How far it is, or why there are none; “” where there is nothing to say."""
+        """Progress, or why there are no means; else “”."""
         work = self.work
         if work.is_running:
             text = tr("Computing the means of the heads: {0} of {1} texts …")
@@ -75,7 +75,7 @@ class HeadMeans(QObject):
 
 
 def replacement_box() -> QComboBox:
-    """What is in the place of a head that is off, as a choice."""
+    """Choice between zero and means."""
     box = ComboBox()
     box.setAccessibleName(tr("In place of a head that is off"))
     box.addItem(tr("zero instead"), "zero")

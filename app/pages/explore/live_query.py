@@ -1,4 +1,4 @@
-"""One kind of question about the study, asked while somebody looks, and its newest answer."""
+"""A question about the inputs that is asked while its panel is visible."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -15,16 +15,15 @@ AnswerKind = TypeVar("AnswerKind", bound=Answer)
 
 
 class LiveQuery(QObject):
-    """Waits until the study has settled and its panel is seen, then asks `make(side)`.
+    """Asks `make(side)` when the inputs have settled and the panel is visible.
 
-    A panel that compares has one for each side; that of the second asks nothing while there is
-    none. What was asked already is not asked again. A late answer, to anything but the newest
-    question, is ignored. The previous answer stays until the new one is there, so that nothing
-    flickers while somebody types; it goes with the model.
+    The query of the second side asks nothing without a comparison. A question is not repeated while
+    it is pending or answered; late answers are ignored. The last answer stays until the next one,
+    so that typing does not flicker; it is dropped with the model.
 
     Signals:
-        changed: `answer`, `refusal` or `is_waiting` have changed.
-        asked: a new question was asked, or there is nothing to ask any more.
+        changed: `answer`, `refusal` or `is_waiting`.
+        asked: a new question, or none any more.
     """
 
     changed = Signal()
@@ -61,22 +60,22 @@ class LiveQuery(QObject):
         return self.answer if isinstance(self.answer, kind) else None
 
     def set_seen(self, seen: bool) -> None:
-        """Whether the panel is on the screen; what was put off is asked now."""
+        """Set if the panel is visible; asks what was put off."""
         self._is_seen = seen
         if self._is_due:
             self._ask_if_due()
 
     def invalidate(self) -> None:
-        """Something has changed: ask as soon as the study is settled and somebody looks."""
+        """Ask again when the inputs are settled and the panel is visible."""
         self._is_due = True
         self._ask_if_due()
 
     def ask(self) -> None:
-        """Ask about the study as it is now, whoever looks."""
+        """Ask now, visible or not."""
         self._ask(self._made())
 
     def require_exact(self) -> bool:
-        """Whether the answer is exact; where it is a fast one, the exact one is asked for now."""
+        """True if the answer is exact; otherwise asks for the exact one."""
         answer, question = self.answer, self._question
         if not isinstance(answer, PreciseAnswer) or answer.computed == "float32":
             return True
@@ -85,7 +84,6 @@ class LiveQuery(QObject):
         return False
 
     def _ask_if_due(self) -> None:
-        """A question that is answered, or awaited, already is not asked again."""
         if not (self._is_seen and self._explore.is_settled):
             return
         question = self._made()
@@ -117,7 +115,7 @@ class LiveQuery(QObject):
     def _on_answer(self, answer: Answer) -> None:
         if answer.to != self._latest or not self.is_waiting or isinstance(answer, Working):
             return
-        self.is_waiting = not answer.is_final  # what is there already is shown meanwhile
+        self.is_waiting = not answer.is_final  # partial results are shown meanwhile
         if isinstance(answer, Refused):
             self.answer, self.refusal = None, answer
         else:

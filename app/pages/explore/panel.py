@@ -30,7 +30,7 @@ MakePanel = Callable[[], "Panel"]
 
 @dataclass(frozen=True)
 class PanelContext:
-    """What a panel is made from."""
+    """Objects that panels are built from."""
 
     explore: ExploreState
     explorer: Explorer
@@ -38,17 +38,17 @@ class PanelContext:
     notices: Notices
     home: Home
     one_time_worker: StartWorker
-    models_changed: Callable[[], object]  # to be called where a model was saved
+    models_changed: Callable[[], object]  # to call after saving a model
 
 
 class Panel(QWidget):
-    """Asks only while it is on the screen."""
+    """A panel; its queries ask only while it is visible."""
 
     def __init__(self, queries: Sequence[LiveQuery] = ()) -> None:
         super().__init__()
         self._queries = tuple(queries)
-        self._heights: dict[int, int] = {}  # needed at some widths, until something in it changes
-        self.corner: QHBoxLayout | None = None  # takes “?” and the menu, if it has room for them
+        self._heights: dict[int, int] = {}  # minimum height by width, until the layout changes
+        self.corner: QHBoxLayout | None = None  # takes “?” and the menu, if it has room
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LayoutRequest:
@@ -56,23 +56,23 @@ class Panel(QWidget):
         return super().event(event)
 
     def heightForWidth(self, width: int) -> int:
-        """The least: an area that scrolls would else give a panel the height that it likes best."""
+        """Minimum height: a scroll area would otherwise use the preferred one."""
         layout = self.layout()
         if layout is None:
             return super().heightForWidth(width)
-        if width not in self._heights:  # Qt asks again and again, and it takes milliseconds
+        if width not in self._heights:  # Qt asks repeatedly, and it takes milliseconds
             self._heights[width] = layout.totalMinimumHeightForWidth(width)
         return self._heights[width]
 
     def minimumSizeHint(self) -> QSize:
-        """With lines broken at the width that the panel has, not at the least it could have."""
+        """Minimum size with text wrapped at the present width, not at the smallest one."""
         hint, layout = super().minimumSizeHint(), self.layout()
         if layout is None or not layout.hasHeightForWidth():
             return hint
         return QSize(hint.width(), self.heightForWidth(max(hint.width(), self.width())))
 
     def set_seen(self, seen: bool) -> None:
-        """Whether the panel is on the screen; what was put off is asked now."""
+        """Set if the panel is visible; asks what was put off."""
         for query in self._queries:
             query.set_seen(seen)
 
@@ -87,19 +87,15 @@ def never(_: ExploreState) -> bool:
 
 @dataclass(frozen=True)
 class PanelDescription:
-    """One panel: what it is called, how it is made, and where it starts."""
+    """Name, factory and initial place of a panel."""
 
     id: str
     title: str
     icon: str
-    help: str  # its page in resources/help
+    help: str  # help topic
     make: Callable[[PanelContext], MakePanel]
     place: Place = "tab"
-    is_open: bool = True  # at first; one that is not gets a button on top of the page
-    is_offered: Callable[[ExploreState], bool] = (
-        always  # whether it has something to show of this model
-    )
-    is_best: Callable[[ExploreState], bool] = (
-        never  # whether this model is best explored in this panel
-    )
-    works_on_texts: bool = False  # whether it asks about a set of texts, when it is told to
+    is_open: bool = True  # initially; a closed panel has a button at the top of the page
+    is_offered: Callable[[ExploreState], bool] = always  # if it has something to show for the model
+    is_best: Callable[[ExploreState], bool] = never  # if it suits the model best
+    works_on_texts: bool = False  # if it asks about a set of texts, on demand

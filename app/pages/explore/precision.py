@@ -1,4 +1,4 @@
-"""Whether answers are exact or may be fast, and how the last one was computed."""
+"""Precision of the answers: exact or fast, and that of the last answer."""
 
 from PySide6.QtWidgets import QCheckBox, QWidget
 
@@ -15,7 +15,7 @@ from engine.messages.question import Answer
 
 
 class PrecisionSwitch(QWidget):
-    """A tick that makes answers exact, kept in the settings, and what the last answer was."""
+    """Check box for exact answers, stored in the settings, and a status text."""
 
     def __init__(
         self,

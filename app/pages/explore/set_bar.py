@@ -1,4 +1,4 @@
-"""The line of a panel that works on many texts: on which, the button that starts it, how far."""
+"""Top line of panels that work on many texts: which texts, start button, progress."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from app.widgets.text.numbers import count
 
 
 class SetBar(QWidget):
-    """`start` is called by the button; `why_not` says why it cannot be, or “”."""
+    """The button calls `start`; `why_not` returns why it is disabled, or “”."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class SetBar(QWidget):
         why_not: Callable[[], str] = lambda: "",
         every: Callable[[], ChosenTexts | None] | None = None,
     ) -> None:
-        """`every` gives the texts, where they are not the chosen ones."""
+        """`every` returns the texts, if not the chosen ones."""
         super().__init__()
         self._texts = every or (lambda: explore.chosen)
         self._work, self._text, self._why_not = work, text, why_not

@@ -1,4 +1,4 @@
-"""Work on many texts at once: which texts, and the process that computes."""
+"""Work on many texts: which ones, and the process that computes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from engine.phrases import Phrase
 
 @dataclass(frozen=True)
 class ChosenTexts:
-    """The texts that are worked on together, and how they are called."""
+    """A set of texts with its name."""
 
     texts: TextSet
     name: str
@@ -22,7 +22,7 @@ class ChosenTexts:
 
 
 class StartWorker(Protocol):
-    """Asks one question in a process of its own, as `Studio.one_time_worker` does."""
+    """Starts a one-time worker, as `Studio.one_time_worker` does."""
 
     def __call__(
         self,
@@ -36,11 +36,11 @@ class StartWorker(Protocol):
 
 
 class SetWork(QObject):
-    """One question about many texts at a time; what is kept of a cancelled one counts.
+    """One question about many texts at a time; a cancelled one can be continued.
 
     Signals:
-        changed: whether it runs, how far it is, or why it cannot be done.
-        told: a SetAnswer, which says what is known by now.
+        changed: running, progress or problem.
+        told: a SetAnswer with the results so far.
     """
 
     changed = Signal()
@@ -50,9 +50,9 @@ class SetWork(QObject):
         super().__init__(parent)
         self._start_worker = start_worker
         self._worker: OneTimeWorker | None = None
-        self.question: SetQuestion | None = None  # the newest
+        self.question: SetQuestion | None = None
         self.problem = ""
-        self.stage = ""  # what is computed, where it is not the question itself
+        self.stage = ""  # a step before the question itself
         self.done = self.total = 0
         program = QCoreApplication.instance()
         assert program is not None
@@ -64,7 +64,7 @@ class SetWork(QObject):
 
     @property
     def is_cut(self) -> bool:
-        """Whether it was cancelled before all was known."""
+        """True if it was cancelled before the end."""
         return not self.is_running and 0 < self.done < self.total
 
     def start(self, question: SetQuestion) -> None:
@@ -76,12 +76,12 @@ class SetWork(QObject):
         self.changed.emit()
 
     def cancel(self) -> None:
-        """End the process at once; what is known stays."""
+        """End the process; results so far stay."""
         self._end()
         self.changed.emit()
 
     def forget(self) -> None:
-        """The model or the texts are others now."""
+        """Drop everything: another model or other texts."""
         self._end()
         self.question, self.problem, self.done, self.total = None, "", 0, 0
         self.changed.emit()

@@ -1,4 +1,4 @@
-"""The text as the model sees it: a strip of tokens to pick, to mask and to point at."""
+"""The tokens that the model reads, as a strip to select, mask and hover."""
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -22,19 +22,19 @@ from app.widgets.keys import presses
 from app.widgets.text.chips import AS_STORED, ROW_GAP, goes_on, painted, place, widths
 from engine.messages.explore.text import Token
 
-MAX_ROWS = 3  # before the strip scrolls
+MAX_ROWS = 3  # visible rows before the strip scrolls
 ROUND = 5.0
 
 
 class Strip(QWidget):
-    """Paints the tokens of one side of a study.
+    """Paints the tokens of one side.
 
-    A click picks a token, Ctrl and a click makes it the target: the other token of a pair. A double
-    click masks its word or unmasks it, with Shift that token alone. With the keyboard the arrow
-    keys move, with Ctrl they move the target, and Enter or Space masks.
+    A click selects a token, Ctrl+click makes it the target. A double click masks or unmasks its
+    word, with Shift that token alone. Arrow keys move the selection, with Ctrl the target; Enter or
+    Space masks.
 
     Signals:
-        moved: the token that should be in sight.
+        moved: index of the token to scroll to.
     """
 
     moved = Signal(int)
@@ -46,9 +46,9 @@ class Strip(QWidget):
         self._laid_out: tuple[Token, ...] | None = None
         self._widths: list[float] = []
         self._joins: list[bool] = []  # if a token continues the word of the one before
-        self._places: dict[int, list[QRectF]] = {}  # of the tokens, for some widths
+        self._places: dict[int, list[QRectF]] = {}  # boxes by width
         self._colors: dict[tuple[Role, float], QColor] = {}  # while painting
-        self._marks: tuple[int, ...] = (-1, -1, -1)  # picked, target, pointed at, here
+        self._marks: tuple[int, ...] = (-1, -1, -1)  # picked, target and pointed on this side
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName(self.tr("Tokens of the second side") if side else self.tr("Tokens"))
@@ -66,12 +66,11 @@ class Strip(QWidget):
         return self._explore.on_side(self._side.index, self._explore.picked)
 
     def _pick(self, number: int) -> None:
-        """Pick a token for the whole page."""
         self._explore.pick(self._explore.from_side(self._side.index, number))
 
     @property
     def boxes(self) -> list[QRectF]:
-        """Where each token is painted."""
+        """Box of each token."""
         return self._boxes
 
     # ── size ─────────────────────────────────────────────────────────────────────────────────
@@ -103,7 +102,7 @@ class Strip(QWidget):
             self._lay_out()
 
     def _place(self, width: int) -> list[QRectF]:
-        """Worked out once for each width: Qt asks for the height again and again."""
+        """Cached by width: Qt asks for the height repeatedly."""
         if width not in self._places:
             metrics = QFontMetricsF(mono_font())
             self._places[width] = place(self._side.tokens, metrics, width - 2, self._widths)
@@ -136,7 +135,7 @@ class Strip(QWidget):
             self.moved.emit(self._picked)
 
     def _mark(self) -> None:
-        """What is picked, the target and what is pointed at; no more is painted than changes."""
+        """Update picked, target and pointed; repaint only what changes."""
         explore = self._explore
         marks = tuple(
             explore.on_side(self._side.index, each)
@@ -152,7 +151,7 @@ class Strip(QWidget):
         self._marks = marks
 
     def _describe(self) -> None:
-        """Tell a screen reader the picked token, or else the whole text."""
+        """Describe the selected token, else the whole text, to screen readers."""
         side, picked = self._side, self._picked
         if 0 <= picked < len(side.tokens):
             said = self.tr("Token {0} of {1}: {2}").format(
@@ -167,7 +166,7 @@ class Strip(QWidget):
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
 
     def at(self, point: QPointF) -> int:
-        """The token under a point, or -1."""
+        """Index of the token at a point, or -1."""
         for number, box in enumerate(self._boxes):
             if box.adjusted(-1, -SPACE, 1, SPACE).contains(point):
                 return number
@@ -198,7 +197,6 @@ class Strip(QWidget):
             self._toggle(self.at(event.position()), event)
 
     def _toggle(self, number: int, event: QMouseEvent | QKeyEvent) -> None:
-        """Mask a word or unmask it, where this side reads the same text as the first."""
         alone = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         self._explore.toggle_mask(self._explore.from_side(self._side.index, number), alone)
 
@@ -217,7 +215,7 @@ class Strip(QWidget):
             self._pick(moved)
 
     def _moved(self, key: int, here: int) -> int:
-        """Where a key leads to from a token; -1 for a key that leads nowhere."""
+        """The token that a key leads to, or -1."""
         last = len(self._boxes) - 1
         if last < 0:
             return -1
@@ -235,7 +233,7 @@ class Strip(QWidget):
         return -1
 
     def _beside(self, number: int, below: bool) -> int:
-        """The nearest token in the row below or above; the same where there is none."""
+        """The nearest token in the row above or below; the same if there is none."""
         if number < 0:
             return 0
         here = self._boxes[number]
@@ -335,7 +333,7 @@ class Strip(QWidget):
 
 
 class StripArea(QScrollArea):
-    """A strip that scrolls when it has more rows than there is room for, at most MAX_ROWS."""
+    """Scrolls a strip that has more rows than fit, at most MAX_ROWS."""
 
     def __init__(self, explore: ExploreState, side: int = 0) -> None:
         super().__init__()
@@ -356,7 +354,7 @@ class StripArea(QScrollArea):
         self._fit()
 
     def set_most_rows(self, rows: int) -> None:
-        """How many rows are in sight before it scrolls."""
+        """Set the number of visible rows."""
         if rows != self._most_rows:
             self._most_rows = rows
             self._fit()

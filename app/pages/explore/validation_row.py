@@ -1,4 +1,4 @@
-"""The text that Explore opens a fine-tuned model with: a row of what its run was evaluated on."""
+"""The text that Explore shows first for a fine-tuned model: a row of its validation data."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from engine.runs.folder import RunFolder
 
 class ValidationRow(QObject):
     """Signals:
-    found: the TextInput that shows what the model of the study was trained for.
+    found: a TextInput for the chosen model.
     """
 
     found = Signal(object)
@@ -41,10 +41,10 @@ class ValidationRow(QObject):
 
 
 def row_of(checkpoint: Path) -> TextInput | None:
-    """The first validation row of the data that a run trained this checkpoint on.
+    """The first validation row of the run that wrote this checkpoint.
 
-    Where there is none, the first row of another split; None where the checkpoint is not that of a
-    run, or the data is gone or damaged: then there is nothing to show, and nothing is wrong.
+    Else the first row of another split; None if the checkpoint belongs to no run, or its data is
+    missing or damaged.
     """
     run = RunFolder(checkpoint.parents[1])
     if checkpoint.parent != run.checkpoints:

@@ -1,4 +1,4 @@
-"""The explore page: a text and a model above, the strip of tokens, and the panels below."""
+"""The Explore page: model and text at the top, the strip of tokens, and the panels below."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -35,21 +35,21 @@ from app.widgets.text.labels import OneLine, Text, plain_menu_text, tooltip
 from engine.config.tasks import TASKS
 
 EXAMPLE = "The president spoke to the people of the United States."
-EXAMPLE_WORD = "people"  # of it, that is masked at first
-INPUT_SHARE = 0.32  # of the height, for the texts and their tokens, at the most
+EXAMPLE_WORD = "people"  # masked initially
+INPUT_SHARE = 0.32  # largest fraction of the height for texts and tokens
 
 
 class ExplorePage(Page):
-    """Look inside a model with a text of your own."""
+    """Look inside a model with your own text."""
 
     def __init__(self, studio: Studio) -> None:
         super().__init__(self.tr("Explore"))
         self._studio = studio
-        self._wanted: Path | None = None  # model to choose once the list is there
+        self._wanted: Path | None = None  # to choose when the list is read
         self._reading: background.Job | None = None
-        self._too_long = [0, 0]  # characters put into each editor, where they were too many
-        self._saying = debounced(self, 0, self._say)  # in a turn of its own
-        self._is_showing = False  # an input of the history, in both editors
+        self._too_long = [0, 0]  # characters put into each editor, if too many
+        self._saying = debounced(self, 0, self._say)
+        self._is_showing = False  # while both editors are set
         self.state = ExploreState(self)
         self.picker = CheckpointBox()
         self.text = Editor(self.tr("Text"), self.tr("Type a sentence"))
@@ -61,10 +61,10 @@ class ExplorePage(Page):
         self.said = OneLine("", "small")
         self.precision = PrecisionSwitch(self.state, studio.explorer, studio.settings)
         self.notice = Text("", "warn")
-        self.stack = QStackedWidget(self)  # what is large is made where it stays
+        self.stack = QStackedWidget(self)  # large widgets are created where they stay
         self._whole = QWidget(self.stack)
         self.bench = Workbench(studio.settings)
-        self.bench.setParent(self._whole)  # given to its maker, it would stay a window of its own
+        self.bench.setParent(self._whole)  # as a constructor argument it would stay a window
         context = PanelContext(
             self.state,
             studio.explorer,
@@ -97,7 +97,7 @@ class ExplorePage(Page):
 
     @property
     def panels(self) -> Mapping[str, Panel]:
-        """By their ids, in the order of their tabs and of their keys (`panel_keys`)."""
+        """Panels by id, in the order of tabs and keys (`panel_keys`)."""
         return self.bench.panels
 
     def _lay_out_head(self) -> None:
@@ -118,7 +118,7 @@ class ExplorePage(Page):
             self.action_row.addWidget(part)
 
     def _toggle(self, described: PanelDescription) -> QPushButton:
-        """Opens and closes a panel that is closed at first."""
+        """Button of a panel that is closed initially."""
         return buttons.plain(
             plain_menu_text(described.title),
             partial(self.bench.toggle_panel, described.id),
@@ -180,13 +180,14 @@ class ExplorePage(Page):
                 dock.visibilityChanged.connect(self._stand_by)
         self._problem = ""
         self._was_entered = False
-        self._offered = {EXAMPLE}  # texts that the page has put into the editor
+        self._offered = {EXAMPLE}  # texts set by the page, not by the user
         self.validation_row = ValidationRow(explore)
         self.validation_row.found.connect(self._on_validation_row)
 
     def _stand_by(self) -> None:
-        """Whoever looks at a panel over many texts, and has chosen some, may ask about them next;
-        half of the time until the first numbers is that of loading torch.
+        """Start a standby worker if a visible panel can ask about the chosen texts.
+
+        Loading torch takes half of the time to the first results.
         """
         seen = (key for key, dock in self.bench.docks.items() if dock.described.works_on_texts)
         if self.state.chosen is not None and any(self.bench.is_seen(key) for key in seen):
@@ -195,11 +196,10 @@ class ExplorePage(Page):
     # ── navigation ───────────────────────────────────────────────────────────────────────────
 
     def arrive(self, argument: Any) -> None:
-        """Come with a model, as its folder or as {"model": folder, "text": text, "pair": text}.
+        """Open with a model, as its folder or as {"model": folder, "text": text, "pair": text}.
 
-        {"panel": id} opens a panel where it is offered, {"compare": True} a second model,
-        {"label": class} is the class whose words are shown, {"choices": texts} what a model for
-        multiple choice chooses from.
+        {"panel": id} shows a panel if it is offered, {"compare": True} adds a second model,
+        {"label": class} is the class to explain, {"choices": texts} are for multiple choice.
         """
         given = argument if isinstance(argument, dict) else {"model": argument}
         if given.get("text") is not None:
@@ -217,18 +217,18 @@ class ExplorePage(Page):
             self.bench.show_panel(panel.described.id)
         if given.get("compare") and self.comparison.other() is not None:
             self.comparison.begin()
-        if not self._was_entered:  # later Qt gives the focus to what had it last
+        if not self._was_entered:  # later Qt restores the focus
             self._was_entered = True
             self.text.moveCursor(QTextCursor.MoveOperation.End)
             self.text.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def choose(self, folder: Path) -> None:
-        """Look through the model in this folder, also one that the list does not have."""
+        """Choose the model in this folder, even if it is not in the list."""
         self._wanted = folder
         self.read_models()
 
     def read_models(self) -> None:
-        """Read what models there are, off the window's thread."""
+        """Read the list of models in the background."""
         if self._reading is not None:
             self._reading.cancel()
         studio, wanted, shown = self._studio, self._wanted, self.state.first.model
@@ -262,8 +262,9 @@ class ExplorePage(Page):
         self._on_sides()
 
     def _instead(self, usable: list[ModelEntry]) -> ModelEntry:
-        """What is chosen where the list does not have what was: the model that is shown, or the
-        newest checkpoint of its run, else the first of all.
+        """Replacement for a missing choice.
+
+        The shown model, else the newest checkpoint of its run, else the first model.
         """
         shown = self.state.first.model
         if shown is None:
@@ -274,7 +275,7 @@ class ExplorePage(Page):
         )
 
     def _is_over_training(self) -> bool:
-        """Whether a snapshot of the run is shown whose checkpoint is chosen."""
+        """True if a snapshot of the chosen checkpoint's run is shown."""
         chosen, shown = self.picker.chosen(), self.state.first.checkpoint
         if chosen is None or shown is None or not self.state.is_over_training:
             return False
@@ -292,7 +293,7 @@ class ExplorePage(Page):
         self.state.left.emit()
 
     def _on_validation_row(self, row: TextInput) -> None:
-        """What a fine-tuned model is for, in place of a text that the user has not typed."""
+        """Show it unless the user has typed a text."""
         if self.text.toPlainText() in self._offered:
             self._offered.add(row.text)
             self.show_input(row)
@@ -302,8 +303,7 @@ class ExplorePage(Page):
         self._share_height()
 
     def _share_height(self) -> None:
-        """The texts and their tokens leave most of the height to the panels: fewer rows of tokens
-        are in sight where the page is low, or has two texts or two sides."""
+        """Limit the rows of tokens so that most of the height is left to the panels."""
         editors = sum(each.sizeHint().height() for each in (self.text, self.pair) if _is_on(each))
         strips = [each for each in (self.strip_area, self.comparison.strip_area) if _is_on(each)]
         room = INPUT_SHARE * self.height() - editors
@@ -314,8 +314,7 @@ class ExplorePage(Page):
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
     def _on_model(self) -> None:
-        """Each panel is offered where it has something to show; the best one comes to the front,
-        unless the user has chosen another."""
+        """Offer the panels that suit the model; show the best one unless the user chose another."""
         task = self.state.first.task
         if task is not None and "pair" in TASKS[task].info.reads and self.pair.isHidden():
             self.set_pair_shown(True)
@@ -334,7 +333,7 @@ class ExplorePage(Page):
         self.compare.setToolTip(tooltip(what if can else why))
 
     def show_input(self, wanted: TextInput) -> None:
-        """Show an input again, with the words that were masked in it."""
+        """Show an input with its masks."""
         self._is_showing = True
         self.text.set_text(wanted.text)
         self.pair.set_text(wanted.pair or "")
@@ -349,7 +348,7 @@ class ExplorePage(Page):
         self.state.set_texts(self.text.toPlainText(), pair or None)
 
     def _on_more(self) -> None:
-        """Show the second editor, or take it away with its text."""
+        """Show the second editor, or remove it with its text."""
         self.set_pair_shown(self.pair.isHidden())
         if not self.pair.isHidden():
             self.pair.setFocus()
@@ -373,7 +372,7 @@ class ExplorePage(Page):
         self._show_notice()
 
     def _show_notice(self) -> None:
-        """What was cut, or why there are no tokens; nothing most of the time."""
+        """Show what was truncated, or why there are no tokens."""
         said = [self._problem] if self._problem else []
         for count in filter(None, self._too_long):
             text = self.tr("The text has {0} characters; only the first {1} are used.")
@@ -385,7 +384,7 @@ class ExplorePage(Page):
         self.notice.setVisible(bool(said))
 
     def _say(self) -> None:
-        """The token that is pointed at or picked, or how many there are and what can be done."""
+        """Describe the token under the mouse or the selected one, else the text."""
         explore = self.state
         number = explore.pointed if explore.pointed >= 0 else explore.picked
         if 0 <= number < len(explore.first.tokens):
@@ -418,7 +417,7 @@ class ExplorePage(Page):
         return " · ".join(parts)
 
     def _mask_example_word(self) -> None:
-        """Once, at the first look: so there is something to see."""
+        """Once, so that there are predictions to see."""
         if not self.state.first.tokens:
             return
         self.state.tokens_changed.disconnect(self._mask_example_word)
@@ -429,7 +428,7 @@ class ExplorePage(Page):
 
 
 def _is_on(part: QWidget) -> bool:
-    """Whether it takes room, also before the page is shown."""
+    """True if it takes space, also before the page is shown."""
     return not part.isHidden()
 
 
@@ -438,5 +437,5 @@ def _is_of_run(model: ModelEntry, other: ModelEntry) -> bool:
 
 
 def _is_known(shown: ModelEntry, models: list[ModelEntry]) -> bool:
-    """Whether a list has a model, or a checkpoint of the run that it is a snapshot of."""
+    """True if the list has the model, or a checkpoint of its run."""
     return any(model.path == shown.path or _is_of_run(model, shown) for model in models)

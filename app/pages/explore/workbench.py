@@ -1,8 +1,7 @@
-"""Where the panels stand: as tabs, side by side or floating, as the user arranged them.
+"""Arrangement of the panels: tabs, side by side or floating.
 
-Qt's docks do the moving. The widget in the middle has no height and takes no room; each panel
-scrolls in its dock where that is smaller than the panel can be. Everything the mouse can do, a menu
-can do: every dock has one in its title bar, and the page has one for all of them.
+Qt's docks do the moving. The central widget has no height; each panel scrolls in its dock if
+necessary. Menus offer everything that the mouse can do: one in each title bar, one for the page.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -29,33 +28,33 @@ from app.widgets.text.labels import plain_menu_text
 
 _NORTH = QTabWidget.TabPosition.North
 _ACROSS = Qt.Orientation.Horizontal
-VERSION = 2  # of what is remembered; another number forgets it
-FLOATING = QSize(980, 640)  # of a panel that floats for the first time, if the screen has it
+VERSION = 2  # of the stored layout
+FLOATING = QSize(980, 640)  # initial size of a floating panel, if it fits the screen
 LAYOUT_KEY = "explore.panels"
 PANEL_KEYS = "1234567890"
-WIDE = 5_000  # px that the middle would have, more than there ever are
+WIDE = 5_000  # px, more than any window has
 
 
 def panel_keys(number: int) -> str:
-    """The keys of a panel, counted from 1: Alt+1 to Alt+9, Alt+0, then Alt+Shift+1 and on."""
+    """Shortcut of a panel, counted from 1: Alt+1 to Alt+9, Alt+0, then Alt+Shift+1 and so on."""
     row, place = divmod(number - 1, len(PANEL_KEYS))
     return f"Alt+{'Shift+' * row}{PANEL_KEYS[place]}" if row < 2 else ""
 
 
 class Workbench(QMainWindow):
-    """Holds the panels, and tells each whether it is seen."""
+    """Holds the panels, and tracks which of them are visible."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(flags=Qt.WindowType.Widget)
         self._settings = settings
         self.docks: dict[str, PanelDock] = {}
-        self._front = ""  # the panel that is before the others at first
-        self._narrowing = ""  # the panel beside the others that was just opened
-        self._raising = ""  # the panel that is to be brought to the front
-        self._closed: set[str] = set()  # by the user
-        self._missing: set[str] = set()  # which have nothing to show of this model
+        self._front = ""  # initial front panel
+        self._narrowing = ""  # side panel just opened
+        self._raising = ""  # panel to raise
+        self._closed: set[str] = set()
+        self._missing: set[str] = set()  # with nothing to show for the model
         self._is_shown = False
-        self._is_drawn = False  # whether any panel has been on the screen
+        self._is_drawn = False  # a panel has been painted
         self.setDockNestingEnabled(True)
         self.setDocumentMode(True)
         self.setTabPosition(Qt.DockWidgetArea.AllDockWidgetAreas, _NORTH)
@@ -76,11 +75,11 @@ class Workbench(QMainWindow):
 
     @property
     def panels(self) -> Mapping[str, Panel]:
-        """By their ids; one that nobody has looked at is made when it is asked for."""
+        """Panels by id, built on access."""
         return _Panels(self.docks)
 
     def add(self, described: PanelDescription, make: MakePanel) -> None:
-        """Add a panel; call `begin` once all are there."""
+        """Add a panel; call `begin` after the last one."""
         key = described.id
         dock = PanelDock(described, make, self._menu_of(key), self)
         self.docks[key] = dock
@@ -93,9 +92,9 @@ class Workbench(QMainWindow):
             QShortcut(QKeySequence(keys), self, partial(self.show_panel, key, True))
 
     def begin(self, front: str) -> None:
-        """Arrange the panels as they were left, or as they are at first, with `front` in front.
+        """Restore the stored arrangement, or the default one with `front` in front.
 
-        What other panels left says nothing of where a new one goes.
+        A layout of other panels is ignored.
         """
         self._front = front
         self._arrange()
@@ -109,29 +108,29 @@ class Workbench(QMainWindow):
                 self._closed = {key for key in closed if key in self.docks}
                 made = [key for key in self.docks if key in seen]
         for key in made:
-            self.docks[key].make()  # while the page is made, perhaps early, and not as it is shown
+            self.docks[key].make()  # now, not when the page is shown
         self._show_open()
 
     def is_open(self, key: str) -> bool:
         return key not in self._closed and key not in self._missing
 
     def is_front(self, key: str) -> bool:
-        """Whether a panel is open and not behind another, also before the first is drawn."""
+        """True if a panel is open and not behind another, also before the first paint."""
         if not self._is_drawn:
             return key == self._front
         return self.docks[key].is_front
 
     def is_at_first(self) -> bool:
-        """Whether no tab but the first one was brought to the front, also before any is drawn."""
+        """True if only the initial tab has been in front, also before the first paint."""
         tabs = (key for key, dock in self.docks.items() if dock.described.place == "tab")
         return not any(self.is_front(key) for key in tabs if key != self._front)
 
     def is_seen(self, key: str) -> bool:
-        """Whether a panel is on the screen and not behind another."""
+        """True if a panel is visible on the screen."""
         return self._is_shown and self.docks[key].is_front
 
     def show_panel(self, key: str, focus: bool = False) -> None:
-        """Open a panel if it was closed, and bring it to the front."""
+        """Open a panel and raise it."""
         if key in self._missing:
             return
         dock = self.docks[key]
@@ -139,9 +138,9 @@ class Workbench(QMainWindow):
         self._closed.discard(key)
         dock.show()
         if was_closed and dock.described.place in ("left", "right"):
-            self._narrowing = key  # once it has its place
+            self._narrowing = key  # when it is laid out
         dock.raise_()
-        self._raising = key  # again once it has its place: a tab that is not there yet has no front
+        self._raising = key  # again when laid out: a new tab has no front yet
         if dock.isFloating():
             dock.activateWindow()
         if focus:
@@ -149,7 +148,7 @@ class Workbench(QMainWindow):
         self._tidying.start()
 
     def toggle_panel(self, key: str) -> None:
-        """Close an open panel, or open it with the keyboard in it."""
+        """Close an open panel, or open and focus it."""
         if self.is_open(key):
             self.close_panel(key)
         else:
@@ -161,7 +160,7 @@ class Workbench(QMainWindow):
         self._tidying.start()
 
     def set_offered(self, key: str, offered: bool) -> None:
-        """Whether a panel has something to show of this model."""
+        """Set if a panel has something to show for the model."""
         if offered == (key not in self._missing):
             return
         (self._missing.discard if offered else self._missing.add)(key)
@@ -169,7 +168,7 @@ class Workbench(QMainWindow):
         self._tidying.start()
 
     def put(self, key: str, place: Place) -> None:
-        """Move a panel beside the others, among their tabs, or out of the window."""
+        """Move a panel to the tabs, a side, below, or its own window."""
         dock = self.docks[key]
         if place == "float":
             dock.setFloating(True)
@@ -187,8 +186,8 @@ class Workbench(QMainWindow):
         self.show_panel(key)
 
     def side_by_side(self) -> None:
-        """All open panels beside one another, with the same width; those for which there is no
-        room are tabs of the last."""
+        """Place all open panels next to each other with equal width; the rest become tabs of the
+        last."""
         shown = [
             d for key, d in self.docks.items() if self.is_open(key) and d.described.place == "tab"
         ]
@@ -210,12 +209,12 @@ class Workbench(QMainWindow):
         self._show_open()
 
     def reset(self) -> None:
-        """Arrange the panels as they are at first."""
+        """Restore the default arrangement."""
         self._closed = {key for key, dock in self.docks.items() if not dock.described.is_open}
         self._arrange()
 
     def menu(self) -> QMenu:
-        """For the page: which panels are open, and how they stand."""
+        """Menu of the page: open panels and their arrangement."""
         menu = QMenu(self)
         menu.aboutToShow.connect(partial(self._fill, menu))
         return menu
@@ -223,7 +222,7 @@ class Workbench(QMainWindow):
     # ── what is remembered ───────────────────────────────────────────────────────────────────
 
     def set_shown(self, shown: bool) -> None:
-        """Whether the page is on the screen; floating panels come and go with it."""
+        """Set if the page is visible; floating panels are hidden with it."""
         if shown == self._is_shown:
             return
         if not shown:
@@ -235,7 +234,7 @@ class Workbench(QMainWindow):
             dock.set_seen(self.is_seen(key))
 
     def keep(self) -> None:
-        """Remember how the panels stand."""
+        """Store the arrangement."""
         state = bytes(self.saveState(VERSION).toBase64().data()).decode("ascii")
         kept = {
             "state": state,
@@ -261,7 +260,7 @@ class Workbench(QMainWindow):
         self.docks[self._front].raise_()
 
     def _into_tabs(self, dock: PanelDock) -> None:
-        """Put a dock among those that stand at the top."""
+        """Add a dock to the tabs at the top."""
         others = (
             other
             for other in self.docks.values()
@@ -285,7 +284,7 @@ class Workbench(QMainWindow):
         self._tidying.start()
 
     def _tidy(self) -> None:
-        """A panel that shares its place has its name in a tab, and does not say it twice."""
+        """Apply pending raises and widths; hide titles of panels that have a tab."""
         if self._raising:
             self.docks[self._raising].raise_()
             self._raising = ""
@@ -307,7 +306,7 @@ class Workbench(QMainWindow):
             self.keep()
 
     def _go_round(self) -> None:
-        """Move the keyboard focus to the next panel that is seen."""
+        """Focus the next visible panel."""
         seen = [key for key in self.docks if self.is_seen(key)]
         if not seen:
             return
@@ -328,7 +327,8 @@ class Workbench(QMainWindow):
             action.setChecked(self.is_open(key))
             action.setEnabled(key not in self._missing)
             action.setShortcut(QKeySequence(panel_keys(number)))
-            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)  # the bench has them
+            # shown only; the workbench handles them
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
             action.toggled.connect(partial(self._on_toggled, key))
         menu.addSeparator()
         _add(menu, self.tr("All &side by side"), self.side_by_side)
@@ -356,7 +356,7 @@ class Workbench(QMainWindow):
         return menu
 
     def childEvent(self, event: QChildEvent) -> None:
-        """Qt makes the bars of tabs when they are needed; give each a name."""
+        """Name the tab bars, which Qt creates on demand."""
         super().childEvent(event)
         child = event.child()
         if event.type() == QEvent.Type.ChildPolished and isinstance(child, QTabBar):
@@ -366,8 +366,6 @@ class Workbench(QMainWindow):
 
 
 class _Panels(Mapping[str, Panel]):
-    """The panels in their docks."""
-
     def __init__(self, docks: Mapping[str, PanelDock]) -> None:
         self._docks = docks
 
@@ -382,9 +380,9 @@ class _Panels(Mapping[str, Panel]):
 
 
 class _Middle(QWidget):
-    """Keeps the width of the middle for what stands above and below it.
+    """Preserves the width between top and bottom docks.
 
-    Without it Qt shares that width anew whenever a tab is changed, and what stands at a side grows.
+    Without it Qt redistributes the width when tabs change, and side docks grow.
     """
 
     def __init__(self) -> None:

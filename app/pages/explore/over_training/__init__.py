@@ -1,1 +1,1 @@
-"""Moving through the snapshots of a run, by a bar below the panels: its slider is the loss."""
+"""Explore a model over its training: a bar with the loss curve as a slider."""

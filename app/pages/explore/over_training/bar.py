@@ -1,4 +1,4 @@
-"""The bar below the panels: where in its training the model is looked into."""
+"""Bar below the panels that chooses a training step."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
@@ -19,7 +19,7 @@ from engine.runs.folder import checkpoint_step
 
 
 class TrainingBar(QWidget):
-    """Shown for a model of a run that has snapshots; `shown` is the page with the pictures."""
+    """Visible if the model's run has snapshots; `shown` is the page with the figures."""
 
     def __init__(self, explore: ExploreState, notices: Notices, shown: QWidget) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class TrainingBar(QWidget):
         self._show()
 
     def leave(self) -> None:
-        """The page goes from the screen: nothing is computed there any more."""
+        """Stop playing and saving when the page is hidden."""
         self.state.pause()
         if self.series.is_running:
             self.series.cancel()
@@ -82,7 +82,7 @@ class TrainingBar(QWidget):
         buttons.set_text(self.save, text)
 
     def _text(self) -> str:
-        """Step and loss of what is shown."""
+        """Step and loss of the snapshot."""
         moments, checkpoint = self.state.moments, self._explore.first.checkpoint
         assert moments is not None and checkpoint is not None
         if self.series.is_running:
@@ -93,7 +93,7 @@ class TrainingBar(QWidget):
                 numbers.count(checkpoint_step(checkpoint))
             )
         step = numbers.count(moments.steps[self.state.number])
-        if not self.state.is_answered:  # the panels still show what was there before
+        if not self.state.is_answered:  # the panels still show the previous step
             return self.tr("Step {0} · computing …").format(step)
         loss = moments.loss_at(self.state.number)
         if loss is None:
@@ -107,12 +107,11 @@ class TrainingBar(QWidget):
             self.state.play()
 
     def _on_value(self, number: int) -> None:
-        """The user moved the slider."""
         self.state.pause()
         self.state.go(number)
 
     def _on_save(self) -> None:
-        """Ask for a folder without stopping the program; or end what is being saved."""
+        """Ask for a folder with a non-modal dialog, or cancel saving."""
         if self.series.is_running:
             self.series.cancel()
             return

@@ -1,4 +1,4 @@
-"""The moments of a training: the snapshots of a run, and its loss between them."""
+"""Snapshots of a run, and its training loss."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,29 +12,29 @@ from engine.runs.snapshots import run_of, snapshot_folders
 
 @dataclass(frozen=True)
 class Moments:
-    """The snapshots of a run by step, at least two, and its training loss."""
+    """At least two snapshots of a run, by step, and its training loss."""
 
     name: str  # of the run
     folders: tuple[Path, ...]
-    losses: np.ndarray = field(compare=False)  # float64 [N, 2]: step and loss, by step
+    losses: np.ndarray = field(compare=False)  # float64 [N, 2]: step and loss, sorted by step
 
     @property
     def steps(self) -> tuple[int, ...]:
         return tuple(checkpoint_step(folder) for folder in self.folders)
 
     def nearest(self, checkpoint: Path) -> int:
-        """The number of a snapshot, or of the last one up to the step of a checkpoint."""
+        """Index of a snapshot, or of the last one up to a checkpoint's step."""
         if checkpoint in self.folders:
             return self.folders.index(checkpoint)
         return max(0, int(np.searchsorted(self.steps, checkpoint_step(checkpoint), "right")) - 1)
 
     def place(self, step: np.ndarray) -> np.ndarray:
-        """Where steps are on an axis on which snapshots are equally far apart, float64 [N]."""
+        """Position of steps on an axis with equally spaced snapshots, float64 [N]."""
         found: np.ndarray = np.interp(step, self.steps, np.arange(len(self.steps)))
         return found
 
     def loss_at(self, number: int) -> float | None:
-        """The loss that was measured nearest to a snapshot; None where there is none."""
+        """Loss measured nearest to a snapshot; None without losses."""
         if not len(self.losses):
             return None
         nearest = np.abs(self.losses[:, 0] - self.steps[number]).argmin()
@@ -42,7 +42,7 @@ class Moments:
 
 
 def moments_of(checkpoint: Path) -> Moments | None:
-    """Those of the run that made a checkpoint; None where it has fewer than two snapshots."""
+    """Snapshots of the run that wrote a checkpoint; None if it has fewer than two."""
     run = run_of(checkpoint)
     folders = snapshot_folders(run) if run is not None else []
     if run is None or len(folders) < 2:
@@ -51,7 +51,7 @@ def moments_of(checkpoint: Path) -> Moments | None:
 
 
 def _losses(run: RunFolder) -> np.ndarray:
-    """The training loss of each step, the last word on it; what is not finite is left out."""
+    """Last training loss of each step; non-finite values are left out."""
     found = {
         event.step: event.value
         for event in run.all_events()

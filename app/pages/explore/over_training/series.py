@@ -1,4 +1,4 @@
-"""A picture of every figure on the page for each snapshot of a run."""
+"""Saves every figure of the page for each snapshot of a run."""
 
 from functools import partial
 from pathlib import Path
@@ -15,14 +15,14 @@ from app.widgets.charts.figure_menu import FigureButton, write_picture
 from app.widgets.text import numbers
 
 POLL_MS = 50
-DRAWING_POLLS = 4  # after the answers, for what is prepared off the window's thread
+DRAWING_POLLS = 4  # after the answers, for background drawing
 
 
 class PictureSeries(QObject):
-    """Goes through all snapshots twice: to know how far the scales reach, and to save.
+    """Steps through all snapshots twice: to find the ends of the scales, then to save.
 
     Signals:
-        changed: it has begun or ended, or is at another snapshot.
+        changed: started, ended, or at another snapshot.
     """
 
     changed = Signal()
@@ -32,7 +32,7 @@ class PictureSeries(QObject):
         self._state, self._notices, self._page = state, notices, page
         self._folder = Path()
         self._number = self._before = self._polls = self._written = 0
-        self._saves = False  # the second time
+        self._saves = False  # second pass
         self._polling = repeated(self, POLL_MS, self._on_time)
         self._writing: background.Job | None = None
 
@@ -41,7 +41,7 @@ class PictureSeries(QObject):
         return self._polling.isActive() or self._writing is not None
 
     def start(self, folder: str) -> None:
-        """Write the pictures into a folder; those of the same names are replaced."""
+        """Write the pictures into a folder, replacing files of the same names."""
         if self._state.moments is None or self.is_running:
             return
         self._folder, self._before = Path(folder), self._state.number
@@ -50,7 +50,7 @@ class PictureSeries(QObject):
         self._go(0)
 
     def cancel(self) -> None:
-        """Write no more; what is written stays."""
+        """Stop; written pictures stay."""
         self._polling.stop()
         if self._writing is not None:
             self._writing.cancel()
@@ -77,7 +77,7 @@ class PictureSeries(QObject):
             self._folder / f"{figure.name}-step-{self._step:08d}.png": figure
             for figure in self._figures()
         }
-        if not self._state.is_answered:  # a figure has asked for exact numbers
+        if not self._state.is_answered:  # a figure asked for exact values
             self._polls = 0
             return
         self._polling.stop()
@@ -92,7 +92,7 @@ class PictureSeries(QObject):
         return self._state.moments.steps[self._number]
 
     def _figures(self) -> list[Figure]:
-        """What can be saved of all that is seen."""
+        """Figures of all visible panels."""
         shown = (b.figure() for b in self._page.findChildren(FigureButton) if b.isVisible())
         return [figure for figure in shown if figure is not None]
 

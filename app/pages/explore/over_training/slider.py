@@ -1,4 +1,4 @@
-"""The loss curve of a run as a slider: a place on it is a snapshot."""
+"""The loss curve of a run as a slider with a position for each snapshot."""
 
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
@@ -10,25 +10,25 @@ from app.theme import SIDES, SPACE, Role, colour
 from app.widgets.text import numbers
 
 HEIGHT = 15 * SPACE  # px
-MARGIN = 3 * SPACE  # px at each side: half of a handle, and of a number
+MARGIN = 3 * SPACE  # px at each end: half of a handle or number
 TICK, HANDLE = 3, 5  # px
-HIGH = 0.999  # quantile of the losses that is at the top: a spike of one step bends no curve
+HIGH = 0.999  # quantile of the losses at the top, so that a spike does not flatten the curve
 
 
 class MomentSlider(QSlider):
-    """Arrow keys, page keys, Home, End and the mouse choose a snapshot, as in any slider."""
+    """Arrow keys, page keys, Home, End and the mouse choose a snapshot."""
 
     def __init__(self) -> None:
         super().__init__(Qt.Orientation.Horizontal)
         self._moments: Moments | None = None
-        self._beside = -1  # the snapshot that is compared with
+        self._beside = -1  # snapshot of the comparison
         self.setAccessibleName(self.tr("Training step"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFixedHeight(HEIGHT)
         self.setPageStep(4)
 
     def show_moments(self, moments: Moments | None, beside: int) -> None:
-        """Show the curve of a run, and a mark at the snapshot `beside`, -1 for none."""
+        """Show a run's curve, with a mark at the snapshot `beside`, -1 for none."""
         if (moments, beside) != (self._moments, self._beside):
             self._moments, self._beside = moments, beside
             self.update()
@@ -37,7 +37,7 @@ class MomentSlider(QSlider):
         return QSize(60 * SPACE, HEIGHT)
 
     def x_of(self, place: float) -> float:
-        """px of a snapshot, or of a place between two."""
+        """x in px of a snapshot, or of a position between two."""
         return MARGIN + place / max(1, self.maximum()) * (self.width() - 2 * MARGIN)
 
     # ── the mouse ────────────────────────────────────────────────────────────────────────────
@@ -58,7 +58,7 @@ class MomentSlider(QSlider):
         wanted = min(max(round((x - MARGIN) / room * self.maximum()), 0), self.maximum())
         if wanted != self.value():
             self.setValue(wanted)
-        else:  # a checkpoint is shown, and its snapshot is wanted
+        else:  # from a checkpoint to its snapshot
             self.valueChanged.emit(wanted)
 
     # ── drawing ──────────────────────────────────────────────────────────────────────────────
@@ -76,7 +76,7 @@ class MomentSlider(QSlider):
         self._paint_mark(painter, self.x_of(self.value()), foot, mark, Qt.PenStyle.SolidLine)
 
     def _paint_curve(self, painter: QPainter, moments: Moments, area: QRectF) -> None:
-        """The mean loss of each pixel."""
+        """Paint the mean loss of each pixel."""
         if not len(moments.losses):
             return
         pixels = self.x_of(1) - self.x_of(0)
@@ -93,7 +93,7 @@ class MomentSlider(QSlider):
         painter.drawPath(path)
 
     def _paint_steps(self, painter: QPainter, moments: Moments, foot: float) -> None:
-        """A tick for each snapshot, and the steps of as many as there is room for."""
+        """Paint a tick for each snapshot, and as many steps as fit."""
         painter.setPen(QPen(colour(Role.EDGE), 1))
         painter.drawLine(QPointF(self.x_of(0), foot), QPointF(self.x_of(self.maximum()), foot))
         for number in range(len(moments.steps)):
@@ -111,7 +111,7 @@ class MomentSlider(QSlider):
                 free = box.right() + 2 * SPACE
 
     def _box(self, number: int, wide: int, foot: float) -> QRectF:
-        """Where the step of a snapshot is written, within the widget."""
+        """Box of a snapshot's step, inside the widget."""
         left = min(max(0.0, self.x_of(number) - wide / 2), self.width() - wide)
         return QRectF(left, foot + 1, wide, self.height() - foot - 1)
 

@@ -1,4 +1,4 @@
-"""Moving through the snapshots of the run whose model is looked into."""
+"""Moves through the snapshots of the model's run."""
 
 from dataclasses import replace
 from functools import partial
@@ -14,14 +14,14 @@ from app.pages.explore.state import ExploreState
 from app.timers import repeated
 from app.widgets.text import numbers
 
-LEAST_MS = 400  # that a moment is shown while it plays
+LEAST_MS = 400  # minimum time per snapshot while playing
 
 
 class OverTraining(QObject):
-    """Which moment of the training is shown.
+    """The snapshot that is shown.
 
     Signals:
-        changed: the moments, the one that is shown, or whether it plays.
+        changed: the snapshots, the one that is shown, or playing.
     """
 
     changed = Signal()
@@ -33,19 +33,19 @@ class OverTraining(QObject):
         self._reading: background.Job | None = None
         self._playing = repeated(self, LEAST_MS, self._on_time)
         explore.model_changed.connect(self._on_model)
-        for query in explore.findChildren(LiveQuery):  # of the panels, which are there by now
+        for query in explore.findChildren(LiveQuery):  # the panels exist by now
             query.changed.connect(self._on_query)
         self._was_answered = True
 
     @property
     def number(self) -> int:
-        """The snapshot that is shown, or the last one before the checkpoint that is."""
+        """Index of the snapshot, or of the last one before the shown checkpoint."""
         checkpoint = self._explore.first.checkpoint
         return self.moments.nearest(checkpoint) if self.moments and checkpoint else 0
 
     @property
     def is_at_snapshot(self) -> bool:
-        """Whether a snapshot is shown, and not a checkpoint of the run."""
+        """True for a snapshot, False for a checkpoint of the run."""
         return self.moments is not None and self._explore.first.checkpoint in self.moments.folders
 
     @property
@@ -54,12 +54,11 @@ class OverTraining(QObject):
 
     @property
     def is_answered(self) -> bool:
-        """Whether what is on the screen belongs to the moment."""
+        """True if all panels show the present snapshot."""
         queries = self._explore.findChildren(LiveQuery)
         return self._explore.is_settled and not any(query.is_waiting for query in queries)
 
     def go(self, number: int) -> None:
-        """Show a snapshot."""
         model, moments = self._explore.first.model, self.moments
         if moments is None or model is None:
             return
@@ -71,7 +70,7 @@ class OverTraining(QObject):
             self.changed.emit()
 
     def play(self) -> None:
-        """Show one snapshot after another, from the first where the last is shown."""
+        """Play from here, or from the start if at the end."""
         if self.moments is None:
             return
         at_end = self.number == len(self.moments.folders) - 1
@@ -85,7 +84,7 @@ class OverTraining(QObject):
             self.changed.emit()
 
     def compare(self) -> None:
-        """Put the model as it is now beside the moments to come."""
+        """Compare later snapshots with the present one."""
         if self._explore.first.model is not None:
             self.pause()
             self._explore.compare(self._explore.first.model)
@@ -104,7 +103,7 @@ class OverTraining(QObject):
             self.go(self.number + 1)
 
     def _on_model(self) -> None:
-        """A snapshot of the same run changes nothing; of any other model its run is looked up."""
+        """Find the snapshots of another model's run."""
         if self.is_at_snapshot:
             return
         self.pause()

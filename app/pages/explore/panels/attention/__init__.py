@@ -1,1 +1,1 @@
-"""Attention: the wall of all heads, and one head as lines, matrix and table."""
+"""Attention: a grid of all heads, and chosen heads as lines, matrix and table."""

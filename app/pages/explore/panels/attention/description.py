@@ -1,4 +1,4 @@
-"""What is shown of the attention, as names and rows: the one source of read-out, table and figures.
+"""Attention in words and rows, for the read-out, the table and the figures.
 
 Shapes: N links.
 """
@@ -16,7 +16,7 @@ from engine.messages.explore.attention import Measure
 
 @dataclass(frozen=True)
 class MeasureTexts:
-    """A measure: its name, what one of its numbers is called, and its page of help."""
+    """Name of a measure, name of one value, and help topic."""
 
     measure: Measure
     name: str
@@ -33,26 +33,26 @@ MEASURES: tuple[MeasureTexts, ...] = (
 
 
 def texts_of(state: AttentionState) -> MeasureTexts:
-    """Of the numbers that are shown."""
+    """Texts of the measure that is shown."""
     return next(one for one in MEASURES if one.measure == state.maps.shown_measure)
 
 
 def value_name(state: AttentionState) -> str:
-    """What one of the numbers that are shown is called, in the user's language."""
+    """Name of a value, in the user's language."""
     return in_language(texts_of(state).value)
 
 
 class LinkRows(NamedTuple):
-    """The links that are drawn of all chosen heads, the strongest first."""
+    """Links of all chosen heads, strongest first."""
 
-    heads: np.ndarray  # int [N], which of the chosen heads
-    rows: np.ndarray  # int [N], query tokens among those that are shown
-    columns: np.ndarray  # int [N], key tokens likewise
+    heads: np.ndarray  # int [N], index among the chosen heads
+    rows: np.ndarray  # int [N], query tokens among the shown ones
+    columns: np.ndarray  # int [N], key tokens among the shown ones
     values: np.ndarray  # float32 [N]
 
 
 def link_rows(state: AttentionState) -> LinkRows:
-    """As table, CSV file and copied numbers have them."""
+    """Links as the table and exports list them."""
     drawn = state.drawn
     if not drawn:
         nothing = np.zeros(0, int)
@@ -66,13 +66,13 @@ def link_rows(state: AttentionState) -> LinkRows:
 
 
 def csv_header(state: AttentionState) -> tuple[str, ...]:
-    """Tokens are counted from 1 over the whole text, as everywhere in the window."""
+    """Column names of a CSV file; tokens are counted from 1 over the whole text."""
     value = texts_of(state).value.lower()
     return ("head", "query token", "key token", "query number", "key number", value)
 
 
 def csv_rows(state: AttentionState) -> list[tuple[str, str, str, int, int, float]]:
-    """The links that are drawn, as they stand in the table."""
+    """Rows of a CSV file, as in the table."""
     heads, names, numbers = state.head_names, state.names, state.numbers
     return [
         (heads[h], names[a], names[b], int(numbers[a]) + 1, int(numbers[b]) + 1, float(value))
@@ -80,11 +80,11 @@ def csv_rows(state: AttentionState) -> list[tuple[str, str, str, int, int, float
     ]
 
 
-MAX_NAMED = 5  # links that a sentence names
+MAX_NAMED = 5  # links named in a sentence
 
 
 def describe_head(state: AttentionState) -> str:
-    """The head as a whole."""
+    """Describe the current head."""
     if state.maps.weights is None:
         return tr("No attention yet.")
     strongest = list(zip(*state.links[:3], strict=True))[:MAX_NAMED]
@@ -99,9 +99,9 @@ def describe_head(state: AttentionState) -> str:
 
 
 def describe_pointed(state: AttentionState) -> str:
-    """What is pointed at, in words and numbers; empty where nothing is.
+    """Describe what the mouse points at; “” if nothing.
 
-    Of several chosen heads it is the current one, which is then named.
+    With several chosen heads, the current one is named.
     """
     said = _pointed_text(state)
     return f"{state.head_names[-1]}: {said}" if said and len(state.heads) > 1 else said
@@ -125,6 +125,6 @@ def _pointed_text(state: AttentionState) -> str:
 
 
 def _named(state: AttentionState, weights: np.ndarray) -> str:
-    """The strongest of one token's links."""
+    """The strongest links of a token."""
     best = np.argsort(-weights, kind="stable")[:MAX_NAMED]
     return ", ".join(f"“{state.name(int(n))}” {weights[n]:.2f}" for n in best)

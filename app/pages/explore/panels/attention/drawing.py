@@ -1,4 +1,4 @@
-"""Links as straight lines: which of them, in which colour, and as a picture.
+"""Links as straight lines: selection, colours and painting.
 
 Shapes: S tokens that are shown.
 """
@@ -13,11 +13,11 @@ from app.pages.explore.panels.attention.links import Links
 from app.resources import mono_font
 from app.theme import CHART, DASHES, DASHES_OF, Role
 
-BUCKETS = 12  # of opacity; lines of one are drawn in one go
-THICK_LINES = 400  # lines up to which they are drawn a little thicker
-FAINTEST = 0.005  # weight of a link that is drawn for a single token
-AT_ONCE = 10  # lines of one call, in which no other Python thread runs; fewer help no more
-MAX_LINES_OF_TOKEN = 400  # lines that are drawn while the mouse moves
+BUCKETS = 12  # levels of opacity; lines of a level are drawn with one call
+THICK_LINES = 400  # up to as many lines are drawn thicker
+FAINTEST = 0.005  # weakest link drawn for a single token
+AT_ONCE = 10  # lines per call, which holds the GIL; fewer do not help
+MAX_LINES_OF_TOKEN = 400  # drawn while the mouse moves
 
 
 def of_token(
@@ -27,7 +27,7 @@ def of_token(
     faintest: float = FAINTEST,
     most: int = MAX_LINES_OF_TOKEN,
 ) -> Links:
-    """The strongest links of one token of float32 [S, S]: of a row, or of a column."""
+    """The strongest links of a row or a column of float32 [S, S]."""
     own = weights[row] if row >= 0 else weights[:, column]
     others = np.flatnonzero(own >= faintest)
     others = others[np.argsort(-own[others], kind="stable")][:most]
@@ -37,7 +37,7 @@ def of_token(
 
 
 def name_font(height: float) -> QFont:
-    """For the tokens beside rows of this height: the same at the lines and at the matrix."""
+    """Font for rows of this height, shared by lines and matrix."""
     font = mono_font()
     largest = QFontMetricsF(font).height()
     if height < largest:
@@ -46,12 +46,12 @@ def name_font(height: float) -> QFont:
 
 
 def head_role(number: int, count: int) -> Role:
-    """The colour of a chosen head: the accent where it is the only one."""
+    """Colour of a chosen head; the accent if it is the only one."""
     return Role.ACCENT if count == 1 else CHART[number % len(CHART)]
 
 
 def head_dashes(number: int, count: int) -> tuple[float, ...]:
-    """The dashes of a chosen head's lines and frame, so that it is not told by colour alone."""
+    """Dashes of a chosen head, to distinguish it not by colour alone."""
     return () if count == 1 else DASHES[DASHES_OF[number % len(DASHES_OF)]]
 
 
@@ -72,9 +72,9 @@ def draw(
     is_smooth: bool = True,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> QImage:
-    """The links from `top` on as a picture of `size`, with `ratio` device pixels to each.
+    """Draw the links from `top` on as an image of `size`, with `ratio` device pixels per pixel.
 
-    Nothing more is drawn once `cancelled`.
+    Stops early once `cancelled`.
     """
     image = QImage(size * ratio, QImage.Format.Format_ARGB32_Premultiplied)
     image.setDevicePixelRatio(ratio)
@@ -92,7 +92,7 @@ def draw(
 
 
 def _crossing(links: Links, first: float, last: float) -> Links:
-    """Those of which a part is between two heights in rows."""
+    """Links of which a part is between two rows."""
     low = np.minimum(links.rows, links.columns) + 0.5 <= last
     crosses = low & (np.maximum(links.rows, links.columns) + 0.5 >= first)
     rows, columns, weights, wanted = links
@@ -109,16 +109,17 @@ def paint_links(
     dashes: tuple[float, ...] = (),
     cancelled: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Straight lines over `width`, the stronger the more opaque; the strongest are on top.
+    """Paint straight lines of this width; stronger ones are more opaque and on top.
 
-    A weight of `most` is as opaque as `ink`. More than THICK_LINES are not dashed: nobody could
-    see it, and it would take many times as long.
+    A weight of `most` is as opaque as `ink`. More than THICK_LINES are not dashed: dashes would not
+    be visible, and would take many times as long.
     """
     if not len(links.weights):
         return
     opacity = np.clip(np.sqrt(links.weights / most), 0.04, 1.0)
     bucket = np.minimum((opacity * BUCKETS).astype(int), BUCKETS - 1)
-    thickness = 1.6 if len(links.weights) <= THICK_LINES else 1.0  # thicker ones take twice as long
+    # thicker lines take twice as long
+    thickness = 1.6 if len(links.weights) <= THICK_LINES else 1.0
     for number in range(BUCKETS):
         inside = bucket == number
         if not inside.any():

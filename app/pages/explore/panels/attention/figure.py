@@ -1,4 +1,4 @@
-"""The chosen heads as a figure for a paper or a lesson: lines, and the matrix of the current one.
+"""Figures of the Attention panel: maps, links, a pair, and all heads.
 
 Shapes: S tokens that are shown.
 """
@@ -39,25 +39,25 @@ from app.widgets.text.numbers import decimal
 GAP = 24.0
 LINES_WIDTH = 260.0
 LARGEST_CELL = 20
-MATRIX_SIDE = 960  # px that many tokens are squeezed into
-READABLE = 8  # px of a cell from which tokens are written
-AS_SHAPES = 128  # tokens up to which every cell of a map is a shape of its own
+MATRIX_SIDE = 960  # px of a matrix of many tokens
+READABLE = 8  # px of a cell from which tokens are labelled
+AS_SHAPES = 128  # up to as many tokens, cells are shapes
 SCALE_WIDTH, SCALE_HEIGHT, BAR = 220.0, 44.0, 10.0  # px of the colour scale and its bar
-KEY_ROW = 18.0  # px of the name of a head
-SMALL = 11  # px of its letters
-TICKS = (0.0, 0.1, 0.5, 1.0)  # of the largest number
+KEY_ROW = 18.0  # px of a head's name
+SMALL = 11  # px of its font
+TICKS = (0.0, 0.1, 0.5, 1.0)  # fractions of the largest value
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """What is drawn; the last of the links are of the head that the matrix shows."""
+    """Lines of several heads, and the matrix of the last one."""
 
     tokens: tuple[str, ...]
     weights: np.ndarray  # float32 [S, S]
     drawn: Sequence[Links]
-    most: float = 1.0  # the number that has the strongest colour
-    value: str = ""  # what the numbers are called
-    heads: tuple[str, ...] = ("",)  # whose the links are
+    most: float = 1.0  # value of the strongest colour
+    value: str = ""  # name of the values
+    heads: tuple[str, ...] = ("",)  # names of the heads
 
     @property
     def cell(self) -> float:
@@ -77,7 +77,6 @@ class Drawing:
         return QSize(round(width), round(self.label_width + side + GAP + self._foot()))
 
     def paint(self, painter: QPainter, _: QSizeF) -> None:
-        """Everything, from the top left corner."""
         painter.setFont(_tokens(self.cell))
         left, top = self.label_width, self.label_width
         for number, links in enumerate(self.drawn):
@@ -97,11 +96,11 @@ class Drawing:
         self._paint_key(painter, left, foot)
 
     def _foot(self) -> float:
-        """px below the maps, for the colour scale and the names of the heads."""
+        """px below the maps for the colour scale and the head names."""
         return max(SCALE_HEIGHT, KEY_ROW * len(self.heads) if len(self.heads) > 1 else 0.0)
 
     def _paint_key(self, painter: QPainter, left: float, top: float) -> None:
-        """Which lines are of which head, where there are several."""
+        """Legend of the heads, if there are several."""
         count = len(self.heads)
         if count == 1:
             return
@@ -141,7 +140,7 @@ class Drawing:
 
 
 def paint_map(painter: QPainter, weights: np.ndarray, field: QRectF, most: float) -> None:
-    """Float32 [S, S] as squares; of many tokens as a picture with a pixel for each."""
+    """Paint float32 [S, S] as squares, or as an image if there are many tokens."""
     levels = pixels.levels(weights, most)
     low, high = print_color(Role.SURFACE), print_color(Role.ACCENT)
     if len(levels) > AS_SHAPES:
@@ -160,7 +159,7 @@ def paint_map(painter: QPainter, weights: np.ndarray, field: QRectF, most: float
 
 
 def _runs(levels: np.ndarray) -> Iterator[tuple[int, int, int, int]]:
-    """Row, column, how many, and the level of neighbours in a row that are alike; of no white."""
+    """Row, column, length and level of equal neighbours in a row, without white ones."""
     for row, line in enumerate(levels):
         starts = np.flatnonzero(np.append(True, line[1:] != line[:-1])).tolist()
         for start, end in zip(starts, [*starts[1:], len(line)], strict=True):
@@ -169,7 +168,7 @@ def _runs(levels: np.ndarray) -> Iterator[tuple[int, int, int, int]]:
 
 
 def paint_scale(painter: QPainter, at: QPointF, name: str, most: float) -> None:
-    """What the colours mean: a bar from 0 to the largest number, over square roots."""
+    """Paint a colour bar from 0 to the largest value, on a square-root scale."""
     bar = QRectF(at.x(), at.y() + KEY_ROW, SCALE_WIDTH, BAR)
     painter.setFont(paper_font(SMALL))
     painter.setPen(print_color(Role.TEXT))
@@ -198,18 +197,18 @@ def _tokens(cell: float) -> QFont:
     return font
 
 
-ROW = 20.0  # px of a row of the table
-MOST_ROWS = 60  # rows of the table that are drawn
+ROW = 20.0  # px of a table row
+MOST_ROWS = 60  # drawn rows of the table
 COLUMN = 170.0  # px
-CELL = 56.0  # px of a head with its number
-HEAD_SIDE, HEAD_GAP = 64, 4  # px of a head of the grid, and between two
-MARGIN = 24.0  # px for the numbers of layers and heads
+CELL = 56.0  # px of a head with its value
+HEAD_SIDE, HEAD_GAP = 64, 4  # px of a head of the grid, and of a gap
+MARGIN = 24.0  # px for layer and head numbers
 BAND, NAME = 60.0, 20.0  # px of a row of elements, and of its name
-ELEMENTS = 640.0  # px of all elements
+ELEMENTS = 640.0  # px of a row of elements
 
 
 def maps_figure(state: AttentionState, left_out: str, drawn: str) -> Figure:
-    """The lines of the chosen heads, and the matrix of the current one."""
+    """Lines of the chosen heads, and the matrix of the current one."""
     drawing = Drawing(
         state.names, state.map, state.drawn, state.maps.largest, value_name(state), state.head_names
     )
@@ -227,7 +226,7 @@ def maps_figure(state: AttentionState, left_out: str, drawn: str) -> Figure:
 
 
 def links_figure(state: AttentionState, left_out: str, drawn: str) -> Figure:
-    """The strongest links as rows."""
+    """Table of the strongest links."""
     header, rows = csv_header(state), csv_rows(state)
     shown = [
         (f"{a}", f"{n}  {b}", f"{m}  {c}", numbers.decimal(value))
@@ -262,7 +261,7 @@ def _of_links(state: AttentionState, name: str, caption: str, size: QSize, paint
 
 
 def pair_figure(state: AttentionState) -> Figure | None:
-    """The query and the key of the picked pair; None where none is picked."""
+    """Query and key of the selected pair; None without one."""
     shown = state.query_key
     side = state.maps.side
     if shown is None or max(shown.query_token, shown.key_token) >= len(side.tokens):
@@ -297,7 +296,7 @@ def pair_figure(state: AttentionState) -> Figure | None:
 
 
 def heads_figure(state: HeadsState, rows: HeadRows) -> Figure | None:
-    """All heads, coloured by the column by which they are sorted; the table has all columns."""
+    """Heat map of the column by which heads are sorted, with all columns as a table."""
     values = state.values(state.column)
     if values is None or not rows.keys:
         return None
@@ -335,7 +334,7 @@ def heads_figure(state: HeadsState, rows: HeadRows) -> Figure | None:
 
 
 def grid_figure(state: AttentionState) -> Figure | None:
-    """All heads of all layers; None while there are none."""
+    """Grid of all heads; None while there are none."""
     levels, weights = state.maps.thumbnails, state.maps.weights
     if levels is None or weights is None:
         return None
@@ -395,7 +394,7 @@ def _paint_table(painter: QPainter, header: Sequence[str], rows: Sequence[Sequen
 
 
 def _paint_elements(painter: QPainter, names: Sequence[str], values: np.ndarray) -> None:
-    """Float32 [3, K]: what rises is positive, what hangs negative."""
+    """Float32 [3, K]: positive elements rise, negative ones hang."""
     wide = ELEMENTS / values.shape[1]
     for number, (name, row) in enumerate(zip(names, values, strict=True)):
         top = number * (BAND + NAME)
@@ -415,7 +414,7 @@ def _paint_elements(painter: QPainter, names: Sequence[str], values: np.ndarray)
 
 
 def _paint_values(painter: QPainter, values: np.ndarray) -> None:
-    """float [L, H], a cell for each head with its number."""
+    """float [L, H], a cell with its value for each head."""
     low, high = float(values.min()), float(values.max())
     for layer, row in enumerate(values.tolist()):
         for head, value in enumerate(row):
@@ -441,7 +440,7 @@ def _paint_values(painter: QPainter, values: np.ndarray) -> None:
 
 
 def _paint_grid(painter: QPainter, levels: np.ndarray) -> None:
-    """Levels uint8 [L, H, P, P], each head in its frame."""
+    """Levels uint8 [L, H, P, P], with a frame around each head."""
     low, high = print_color(Role.SURFACE), print_color(Role.ACCENT)
     step = HEAD_SIDE + HEAD_GAP
     painter.setFont(paper_font(11))

@@ -1,4 +1,4 @@
-"""All heads of all layers as one picture of small maps.
+"""All heads of all layers as a grid of small maps.
 
 Shapes: L layers, H heads, P pixels.
 """
@@ -29,23 +29,23 @@ from app.theme import PICKED, SPACE, Role, colour, repaints
 from app.widgets.keys import presses, step_of
 
 SMALLEST = 6  # px of a head before the area scrolls
-NEAREST = 512  # px of a head, as it fits or zoomed in
-ZOOM = 1.25  # of one step
-GAP = 3  # px between two
-DIMMEST = 0.88  # opacity of what is laid over a head that has least
+NEAREST = 512  # largest px of a head
+ZOOM = 1.25  # factor of a step
+GAP = 3  # px between heads
+DIMMEST = 0.88  # opacity of the tint over the head with the smallest value
 ZOOMS = {"+": ZOOM, "-": 1 / ZOOM, "0": 0.0}
 
 
 class HeadGrid(QWidget):
-    """Layers from top to bottom, heads from left to right; arrow keys move from head to head.
+    """Layers from top to bottom, heads from left to right; arrow keys move between heads.
 
-    Ctrl and the wheel, or + and −, zoom; 0 shows all again. What is dragged moves the area around.
+    Ctrl+wheel, + and − zoom; 0 shows all again. Dragging scrolls.
 
     Signals:
-        toggled: layer and head, from 0, of a click.
-        switched: likewise of a click with Alt: switch it off, or on again.
-        picked: likewise of a double click or an arrow key: select this one alone.
-        pointed: likewise for the head under the mouse; -1 and -1 for none.
+        toggled: layer and head, from 0: clicked.
+        switched: layer and head: Alt+clicked, to switch the head off or on.
+        picked: layer and head: double-clicked or reached by an arrow key.
+        pointed: layer and head under the mouse; -1 and -1 for none.
     """
 
     toggled = Signal(int, int)
@@ -57,17 +57,15 @@ class HeadGrid(QWidget):
         super().__init__()
         self._heads: np.ndarray | None = None  # levels uint8 [L, H, P, P]
         self._picture: QPixmap | None = None
-        self.tint: np.ndarray | None = (
-            None  # from 0 to 1, float [L, H]; of the layers that are there
-        )
+        self.tint: np.ndarray | None = None  # 0 to 1, float [layers so far, H]
         self._off: frozenset[tuple[int, int]] = frozenset()
         self._chosen: tuple[tuple[int, int], ...] = ((0, 0),)
         self._over = (-1, -1)
         self.zoom = 1.0
-        self._pressed: QPoint | None = None  # on the screen, where a click or a drag began
+        self._pressed: QPoint | None = None  # global position where a click or drag began
         self._is_dragged = False
-        self._margin: tuple[int, int] | None = None  # kept until the font changes
-        self._size: int | None = None  # of a head, kept until the room changes
+        self._margin: tuple[int, int] | None = None  # cached until the font changes
+        self._size: int | None = None  # px of a head, cached until the size changes
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -78,7 +76,7 @@ class HeadGrid(QWidget):
         return (0, 0) if self._heads is None else (self._heads.shape[0], self._heads.shape[1])
 
     def show_heads(self, heads: np.ndarray | None) -> None:
-        """Levels uint8 [L, H, P, P], or nothing."""
+        """Show levels uint8 [L, H, P, P], or nothing."""
         had = self.size_in_heads
         self._heads, self._picture = heads, None
         if self.size_in_heads != had:
@@ -87,7 +85,7 @@ class HeadGrid(QWidget):
         self.update()
 
     def show_tint(self, values: np.ndarray | None) -> None:
-        """Dim heads the more, the less they have of something: float [L, H], or nothing."""
+        """Dim heads with smaller values, float [L, H]; None dims nothing."""
         if values is not None and values.size:
             low, high = float(values.min()), float(values.max())
             values = (values - low) / (high - low) if high > low else np.ones_like(values)
@@ -95,12 +93,12 @@ class HeadGrid(QWidget):
         self.update()
 
     def show_off(self, heads: Collection[tuple[int, int]]) -> None:
-        """Cross out the heads that are switched off."""
+        """Cross out heads that are switched off."""
         self._off = frozenset(heads)
         self.update()
 
     def choose(self, chosen: tuple[tuple[int, int], ...]) -> None:
-        """Mark the heads that are selected; the last is the current one."""
+        """Mark the selected heads; the last is the current one."""
         self._chosen = chosen
         layer, head = chosen[-1]
         self.setAccessibleDescription(
@@ -111,7 +109,7 @@ class HeadGrid(QWidget):
         self.update()
 
     def set_zoom(self, zoom: float, around: QPoint | None = None) -> None:
-        """Make heads larger; what is at the point `around` stays in its place."""
+        """Zoom; the point `around` stays where it is."""
         before = self._fitting()
         zoom = min(max(1.0, zoom), NEAREST / max(1, before))
         if zoom == self.zoom:
@@ -140,7 +138,7 @@ class HeadGrid(QWidget):
         return area if isinstance(area, QScrollArea) else None
 
     def cell(self, layer: int, head: int) -> QRectF:
-        """Where a head is painted."""
+        """Rectangle of a head."""
         left, top = self._margins()
         step = self._side() + GAP
         return QRectF(left + head * step, top + layer * step, self._side(), self._side())
@@ -172,7 +170,7 @@ class HeadGrid(QWidget):
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
 
     def at(self, point: QPoint) -> tuple[int, int]:
-        """The layer and head under a point, or -1 and -1."""
+        """Layer and head at a point, or -1 and -1."""
         layers, heads = self.size_in_heads
         left, top = self._margins()
         step = self._side() + GAP
@@ -209,7 +207,7 @@ class HeadGrid(QWidget):
             self.picked.emit(layer, head)
 
     def _drag(self, now: QPoint) -> None:
-        """Move what is seen; a click that trembles is none."""
+        """Scroll; ignores tiny moves of a click."""
         assert self._pressed is not None
         moved = now - self._pressed
         if not self._is_dragged and moved.manhattanLength() < QApplication.startDragDistance():
@@ -256,7 +254,7 @@ class HeadGrid(QWidget):
         if over != self._over:
             before, self._over = self._over, over
             self.pointed.emit(*over)
-            for one in (before, over):  # no more than changes: a frame is soon over
+            for one in (before, over):  # repaint only what changes, to keep up with the mouse
                 self.update(self.cell(*one).adjusted(-3, -3, 3, 3).toAlignedRect())
 
     # ── painting ─────────────────────────────────────────────────────────────────────────────
@@ -269,7 +267,7 @@ class HeadGrid(QWidget):
         self._picture = picture
         side = self._picture_side() + self._gap()  # of the picture, in device pixels
         left, top = self._margins()
-        if side == (self._side() + GAP) * self.devicePixelRatioF():  # it fits as it is
+        if side == (self._side() + GAP) * self.devicePixelRatioF():  # no scaling needed
             all_of_it = QRectF(picture.rect())
             size = all_of_it.size() / self.devicePixelRatioF()
             painter.drawPixmap(QRectF(QPointF(left, top), size), picture, all_of_it)
@@ -299,7 +297,7 @@ class HeadGrid(QWidget):
             painter.drawRect(self.cell(*one).adjusted(-1.5, -1.5, 1.5, 1.5))
 
     def _paint_tint(self, painter: QPainter, seen: QRegion, tint: np.ndarray) -> None:
-        """The colour of the window over each head, the less of it the more that head has."""
+        """Paint the background colour over each head, more opaque for smaller values."""
         layers, heads = self.size_in_heads
         (left, top), side, box = self._margins(), self._side(), seen.boundingRect()
         step, dim, values = side + GAP, colour(Role.WINDOW), tint.tolist()
@@ -313,7 +311,7 @@ class HeadGrid(QWidget):
                 painter.fillRect(x, y, side, side, dim)
 
     def _paint_heads(self, painter: QPainter, seen: QRegion, picture: QPixmap, side: int) -> None:
-        """Head by head, each stretched from its part of the picture, of `side` with the gap."""
+        """Scale each visible head from its part of the picture; `side` includes the gap."""
         assert self._heads is not None
         for layer in range(self._heads.shape[0]):
             for head in range(self._heads.shape[1]):
@@ -325,7 +323,7 @@ class HeadGrid(QWidget):
                     painter.drawRect(_framed(box))
 
     def _draw(self, heads: np.ndarray) -> QPixmap:
-        """All heads in device pixels, sharp on any screen; zoomed in, a pixel for each of a map."""
+        """All heads in device pixels; when zoomed, one pixel per pixel of a map."""
         side, gap = self._picture_side(), self._gap()
         made = QPixmap.fromImage(pixels.themed(pixels.mosaic(heads, side, gap)))
         if self.zoom == 1:
@@ -348,7 +346,7 @@ class HeadGrid(QWidget):
         return round(GAP * self.devicePixelRatioF())
 
     def _paint_numbers(self, painter: QPainter) -> None:
-        """Layers at the left, heads on top; so many as there is room for."""
+        """Paint layer and head numbers, as many as fit."""
         layers, heads = self.size_in_heads
         left, top = self._margins()
         painter.setFont(_small(self.font()))
@@ -369,7 +367,7 @@ class HeadGrid(QWidget):
             painter.drawText(box, align, str(head + 1))
 
     def _margins(self) -> tuple[int, int]:
-        """Room for the numbers, at the left and on top."""
+        """Space for the numbers at the left and the top."""
         if self._margin is None:
             metrics = QFontMetrics(_small(self.font()))
             across = metrics.horizontalAdvance("00") + 3 * SPACE
@@ -377,13 +375,13 @@ class HeadGrid(QWidget):
         return self._margin
 
     def _side(self) -> int:
-        """The size of a head, as it is zoomed."""
+        """px of a head at this zoom."""
         if self._size is None:
             self._size = min(NEAREST, round(self._fitting() * self.zoom))
         return self._size
 
     def _fitting(self) -> int:
-        """The size of a head with which all fit: as large as there is room for."""
+        """Largest px of a head at which all fit."""
         layers, heads = self.size_in_heads
         if not layers or not heads:
             return SMALLEST
@@ -395,8 +393,7 @@ class HeadGrid(QWidget):
 
 
 def _framed(box: QRectF) -> QRectF:
-    """Where the frame of a head is drawn: on its outermost pixels, so that heads of much the same
-    colour are still told apart."""
+    """Frame on the outermost pixels of a head, to separate heads of similar colour."""
     return box.adjusted(0.5, 0.5, -0.5, -0.5)
 
 

@@ -1,6 +1,6 @@
-"""A row for every head: what it does in this text, and what the selected pair has in it.
+"""Statistics of every head in this text, and its value for the selected pair.
 
-The column by which the rows are sorted tints the wall. Shapes: L layers, H heads, C columns.
+The sorting column tints the head grid. Shapes: L layers, H heads, C columns.
 """
 
 import re
@@ -19,20 +19,20 @@ from app.widgets.text.chips import painted
 from app.widgets.text.numbers import percent
 from engine.messages.explore.head_measures import KEYS, HeadFigures, head_figures, pair_values
 
-PAIR = "pair"  # the key of the column of the selected pair
-PAIRS = "pairs"  # of the typed ones, added up
+PAIR = "pair"  # column of the selected pair
+PAIRS = "pairs"  # column of the sum of typed pairs
 ARROW = re.compile(r"→|->|>")
 DIGITS = 3
-HEAD, PATTERN, FIRST = 0, 1, 2  # columns of the table
-Pair = tuple[tuple[int, ...], tuple[int, ...]]  # tokens of the query and of the key
+HEAD, PATTERN, FIRST = 0, 1, 2  # table columns
+Pair = tuple[tuple[int, ...], tuple[int, ...]]  # query tokens and key tokens
 
 
 class HeadsState(QObject):
-    """The figures of the maps that are shown, as far as they are computed.
+    """Head statistics of the shown maps, as far as they are computed.
 
     Signals:
-        changed: the figures, or the selected pair.
-        column_changed: the column by which rows are sorted.
+        changed: the statistics, or the selected pair; only while visible.
+        column_changed: the sorting column.
     """
 
     changed = Signal()
@@ -43,7 +43,7 @@ class HeadsState(QObject):
         self.of = of
         self.figures: HeadFigures | None = None
         self.column = KEYS[0]
-        self.typed = ""  # pairs, as in “it → cat, sat → cat”
+        self.typed = ""  # pairs, e.g. “it → cat, sat → cat”
         self._is_seen = False
         self._work: background.Job | None = None
         of.maps.replaced.connect(self._on_replaced)
@@ -54,21 +54,21 @@ class HeadsState(QObject):
 
     @property
     def pair(self) -> tuple[int, int] | None:
-        """The selected query token and key token."""
+        """Selected query and key token."""
         query, key = self.of.pair_numbers
         count = len(self.of.maps.tokens)
         return (query, key) if 0 <= query < count and 0 <= key < count else None
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The columns of numbers. Norms do not sum to 1, so of them there is the pair alone."""
+        """Columns of values. Norms do not sum to 1 and have no statistics, only the pair."""
         pair = (PAIR,) if self.pair is not None else ()
         typed = (PAIRS,) if self.pairs()[0] else ()
         return typed + pair + (() if self.of.maps.shown_measure == "norms" else KEYS)
 
     @property
     def size(self) -> tuple[int, int]:
-        """Layers that are computed, and heads."""
+        """Computed layers, and heads."""
         weights = self.of.maps.weights
         if weights is None:
             return 0, 0
@@ -77,7 +77,7 @@ class HeadsState(QObject):
         return (0, 0) if self.figures is None else self.figures.values.shape[:2]
 
     def values(self, key: str) -> np.ndarray | None:
-        """A column, float64 [L, H]; None where there is none."""
+        """A column, float64 [L, H]; None if it is missing."""
         layers, weights = self.size[0], self.of.maps.weights
         if weights is None or not layers or key not in self.keys:
             return None
@@ -91,7 +91,7 @@ class HeadsState(QObject):
         return self.figures.of(key) if self.figures is not None else None
 
     def pattern(self, layer: int, head: int) -> str:
-        """What a positional head is called, with its share of the tokens; else nothing."""
+        """Name of a positional head's pattern, with its fraction of the tokens; else “”."""
         figures = self.figures
         if figures is None or self.of.maps.shown_measure == "norms":
             return ""
@@ -110,13 +110,13 @@ class HeadsState(QObject):
         return self.tr("offset {1} ({0})").format(share, f"{sign}{abs(offset)}")
 
     def set_pairs(self, typed: str) -> None:
-        """Pairs of words, or of numbers of tokens, whose numbers are added up."""
+        """Set the pairs of words or token numbers to add up."""
         if typed != self.typed:
             self.typed = typed
             self.changed.emit()
 
     def pairs(self) -> tuple[list[Pair], list[str]]:
-        """The tokens of both ends of each typed pair, and what is not in the text."""
+        """Tokens of both ends of each typed pair, and the ends that are not in the text."""
         found: list[Pair] = []
         missing: list[str] = []
         for part in filter(None, (one.strip() for one in self.typed.split(","))):
@@ -131,7 +131,7 @@ class HeadsState(QObject):
         return found, missing
 
     def _tokens_of(self, end: str) -> tuple[int, ...]:
-        """The tokens of a word, where it stands first, or the token of this name or number."""
+        """Tokens of the first such word, or the token of this name or number."""
         side, tokens = self.of.maps.side, self.of.maps.tokens
         if not end or tuple(side.tokens) != tuple(tokens):
             return ()
@@ -169,7 +169,7 @@ class HeadsState(QObject):
         return text.format(value_name(self.of), *self._pair_names())
 
     def set_seen(self, seen: bool) -> None:
-        """Whether the table is on the screen; the figures are computed then."""
+        """Set if the table is visible; computes the statistics."""
         if seen != self._is_seen:
             self._is_seen = seen
             self._emit_if_seen()
@@ -190,7 +190,7 @@ class HeadsState(QObject):
             self.column_changed.emit()
 
     def _said_pairs(self) -> str:
-        """it → cat, sat → cat"""
+        """Typed pairs as “it → cat, sat → cat”."""
         side = self.of.maps.side
         said = []
         for ends in self.pairs()[0]:
@@ -213,7 +213,7 @@ class HeadsState(QObject):
         self._compute()
 
     def _compute(self) -> None:
-        """The layers that are new, off the window's thread."""
+        """Compute new layers in the background."""
         maps = self.of.maps
         weights, done = maps.weights, 0 if self.figures is None else len(self.figures.values)
         is_due = self._is_seen and self._work is None and maps.shown_measure != "norms"
@@ -242,8 +242,11 @@ class HeadsState(QObject):
 
 
 def pairs_values(weights: np.ndarray, pairs: Sequence[Pair]) -> np.ndarray:
-    """Of every head, float64 [L, H]: each pair from the mean of its query tokens to the sum of its
-    key tokens (Clark et al. 2019, §4.1), added up; of float [L, H, T, T]."""
+    """Sum of typed pairs for every head, float64 [L, H], from float [L, H, T, T].
+
+    A pair is the mean over its query tokens of the sum over its key tokens (Clark et al. 2019,
+    section 4.1).
+    """
     found = np.zeros(weights.shape[:2])
     for queries, keys in pairs:
         block = np.asarray(weights[:, :, list(queries)][..., list(keys)], dtype=np.float64)

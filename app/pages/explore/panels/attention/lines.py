@@ -1,7 +1,8 @@
-"""The chosen heads as lines: from the query tokens, at the left, to the key tokens.
+"""Chosen heads as lines from query tokens at the left to key tokens at the right.
 
-Thousands of lines take too long for the window's thread: the base picture, of what is in sight and
-a little more, is drawn off it, and only the lines of the token under the mouse are drawn on top.
+Thousands of lines take too long for the GUI thread. A base picture of the visible part and its
+surroundings is drawn in the background; only the lines of the token under the mouse are painted
+over it.
 
 Shapes: S tokens that are shown.
 """
@@ -44,27 +45,27 @@ from app.widgets.keys import presses, sideways, up_or_down, within
 from app.widgets.text.chips import AS_STORED
 from app.widgets.text.labels import font
 
-FADED = 0.12  # opacity of all lines while one token's stand out
+FADED = 0.12  # opacity of all lines while those of a token are highlighted
 REST = 100  # ms after the last change of the threshold
-COLUMN = 0.3  # of the width for the tokens of a side, at the most
+COLUMN = 0.3  # largest fraction of the width for a column of tokens
 
 
 class Lines(QWidget):
-    """Paints the links of the picked head; put it into an area that scrolls up and down."""
+    """Paints the links of the chosen heads, for a vertical scroll area."""
 
     def __init__(self, state: AttentionState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._state = state
         self._base: QImage | None = None
         self._place = QPoint()  # of the base picture
-        self._top = self._bottom = 0  # px of the widget that the base picture covers
+        self._top = self._bottom = 0  # y range in px of the base picture
         self._drawing: background.Job | None = None
         self._smoothing = debounced(self, REST, self._draw_base)
         self._shown: tuple[tuple[np.ndarray, ...], tuple[Links, ...]] = ((), ())  # maps, links
-        self._aligned = 0.0  # px of a row of the matrix beside it
-        self._widest: float | None = None  # px of a token, kept until they or the font change
-        self._named: tuple[str, ...] = ()  # whose it is
-        self._names: tuple[object, QPixmap] | None = None  # what is written, and of what
+        self._aligned = 0.0  # row height in px of the matrix
+        self._widest: float | None = None  # px of the widest token, cached
+        self._named: tuple[str, ...] = ()  # names that it was measured for
+        self._names: tuple[object, QPixmap] | None = None  # picture of the names, and its key
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.MinimumExpanding)
@@ -75,20 +76,20 @@ class Lines(QWidget):
 
     @property
     def is_still(self) -> bool:
-        """Whether what is shown is the last word."""
+        """True if nothing is being drawn."""
         return self._drawing is None and not self._smoothing.isActive()
 
     # ── places ───────────────────────────────────────────────────────────────────────────────
 
     def align(self, height: float) -> None:
-        """Make rows as high as those of the matrix beside it; 0 where it has no tokens."""
+        """Use the row height of the matrix; 0 if it shows no tokens."""
         if height != self._aligned:
             self._aligned, self._widest, self._names = height, None, None
             self.updateGeometry()
             self._draw_base()
 
     def row_height(self) -> float:
-        """As the matrix has it, or else what reads well."""
+        """The matrix's height, or a readable one."""
         return self._aligned or float(QFontMetricsF(mono_font()).height())
 
     def sizeHint(self) -> QSize:
@@ -99,7 +100,7 @@ class Lines(QWidget):
         return QSize(50 * SPACE, self.sizeHint().height())
 
     def ends(self) -> tuple[float, float]:
-        """Where lines begin and end, from left to right."""
+        """x at which lines start and end."""
         if self._widest is None:
             metrics = QFontMetricsF(name_font(self.row_height()))
             texts = set(self._state.names)
@@ -120,7 +121,8 @@ class Lines(QWidget):
         self.update()
 
     def _on_links(self) -> None:
-        """Another share of the mass often leaves the lines as they are: no more can be drawn."""
+        """Redraw if the lines differ; another threshold often changes none, as their number is
+        limited."""
         self.setAccessibleDescription(description.describe_head(self._state))
         before, self._shown = self._shown, (self._state.shown, self._state.drawn)
         if before[0] is not self._shown[0]:
@@ -141,9 +143,9 @@ class Lines(QWidget):
             self.update()
 
     def _draw_roughly(self) -> None:
-        """Draw the strongest of what is in sight at once, while a hand moves the threshold.
+        """Draw the strongest visible links at once while the threshold is dragged.
 
-        All of them, with smooth edges, take longer than a frame; they come when it rests.
+        All of them, antialiased, take longer than a frame and follow when the slider rests.
         """
         if self._drawing is not None:
             self._drawing.cancel()
@@ -167,12 +169,12 @@ class Lines(QWidget):
         self.update()
 
     def _between(self) -> QRect:
-        """The room between both columns of tokens."""
+        """Area between the two columns of tokens."""
         left, right = self.ends()
         return QRect(round(left), 0, round(right - left), self.height())
 
     def _draw_base(self) -> None:
-        """Draw all links off the window's thread; the old picture stays until then."""
+        """Draw all links in the background; the old picture stays until then."""
         self._smoothing.stop()
         if self._drawing is not None:
             self._drawing.cancel()
@@ -203,7 +205,7 @@ class Lines(QWidget):
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
 
     def at(self, point: QPointF) -> tuple[int, int]:
-        """The query token, or the key token, whose name is under a point; -1 for none."""
+        """Index of the query or the key token at a point; -1 for the other, or none."""
         left, right = self.ends()
         row = self.row_at(point.y())
         if point.x() <= left:
@@ -255,7 +257,7 @@ class Lines(QWidget):
             return
         seen = self.visibleRegion().boundingRect()
         if seen.top() < self._top or seen.bottom() > self._bottom:
-            self._draw_base()  # scrolled beyond what was drawn
+            self._draw_base()  # scrolled beyond the picture
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         left, right = self.ends()
@@ -277,19 +279,19 @@ class Lines(QWidget):
         self._paint_tokens(painter, QRectF(event.rect()), row, column)
 
     def _inks(self) -> list[QColor]:
-        """A colour for each chosen head; the fainter, the more there are."""
+        """A colour for each chosen head, fainter the more there are."""
         count = len(self._state.heads)
         return [colour(head_role(n, count), count**-0.5) for n in range(count)]
 
     def _focus(self) -> tuple[int, int]:
-        """Whose lines stand out: of what is pointed at, or else of the token that is picked."""
+        """Token to highlight: the one under the mouse, else the selected one."""
         row, column = self._state.pointed
         if row < 0 and column < 0:
             return self._state.picked, -1
         return (row, -1) if row >= 0 else (-1, column)
 
     def _paint_tokens(self, painter: QPainter, seen: QRectF, row: int, column: int) -> None:
-        """Both columns; behind a token stands how much it takes part in what stands out."""
+        """Paint both columns; the background of a token shows its part in what is highlighted."""
         state, height, most = self._state, self.row_height(), self._state.maps.largest
         left, right = self.ends()
         looked = state.map[row] if row >= 0 else None
@@ -314,7 +316,7 @@ class Lines(QWidget):
                 painter.drawRoundedRect(_inside(self._box(chosen, at_left)), 3, 3)
 
     def _box(self, number: int, at_left: bool) -> QRectF:
-        """Where the name of a token stands, in the column of those that look or the other."""
+        """Box of a token's name, in the left or the right column."""
         height, (left, right) = self.row_height(), self.ends()
         if at_left:
             return QRectF(0, number * height, left, height)
@@ -326,7 +328,7 @@ class Lines(QWidget):
             painter.drawRoundedRect(_inside(box), 3, 3)
 
     def _draw_names(self, first: int, last: int) -> QPixmap:
-        """The names of these tokens in both columns; they are the same for every head."""
+        """Draw the names of both columns, which are the same for every head."""
         ratio, height = self.devicePixelRatioF(), self.row_height()
         made = QPixmap(QSizeF(self.width() * ratio, (last - first) * height * ratio).toSize())
         made.setDevicePixelRatio(ratio)
@@ -359,7 +361,7 @@ def _inside(box: QRectF) -> QRectF:
 
 
 class AxisTitles(QWidget):
-    """Above the lines: what stands at the left, and what at the right; as high as the matrix's."""
+    """Titles of both columns, as high as the matrix's."""
 
     def __init__(self, lines: Lines) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
-"""Which links of a head are worth drawing.
+"""Links of a head worth drawing: the fewest that hold a fraction of the attention.
 
-Shapes: T tokens that are shown, N links.
+Shapes: T and S tokens that are shown, N links.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from app.timers import debounced
 
-MAX_LINKS = 2_000  # links of a head that are drawn or listed
+MAX_LINKS = 2_000  # drawn or listed per head
 
 
 class Links(NamedTuple):
@@ -21,14 +21,13 @@ class Links(NamedTuple):
     rows: np.ndarray  # int [N], the query tokens
     columns: np.ndarray  # int [N], the key tokens
     weights: np.ndarray  # float32 [N]
-    wanted: int  # how many make up the share of the mass; more than N where they are too many
+    wanted: int  # links that make up the fraction; more than N if too many
 
     @property
     def is_cut(self) -> bool:
         return self.wanted > len(self.rows)
 
     def first(self, most: int) -> "Links":
-        """The strongest of them."""
         return Links(self.rows[:most], self.columns[:most], self.weights[:most], self.wanted)
 
 
@@ -36,7 +35,7 @@ NO_LINKS = Links(np.zeros(0, int), np.zeros(0, int), np.zeros(0, np.float32), 0)
 
 
 def are_drawn_alike(some: Sequence[Links], others: Sequence[Links]) -> bool:
-    """Whether these links of several heads are the same lines."""
+    """True if both draw the same lines."""
     return len(some) == len(others) and all(
         all(map(np.array_equal, one[:3], other[:3]))
         for one, other in zip(some, others, strict=True)
@@ -44,13 +43,13 @@ def are_drawn_alike(some: Sequence[Links], others: Sequence[Links]) -> bool:
 
 
 class Ranking(NamedTuple):
-    """The links of one head in order, by which those of any share are found at once."""
+    """Links of a head in order, so that those of any fraction are found at once."""
 
-    strongest: Links  # as many as are drawn at the most
-    masses: np.ndarray  # float64 [links that are not 0], of each with all that are stronger
+    strongest: Links  # at most as many as are drawn
+    masses: np.ndarray  # float64 [nonzero links], cumulative
 
     def holding(self, share: float) -> Links:
-        """The fewest links that hold `share` of the mass, and of them those that are drawn."""
+        """The fewest links that hold `share` of the mass, limited to those that are drawn."""
         wanted = len(self.masses)
         if share < 1 and wanted:
             mass = share * float(self.masses[-1]) * (1 - 1e-6)
@@ -60,10 +59,10 @@ class Ranking(NamedTuple):
 
 
 def ranked(weights: np.ndarray, most: int = MAX_LINKS) -> Ranking:
-    """The links of float32 [T, T], which are not negative; equal ones as they stand.
+    """Rank the links of non-negative float32 [T, T]; equal ones stay in order.
 
-    The bits of such numbers are in their order: one whole number of the bits and the place of a
-    link is sorted four times as quickly as a stable sort of the numbers takes.
+    Such floats sort like their bits: sorting one integer of bits and index is four times as fast as
+    a stable sort of floats.
     """
     flat = weights.ravel()
     falling = np.uint64(0xFFFFFFFF) - (flat + np.float32(0)).view(np.uint32)  # no -0.0
@@ -76,18 +75,18 @@ def ranked(weights: np.ndarray, most: int = MAX_LINKS) -> Ranking:
     return Ranking(Links(rows, columns, flat[kept], len(masses)), masses)
 
 
-# Of the attention, that is shown at first, for texts of up to so many tokens: the largest share of
-# which the median head has about 70 links or fewer (docs/EXPLORE.md says how it was measured).
+# Initial threshold by number of tokens: the largest fraction for which the median head has about 70
+# links or fewer.
 THRESHOLDS = ((37, 0.7), (48, 0.6), (64, 0.5), (96, 0.35), (128, 0.25), (192, 0.15), (256, 0.1))
-LEAST_THRESHOLD = 0.05  # of longer texts
-MAX_LINES = 6_000  # of all heads together; those of one token come on top of them
+LEAST_THRESHOLD = 0.05  # for longer texts
+MAX_LINES = 6_000  # of all heads together, without those of a highlighted token
 
 
 class StrongestLinks(QObject):
-    """Ranks links off the window's thread, once; then any threshold is shown at once.
+    """Ranks links once in the background; then any threshold applies at once.
 
     Signals:
-        changed: the links that are drawn.
+        changed: the links to draw.
     """
 
     changed = Signal()
@@ -96,26 +95,26 @@ class StrongestLinks(QObject):
         super().__init__(parent)
         self.threshold = default_threshold(0)
         self._is_chosen = False  # by the user
-        self.drawn: tuple[Links, ...] = ()  # of each map
+        self.drawn: tuple[Links, ...] = ()  # per map
         self._maps: tuple[np.ndarray, ...] = ()
-        self._rankings: tuple[Ranking, ...] = ()  # of each map, once they are there
+        self._rankings: tuple[Ranking, ...] = ()  # per map, when ranked
         self._ranking: background.Job | None = None
-        self._soon = debounced(self, 0, self._rank)  # first the map is painted
+        self._soon = debounced(self, 0, self._rank)  # paint the map first
 
     def of(self, maps: tuple[np.ndarray, ...]) -> None:
-        """Those of float32 [S, S] each; they come in a moment."""
+        """Rank the links of maps, float32 [S, S] each; `changed` follows."""
         self.forget()
         self._maps = maps
         if maps:
             self._soon.start()
 
     def fit(self, tokens: int) -> None:
-        """Of so many tokens draw what can be read, unless the user has chosen another share."""
+        """Use the initial threshold for as many tokens, unless the user chose another."""
         if not self._is_chosen:
             self.threshold = default_threshold(tokens)
 
     def set_threshold(self, threshold: float) -> None:
-        """Draw the fewest links that hold this share of the attention, over 0 to 1."""
+        """Draw the fewest links that hold this fraction of the attention."""
         self._is_chosen = True
         if threshold != self.threshold:
             self.threshold = threshold
@@ -123,7 +122,7 @@ class StrongestLinks(QObject):
                 self._draw()
 
     def forget(self) -> None:
-        """There are none until there are other maps; tells nobody."""
+        """Drop all links, without a signal."""
         self._soon.stop()
         self.drawn, self._maps, self._rankings = (), (), ()
         if self._ranking is not None:
@@ -148,5 +147,5 @@ class StrongestLinks(QObject):
 
 
 def default_threshold(tokens: int) -> float:
-    """The share of the attention that is shown at first; it falls with the length of the text."""
+    """Initial fraction of the attention; smaller for longer texts."""
     return next((share for most, share in THRESHOLDS if tokens <= most), LEAST_THRESHOLD)

@@ -1,4 +1,4 @@
-"""The attention maps of all heads: from the newest answer, as they are computed.
+"""Attention maps of all heads, read from the newest answer while it is written.
 
 Shapes: L layers, H heads, T tokens, P pixels.
 """
@@ -23,9 +23,9 @@ T = TypeVar("T")
 
 
 def opened(answer: Attended) -> np.ndarray:
-    """float32 [L, H, T, T], mapped from the file; of an early answer the layers that are there.
+    """Map an answer's file as float32 [L, H, T, T]; for an early answer the layers so far.
 
-    Raises FileNotFoundError where newer answers have replaced it.
+    Raises FileNotFoundError if newer answers have replaced it.
     """
     with open(answer.weights.path, "rb") as file:
         np.lib.format.read_magic(file)
@@ -36,8 +36,7 @@ def opened(answer: Attended) -> np.ndarray:
 
 
 def read_through(work: Callable[[np.ndarray], T], weights: np.ndarray) -> T:
-    """What `work` makes of such a file, or of a part of it, and no more of it is held in memory
-    afterwards. Whoever reads it again has it from the system's cache."""
+    """Apply `work` to a mapped file or part of it, then release its memory pages."""
     made = work(weights)
     mapped = getattr(weights, "_mmap", None)
     if mapped is not None and hasattr(mapped, "madvise"):  # not on Windows
@@ -46,14 +45,14 @@ def read_through(work: Callable[[np.ndarray], T], weights: np.ndarray) -> T:
 
 
 class AttentionMaps(QObject):
-    """The maps of one side, mapped from a file, and their thumbnails.
+    """The maps of one side, and their thumbnails.
 
     Signals:
-        replaced: another answer is there.
-        grown: the same answer has more layers; how many there were before.
-        forgotten: there are no maps any more.
+        replaced: another answer.
+        grown: more layers of the same answer; number of layers before.
+        forgotten: no maps any more.
         thumbnails_changed: the thumbnails of all heads.
-        told: whether an answer is awaited, or why there is none.
+        told: an answer is pending, or refused.
     """
 
     replaced = Signal()
@@ -65,14 +64,14 @@ class AttentionMaps(QObject):
     def __init__(self, explore: ExploreState, explorer: Explorer) -> None:
         super().__init__(explore)
         self.measure: Measure = "weights"
-        self.weights: np.ndarray | None = None  # float32 [L, H, T, T], mapped; or its first layers
+        self.weights: np.ndarray | None = None  # float32 [layers so far, H, T, T], mapped
         self.thumbnails: np.ndarray | None = None  # levels uint8 [L, H, P, P]
         self.tokens: tuple[Token, ...] = ()  # T of them
         self.shows_second = False
         self._explore = explore
         self._is_seen = False
         self._taken: Attended | None = None
-        self._gone: Attended | None = None  # whose file was replaced before it was opened
+        self._gone: Attended | None = None  # its file was replaced before it was opened
         self._pooled: np.ndarray | None = None  # float32 [layers so far, H, P, P]
         self._pooling: background.Job | None = None
         self._queries = tuple(LiveQuery(explore, explorer, self._question, side) for side in (0, 1))
@@ -83,7 +82,7 @@ class AttentionMaps(QObject):
 
     @property
     def side(self) -> ModelInput:
-        """Whose attention is shown."""
+        """The side whose attention is shown."""
         return self._explore.both[self.shows_second]
 
     @property
@@ -92,43 +91,43 @@ class AttentionMaps(QObject):
 
     @property
     def size(self) -> tuple[int, int]:
-        """Layers and heads; 0 and 0 while nothing is known."""
+        """Layers and heads; 0 and 0 without an answer."""
         if self._taken is None:
             return 0, 0
         return self._taken.weights.shape[0], self._taken.weights.shape[1]
 
     @property
     def layers_there(self) -> int:
-        """How many layers are computed already."""
+        """Number of computed layers."""
         return 0 if self.weights is None else len(self.weights)
 
     @property
     def shown_measure(self) -> Measure:
-        """What the numbers that are shown are; another than `measure` while that is computed."""
+        """Measure of the shown values; differs from `measure` while that is computed."""
         return "weights" if self._taken is None else self._taken.measure
 
     @property
     def largest(self) -> float:
-        """The number that has the strongest colour."""
+        """Value of the strongest colour."""
         if self._taken is None:
             return 1.0
         return self._explore.running_max(f"attention {self._taken.measure}", self._taken.largest)
 
     @property
     def has_heads(self) -> bool:
-        """Whether the numbers are of single heads, and not of whole layers."""
+        """True if the values are of single heads, False for whole layers."""
         return self.shown_measure in ("weights", "norms")
 
     # ── what the user does ───────────────────────────────────────────────────────────────────
 
     def set_seen(self, seen: bool) -> None:
-        """Whether the panel is on the screen; only the side that is shown asks."""
+        """Set if the panel is visible; only the shown side asks."""
         self._is_seen = seen
         for query in self._queries:
             query.set_seen(seen and query is self.query)
 
     def show_side(self, second: bool) -> None:
-        """The maps of the second model, or of the first one again."""
+        """Show the maps of the first or the second model."""
         if second != self.shows_second:
             self.shows_second = second
             self._forget()
@@ -136,7 +135,7 @@ class AttentionMaps(QObject):
             self._on_answer()
 
     def set_measure(self, measure: Measure) -> None:
-        """Other numbers than the weights."""
+        """Choose the measure."""
         if measure != self.measure:
             self.measure = measure
             for query in self._queries:
@@ -160,14 +159,14 @@ class AttentionMaps(QObject):
             return
         try:
             weights = opened(answer)
-        except FileNotFoundError:  # newer answers have replaced it, or a new worker has
+        except FileNotFoundError:  # replaced by newer answers or a new worker
             self._gone = answer
             self.query.ask()
             return
         is_same = self._taken is not None and self._taken.to == answer.to
         before = self.layers_there
         self._taken, self.weights = answer, weights
-        if answer.tokens != self.tokens:  # the same ones need not be compared again for each head
+        if answer.tokens != self.tokens:  # keep the object, so that heads need not compare tokens
             self.tokens = answer.tokens
         if is_same:
             self.grown.emit(before)
@@ -191,7 +190,7 @@ class AttentionMaps(QObject):
         self._pooling = None
 
     def _pool(self) -> None:
-        """Pool the layers that are new, off the window's thread."""
+        """Pool new layers in the background."""
         weights, done = self.weights, 0 if self._pooled is None else len(self._pooled)
         if weights is None or self._pooling is not None:
             return
@@ -211,7 +210,7 @@ class AttentionMaps(QObject):
             self._pool()
 
     def _show_thumbnails(self) -> None:
-        """Layers that are not there yet are left blank."""
+        """Missing layers stay blank."""
         assert self._pooled is not None
         thumbnails = np.full((self.size[0], *self._pooled.shape[1:]), pixels.GAP, np.uint8)
         thumbnails[: len(self._pooled)] = pixels.levels(self._pooled, self.largest)

@@ -28,23 +28,23 @@ from app.widgets.keys import presses, step_of, within
 from app.widgets.text.chips import AS_STORED
 from app.widgets.text.labels import font
 
-READABLE = 11  # px of a cell from which the tokens are written beside it
+READABLE = 11  # px of a cell from which tokens are labelled
 LARGEST = 34  # px of a cell
-WIDEST = 28 * SPACE  # px for the tokens at the left, and on top
-NAMES = 0.3  # of the width or height, for the tokens, at the most
-TITLE = 4 * SPACE  # px for what the rows and the columns are
-ZOOM = 1.25  # of one step
-WHEEL = 3  # cells of one step of the wheel
+WIDEST = 28 * SPACE  # largest px for the labels at the left and the top
+NAMES = 0.3  # largest fraction of the size for labels
+TITLE = 4 * SPACE  # px of an axis title
+ZOOM = 1.25  # factor of a step
+WHEEL = 3  # cells per wheel step
 ZOOMS = {"+": ZOOM, "-": 1 / ZOOM, "0": 0.0}
 
 
 class Matrix(QWidget):
-    """Paints the map of the picked head; a crosshair follows the mouse or the arrow keys.
+    """Paints the current head's map; a crosshair follows the mouse or the arrow keys.
 
-    Ctrl and the wheel, or + and −, zoom; 0 shows all again. The wheel and dragging move it.
+    Ctrl+wheel, + and − zoom; 0 shows all again. The wheel and dragging scroll.
 
     Signals:
-        moved: which rows and columns are in sight, or how large they are.
+        moved: the visible rows and columns, or their size.
     """
 
     moved = Signal()
@@ -53,11 +53,11 @@ class Matrix(QWidget):
         super().__init__(parent)
         self._state = state
         self._picture: QPixmap | None = None
-        self._named: tuple[str, ...] = ()  # what is written
+        self._named: tuple[str, ...] = ()  # labels
         self.zoom = 1.0
         self._first = QPointF(0, 0)
-        self._laid_out: tuple[object, tuple[bool, int, float]] | None = None  # and of what
-        self._pressed: QPointF | None = None  # where a click or a drag began
+        self._laid_out: tuple[object, tuple[bool, int, float]] | None = None  # layout, and its key
+        self._pressed: QPointF | None = None  # where a click or drag began
         self._is_dragged = False
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -79,7 +79,7 @@ class Matrix(QWidget):
 
     @property
     def is_named(self) -> bool:
-        """Whether the tokens are written: where there is room for them beside every cell."""
+        """True if cells are large enough for labels."""
         return self._layout()[0]
 
     def cell_size(self) -> float:
@@ -88,11 +88,11 @@ class Matrix(QWidget):
 
     @property
     def first(self) -> QPointF:
-        """Column and row at the top left, in cells; 0 and 0 where all of them are in sight."""
+        """Column and row at the top left, in cells."""
         return self._first
 
     def field(self) -> QRect:
-        """Where the map is painted: whole pixels, below and beside the tokens."""
+        """Rectangle of the map in whole pixels, without labels."""
         _, margin, size = self._layout()
         whole = size * len(self._state.tokens)
         wide = min(whole, self.width() - margin - 1)
@@ -100,13 +100,13 @@ class Matrix(QWidget):
         return QRect(margin, margin, max(0, round(wide)), max(0, round(high)))
 
     def cell(self, row: int, column: int) -> QRectF:
-        """Where one weight is painted; outside of the field where it is not in sight."""
+        """Rectangle of a weight; outside the field if not visible."""
         field, size = self.field(), self.cell_size()
         left = field.left() + (column - self._first.x()) * size
         return QRectF(left, field.top() + (row - self._first.y()) * size, size, size)
 
     def _layout(self) -> tuple[bool, int, float]:
-        """Whether tokens are written, the margin at the left and on top, and px of a cell."""
+        """If tokens are labelled, the margin, and px of a cell."""
         key = (self.width(), self.height(), self.zoom, self._named)
         if self._laid_out is None or self._laid_out[0] != key:
             self._laid_out = key, self._lay_out()
@@ -125,18 +125,18 @@ class Matrix(QWidget):
         return min(round(widest) + 2 * SPACE, WIDEST, round(NAMES * room))
 
     def _zoomed(self, margin: int) -> float:
-        """px of a cell beside such a margin."""
+        """px of a cell with this margin."""
         return min(self._fitting(margin) * self.zoom, LARGEST)
 
     def _fitting(self, margin: int) -> float:
-        """px of a cell with which all fit."""
+        """px of a cell at which all fit."""
         room = min(self.width(), self.height()) - 1 - margin
         return max(0.0, room / max(1, len(self._state.tokens)))
 
     # ── zoom ─────────────────────────────────────────────────────────────────────────────────
 
     def set_zoom(self, zoom: float, around: QPointF | None = None) -> None:
-        """Make cells larger, to LARGEST px; the cell at the point `around` stays in its place."""
+        """Zoom up to LARGEST px per cell; the point `around` stays where it is."""
         field, before = QRectF(self.field()), self.cell_size()
         place = around if around is not None else field.center()
         if not before:
@@ -149,7 +149,7 @@ class Matrix(QWidget):
         self.show_from(here - (place - field.topLeft()) / size)
 
     def show_from(self, first: QPointF) -> None:
-        """Have this column and row at the top left, as far as there are as many."""
+        """Scroll to this column and row at the top left, as far as possible."""
         field, size, count = self.field(), self.cell_size(), len(self._state.tokens)
         if not size:
             return
@@ -189,7 +189,7 @@ class Matrix(QWidget):
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
 
     def at(self, point: QPoint) -> tuple[int, int]:
-        """The row and column under a point; beside the map, on a token, one of them is -1."""
+        """Row and column at a point; one is -1 on a label, both outside."""
         field, count = self.field(), len(self._state.tokens)
         size = self.cell_size()
         if not count or not size:
@@ -279,7 +279,7 @@ class Matrix(QWidget):
         self._paint_crosshair(painter, QRectF(field))
 
     def _draw(self, field: QRect) -> QPixmap:
-        """What is in sight, in device pixels."""
+        """The visible part, in device pixels."""
         ratio, state = self.devicePixelRatioF(), self._state
         wide, high = (max(1, round(side * ratio)) for side in (field.width(), field.height()))
         most, count = state.maps.largest, len(state.tokens)
@@ -298,7 +298,6 @@ class Matrix(QWidget):
         return made
 
     def _paint_titles(self, painter: QPainter, field: QRect) -> None:
-        """What rows and columns are."""
         painter.setFont(font("small"))
         painter.setPen(colour(Role.MUTED))
         align = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop
@@ -313,7 +312,7 @@ class Matrix(QWidget):
         painter.restore()
 
     def _paint_tokens(self, painter: QPainter) -> None:
-        """Beside every row and above every column that is in sight."""
+        """Label every visible row and column."""
         state, size, field = self._state, self.cell_size(), self.field()
         painter.setFont(name_font(size))
         row, column = state.pointed
@@ -347,7 +346,7 @@ class Matrix(QWidget):
         painter.restore()
 
     def _paint_crosshair(self, painter: QPainter, field: QRectF) -> None:
-        """The row and the column that are pointed at, and the row that is picked on the page."""
+        """Mark the row and column under the mouse, and the selected tokens."""
         row, column = self._state.pointed
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(colour(PICKED), 1.5))

@@ -1,4 +1,4 @@
-"""All heads at a glance: the wall; and, for whoever lays them out, the controls that go with it."""
+"""All heads at a glance, with legend and filters."""
 
 import numpy as np
 from PySide6.QtCore import QObject, QRectF, QSize, Qt
@@ -31,10 +31,9 @@ from app.widgets.text.numbers import decimal
 
 
 class Overview(QWidget):
-    """Shows the AttentionMaps of a state; a click on the wall selects heads.
+    """The head grid with its controls; a click selects heads.
 
-    `measure` with its `help`, `models` and `legend` are to be put where there is room for them.
-    What `list` opens is the panel's.
+    The panel lays out `measure` with its `help`, `models`, `legend` and `list`.
     """
 
     def __init__(self, state: AttentionState) -> None:
@@ -84,7 +83,7 @@ class Overview(QWidget):
         self._on_head()
 
     def _measures(self) -> tuple[QComboBox, QStackedWidget]:
-        """Which numbers, and the help about them."""
+        """Choice of the measure, and its help buttons."""
         measure, pages = ComboBox(), QStackedWidget()
         measure.setAccessibleName(self.tr("Measure"))
         measure.addItems([in_language(one.name) for one in MEASURES])
@@ -103,7 +102,7 @@ class Overview(QWidget):
         self._state.switch_head(*self._state.selection.current)
 
     def _on_off(self) -> None:
-        """The second side has all heads."""
+        """Heads are off on the first side only."""
         self.grid.show_off(self._maps.side.heads_off)
         self._say()
 
@@ -124,7 +123,7 @@ class Overview(QWidget):
         self._say()
 
     def _say(self, layer: int = -1, head: int = -1) -> None:
-        """The head under the mouse, or how far the computation is, or how many are selected."""
+        """Describe the head under the mouse, the progress, or the selection."""
         maps, count = self._maps, len(self._state.heads)
         if layer >= 0:
             text = self.tr("Layer {0}, head {1}") if maps.has_heads else self.tr("Layer {0}")
@@ -144,7 +143,7 @@ class Overview(QWidget):
 
 
 def scroll_area(inner: QWidget) -> QScrollArea:
-    """Scrolls up and down, without a frame or a background of its own."""
+    """A vertical scroll area without frame and background."""
     area = QScrollArea()
     area.setWidgetResizable(True)
     area.setFrameShape(QFrame.Shape.NoFrame)
@@ -157,12 +156,12 @@ def scroll_area(inner: QWidget) -> QScrollArea:
 
 
 TICKS = (0.0, 0.1, 0.5, 1.0)
-HEIGHT = 8  # px of the ramp
-EDGE = 3 * SPACE  # px beside it, for the outer numbers
+HEIGHT = 8  # px of the colour bar
+EDGE = 3 * SPACE  # px on either side for the outer numbers
 
 
 class Legend(QWidget):
-    """The ramp from 0 to the most with its numbers; they are shown by their square roots."""
+    """Colour bar from 0 to the largest value, on a square-root scale."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -172,7 +171,7 @@ class Legend(QWidget):
         self.setAccessibleDescription(self._told())
 
     def show_most(self, most: float) -> None:
-        """The number that has the strongest colour."""
+        """Set the value of the strongest colour."""
         if most != self._most:
             self._most = most
             self.setAccessibleDescription(self._told())
@@ -205,12 +204,12 @@ class Legend(QWidget):
             painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, shown)
 
 
-STEP = 5  # % of the attention, between two places of the slider
+STEP = 5  # % per slider step
 BLOCKS: tuple[Block | None, ...] = (None, (0, 0), (0, 1), (1, 0), (1, 1))
 
 
 class LinkFilters(QObject):
-    """Controls, and in words what they leave out; the panel lays them out."""
+    """Controls that filter links, and a sentence about what they hide."""
 
     def __init__(self, state: AttentionState) -> None:
         super().__init__(state)
@@ -260,7 +259,7 @@ class LinkFilters(QObject):
         self.left_out.setText(self.sentence())
 
     def sentence(self) -> str:
-        """What is not shown, and how much of the current head goes there; empty where all is."""
+        """What is hidden, and how much of the current head's attention; “” if nothing."""
         state = self._state
         if state.maps.weights is None:
             return ""

@@ -1,6 +1,6 @@
-"""The query of one token and the key of another: element by element, to the score and the weight.
+"""Query and key of a pair of tokens: from their elements to score and weight.
 
-Shapes: K width of a head.
+Shapes: K size of a head.
 """
 
 import numpy as np
@@ -18,15 +18,15 @@ from app.widgets.text.labels import OneLine, Text, font
 from app.widgets.text.numbers import decimal
 from engine.messages.explore.attention import QueryKeyShown, ScoreTerm
 
-BAND, LEAST_BAND = 11 * SPACE, 4 * SPACE  # px of a row of elements, and where there is little room
-HEAD = 6 * SPACE  # px for its name
-WIDEST = 14  # px of an element
+BAND, LEAST_BAND = 11 * SPACE, 4 * SPACE  # px of a row of elements, normally and at least
+HEAD = 6 * SPACE  # px of its name
+WIDEST = 14  # largest px of an element
 
 
 class Elements(QWidget):
-    """Three rows of K elements: query, key, and what their products add to the score.
+    """Three rows of K elements: query, key, and their products.
 
-    An element rises above its line or hangs below it, so that its sign is not told by colour alone.
+    Positive elements rise above the line and negative ones hang below: not by colour alone.
     """
 
     def __init__(self, said: OneLine) -> None:
@@ -58,7 +58,7 @@ class Elements(QWidget):
         return max(LEAST_BAND, min(BAND, self.height() / 3 - HEAD))
 
     def element(self, number: int) -> QRectF:
-        """Where an element stands, over all three rows."""
+        """Column of an element, over all three rows."""
         count = len(self.shown.query) if self.shown else 1
         wide = min(WIDEST, (self.width() - 2 * SPACE) / count)
         return QRectF(SPACE + number * wide, 0, wide, self.height())
@@ -130,12 +130,12 @@ class Elements(QWidget):
 
 
 def sign_ink(value: float) -> QColor:
-    """Of what rises, and of what hangs."""
+    """Colour by sign."""
     return colour(SIGNS[value < 0])
 
 
 class PairView(QWidget):
-    """The picked pair in the current head."""
+    """The selected pair in the current head."""
 
     def __init__(self, state: AttentionState) -> None:
         super().__init__()
@@ -201,7 +201,7 @@ class PairView(QWidget):
         return text.format(decimal(shown.score), rank, len(known), decimal(shown.weight))
 
     def _terms(self) -> dict[ScoreTerm, str]:
-        """What the parts of a score are called."""
+        """Names of the terms of a score."""
         return {
             "content": self.tr("content–content"),
             "distance": self.tr("distance"),

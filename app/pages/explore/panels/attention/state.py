@@ -1,7 +1,7 @@
-"""What is shown of the attention: the chosen heads, without what is excluded, and what is picked.
+"""What the Attention panel shows: the chosen heads without excluded tokens, and the selection.
 
-`AttentionMaps` has the numbers, `HeadSelection` the heads that are chosen, `StrongestLinks` the
-links that are drawn. Shapes: T tokens, S of them shown.
+`AttentionMaps` has the values, `HeadSelection` the chosen heads, `StrongestLinks` the links.
+Shapes: T tokens, S of them shown.
 """
 
 import numpy as np
@@ -18,13 +18,13 @@ from app.widgets.text.chips import painted
 from engine.messages.explore.attention import QueryKeyShown, ShowQueryKey
 from engine.messages.explore.text import Token
 
-MAX_HEADS = 8  # whose lines are drawn at once; so many colours can be told apart
+MAX_HEADS = 8  # drawn at once; more colours are hard to distinguish
 
 Head = tuple[int, int]  # layer and head, from 0
 
 
 class HeadSelection(QObject):
-    """One head or several of L layers of H heads; the last is the current one.
+    """One head or several; the last is the current one.
 
     Signals:
         changed: the heads.
@@ -36,17 +36,17 @@ class HeadSelection(QObject):
         super().__init__(parent)
         self.heads: tuple[Head, ...] = ((0, 0),)
         self._size = (0, 0)
-        self._by_head: tuple[Head, ...] = ()  # chosen, while the maps are of whole layers
+        self._by_head: tuple[Head, ...] = ()  # chosen heads, while maps are of whole layers
 
     @property
     def current(self) -> Head:
         return self.heads[-1]
 
     def fit(self, size: tuple[int, int]) -> None:
-        """Keep to the layers and heads that there are now; tells nobody.
+        """Limit the selection to these layers and heads, without a signal.
 
-        Maps of whole layers have one head; the heads that were chosen come back with the maps of
-        single ones, where the layer is still the same.
+        Maps of whole layers have one head. With maps of single heads the former heads of the same
+        layers come back.
         """
         layers, heads = size
         if not (layers and heads):
@@ -60,7 +60,7 @@ class HeadSelection(QObject):
         self.heads = tuple(dict.fromkeys(fitting))
 
     def _restored(self) -> tuple[Head, ...]:
-        """The heads of the layers that are chosen now, as they were; of another layer its first."""
+        """The former heads of the chosen layers; of another layer its first head."""
         layers = {layer for layer, _ in self.heads}
         kept = [one for one in self._by_head if one[0] in layers]
         new = [(layer, 0) for layer, _ in self.heads if layer not in {a for a, _ in kept}]
@@ -72,7 +72,7 @@ class HeadSelection(QObject):
             self._choose(((layer, head),))
 
     def toggle(self, layer: int, head: int) -> None:
-        """Add this head, as the current one, or remove it; one always stays."""
+        """Add this head as the current one, or remove it unless it is the last."""
         one = layer, head
         if not self._exists(layer, head):
             return
@@ -89,17 +89,17 @@ class HeadSelection(QObject):
         self.changed.emit()
 
 
-Block = tuple[int, int]  # segment of the query tokens, and of the key tokens
+Block = tuple[int, int]  # segment of the query tokens and of the key tokens
 
 
 class AttentionState(QObject):
-    """Choosing another head takes another slice of the file; no process is asked.
+    """Choosing another head reads another slice of the file, without asking the worker.
 
     Signals:
-        head_changed: the map of the current head, its tokens, or what of it is shown.
-        links_changed: the links that are drawn; they come a moment after the map.
-        pointed_changed: the query token and the key token under the mouse.
-        pair_changed: the query and key of the picked pair.
+        head_changed: map, tokens or filters of the current head.
+        links_changed: the links to draw, shortly after the map.
+        pointed_changed: query and key token under the mouse.
+        pair_changed: query and key of the selected pair.
     """
 
     head_changed = Signal()
@@ -113,15 +113,15 @@ class AttentionState(QObject):
         self.maps = AttentionMaps(explore, explorer)
         self.selection = HeadSelection(self)
         self.strongest = StrongestLinks(self)
-        self.excludes_special = True  # they draw most of the attention and say little of the text
-        self.block: Block | None = None  # the only one that is shown
+        self.excludes_special = True  # special tokens get most of the attention but say little
+        self.block: Block | None = None  # the only block shown
         self.shown: tuple[np.ndarray, ...] = ()  # [S, S] of each chosen head, queries over keys
         self.tokens: tuple[Token, ...] = ()  # S of them
-        self.masked: tuple[int, ...] = ()  # rows in whose place the model saw the mask
-        self.names: tuple[str, ...] = ()  # S of them, as the model saw them: a masked one is [MASK]
-        self.hidden_mass = 0.0  # share of the head's attention that is not shown
-        self.pointed = (-1, -1)  # row and column of the map; -1 for neither
-        self._kept = np.zeros(0, int)  # [S], numbers among the T
+        self.masked: tuple[int, ...] = ()  # rows that the model read as a mask
+        self.names: tuple[str, ...] = ()  # S names, as the model reads them
+        self.hidden_mass = 0.0  # fraction of the head's attention that is not shown
+        self.pointed = (-1, -1)  # row and column of the map, -1 for none
+        self._kept = np.zeros(0, int)  # [S], indices among the T
         self._is_seen = False
         self._sees_pair = False
         self._pairs = tuple(LiveQuery(explore, explorer, self._pair_question, s) for s in (0, 1))
@@ -142,7 +142,7 @@ class AttentionState(QObject):
 
     @property
     def heads(self) -> tuple[Head, ...]:
-        """Those that are chosen; the last is the current one."""
+        """Chosen heads; the last is the current one."""
         return self.selection.heads
 
     @property
@@ -155,42 +155,42 @@ class AttentionState(QObject):
 
     @property
     def map(self) -> np.ndarray:
-        """Of the current head, float32 [S, S]; query tokens over key tokens."""
+        """Map of the current head, float32 [S, S]; query tokens over key tokens."""
         return self.shown[-1] if self.shown else np.zeros((0, 0), np.float32)
 
     @property
     def drawn(self) -> tuple[Links, ...]:
-        """Of all chosen heads."""
+        """Links of all chosen heads."""
         return self.strongest.drawn
 
     @property
     def links(self) -> Links:
-        """Of the current head."""
+        """Links of the current head."""
         return self.drawn[-1] if self.drawn else NO_LINKS
 
     @property
     def is_current_there(self) -> bool:
-        """Whether the layer of the current head is computed."""
+        """True if the current head's layer is computed."""
         return self.layer < self.maps.layers_there
 
     @property
     def picked(self) -> int:
-        """The token that is picked on the page, as a row of the map; -1 where it is not shown."""
+        """Row of the selected token; -1 if it is not shown."""
         return self._place(self._own(self.explore.picked))
 
     @property
     def target(self) -> int:
-        """The token that the picked one attends to, as a column of the map; or -1."""
+        """Column of the target token; -1 if it is not shown."""
         return self._place(self._own(self.explore.target))
 
     @property
     def numbers(self) -> np.ndarray:
-        """Which tokens of the text are shown, int [S], from 0."""
+        """Indices of the shown tokens in the text, int [S]."""
         return self._kept
 
     @property
     def special_names(self) -> tuple[str, ...]:
-        """What the model calls the tokens around the texts: [CLS] and [SEP], or <s> and </s>."""
+        """Names of the special tokens, e.g. [CLS] and [SEP], or <s> and </s>."""
         return tuple(dict.fromkeys(token.text for token in self.maps.tokens if token.special))
 
     @property
@@ -200,11 +200,11 @@ class AttentionState(QObject):
 
     @property
     def pair_numbers(self) -> tuple[int, int]:
-        """The selected query token and key token of the side that is shown; -1 for none."""
+        """Selected query and key token of the shown side; -1 for none."""
         return self._own(self.explore.picked), self._own(self.explore.target)
 
     def in_block(self, row: int, column: int) -> bool:
-        """Whether a cell of the map is in the block that is shown."""
+        """True if a cell of the map is in the shown block."""
         ends = self.tokens[row].segment, self.tokens[column].segment
         return self.block is None or ends == self.block
 
@@ -213,30 +213,30 @@ class AttentionState(QObject):
 
     @property
     def head_names(self) -> tuple[str, ...]:
-        """What the chosen heads are called, as they stand in `heads`."""
+        """Names of the chosen heads, in the order of `heads`."""
         return tuple(self.head_name(*one) for one in self.heads)
 
     def head_name(self, layer: int, head: int) -> str:
-        """Of a head, or of a layer where the numbers are of whole layers."""
+        """Name of a head, or of a layer if the values are of whole layers."""
         text = tr("layer {0}, head {1}") if self.maps.has_heads else tr("layer {0}")
         return text.format(layer + 1, head + 1)
 
     # ── what the user does ───────────────────────────────────────────────────────────────────
 
     def set_seen(self, seen: bool) -> None:
-        """Whether the panel is on the screen."""
+        """Set if the panel is visible."""
         self._is_seen = seen
         self.maps.set_seen(seen)
         self.see_pair(self._sees_pair)
 
     def see_pair(self, seen: bool) -> None:
-        """Whether the query and key of the picked pair are on the screen."""
+        """Set if the query and key of the selected pair are visible."""
         self._sees_pair = seen
         for number, query in enumerate(self._pairs):
             query.set_seen(seen and number == self.maps.shows_second and self._is_seen)
 
     def show_side(self, second: bool) -> None:
-        """Show the second model, or the first one again."""
+        """Show the first or the second model."""
         self.maps.show_side(second)
         self.see_pair(self._sees_pair)
 
@@ -246,13 +246,13 @@ class AttentionState(QObject):
             self.explore.switch_head(layer, head)
 
     def exclude_special(self, exclude: bool) -> None:
-        """Leave out [CLS] and [SEP]; the weights between the others stay as they are."""
+        """Leave out special tokens; other weights are not rescaled."""
         if exclude != self.excludes_special:
             self.excludes_special = exclude
             self._show()
 
     def show_block(self, block: Block | None) -> None:
-        """Show only the links from one text to another, or all."""
+        """Show only links from one text to another, or all."""
         if block != self.block:
             self.block = block
             self._show()
@@ -263,12 +263,12 @@ class AttentionState(QObject):
             self.pointed_changed.emit()
 
     def pick_token(self, row: int) -> None:
-        """Pick a token of the map for the whole page."""
+        """Select a token by its row."""
         if 0 <= row < len(self._kept):
             self.explore.pick(self._first(int(self._kept[row])))
 
     def pick_target(self, column: int) -> None:
-        """Pick the token that is attended to."""
+        """Select the target token by its column."""
         if 0 <= column < len(self._kept):
             self.explore.pick_target(self._first(int(self._kept[column])))
 
@@ -281,7 +281,7 @@ class AttentionState(QObject):
         self._show()
 
     def _on_grown(self, before: int) -> None:
-        """The strongest colour of norms is that of the largest number so far."""
+        """Norms are shown again for every layer, as their largest value may grow."""
         if self.layer >= before or self.maps.shown_measure == "norms":
             self._show()
 
@@ -301,7 +301,7 @@ class AttentionState(QObject):
         self.links_changed.emit()
 
     def _show(self) -> None:
-        """Take the chosen heads out of the file, without what is excluded."""
+        """Read the chosen heads from the file, without excluded tokens."""
         weights = self.maps.weights
         if weights is None:
             return
@@ -328,8 +328,7 @@ class AttentionState(QObject):
         self.strongest.of(self.shown)
 
     def _cut(self, weights: np.ndarray, layer: int, head: int) -> np.ndarray:
-        """What is shown of a head, float32 [S, S]: 0 outside of the block; and where it is not
-        there yet."""
+        """Shown part of a head, float32 [S, S]; 0 outside the block or if not computed."""
         if layer >= len(weights):
             return np.zeros((len(self._kept), len(self._kept)), np.float32)
         part = np.array(weights[layer, head])  # [T, T]
@@ -353,11 +352,11 @@ class AttentionState(QObject):
             query.invalidate()
 
     def _on_explore_pointed(self, number: int) -> None:
-        """The mouse is over a token of the strip: its row is shown."""
+        """Highlight the row of the token under the mouse in the strip."""
         self.point(self._place(self._own(number)), -1)
 
     def _on_explore_head(self, layer: int, head: int) -> None:
-        """Another panel has picked another head."""
+        """Follow a head selected in another panel."""
         if self.maps.has_heads and (layer, head) != self.selection.current:
             layers, heads = self.maps.size
             self.selection.pick(min(layer, layers - 1), min(head, heads - 1))
@@ -375,19 +374,19 @@ class AttentionState(QObject):
         )
 
     def _own(self, number: int) -> int:
-        """The token of the side that is shown for one of the first side, or -1."""
+        """The shown side's token for one of the first side, or -1."""
         if not self.maps.shows_second or not 0 <= number < len(self.explore.first.tokens):
             return number
         return self.maps.side.counterpart(self.explore.first.tokens[number])
 
     def _first(self, number: int) -> int:
-        """The token of the first side for one of the side that is shown, or -1."""
+        """The first side's token for one of the shown side, or -1."""
         if not self.maps.shows_second:
             return number
         return self.explore.first.counterpart(self.maps.side.tokens[number])
 
     def _place(self, number: int) -> int:
-        """The row of the map for a token of the text, or -1."""
+        """Row of a token of the text, or -1."""
         if number < 0:
             return -1
         found = np.flatnonzero(self._kept == number)

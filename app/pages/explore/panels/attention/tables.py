@@ -1,4 +1,4 @@
-"""The tables: links of the chosen heads, and a row for every head."""
+"""Tables of the links of chosen heads, and of all heads."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,7 +38,7 @@ from app.widgets.text.numbers import decimal
 
 
 class LinkTableRows(QAbstractTableModel):
-    """Which head, where there are several, from, to, and the number; the strongest first."""
+    """Head (if several), query, key and value of each link, strongest first."""
 
     def __init__(self, state: AttentionState) -> None:
         super().__init__(state)
@@ -53,7 +53,7 @@ class LinkTableRows(QAbstractTableModel):
         return 0 if parent.isValid() else len(self._header)
 
     def ends(self, row: int) -> tuple[int, int]:
-        """The tokens of a link: query, and key."""
+        """Query and key token of a link."""
         return int(self._links.rows[row]), int(self._links.columns[row])
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -100,7 +100,7 @@ class LinkTableRows(QAbstractTableModel):
 
 
 class LinkTable(QTableView):
-    """Shows the links; the row that is current is pointed at in the pictures as well."""
+    """Shows the links; the current row is highlighted in the maps."""
 
     def __init__(self, state: AttentionState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -124,7 +124,7 @@ class LinkTable(QTableView):
 
 
 class HeadRows(QAbstractTableModel):
-    """Heads in the order of the column by which they are sorted."""
+    """Heads in the order of the sorting column."""
 
     def __init__(self, state: HeadsState) -> None:
         super().__init__(state)
@@ -157,7 +157,6 @@ class HeadRows(QAbstractTableModel):
         return self.text(index.row(), column)
 
     def text(self, row: int, column: int) -> str:
-        """What a cell says."""
         layer, head = self.order[row]
         if column == HEAD:
             return f"{layer + 1}.{head + 1}"
@@ -192,7 +191,7 @@ class HeadRows(QAbstractTableModel):
         return None
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
-        """Of equal ones the lower layer first; a pattern by its share of the tokens."""
+        """Sort; equal values by layer and head, patterns by their fraction of the tokens."""
         self._sorted = column, order
         self.layoutAboutToBeChanged.emit()
         self._order()
@@ -203,7 +202,7 @@ class HeadRows(QAbstractTableModel):
             self._state.sort_by("offset_share")
 
     def row_of(self, layer: int, head: int) -> int:
-        """-1 where it is not there."""
+        """Row of a head, -1 if it is missing."""
         return self.order.index((layer, head)) if (layer, head) in self.order else -1
 
     def _take(self) -> None:
@@ -215,14 +214,14 @@ class HeadRows(QAbstractTableModel):
         if not stays:
             self.beginResetModel()
         self._values, self._keys = values, shown
-        if new and shown and shown[0] in (PAIR, PAIRS):  # who selects a pair asks for its heads
+        if new and shown and shown[0] in (PAIR, PAIRS):  # a selected pair sorts the heads
             self._sorted = FIRST, Qt.SortOrder.DescendingOrder
         self._order()
-        if stays:  # another pair: to lay the table out anew would take a frame more
+        if stays:  # another pair: a reset would take a frame more
             self.dataChanged.emit(
                 self.index(0, 0), self.index(len(self.order) - 1, self.columnCount() - 1)
             )
-            last = FIRST + sum(key in (PAIR, PAIRS) for key in shown) - 1  # the others stay
+            last = FIRST + sum(key in (PAIR, PAIRS) for key in shown) - 1  # other headings stay
             if last >= FIRST:
                 self.headerDataChanged.emit(Qt.Orientation.Horizontal, FIRST, last)
         else:
@@ -248,7 +247,7 @@ class HeadRows(QAbstractTableModel):
 
 
 class HeadsTable(QWidget):
-    """The rows, and a sentence about them; the current row is the current head."""
+    """Table of heads with a note; the current row is the current head."""
 
     def __init__(self, state: HeadsState) -> None:
         super().__init__()
@@ -272,7 +271,7 @@ class HeadsTable(QWidget):
         self.pairs.textChanged.connect(self._on_pairs)
         layouts.column(self.pairs, (self.table, 1), self.note, parent=self, spacing=SPACE)
         self._is_following = False
-        self._widths: dict[str, int] = {}  # px of each column of numbers that was shown
+        self._widths: dict[str, int] = {}  # px of value columns shown before
         self.rows.modelAboutToBeReset.connect(self._keep_widths)
         self.rows.modelReset.connect(self._on_reset)
         self.rows.layoutChanged.connect(self._follow)
@@ -285,7 +284,7 @@ class HeadsTable(QWidget):
         self._say()
 
     def _on_pairs(self, typed: str) -> None:
-        """The heads that have most of them stand at the top, and in sight."""
+        """Show the best heads for the typed pairs at the top."""
         self._state.set_pairs(typed)
         self.table.scrollToTop()
 
@@ -295,7 +294,7 @@ class HeadsTable(QWidget):
         header.setSortIndicator(*self.rows._sorted)
         header.blockSignals(False)
         least = QFontMetrics(mono_font()).horizontalAdvance("000.000") + 4 * SPACE
-        for column, key in enumerate(self.rows.keys, FIRST):  # measured by rows they took 60 ms
+        for column, key in enumerate(self.rows.keys, FIRST):  # measuring rows takes 60 ms
             width = max(header.sectionSizeHint(column), least)
             header.resizeSection(column, self._widths.get(key, width))
         self.table.resizeColumnToContents(HEAD)
@@ -309,7 +308,7 @@ class HeadsTable(QWidget):
         self._widths |= sizes
 
     def _follow(self) -> None:
-        """Show the current head."""
+        """Select the current head's row."""
         row = self.rows.row_of(self._state.of.layer, self._state.of.head)
         self._is_following = True
         if row >= 0:
@@ -346,19 +345,19 @@ class HeadsTable(QWidget):
         self.note.setText(text)
 
 
-PADDING = 2 * SPACE  # px at both sides of a cell
-CACHED_TEXTS = 4000  # texts that stay laid out
+PADDING = 2 * SPACE  # px on either side of a cell
+CACHED_TEXTS = 4000  # cached layouts
 
 
 class HeadCells(QStyledItemDelegate):
-    """Paints what the cells of a table say.
+    """Paints cells with cached text layouts.
 
-    Qt would ask nine questions of each cell and lay out its text anew each time, for which the
-    frame of another pair has no time; nor has it for more than a few calls of ours.
+    Qt would query nine roles of each cell and lay out its text again, too slow for one frame when
+    the pair changes.
     """
 
     def __init__(self, text: Callable[[int, int], str], first: int, table: QTableView) -> None:
-        """`text` of a row and a column; from column `first` on they stand at the right."""
+        """`text` of a row and a column; columns from `first` on are right-aligned."""
         super().__init__(table)
         self._said, self._first, self._table = text, first, table
         self._laid_out: dict[str, tuple[QStaticText, float, float]] = {}  # width and height, px
@@ -384,7 +383,7 @@ class HeadCells(QStyledItemDelegate):
             painter.setPen(pen)
 
     def _text(self, text: str, most: float) -> tuple[QStaticText, float, float]:
-        """`text`, laid out in at most so many pixels, and its size."""
+        """Text laid out in at most so many px, with its width and height."""
         found = self._laid_out.get(text)
         if found is None:
             if len(self._laid_out) >= CACHED_TEXTS:

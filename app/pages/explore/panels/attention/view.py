@@ -1,4 +1,4 @@
-"""The overview of all heads, and beside it the chosen ones: lines and matrix, table, or a pair."""
+"""The Attention panel: the head grid, and beside it lines and matrix, a table or a pair."""
 
 from PySide6.QtCore import QCoreApplication, QPointF, QSignalBlocker, Qt
 from PySide6.QtWidgets import (
@@ -36,12 +36,10 @@ from app.widgets.text import numbers
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.wrapping import Wrapping
 
-TABLE, PAIR, HEADS = 1, 2, 3  # the forms: links as rows, a query and a key, heads as rows
+TABLE, PAIR, HEADS = 1, 2, 3  # forms: links, query and key, heads
 
 
 class AttentionView(Panel):
-    """Shows an AttentionState."""
-
     def __init__(self, state: AttentionState, notices: Notices) -> None:
         super().__init__()
         self._state = state
@@ -88,7 +86,7 @@ class AttentionView(Panel):
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
     def _all(self) -> QWidget:
-        """The controls, what is pointed at, and below them the pictures."""
+        """Controls, read-out, and the pictures below."""
         page = QWidget()
         column = layouts.column(self._controls(), parent=page, spacing=SPACE)
         said = layouts.row(
@@ -153,7 +151,7 @@ class AttentionView(Panel):
         return row
 
     def _align(self) -> None:
-        """Rows of the lines stand beside those of the matrix, also while one of them is moved."""
+        """Align the rows of lines and matrix, also while one is scrolled."""
         matrix = self.matrix
         self.titles.setFixedHeight(max(1, matrix.field().top()))
         height = matrix.cell_size() if matrix.is_named else 0.0
@@ -161,7 +159,7 @@ class AttentionView(Panel):
         if height and not self._is_scrolling:
             self._is_scrolling = True
             bar, place = self.lines_area.verticalScrollBar(), round(matrix.first.y() * height)
-            bar.setMaximum(max(bar.maximum(), place))  # the lines have their height in a moment
+            bar.setMaximum(max(bar.maximum(), place))  # the lines resize a moment later
             bar.setValue(place)
             self._is_scrolling = False
 
@@ -175,8 +173,8 @@ class AttentionView(Panel):
     # ── what changes ─────────────────────────────────────────────────────────────────────────
 
     def show_form(self, form: int) -> None:
-        """Maps (lines and matrix), table, query and key, or the heads."""
-        self.form.choose(form)  # none of these is the list of heads
+        """Show maps, links, query and key, or heads."""
+        self.form.choose(form)  # no segment for HEADS
         with QSignalBlocker(self.overview.list):
             self.overview.list.setChecked(form == HEADS)
         self.forms.setCurrentIndex(form)
@@ -184,7 +182,7 @@ class AttentionView(Panel):
         self.heads.set_seen(form == HEADS)
 
     def _tint(self) -> None:
-        """The wall shows the column by which the heads are sorted."""
+        """Tint the head grid by the sorting column."""
         is_shown = self.heads.is_seen
         self.overview.grid.show_tint(self.heads.values(self.heads.column) if is_shown else None)
 
@@ -217,7 +215,7 @@ class AttentionView(Panel):
         self._state.selection.pick(self.layer.value() - 1, self.head.value() - 1)
 
     def _say(self) -> None:
-        """What the mouse is over, in words, and how many links there are."""
+        """Describe what the mouse points at, and count the links."""
         state = self._state
         hint = self.tr("Hover over a token or a cell to see its values; click to select the token.")
         if state.maps.weights is not None and not state.is_current_there:
@@ -226,10 +224,10 @@ class AttentionView(Panel):
         self.note.setText(self._drawn())
         self.filters.left_out.setVisible(
             bool(self.filters.sentence())
-        )  # else all is the read-out's
+        )  # otherwise the read-out has the space
 
     def _drawn(self) -> str:
-        """How many links are drawn, and of how many where they are too many."""
+        """Number of links drawn, and in all if there are too many."""
         drawn = self._state.drawn
         count = sum(len(links.weights) for links in drawn)
         if any(links.is_cut for links in drawn):
@@ -241,7 +239,7 @@ class AttentionView(Panel):
     # ── figures ──────────────────────────────────────────────────────────────────────────────
 
     def figure(self) -> Figure | None:
-        """The form that is shown, as it is shown now."""
+        """Figure of the form that is shown."""
         state = self._state
         if state.maps.weights is None:
             return None
@@ -255,7 +253,7 @@ class AttentionView(Panel):
         return make(state, self.filters.sentence(), self._drawn())
 
     def overview_figure(self) -> Figure | None:
-        """All heads, as the wall shows them."""
+        """Figure of the head grid."""
         return grid_figure(self._state)
 
 
