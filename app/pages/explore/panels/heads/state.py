@@ -64,7 +64,7 @@ class HeadsState(TextSetState):
         self.replacement: Replacement = "zero"
         self.max_fall = MAX_FALL  # largest fall of the metric while pruning
         self.is_saving = False
-        self._weighed_by: Replacement = "zero"  # what replaced each head
+        self._replaced_by: Replacement = "zero"  # what replaced each head
         self.column = SHARE
         self._columns: dict[str, np.ndarray] = {}  # float64 [3, L, H] each
 
@@ -171,33 +171,29 @@ class HeadsState(TextSetState):
             self.column_changed.emit()
 
     def name(self, key: str) -> str:
-        names = {measure.key: in_language(measure.name) for measure in MEASURES}
-        if key in names:
-            return names[key]
-        if key == IMPORTANCE:
-            return self.tr("Importance")
-        if key == LOSS_OFF:
-            return self.tr("Loss without it")
-        if key == PRUNED:
-            return self.tr("Pruned in round")
-        if key == TO_HEAD:
-            return self.tr("Word → its head")
-        if key == FROM_HEAD:
-            return self.tr("Head → its word")
-        return self.tr("Lift {0}").format(key.removeprefix("tag "))
+        names = {measure.key: in_language(measure.name) for measure in MEASURES} | {
+            IMPORTANCE: self.tr("Importance"),
+            LOSS_OFF: self.tr("Loss without it"),
+            PRUNED: self.tr("Pruned in round"),
+            TO_HEAD: self.tr("Word → its head"),
+            FROM_HEAD: self.tr("Head → its word"),
+        }
+        return names.get(key) or self.tr("Lift {0}").format(key.removeprefix("tag "))
 
     def meaning(self, key: str) -> str:
-        meanings = {measure.key: in_language(measure.meaning) for measure in MEASURES}
+        importance = self.tr("Mean of |∂L/∂ξ|, ξ being the factor of the head: a first estimate")
+        loss_off = self.tr("By how much the mean loss grows when the head is switched off")
+        if self._replaced_by == "mean":
+            loss_off = self.tr(
+                "By how much the mean loss grows with the mean of the head in its place"
+            )
+        meanings = {measure.key: in_language(measure.meaning) for measure in MEASURES} | {
+            IMPORTANCE: importance,
+            LOSS_OFF: loss_off,
+            PRUNED: self.tr("The round in which the head was pruned; the others are kept"),
+        }
         if key in meanings:
             return meanings[key]
-        if key == IMPORTANCE:
-            return self.tr("Mean of |∂L/∂ξ|, ξ being the factor of the head: a first estimate")
-        if key == LOSS_OFF and self._is_by_mean:
-            return self.tr("By how much the mean loss grows with the mean of the head in its place")
-        if key == LOSS_OFF:
-            return self.tr("By how much the mean loss grows when the head is switched off")
-        if key == PRUNED:
-            return self.tr("The round in which the head was pruned; the others are kept")
         if key == TO_HEAD:
             text = self.tr("Share of the words whose largest weight is at their head in the file")
         elif key == FROM_HEAD:
@@ -279,10 +275,6 @@ class HeadsState(TextSetState):
             )
         return " ".join(parts)
 
-    @property
-    def _is_by_mean(self) -> bool:
-        return self._weighed_by == "mean"
-
     def _on_saved(self, answer: Answer) -> None:
         self.is_saving = False
         if isinstance(answer, HeadsRemoved):
@@ -323,7 +315,7 @@ class HeadsState(TextSetState):
         if isinstance(answer, HeadsCounted):
             self.counted = answer
         else:
-            self.weighed, self._weighed_by = answer, self.replacement
+            self.weighed, self._replaced_by = answer, self.replacement
         if is_first:
             self.column = SHARE if isinstance(answer, HeadsCounted) else answer.columns[-1]
         self.changed.emit()

@@ -1,18 +1,22 @@
 """Figure of the loss distribution with the hardest texts."""
 
 import numpy as np
-from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtCore import QRectF, QSize
 from PySide6.QtGui import QPainter
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.texts.state import TextsState
+from app.pages.explore.paper import RIGHT, draw_elided
 from app.theme import Role, print_color
 from app.translation import tr
+from app.widgets.charts.chart import Axis, Bars, Chart
 from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.charts.painting import Frame
+from app.widgets.charts.painting import paint as paint_chart
 from app.widgets.text.labels import visible
 from app.widgets.text.numbers import count, decimal
 
-BINS, LEFT, BOTTOM, HIGH, WIDE = 30, 48, 40, 220, 560
+BINS, LEFT, HIGH, WIDE = 30, 48, 260, 560
 HARDEST, ROW = 10, 20  # texts below the bars, and px of each
 
 
@@ -62,48 +66,29 @@ def make_figure(state: TextsState) -> Figure | None:
         decimal(float(known.mean()), 3),
         decimal(float(np.median(known)), 3),
     )
+    bars = Bars("", (edges[:-1] + edges[1:]) / 2, counts, role=Role.ACCENT, widths=np.diff(edges))
+    chart = Chart(
+        Axis(axis, (float(edges[0]), float(edges[-1]))),
+        Axis(tr("Texts"), (0, float(counts.max())), whole=True),
+        (bars,),
+    )
     return Figure(
         name="losses",
         title=tr("The hardest texts of {0}").format(state.name),
         caption=f"{meant} {counts_text} {source(state.explore)}",
-        size=QSize(LEFT + WIDE, HIGH + BOTTOM + ROW * len(hardest)),
-        paint=lambda painter, _: _paint(painter, counts, edges, hardest, axis),
+        size=QSize(LEFT + WIDE, HIGH + ROW * len(hardest)),
+        paint=lambda painter, _: _paint(painter, chart, hardest),
         array=losses,
         table=table,
     )
 
 
-def _paint(
-    painter: QPainter,
-    counts: np.ndarray,
-    edges: np.ndarray,
-    hardest: list[tuple[str, str]],
-    axis: str,
-) -> None:
-    right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-    middle = Qt.AlignmentFlag.AlignCenter
-    painter.setFont(paper_font(11))
-    most, width = max(1, int(counts.max())), WIDE / len(counts)
-    for number, value in enumerate(counts.tolist()):
-        high = (HIGH - 16) * value / most
-        painter.fillRect(
-            QRectF(LEFT + number * width + 1, HIGH - high, width - 2, high),
-            print_color(Role.ACCENT),
-        )
-    painter.setPen(print_color(Role.BORDER))
-    painter.drawLine(LEFT, HIGH, LEFT + WIDE, HIGH)
+def _paint(painter: QPainter, chart: Chart, hardest: list[tuple[str, str]]) -> None:
+    letters = paper_font(11)
+    frame = Frame(QRectF(0, 0, LEFT + WIDE, HIGH), chart, letters)
+    paint_chart(painter, frame, print_color, letters)
     painter.setPen(print_color(Role.TEXT))
-    painter.drawText(QRectF(0, 8, LEFT - 6, 16), right, count(most))
-    painter.drawText(QRectF(0, HIGH - 8, LEFT - 6, 16), right, "0")
-    for share in (0.0, 0.5, 1.0):
-        x = LEFT + share * WIDE
-        value = float(edges[0] + share * (edges[-1] - edges[0]))
-        painter.drawText(QRectF(x - 30, HIGH + 3, 60, 14), middle, decimal(value, 2))
-    painter.drawText(QRectF(LEFT, HIGH + 18, WIDE, 16), middle, axis)
-    painter.drawText(QRectF(LEFT + 4, 0, 200, 16), Qt.AlignmentFlag.AlignLeft, tr("Texts"))
     for number, (loss, text) in enumerate(hardest):
-        top = HIGH + BOTTOM + number * ROW
-        painter.drawText(QRectF(0, top, LEFT - 6, ROW), right, loss)
-        shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, WIDE)
-        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
-        painter.drawText(QRectF(LEFT, top, WIDE, ROW), left, shown)
+        top = HIGH + number * ROW
+        painter.drawText(QRectF(0, top, LEFT - 6, ROW), RIGHT, loss)
+        draw_elided(painter, QRectF(LEFT, top, WIDE, ROW), text)

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter
+from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
 from app.pages.explore.panels.words.state import WordsState
+from app.pages.explore.paper import draw_elided
 from app.theme import SIDES, Role, print_color
 from app.widgets.charts.bars import chance
 from app.widgets.charts.figure import Figure, paper_font
@@ -91,9 +92,7 @@ def _paint_column(painter: QPainter, column: Column, most: float) -> None:
         high = step * max(1, len(values))
         painter.setFont(paper_font(12, bold=emphasised))
         painter.setPen(print_color(Role.TEXT))
-        metrics = QFontMetricsF(painter.font())
-        shown = metrics.elidedText(painted(label), Qt.TextElideMode.ElideRight, 86)
-        painter.drawText(QRectF(0, top, 90, high), left | middle | AS_STORED, shown)
+        draw_elided(painter, QRectF(0, top, 86, high), painted(label))
         for number, value in enumerate(values):
             line = QRectF(94, top + number * step, WIDE - 94 - 58, step)
             text = "–" if value is None else chance(value)

@@ -1,10 +1,13 @@
-"""The panel Attention over a study at rest, as several files of tests look at it."""
+"""Pages and panels that several test files share."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.view import AttentionView
+from app.pages.explore.view import ExplorePage
 
 
 @pytest.fixture
@@ -30,3 +33,30 @@ def weights(view, state, explorer, wait) -> np.ndarray:
     made = explorer.attend(explorer.asked[-1])
     wait(lambda: state.maps.thumbnails is not None and len(state.links.weights))
     return made
+
+
+@pytest.fixture
+def make_page(qtbot, workshop, wait):
+    """`make_page(model, text)` opens a text with a model in the window."""
+
+    def make(model: Path, text: str = "the cat", size: tuple[int, int] = (1000, 640)):
+        page = ExplorePage(workshop)
+        qtbot.addWidget(page)
+        page.resize(*size)
+        page.show()
+        page.arrive({"model": model, "text": text})
+        wait(lambda: page.state.is_settled and page.state.first.text == text)
+        return page
+
+    return make
+
+
+@pytest.fixture
+def choose_texts(wait):
+    """`choose_texts(page, *lines)` types lines into the panel Texts and waits for them."""
+
+    def choose(page: ExplorePage, *lines: str) -> None:
+        page.panels["texts"].typed.setPlainText("\n".join(lines))
+        wait(lambda: page.state.chosen is not None and page.state.chosen.count == len(lines))
+
+    return choose

@@ -8,7 +8,6 @@ from PySide6.QtTest import QTest
 
 from app.library import describe_model
 from app.pages.explore.panels.attribution.view import make_figure
-from app.pages.explore.view import ExplorePage
 from app.widgets.charts import figure
 from app.widgets.text.numbers import decimal
 from engine.errors import StudioError
@@ -22,14 +21,8 @@ from tests.app.pages.explore.conftest import make_model
 
 
 @pytest.fixture
-def page(qtbot, workshop, classifier, wait) -> ExplorePage:
-    """“the cat sat on the mat” in a model that knows three classes."""
-    made = ExplorePage(workshop)
-    qtbot.addWidget(made)
-    made.resize(1000, 640)
-    made.show()
-    arrive(made, wait, classifier)
-    return made
+def page(make_page, classifier):
+    return make_page(classifier, "the cat sat on the mat")
 
 
 def arrive(page, wait, folder, text="the cat sat on the mat") -> None:

@@ -13,12 +13,11 @@ from app.pages.explore.panels.difference.figure import (
     make_figure,
     make_texts_figure,
 )
-from app.pages.explore.view import ExplorePage
 from app.widgets.charts import figure as figures
 from engine.models.checkpoint import load, write
 from tests.app.accessible import assert_accessible
 
-TEXTS = "the cat sat\na dog . the mat\nunhappy cats sat on the mat"
+TEXTS = ("the cat sat", "a dog . the mat", "unhappy cats sat on the mat")
 
 
 @pytest.fixture
@@ -36,20 +35,13 @@ def tuned(home, classifier):
 
 
 @pytest.fixture
-def page(qtbot, workshop, classifier, wait) -> ExplorePage:
-    made = ExplorePage(workshop)
-    qtbot.addWidget(made)
-    made.resize(1016, 664)
-    made.show()
-    made.arrive({"model": classifier, "text": "the cat"})
-    wait(lambda: made.state.is_settled and made.state.first.text == "the cat")
-    return made
+def page(make_page, classifier):
+    return make_page(classifier, size=(1016, 664))
 
 
-def test_a_fine_tuned_model_is_compared_with_its_origin(page, tuned, wait, qtbot):
+def test_a_fine_tuned_model_is_compared_with_its_origin(page, choose_texts, tuned, wait, qtbot):
     """Six actions: texts, a second model, the panel, Compare, a column, and a text."""
-    page.panels["texts"].typed.setPlainText(TEXTS)  # 1
-    wait(lambda: page.state.chosen is not None and page.state.chosen.count == 3)
+    choose_texts(page, *TEXTS)  # 1
     page.bench.show_panel("difference")  # 2
     view = page.panels["difference"]
     assert not view.bar.run.isEnabled() and "second model" in view.bar.problem.text()
@@ -85,9 +77,10 @@ def test_a_fine_tuned_model_is_compared_with_its_origin(page, tuned, wait, qtbot
     assert_accessible(view)
 
 
-def test_models_of_different_origin_are_not_compared_by_heads(page, entry, wait, qtbot):
-    page.panels["texts"].typed.setPlainText(TEXTS)
-    wait(lambda: page.state.chosen is not None)
+def test_models_of_different_origin_are_not_compared_by_heads(
+    page, choose_texts, entry, wait, qtbot
+):
+    choose_texts(page, *TEXTS)
     page.state.compare(entry)
     page.bench.show_panel("difference")
     view = page.panels["difference"]

@@ -7,20 +7,13 @@ from PySide6.QtTest import QTest
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.heads.view import make_figure
-from app.pages.explore.view import ExplorePage
 from app.widgets.charts import figure as figures
 from tests.app.accessible import assert_accessible
 
 
 @pytest.fixture
-def page(qtbot, workshop, model, wait) -> ExplorePage:
-    made = ExplorePage(workshop)
-    qtbot.addWidget(made)
-    made.resize(1000, 640)
-    made.show()
-    made.arrive({"model": model, "text": "the cat"})
-    wait(lambda: made.state.is_settled and made.state.first.text == "the cat")
-    return made
+def page(make_page, model):
+    return make_page(model)
 
 
 def test_heads_are_ranked_by_attention_to_the_previous_token(page, wait, qtbot):
@@ -56,10 +49,9 @@ def test_heads_are_ranked_by_attention_to_the_previous_token(page, wait, qtbot):
     assert b"Layer" in figures.svg(made) and b"Head" in figures.svg(made)
 
 
-def test_the_grid_follows_keys_and_clicks(page, wait, qtbot):
+def test_the_grid_follows_keys_and_clicks(page, choose_texts, wait, qtbot):
     page.bench.show_panel("texts")
-    page.panels["texts"].typed.setPlainText("the cat sat")
-    wait(lambda: page.state.chosen is not None)
+    choose_texts(page, "the cat sat")
     page.bench.show_panel("heads")
     view = page.panels["heads"]
     view._state.count()
@@ -80,12 +72,12 @@ def test_the_grid_follows_keys_and_clicks(page, wait, qtbot):
     assert view.rows.rowCount() == 0 and make_figure(view._state) is None
 
 
-def test_heads_are_ranked_by_the_loss_without_them(page, classifier, wait, qtbot):
+def test_heads_are_ranked_by_the_loss_without_them(
+    make_page, choose_texts, classifier, wait, qtbot
+):
     """Four actions: the texts, the panel, a method, and Count."""
-    page.choose(classifier)
-    wait(lambda: page.state.first.checkpoint == classifier and page.state.is_settled)
-    page.panels["texts"].typed.setPlainText("the cat\tlabel 1\na dog sat\tlabel 0")  # 1
-    wait(lambda: page.state.chosen is not None and page.state.chosen.count == 2)
+    page = make_page(classifier)
+    choose_texts(page, "the cat\tlabel 1", "a dog sat\tlabel 0")  # 1
     page.bench.show_panel("heads")  # 2
     view = page.panels["heads"]
     view._state.count()
@@ -107,25 +99,24 @@ def test_heads_are_ranked_by_the_loss_without_them(page, classifier, wait, qtbot
     assert "switched off" in made.caption and len(made.table().header) == 3 + 3 * len(
         view._state.keys
     )
-    page.panels["texts"].typed.setPlainText("the cat")
-    wait(lambda: page.state.chosen is not None and page.state.chosen.count == 1)
+    choose_texts(page, "the cat")
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
     wait(lambda: "no labels" in view.bar.problem.text())
 
 
 @pytest.fixture
-def needed(page, classifier, wait):
+def needed(make_page, choose_texts, classifier):
     """The Heads panel with four labelled texts."""
-    page.choose(classifier)
-    wait(lambda: page.state.first.checkpoint == classifier and page.state.is_settled)
+    page = make_page(classifier)
     lines = ("the cat\tlabel 1", "a dog sat\tlabel 0", "the mat\tlabel 2", "a cat\tlabel 1")
-    page.panels["texts"].typed.setPlainText("\n".join(lines))
-    wait(lambda: page.state.chosen is not None and page.state.chosen.count == 4)
+    choose_texts(page, *lines)
     page.bench.show_panel("heads")
-    return page.panels["heads"]
+    view = page.panels["heads"]
+    view.page = page
+    return view
 
 
-def test_heads_are_pruned_and_the_model_is_saved_without_them(page, needed, wait, qtbot, home):
+def test_heads_are_pruned_and_the_model_is_saved_without_them(needed, wait, qtbot, home):
     """Four actions: a method, how far it may fall, Count, and Save."""
     view, state = needed, needed._state
     assert not view.fall.isVisible() and not view.save.isVisible()
@@ -148,12 +139,12 @@ def test_heads_are_pruned_and_the_model_is_saved_without_them(page, needed, wait
     wait(lambda: not state.is_saving)
     saved = home.models / "zz-classes-without-5-heads"
     wait((saved / "model.safetensors").is_file)
-    wait(lambda: saved in [model.path for model in page.comparison._models])
+    wait(lambda: saved in [model.path for model in view.page.comparison._models])
     view.fall.setValue(0)
     assert not state.work.is_cut and state.max_fall == 0
 
 
-def test_a_failed_save_is_reported(needed, wait, classifier, qtbot, page):
+def test_a_failed_save_is_reported(needed, wait, classifier, qtbot):
     state = needed._state
     state.choose_method("prune")
     state.allow_fall(1)

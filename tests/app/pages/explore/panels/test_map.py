@@ -9,7 +9,6 @@ from PySide6.QtTest import QTest
 from app.pages.explore.captions import source
 from app.pages.explore.panels.map.points import PointsView
 from app.pages.explore.panels.map.view import make_figure
-from app.pages.explore.view import ExplorePage
 from app.widgets.charts import figure as figures
 from tests.app.accessible import assert_accessible
 
@@ -20,15 +19,9 @@ TEXTS = (
 
 
 @pytest.fixture
-def view(qtbot, workshop, classifier, wait):
-    page = ExplorePage(workshop)
-    qtbot.addWidget(page)
-    page.resize(1016, 664)
-    page.show()
-    page.arrive({"model": classifier, "text": "the cat"})
-    wait(lambda: page.state.is_settled and page.state.first.text == "the cat")
-    page.panels["texts"].typed.setPlainText("\n".join(TEXTS))
-    wait(lambda: page.state.chosen is not None and page.state.chosen.count == 6)
+def view(qtbot, make_page, choose_texts, classifier, wait):
+    page = make_page(classifier, size=(1016, 664))
+    choose_texts(page, *TEXTS)
     page.bench.show_panel("map")
     view = page.panels["map"]
     qtbot.mouseClick(view.bar.run, Qt.MouseButton.LeftButton)
@@ -61,11 +54,11 @@ def test_texts_are_projected_and_their_labels_compared(view, workers, wait, qtbo
     assert_accessible(view)
 
 
-def test_a_lasso_selects_texts(view, wait, qtbot):
-    places = view.points.pixels()
-    left, top = (places.min(0) - 8).astype(int).tolist()
-    bottom = int(places[:, 1].max() + 8)
-    middle = int(np.sort(places[:, 0])[2:4].mean())
+def test_points_are_selected_by_a_lasso_and_by_keys(view, wait, qtbot):
+    pixels = view.points.pixels()
+    left, top = (pixels.min(0) - 8).astype(int).tolist()
+    bottom = int(pixels[:, 1].max() + 8)
+    middle = int(np.sort(pixels[:, 0])[2:4].mean())
     corners = [(left, top), (middle, top), (middle, bottom), (left, bottom)]
     points = [QPoint(*corner) for corner in corners]
     QTest.mousePress(view.points, Qt.MouseButton.LeftButton, pos=points[0])
@@ -76,7 +69,7 @@ def test_a_lasso_selects_texts(view, wait, qtbot):
                         Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
         )  # fmt: skip
     QTest.mouseRelease(view.points, Qt.MouseButton.LeftButton, pos=points[-1])
-    chosen = tuple(np.flatnonzero(places[:, 0] < middle).tolist())
+    chosen = tuple(np.flatnonzero(pixels[:, 0] < middle).tolist())
     assert 0 < len(chosen) < 6 and view._state.inside == chosen
     explore = view.page.state
     assert explore.chosen.texts.rows == chosen and explore.chosen.count == len(chosen)
@@ -87,16 +80,13 @@ def test_a_lasso_selects_texts(view, wait, qtbot):
     qtbot.mouseClick(view.points, Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
     assert explore.chosen.texts.rows is None and not view._state.inside
     assert not table.table.selectionModel().selectedRows()
-
-
-def test_keys_move_between_points(view, wait):
     view.points.setFocus()
     QTest.keyClick(view.points, Qt.Key.Key_Right)
-    first = view.points.current
+    assert view.points.current >= 0
     for key in (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Up, Qt.Key.Key_Down):
         for _ in range(6):
             QTest.keyClick(view.points, key)
-    assert first >= 0 and view.points.current >= 0
+    assert view.points.current >= 0
     assert "Label: label" in view.points.accessibleDescription()
     QTest.keyClick(view.points, Qt.Key.Key_Return)
     wait(lambda: view.page.state.first.text == TEXTS[view.points.current].split("\t")[0])
@@ -109,6 +99,6 @@ def test_no_point_is_under_the_legend(qtbot):
     points = np.array([[-5.0, 0.0], [5.0, 1.0], [0.0, 0.5]])
     shown.show_points(points, ["a long label", "b", "c"], ["a long label", "b"], ())
     right = shown.fontMetrics().horizontalAdvance("a long label")
-    assert shown.pixels()[:, 0].min() > right, "the names stand at the left"
+    assert shown.pixels()[:, 0].min() > right, "names are at the left"
     shown.show_points(points, ["", "", ""], [], ())
-    assert shown.pixels()[:, 0].min() < right, "without names all the room is theirs"
+    assert shown.pixels()[:, 0].min() < right, "without names points take all the room"

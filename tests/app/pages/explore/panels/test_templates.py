@@ -8,21 +8,14 @@ from PySide6.QtTest import QTest
 from app.pages.explore.captions import source
 from app.pages.explore.panels.templates.figure import make_figure
 from app.pages.explore.panels.templates.state import words
-from app.pages.explore.view import ExplorePage
 from app.widgets.charts import figure as figures
 from app.widgets.text.numbers import decimal
 from tests.app.accessible import assert_accessible
 
 
 @pytest.fixture
-def page(qtbot, workshop, model, wait) -> ExplorePage:
-    made = ExplorePage(workshop)
-    qtbot.addWidget(made)
-    made.resize(1000, 640)
-    made.show()
-    made.arrive({"model": model, "text": "the cat"})
-    wait(lambda: made.state.is_settled and made.state.first.text == "the cat")
-    return made
+def page(make_page, model):
+    return make_page(model)
 
 
 @pytest.fixture

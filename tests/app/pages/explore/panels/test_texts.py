@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QHeaderView
 from app.pages.explore.captions import source
 from app.pages.explore.panels.texts.figure import make_figure
 from app.pages.explore.panels.texts.table import LABEL, LOSS, PREDICTION, TEXT
-from app.pages.explore.view import ExplorePage
 from engine.config.dataset import Mapping, Reading, Split
 from engine.data.datasets.importing import import_dataset
 from tests.app.accessible import assert_accessible
@@ -33,14 +32,8 @@ def stored(home, tmp_path):
 
 
 @pytest.fixture
-def page(qtbot, workshop, classifier, wait) -> ExplorePage:
-    made = ExplorePage(workshop)
-    qtbot.addWidget(made)
-    made.resize(1000, 640)
-    made.show()
-    made.arrive({"model": classifier, "text": "the cat"})
-    wait(lambda: made.state.is_settled and made.state.first.text == "the cat")
-    return made
+def page(make_page, classifier):
+    return make_page(classifier)
 
 
 @pytest.fixture

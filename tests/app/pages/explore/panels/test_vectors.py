@@ -6,20 +6,13 @@ from PySide6.QtTest import QTest
 
 from app.pages.explore.captions import source
 from app.pages.explore.panels.vectors.figure import make_figure
-from app.pages.explore.view import ExplorePage
 from app.widgets.charts import figure as figures
 from tests.app.accessible import assert_accessible
 
 
 @pytest.fixture
-def page(qtbot, workshop, model, wait) -> ExplorePage:
-    made = ExplorePage(workshop)
-    qtbot.addWidget(made)
-    made.resize(1000, 640)
-    made.show()
-    made.arrive({"model": model, "text": "the cat sat on the mat"})
-    wait(lambda: made.state.is_settled and made.state.first.text == "the cat sat on the mat")
-    return made
+def page(make_page, model):
+    return make_page(model, "the cat sat on the mat")
 
 
 def test_a_word_is_compared_between_texts(page, explorer, wait, qtbot):
@@ -103,10 +96,11 @@ def test_nearest_tokens_of_a_word_are_listed(page, explorer, wait):
     assert_accessible(view)
 
 
-def test_nearest_words_in_the_chosen_texts_are_listed(page, explorer, workers, wait, qtbot):
+def test_nearest_words_in_the_chosen_texts_are_listed(
+    page, choose_texts, explorer, workers, wait, qtbot
+):
     """Four actions: the texts, the word, Nearest in texts, Find; its size is shown first."""
-    page.panels["texts"].typed.setPlainText("a dog sat\nthe mat\nthe cat sat on the mat")
-    wait(lambda: page.state.chosen is not None and page.state.chosen.count == 3)
+    choose_texts(page, "a dog sat", "the mat", "the cat sat on the mat")
     view = compared(page, explorer, wait)
     choose(view, "words")
     wait(lambda: "about 352 B" in view.note.text())  # eleven words of 16 numbers, in 16 bits
