@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
+from PySide6.QtCore import QModelIndex, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHeaderView, QTableView, QWidget
 
@@ -16,82 +15,60 @@ from app.widgets import buttons, layouts
 from app.widgets.forms.controls import ComboBox
 from app.widgets.progress import ProgressLine
 from app.widgets.results.intervals import ends_text
-from app.widgets.tables import NOWHERE, Index, apply_style
+from app.widgets.tables import Column, ColumnsModel, apply_style
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
-from app.widgets.text.labels import Text, tooltip, visible
+from app.widgets.text.labels import Text, visible
 from app.widgets.text.run_texts import VALIDATION, metric_value
 from engine.config.dataset import SplitName
 from engine.files.spreadsheet import format_table
 from engine.results.intervals import Interval
-from engine.results.several import RunScore, score_runs, stored_parts
+from engine.results.several import Scored, parts_of, scored
 
 
-class ScoresTable(QAbstractTableModel):
-    """A row for each run; the others are compared with the first."""
+def titles() -> tuple[str, ...]:
+    """Column titles of the table."""
+    return (
+        tr("Run"),
+        tr("Score"),
+        tr("95 % interval"),
+        tr("Difference"),
+        tr("95 % interval of it"),
+        tr("McNemar p"),
+        tr("Better"),
+        tr("Worse"),
+    )
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.found: list[RunScore] = []
 
-    def show_scores(self, found: Sequence[RunScore]) -> None:
-        self.beginResetModel()
-        self.found = list(found)
-        self.endResetModel()
+def cells(scored_run: Scored) -> tuple[str, ...]:
+    """The cells of a run; the others are compared with the first."""
+    name = f"{VALIDATION}{scored_run.metric}"
+    first = visible(scored_run.run.name).replace("\n", " ")
+    score = metric_value(name, scored_run.score.value), interval_text(name, scored_run.score)
+    difference = scored_run.difference
+    if difference is None:
+        note = translated(scored_run.problem) if scored_run.problem else tr("the first")
+        return (first, *score, note, "", "", "", "")
+    return (
+        first,
+        *score,
+        _signed(name, difference.value),
+        interval_text(name, difference),
+        "" if scored_run.p is None else f"{scored_run.p:.2g}",
+        numbers.count(scored_run.better),
+        numbers.count(scored_run.worse),
+    )
 
-    def titles(self) -> tuple[str, ...]:
-        return (
-            tr("Run"),
-            tr("Score"),
-            tr("95 % interval"),
-            tr("Difference"),
-            tr("95 % interval of it"),
-            tr("McNemar p"),
-            tr("Better"),
-            tr("Worse"),
-        )
 
-    def rowCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self.found)
+def _columns() -> list[Column[Scored]]:
+    def claim(scored_run: Scored) -> str:
+        note = translated(scored_run.problem or scored_run.claim)
+        return note or visible(scored_run.run.name)
 
-    def columnCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self.titles())
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return self.titles()[section] if 0 <= section < len(self.titles()) else None
-        return None
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        one = self.found[index.row()]
-        if role == Qt.ItemDataRole.ToolTipRole:
-            said = translated(one.problem or one.claim) or visible(one.run.name)
-            return tooltip(said)
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self.cells(one)[index.column()]
-        return None
-
-    def cells(self, one: RunScore) -> tuple[str, ...]:
-        """The cells of a run."""
-        name = f"{VALIDATION}{one.metric}"
-        first = visible(one.run.name).replace("\n", " ")
-        score = (metric_value(name, one.score.value), interval_text(name, one.score))
-        if one.difference is None:
-            said = translated(one.problem) if one.problem else tr("the first")
-            return (first, *score, said, "", "", "", "")
-        return (
-            first,
-            *score,
-            _signed(name, one.difference.value),
-            interval_text(name, one.difference),
-            "" if one.p is None else f"{one.p:.2g}",
-            numbers.count(one.better),
-            numbers.count(one.worse),
-        )
+    return [
+        Column(title, lambda scored_run, n=n: cells(scored_run)[n], tooltip=claim)
+        for n, title in enumerate(titles())
+    ]
 
 
 class ScoresTab(QWidget):
@@ -110,7 +87,7 @@ class ScoresTab(QWidget):
         self.part = ComboBox()
         self.part.setAccessibleName(tr("Scores of which rows"))
         self.part.activated.connect(self.measure)
-        self.model = ScoresTable(self)
+        self.model = ColumnsModel(_columns(), self)
         self.table = QTableView()
         self.table.setModel(self.model)
         apply_style(self.table, tr("Scores of the compared runs"))
@@ -142,7 +119,7 @@ class ScoresTab(QWidget):
         )
         self._enable()
         runs = state.candidates()
-        background.run(self, lambda: stored_parts(runs), self._on_parts, state.studio.notices.show)
+        background.run(self, lambda: parts_of(runs), self._on_parts, state.studio.notices.show)
 
     def _on_parts(self, parts: Sequence[SplitName]) -> None:
         for part in parts:
@@ -160,7 +137,7 @@ class ScoresTab(QWidget):
         self.progress.begin(tr("Comparing the results"))
         self._job = background.run(
             self,
-            lambda progress: score_runs(runs, part, progress, progress.cancelled),
+            lambda progress: scored(runs, part, progress, progress.cancelled),
             self._on_scored,
             self._on_failed,
             progress=self.progress.tell,
@@ -171,9 +148,9 @@ class ScoresTab(QWidget):
             self._job.cancel()
         self.progress.end()
 
-    def _on_scored(self, found: list[RunScore]) -> None:
+    def _on_scored(self, found: list[Scored]) -> None:
         self.progress.end()
-        self.model.show_scores(found)
+        self.model.show_rows(found)
         missing = len(self._state.rows) - len(found)
         said = [
             tr("All are compared with the first run of the table, row by row."),
@@ -191,19 +168,19 @@ class ScoresTab(QWidget):
         chosen = self._chosen()
         self.flips.setEnabled(chosen is not None and chosen.difference is not None)
 
-    def _chosen(self) -> RunScore | None:
+    def _chosen(self) -> Scored | None:
         rows = self.table.selectionModel().selectedRows()
-        return self.model.found[rows[0].row()] if rows else None
+        return self.model.row(rows[0].row()) if rows else None
 
     def _on_flips(self, _: QModelIndex | None = None) -> None:
         chosen = self._chosen()
         if chosen is not None and chosen.difference is not None:
-            self.flips_wanted.emit(chosen, self.model.found[0])
+            self.flips_wanted.emit(chosen, self.model.rows[0])
 
     def copy(self) -> None:
         """Copy the table for a spreadsheet."""
-        rows = [self.model.cells(one) for one in self.model.found]
-        QGuiApplication.clipboard().setText(format_table(self.model.titles(), rows, "\t"))
+        rows = [cells(scored_run) for scored_run in self.model.rows]
+        QGuiApplication.clipboard().setText(format_table(titles(), rows, "\t"))
         self._state.studio.notices.say(tr("Scores copied to the clipboard as a table."))
 
 

@@ -1,9 +1,7 @@
 """Settings of several runs side by side, or only the differences."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QLineEdit, QTableView, QWidget
 
@@ -14,71 +12,33 @@ from app.theme import SPACE
 from app.translation import in_language, tr
 from app.widgets import buttons, layouts
 from app.widgets.forms.controls import Switch
-from app.widgets.tables import NOWHERE, Index, apply_style
-from app.widgets.text.labels import Text, font, tooltip, visible
+from app.widgets.tables import Column, ColumnsModel, apply_style
+from app.widgets.text.labels import Text, font, visible
 from app.widgets.text.spec_texts import value_text
 from engine.files.spreadsheet import format_table
 
 WIDTH, FIRST_WIDTH = 150, 210  # px
 
 
-class SettingsTable(QAbstractTableModel):
-    """A row for each setting and a column for each run; differences from the first are bold."""
+def settings_columns(rows: Sequence[RunRow]) -> list[Column[str]]:
+    """Columns of a table of paths: the setting, and its value in each run.
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.rows: list[RunRow] = []
-        self._names: list[str] = []
-        self.paths: list[str] = []
+    Values that differ from those of the first run are bold.
+    """
+    bold = QFont(font("body"))
+    bold.setBold(True)
 
-    def show_settings(self, rows: Sequence[RunRow], paths: Sequence[str]) -> None:
-        self.beginResetModel()
-        self.rows, self.paths = list(rows), list(paths)
-        self._names = distinct_names(rows)
-        self.endResetModel()
+    def run_column(row: RunRow, name: str) -> Column[str]:
+        return Column(
+            visible(name).replace(JOINT, "\n"),
+            lambda path: setting_value(row, path),
+            tooltip=lambda path: f"{path}: {setting_value(row, path)}",
+            font=lambda path: bold if row.fields.get(path) != rows[0].fields.get(path) else None,
+            meaning=row.name,
+        )
 
-    def rowCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self.paths)
-
-    def columnCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else 1 + len(self.rows)
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation != Qt.Orientation.Horizontal or not 0 <= section <= len(self.rows):
-            return None
-        if role == Qt.ItemDataRole.DisplayRole and section:
-            return visible(self._names[section - 1]).replace(JOINT, "\n")
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
-            return tr("Setting") if not section else visible(self.rows[section - 1].name)
-        return None
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        path, column = self.paths[index.row()], index.column()
-        match role:
-            case Qt.ItemDataRole.DisplayRole:
-                return self.text(path, column)
-            case Qt.ItemDataRole.ToolTipRole:
-                return tooltip(f"{path}: {self.text(path, column)}" if column else path)
-            case Qt.ItemDataRole.FontRole if column > 1:
-                first = self.rows[0].fields.get(path)
-                if self.rows[column - 1].fields.get(path) != first:
-                    bold = QFont(font("body"))
-                    bold.setBold(True)
-                    return bold
-        return None
-
-    def text(self, path: str, column: int) -> str:
-        """The title of a setting, or its value in a run; a dash if the job lacks it."""
-        if not column:
-            return setting_title(path)
-        row = self.rows[column - 1]
-        if path not in row.fields.paths():
-            return "–"
-        return visible(value_text(row.fields.get(path)))
+    first = Column(tr("Setting"), setting_title, tooltip=lambda path: path)
+    return [first, *map(run_column, rows, distinct_names(rows))]
 
 
 def setting_title(path: str) -> str:
@@ -89,13 +49,18 @@ def setting_title(path: str) -> str:
     return in_language(job_titles()[path]) if path in job_titles() else known.get(path, path)
 
 
+def setting_value(row: RunRow, path: str) -> str:
+    """A setting of a run; a dash if its job lacks it."""
+    return visible(value_text(row.fields.get(path))) if path in row.fields.paths() else "–"
+
+
 class SettingsTab(QWidget):
     """A searchable table that can be copied as a whole."""
 
     def __init__(self, state: CompareState) -> None:
         super().__init__()
         self._state = state
-        self.model = SettingsTable(self)
+        self.model: ColumnsModel[str] = ColumnsModel((), self)
         self.table = QTableView()
         self.table.setModel(self.model)
         apply_style(self.table, tr("Settings of the compared runs"))
@@ -132,11 +97,8 @@ class SettingsTab(QWidget):
 
     def copy(self) -> None:
         """Copy the shown table, separated by tabs."""
-        header = (tr("Setting"), *(row.name for row in self.model.rows))
-        rows = [
-            [self.model.text(path, place) for place in range(self.model.columnCount())]
-            for path in self.model.paths
-        ]
+        header = (tr("Setting"), *(row.name for row in self._state.rows))
+        rows = [self._texts(path) for path in self.model.rows]
         QGuiApplication.clipboard().setText(format_table(header, rows, "\t"))
         self._state.studio.notices.say(tr("Settings copied to the clipboard as a table."))
 
@@ -148,15 +110,17 @@ class SettingsTab(QWidget):
             every = dict.fromkeys(path for row in rows for path in row.fields.paths())
             paths = [path for path in every if not path.startswith("group.")]
         words = self.search.text().casefold().split()
-        self.model.rows = rows
         shown = [path for path in paths if self._has(path, words)]
-        self.model.show_settings(rows, shown)
+        self.model.show_rows(shown, settings_columns(rows))
         self.same.setText(
             tr("%Ln setting(s) differ. Bold: not as in the first run.", len(different))
             if different
             else tr("These runs have the same settings.")
         )
 
+    def _texts(self, path: str) -> list[str]:
+        return [setting_title(path), *(setting_value(row, path) for row in self._state.rows)]
+
     def _has(self, path: str, words: Sequence[str]) -> bool:
-        said = [path, *(self.model.text(path, n) for n in range(self.model.columnCount()))]
-        return all(word in " ".join(said).casefold() for word in words)
+        texts = " ".join([path, *self._texts(path)]).casefold()
+        return all(word in texts for word in words)

@@ -1,23 +1,24 @@
 """The checkpoints of a run, with buttons to use them."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QUrl, Signal
+from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QHBoxLayout, QHeaderView, QLineEdit, QTableView, QWidget
 
+from app import resources
 from app.exporting import view as exporting
-from app.pages.runs.run.checkpoint_table import CheckpointTable, Column
 from app.pages.runs.run.checkpoints_state import CheckpointsState, Saved
-from app.theme import SPACE
+from app.theme import SPACE, Role
 from app.translation import tr, translated
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, ask
 from app.widgets.forms.form import SpecForm
 from app.widgets.page import labelled
-from app.widgets.tables import apply_style
-from app.widgets.text import numbers
+from app.widgets.tables import Column, ColumnsModel, apply_style
+from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import Text
 from engine.config.changes import changes
 from engine.config.fields import branch_fields
@@ -27,6 +28,52 @@ from engine.record.metrics import TIE_BREAKER
 from engine.runs.branching import check_remaining_steps
 
 ROW_HEIGHT = 36  # px
+STEP, SCORE, LOSS, REASON, SAVED, SIZE = range(6)  # columns
+
+
+def checkpoint_columns(kept_last: int = 0, metric: str = "") -> list[Column[Saved]]:
+    """Step, score by `metric`, loss, reason to keep, time and size.
+
+    `kept_last` is the number of latest checkpoints kept; 0: unknown.
+    """
+
+    def score(saved: Saved) -> str:
+        if saved.score is None:
+            return tr("not evaluated")
+        return run_texts.metric_value(metric, saved.score)
+
+    def loss(saved: Saved) -> str:
+        return "" if saved.loss is None else run_texts.metric_value(TIE_BREAKER, saved.loss)
+
+    def reasons(saved: Saved) -> str:
+        return " · ".join(reason_text(reason, kept_last) for reason in saved.reasons)
+
+    def star(saved: Saved) -> object:
+        return resources.icon("star", Role.WARN) if saved.best else None
+
+    def column(title: str, text: Callable[[Saved], str], **more: Any) -> Column[Saved]:
+        return Column(title, text, tooltip=lambda saved: str(saved.folder), **more)
+
+    return [
+        column(tr("Step"), lambda saved: numbers.count(saved.step)),
+        column(run_texts.metric_heading(metric) if metric else tr("Score"), score),
+        column(run_texts.metric_heading(TIE_BREAKER), loss),
+        column(tr("Kept because"), reasons, roles={Qt.ItemDataRole.DecorationRole: star}),
+        column(tr("Saved"), lambda saved: numbers.moment(saved.at)),
+        column(tr("Size"), lambda saved: numbers.size(saved.bytes)),
+    ]
+
+
+def reason_text(reason: str, kept_last: int) -> str:
+    """The reason to keep a checkpoint, in words."""
+    if reason.startswith("every "):
+        every = tr("every {0} steps")
+        return every.format(numbers.count(int(reason.removeprefix("every "))))
+    if reason == "best":
+        return tr("best")
+    if kept_last <= 1:
+        return tr("latest")
+    return tr("one of the last {0}").format(numbers.count(kept_last))
 
 
 class CheckpointsTab(QWidget):
@@ -42,7 +89,7 @@ class CheckpointsTab(QWidget):
     def __init__(self, state: CheckpointsState) -> None:
         super().__init__()
         self._state = state
-        self.model = CheckpointTable(self)
+        self.model = ColumnsModel(checkpoint_columns(), self)
         self.table = self._table()
         self.none = Text(
             self.tr(
@@ -74,7 +121,7 @@ class CheckpointsTab(QWidget):
         header = table.horizontalHeader()
         header.setHighlightSections(False)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        header.setSectionResizeMode(Column.REASON, QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(REASON, QHeaderView.ResizeMode.ResizeToContents)
         table.doubleClicked.connect(lambda _: self._emit(self.explore_wanted))
         table.selectionModel().selectionChanged.connect(self._enable)
         return table
@@ -111,8 +158,8 @@ class CheckpointsTab(QWidget):
         chosen, row = self.chosen(), self._state.row
         kept = row.job.training.keep if row and row.job else 0
         metric = row.best_metric if row else ""
-        self.model.show_saved(saved, kept, metric)
-        self.table.setColumnHidden(Column.LOSS, metric == TIE_BREAKER)
+        self.model.show_rows(saved, checkpoint_columns(kept, metric))
+        self.table.setColumnHidden(LOSS, metric == TIE_BREAKER)
         self.none.setVisible(not saved)
         self.table.setVisible(bool(saved))
         self.sum.setVisible(bool(saved))
@@ -126,12 +173,12 @@ class CheckpointsTab(QWidget):
     def chosen(self) -> Path | None:
         """The folder of the selected checkpoint."""
         rows = self.table.selectionModel().selectedRows()
-        return self.model.saved[rows[0].row()].folder if rows else None
+        return self.model.row(rows[0].row()).folder if rows else None
 
     def _chosen(self) -> Saved | None:
-        return next((s for s in self.model.saved if s.folder == self.chosen()), None)
+        return next((s for s in self.model.rows if s.folder == self.chosen()), None)
 
-    def _sum(self, saved: list[Saved]) -> str:
+    def _sum(self, saved: Sequence[Saved]) -> str:
         """Total size, and which checkpoints are kept."""
         text = self.tr("%Ln checkpoint(s)", "", len(saved))
         size = numbers.size(sum(s.bytes for s in saved))
@@ -147,7 +194,7 @@ class CheckpointsTab(QWidget):
         return f"{total} {kept}"
 
     def _on_row(self) -> None:
-        self.sum.setText(self._sum(self.model.saved))
+        self.sum.setText(self._sum(self.model.rows))
         self._enable()
 
     def _enable(self) -> None:

@@ -1,9 +1,8 @@
 """The runs of one job side by side: seeds, rows of a layer sweep, or combinations of a search."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, Qt, Signal
+from PySide6.QtCore import QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QTableView, QWidget
 
 from app import resources
@@ -23,84 +22,60 @@ from app.pages.runs.state import RunsState
 from app.theme import SPACE, Role
 from app.translation import tr, translated
 from app.widgets import buttons, layouts
-from app.widgets.tables import NOWHERE, Index, apply_style
+from app.widgets.tables import Column, ColumnsModel, apply_style
 from app.widgets.text import numbers, run_texts
-from app.widgets.text.labels import Text, tooltip
+from app.widgets.text.labels import Text
 from app.widgets.text.spec_texts import value_text
 from engine.messages.question import Answer, Refused
 from engine.messages.searching import ImportanceMeasured, MeasureImportance
 
 LEAST_EXPLAINED = 0.1  # R² below which the importance of the fields is not reported
-COLUMNS = 7
-FEATURES, SEED, STATE, BEST, MEAN = range(5)
+FEATURES, SEED, STATE, BEST, MEAN = range(5)  # columns
 
 
-class SeedsTable(QAbstractTableModel):
-    """Features or values, seed, state, best score, mean, and time of each run."""
+def is_search(rows: Sequence[RunRow]) -> bool:
+    """True for the runs of a search."""
+    return bool(rows) and row_search(rows[0]) is not None
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.rows: list[RunRow] = []
-        self._best = -1  # the best combination of a search
 
-    @property
-    def is_search(self) -> bool:
-        """True for the runs of a search."""
-        return bool(self.rows) and row_search(self.rows[0]) is not None
+def seeds_columns(rows: Sequence[RunRow] = ()) -> list[Column[RunRow]]:
+    """Features or values, seed, state, best score, mean, step and time of the runs of a job."""
+    best = best_setting(rows)
 
-    def show_rows(self, rows: Sequence[RunRow]) -> None:
-        if list(rows) != self.rows:
-            self.beginResetModel()
-            self.rows = list(rows)
-            self._best = best_setting(self.rows)
-            self.endResetModel()
+    def is_best(row: RunRow) -> bool:
+        return best >= 0 and row.setting == best
 
-    def rowCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self.rows)
+    def state(row: RunRow) -> str:
+        return tr("Pruned") if is_pruned(row) else run_texts.state_text(row.state)
 
-    def columnCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else COLUMNS
+    def score(row: RunRow) -> str:
+        return "" if row.best_score is None else run_texts.score(row.best_metric, row.best_score)
 
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        titles = (
-            self.tr("Values") if self.is_search else self.tr("Features"),
-            self.tr("Seed"),
-            self.tr("State"),
-            self.tr("Best score"),
-            self.tr("Mean ± SD (seeds)"),
-            self.tr("At step"),
-            self.tr("Time"),
-        )
-        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            return titles[section] if 0 <= section < COLUMNS else None
-        return None
+    def mean(row: RunRow) -> str:
+        return mean_and_deviation([r for r in rows if seeds_key(r) == seeds_key(row)])
 
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        row = self.rows[index.row()]
-        is_best = self._best >= 0 and row.setting == self._best
-        if role == Qt.ItemDataRole.DecorationRole and index.column() == STATE:
-            return resources.icon(*run_texts.ICONS[row.state])
-        if role == Qt.ItemDataRole.DecorationRole and index.column() == FEATURES and is_best:
-            return resources.icon("star", Role.WARN)
-        if role == Qt.ItemDataRole.ToolTipRole:
-            return tooltip(f"{translated(row.problem)} {translated(row.advice)}".strip())
-        if role != Qt.ItemDataRole.DisplayRole:
-            return None
-        best = row.best_score
-        cells = (
-            _what(row, is_best),
-            str(row.job.training.seed) if row.job else "",
-            self.tr("Pruned") if is_pruned(row) else run_texts.state_text(row.state),
-            "" if best is None else run_texts.score(row.best_metric, best),
-            mean_and_deviation([r for r in self.rows if seeds_key(r) == seeds_key(row)]),
-            numbers.count(row.best_step) if row.best_step else "",
-            numbers.duration(row.seconds) if row.seconds else "",
-        )
-        return cells[index.column()]
+    def column(
+        title: str, text: Callable[[RunRow], str], icon: Callable[[RunRow], object] | None = None
+    ) -> Column[RunRow]:
+        def problem(row: RunRow) -> str:
+            return f"{translated(row.problem)} {translated(row.advice)}".strip()
+
+        roles = {Qt.ItemDataRole.DecorationRole: icon} if icon is not None else {}
+        return Column(title, text, tooltip=problem, roles=roles)
+
+    return [
+        column(
+            tr("Values") if is_search(rows) else tr("Features"),
+            lambda row: _what(row, is_best(row)),
+            lambda row: resources.icon("star", Role.WARN) if is_best(row) else None,
+        ),
+        column(tr("Seed"), lambda row: str(row.job.training.seed) if row.job else ""),
+        column(tr("State"), state, lambda row: resources.icon(*run_texts.ICONS[row.state])),
+        column(tr("Best score"), score),
+        column(tr("Mean ± SD (seeds)"), mean),
+        column(tr("At step"), lambda row: numbers.count(row.best_step) if row.best_step else ""),
+        column(tr("Time"), lambda row: numbers.duration(row.seconds) if row.seconds else ""),
+    ]
 
 
 class SeedsTab(QWidget):
@@ -119,7 +94,7 @@ class SeedsTab(QWidget):
         self.together = Text("", "strong")
         self.importance = Text("", "muted")
         self.measure = buttons.plain(self.tr("&Importance of each field"), self._measure, "gauge")
-        self.model = SeedsTable(self)
+        self.model = ColumnsModel(seeds_columns(), self)
         self.table = QTableView()
         self.table.setModel(self.model)
         apply_style(self.table, self.tr("Related runs"))
@@ -152,20 +127,22 @@ class SeedsTab(QWidget):
     def _show(self) -> None:
         rows = [row for row in self._runs.rows.values() if self._group == row.group]
         rows = [row for row in rows if row.job is not None and row.job.group is not None]
-        self.model.show_rows(sorted(rows, key=_place))
+        rows = sorted(rows, key=_job_order)
+        if rows != self.model.rows:
+            self.model.show_rows(rows, seeds_columns(rows))
         group = rows[0].job.group if rows and rows[0].job else None
         is_sweep = group is not None and bool(group.vectors)
-        is_search = self.model.is_search
+        searches = is_search(rows)
         has_seeds = group is not None and group.runs > max(1, len(group.vectors))
-        if is_search and group is not None:
+        if searches and group is not None:
             has_seeds = len(group.seeds) > 1
-        self.table.setColumnHidden(FEATURES, not is_sweep and not is_search)
-        self.measure.setVisible(is_search)
-        self.importance.setVisible(is_search and bool(self.importance.text()))
+        self.table.setColumnHidden(FEATURES, not is_sweep and not searches)
+        self.measure.setVisible(searches)
+        self.importance.setVisible(searches and bool(self.importance.text()))
         for column in (SEED, MEAN):
             self.table.setColumnHidden(column, not has_seeds)
         runs = group.runs if group is not None else 0
-        said = self._search if is_search else self._sweep if is_sweep else self._seeds
+        said = self._search if searches else self._sweep if is_sweep else self._seeds
         self.together.setText(said(rows, runs))
 
     def _seeds(self, rows: Sequence[RunRow], runs: int) -> str:
@@ -226,7 +203,7 @@ class SeedsTab(QWidget):
         self.importance.setVisible(bool(text))
 
     def _on_activated(self, index: QModelIndex) -> None:
-        self.opened.emit(self.model.rows[index.row()].id)
+        self.opened.emit(self.model.row(index.row()).id)
 
 
 def importance_text(found: ImportanceMeasured, title: Callable[[str], str]) -> str:
@@ -262,7 +239,7 @@ def _metric(rows: Sequence[RunRow]) -> str:
     return next((row.best_metric for row in rows if row.best_score is not None), "")
 
 
-def _place(row: RunRow) -> tuple[int, int]:
+def _job_order(row: RunRow) -> tuple[int, int]:
     """Sort key: job order by features or combination, then seed."""
     if row.job is None or row.job.group is None:
         return 0, 0

@@ -86,7 +86,7 @@ def test_columns_of_settings_are_named_by_what_tells_the_runs_apart(
     qtbot.waitUntil(lambda: all("Night" in row.name for row in comparison.state.rows))
     comparison.tabs.setCurrentWidget(comparison.settings)
     model = comparison.settings.made.model
-    row = model.rows[0]
+    row = comparison.state.rows[0]
     assert row.job is not None
     shown = model.headerData(1, Qt.Orientation.Horizontal)
     assert shown == f"{row.job.training.seed}\n{row.id}"
@@ -190,7 +190,7 @@ def test_the_settings_that_differ_are_listed_and_copied(
 ) -> None:
     assert differing_paths(four) == ["training.learning_rate", "training.seed"]
     tab = comparison.settings.made
-    assert [tab.model.text(path, 0) for path in tab.model.paths] == ["Learning rate", "Random seed"]
+    assert [tab.model.index(n, 0).data() for n in range(2)] == ["Learning rate", "Random seed"]
     tab.search.setText("seed")
     assert tab.model.rowCount() == 1
     tab.copy()

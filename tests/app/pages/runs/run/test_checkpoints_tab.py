@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
-from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
-from app.pages.runs.run.checkpoints_tab import CheckpointTable, Column
+from app.pages.runs.run.checkpoints_tab import REASON, SCORE
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from app.widgets.forms.form import SpecForm
@@ -27,14 +26,14 @@ def test_checkpoints_can_be_explored_and_trained_further(
     view = open_run(shown, make_run("one"), qtbot)
     tab = view.checkpoints
     qtbot.waitUntil(lambda: tab.model.rowCount() == 4)
-    marks = [tab.model.index(row, Column.REASON).data() for row in range(4)]
+    marks = [tab.model.index(row, REASON).data() for row in range(4)]
     assert marks == ["one of the last 2", "one of the last 2", "", "best"]
     tab.table.resize(640, 300)  # as in the smallest window
-    reason = tab.table.horizontalHeader().sectionSize(Column.REASON)
-    assert reason >= tab.table.sizeHintForColumn(Column.REASON)
-    heading = tab.model.headerData(Column.SCORE, Qt.Orientation.Horizontal)
+    reason = tab.table.horizontalHeader().sectionSize(REASON)
+    assert reason >= tab.table.sizeHintForColumn(REASON)
+    heading = tab.model.headerData(SCORE, Qt.Orientation.Horizontal)
     assert heading == "Validation accuracy"
-    scores = [tab.model.index(row, Column.SCORE).data() for row in range(4)]
+    scores = [tab.model.index(row, SCORE).data() for row in range(4)]
     assert scores == ["95.0 %", "93.3 %", "90.0 %", "80.0 %"]
     assert tab.sum.text().startswith("4 checkpoint(s), ")
     assert tab.sum.text().endswith("in total. The best checkpoint and the latest 2 are kept.")
@@ -62,9 +61,9 @@ def test_a_checkpoint_goes_to_the_trash_and_comes_back(
     tab = view.checkpoints
     qtbot.waitUntil(lambda: tab.model.rowCount() == 3)
     qtbot.mouseClick(tab.delete, Qt.MouseButton.LeftButton)  # the best one, of step 5
-    qtbot.waitUntil(lambda: [s.step for s in tab.model.saved] == [15, 10])
+    qtbot.waitUntil(lambda: [s.step for s in tab.model.rows] == [15, 10])
     offered.pop()()
-    qtbot.waitUntil(lambda: [(s.step, s.best) for s in tab.model.saved] == [
+    qtbot.waitUntil(lambda: [(s.step, s.best) for s in tab.model.rows] == [
         (15, False), (10, False), (5, True)
     ])  # fmt: skip
 
@@ -74,7 +73,7 @@ def test_a_checkpoint_goes_to_the_trash_and_comes_back(
     said = " ".join(label.text() for label in asked.findChildren(QLabel))
     assert "resume from step 10 instead of step 15" in said
     asked.buttons["delete"].click()
-    qtbot.waitUntil(lambda: [s.step for s in tab.model.saved] == [10, 5])
+    qtbot.waitUntil(lambda: [s.step for s in tab.model.rows] == [10, 5])
     qtbot.waitUntil(lambda: view.header.resume.text() == "&Resume from step 10")
 
 
@@ -112,13 +111,3 @@ def test_a_branch_is_made_from_a_checkpoint_with_what_was_changed(
     before = view.state.row.job
     assert (name, step, job.name) == (run_id, 5, "one, from step 5")
     assert [change.path for change in changes(before, job)] == ["training.learning_rate"]
-
-
-def test_the_checkpoint_table_is_a_sound_model(
-    page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot, qtmodeltester: ModelTester
-) -> None:
-    view = open_run(page(), make_run("one"), qtbot)
-    qtbot.waitUntil(lambda: view.checkpoints.model.rowCount() == 4)
-    table = CheckpointTable()
-    qtmodeltester.check(table)
-    table.show_saved(view.checkpoints.model.saved, 2, "validation_accuracy")

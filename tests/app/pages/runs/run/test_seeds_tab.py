@@ -6,19 +6,17 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from pytestqt.modeltest import ModelTester
 from pytestqt.qtbot import QtBot
 
 from app.pages.runs.columns import Column
 from app.pages.runs.groups import is_pruned, mean_and_deviation
-from app.pages.runs.rows import RunRow, read_rows
+from app.pages.runs.rows import read_rows
 from app.pages.runs.run.seeds_tab import (
     BEST,
     FEATURES,
     MEAN,
     SEED,
     STATE,
-    SeedsTable,
     importance_text,
 )
 from app.pages.runs.table import RunsTable
@@ -129,17 +127,6 @@ def test_a_run_that_is_alone_has_no_such_tab(
     qtbot.waitUntil(lambda: view.state.row is not None)
     place = view.tabs.indexOf(view.seeds)
     qtbot.waitUntil(lambda: not view.tabs.isTabVisible(place))
-
-
-def test_the_model_is_sound(
-    studio: Studio, ids: list[str], qtbot: QtBot, qtmodeltester: ModelTester
-) -> None:
-    table = SeedsTable()
-    qtmodeltester.check(table)
-    rows: list[RunRow] = read_rows(studio.record)
-    table.show_rows(rows)
-    table.show_rows(rows[:1])
-    assert table.rowCount() == 1
 
 
 def test_the_folder_of_all_seeds_can_be_dropped(
