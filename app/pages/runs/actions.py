@@ -216,16 +216,16 @@ def _nothing(_: QWidget, runs: RunsState, rows: Rows) -> None:
 
 def _stop(_: QWidget, runs: RunsState, rows: Rows) -> None:
     for row in rows:
-        runs.stop(row.id)
+        runs.dispatcher.stop(row.id)
 
 
 def _resume(_: QWidget, runs: RunsState, rows: Rows) -> None:
     for row in rows:
-        runs.resume(row.id)
+        runs.dispatcher.resume(row.id)
 
 
 def _next(_: QWidget, runs: RunsState, rows: Rows) -> None:
-    runs.start_next([row.id for row in rows])
+    runs.dispatcher.start_next(*(row.id for row in rows))
 
 
 def _order(owner: QWidget, runs: RunsState, _rows: Rows) -> None:
@@ -240,9 +240,9 @@ def _hold(_: QWidget, runs: RunsState, rows: Rows) -> None:
     held = all(row.state == ON_HOLD for row in rows)
     for row in rows:
         if held:
-            runs.resume(row.id)
+            runs.dispatcher.resume(row.id)
         else:
-            runs.hold(row.id)
+            runs.dispatcher.hold(row.id)
 
 
 def _explore(_: QWidget, runs: RunsState, rows: Rows) -> None:

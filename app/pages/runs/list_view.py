@@ -54,7 +54,7 @@ class RunsList(QWidget):
         self._state = state
         self.model = RunsTable(self)
         self.model.renamed.connect(state.rename)
-        self.model.queue_ordered.connect(state.order)
+        self.model.queue_ordered.connect(state.dispatcher.order)
         # ids of the selected runs, and of the current one
         self._kept: tuple[set[str], str] = (set(), "")
         self.table = self._table()
@@ -68,7 +68,7 @@ class RunsList(QWidget):
         self.views.addWidget(self._whole())
         self.views.addWidget(self._empty())
         self.copying = ProgressLine(self.tr("Copying a run"), in_bytes=True)
-        self.copying.cancelled.connect(state.cancel_copies)
+        self.copying.cancelled.connect(state.dispatcher.cancel_copies)
         layouts.column(self.copying, self._exchange(), self.views, parent=self, spacing=3 * SPACE)
         self._connect_columns()
         state.measured.connect(self.model.rearrange)

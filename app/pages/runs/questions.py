@@ -141,7 +141,7 @@ def ask_to_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
 
     def answer(key: str) -> None:
         if key == "delete":
-            runs.remove([row.id for row in rows])
+            runs.dispatcher.remove(*(row.id for row in rows))
 
     if len(rows) == 1:
         title = tr("Delete the run “{0}”?").format(rows[0].name)
@@ -228,7 +228,7 @@ def ask_order(owner: QWidget, runs: RunsState) -> None:
         tr("Order of the queue"),
         tr("Drag the runs, or move them with Ctrl+Up and Ctrl+Down. The first one starts next."),
         [Choice("save", tr("&Save"), "primary"), Choice("cancel", tr("&Cancel"))],
-        lambda key: runs.order(queue.ids()) if key == "save" else None,
+        lambda key: runs.dispatcher.order(queue.ids()) if key == "save" else None,
         [queue],
     )
 
@@ -250,6 +250,8 @@ def ask_after(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
         tr("Start {0} after…").format(name),
         tr("It starts when that run has finished. If that run fails, it is put on hold."),
         [Choice("save", tr("&Save"), "primary"), Choice("cancel", tr("&Cancel"))],
-        lambda key: runs.start_after(ids, str(box.currentData())) if key == "save" else None,
+        lambda key: (
+            runs.dispatcher.start_after(ids, str(box.currentData())) if key == "save" else None
+        ),
         [box],
     )

@@ -79,7 +79,7 @@ class RunsState(QObject):
         self._home = studio.home
         self._fixing: background.Job | None = None
         self._pause = debounced(self, READ_DELAY_MS, self._read_stale)
-        dispatcher = studio.dispatcher
+        self.dispatcher = dispatcher = studio.dispatcher
         dispatcher.run_added.connect(self._on_changed)
         dispatcher.run_changed.connect(self._on_changed)
         dispatcher.run_removed.connect(self._on_removed)
@@ -225,33 +225,9 @@ class RunsState(QObject):
             with record.session() as session:
                 work(session)
 
-        background.run(self, change, lambda _: self._studio.dispatcher.run_changed.emit(run_id))
+        background.run(self, change, lambda _: self.dispatcher.run_changed.emit(run_id))
 
     # ── what the user wants of a run ─────────────────────────────────────────────────────────
-
-    def stop(self, run_id: str) -> None:
-        self._studio.dispatcher.stop(run_id)
-
-    def resume(self, run_id: str) -> None:
-        self._studio.dispatcher.resume(run_id)
-
-    def hold(self, run_id: str) -> None:
-        self._studio.dispatcher.hold(run_id)
-
-    def start_next(self, run_ids: Sequence[str]) -> None:
-        self._studio.dispatcher.start_next(*run_ids)
-
-    def order(self, run_ids: Sequence[str]) -> None:
-        self._studio.dispatcher.order(run_ids)
-
-    def start_after(self, run_ids: Sequence[str], before_id: str) -> None:
-        self._studio.dispatcher.start_after(run_ids, before_id)
-
-    def force_stop(self, run_id: str) -> None:
-        self._studio.dispatcher.force_stop(run_id)
-
-    def remove(self, run_ids: Sequence[str]) -> None:
-        self._studio.dispatcher.remove(*run_ids)
 
     def open_in_explore(self, checkpoint: Path) -> None:
         self._studio.go.emit("explore", checkpoint)
@@ -274,7 +250,7 @@ class RunsState(QObject):
         jobs = [row.job for row in rows if row.job is not None]
         try:
             for job in jobs:
-                self._studio.dispatcher.start(job.model_copy(update={"group": None}))
+                self.dispatcher.start(job.model_copy(update={"group": None}))
         except StudioError as error:
             self._studio.notices.show(error)
 
@@ -326,13 +302,6 @@ class RunsState(QObject):
 
     # ── runs from elsewhere ──────────────────────────────────────────────────────────────────
 
-    def adopt(self, folder: Path) -> None:
-        """Copy in a run that was trained elsewhere."""
-        self._studio.dispatcher.adopt(folder)
-
-    def cancel_copies(self) -> None:
-        self._studio.dispatcher.cancel_copies()
-
     def _on_copying(self, folder: Path, done: int, total: int) -> None:
         self.copies[folder] = done, total
         self.copying.emit()
@@ -341,7 +310,7 @@ class RunsState(QObject):
         """Copy in the runs of a file."""
         self._unpacked |= found
         for folder in found:
-            self.adopt(folder)
+            self.dispatcher.adopt(folder)
 
     def _say_again(self, folder: Path, run_id: str) -> None:
         """Keep name, notes, star and tags until the run is listed; delete its unpacked folder."""

@@ -82,7 +82,7 @@ class RunsPage(QWidget):
             return True
         folders = [folder for path in paths if path.is_dir() for folder in _runs_at(path)]
         for folder in folders:
-            self.state.adopt(folder)
+            self.state.dispatcher.adopt(folder)
         bundles = [path for path in paths if path.is_file() and is_bundle(path)]
         for bundle in bundles:
             self.state.exchange.open(bundle)
@@ -114,31 +114,25 @@ class RunsPage(QWidget):
         state = RunState(self._studio, self.state, run_id)
         view = RunView(state, self._studio)
         state.setParent(view)
-        view.setContentsMargins(MARGIN, MARGIN - 12, MARGIN, MARGIN - 8)
         view.left.connect(self._leave_run)
         view.other_wanted.connect(self.open)
         state.gone.connect(self.show_all)
         self.run = view
-        self._stack.addWidget(view)
-        self._stack.setCurrentWidget(view)
+        self._add(view)
         state.open()
 
     def compare(self, rows: Sequence[RunRow]) -> None:
         """Show these runs side by side."""
-        self._close_run()
-        self._close_comparison()
-        self._close_lineage()
+        self._close_all()
         if len(rows) > MOST_RUNS:
             template = self.tr("The first {0} of these runs are compared.")
             self._studio.notices.say(template.format(MOST_RUNS))
         view = CompareView(CompareState(self._studio, self.state, rows))
-        view.setContentsMargins(MARGIN, MARGIN - 12, MARGIN, MARGIN - 8)
         view.left.connect(self.show_all)
         view.opened.connect(self.open)
         view.flips_wanted.connect(self._show_flips)
         self.comparison = view
-        self._stack.addWidget(view)
-        self._stack.setCurrentWidget(view)
+        self._add(view)
 
     def _show_flips(self, second: RunScore, first: RunScore) -> None:
         """Show the results of the second run against those of the first, row by row."""
@@ -148,39 +142,19 @@ class RunsPage(QWidget):
 
     def show_lineage(self, key: str) -> None:
         """Show the sources and results of this node."""
-        self._close_run()
-        self._close_comparison()
-        self._close_lineage()
+        self._close_all()
         view = LineageView(LineageState(self._studio, key))
-        view.setContentsMargins(MARGIN, MARGIN - 12, MARGIN, MARGIN - 8)
         view.left.connect(self.show_all)
         self.lineage = view
-        self._stack.addWidget(view)
-        self._stack.setCurrentWidget(view)
+        self._add(view)
         view.picture.setFocus()
         view.state.read()
-
-    def _close_lineage(self) -> None:
-        if self.lineage is not None:
-            self._stack.removeWidget(self.lineage)
-            self.lineage.hide()
-            self.lineage.deleteLater()
-            self.lineage = None
-
-    def _close_comparison(self) -> None:
-        if self.comparison is not None:
-            self._stack.removeWidget(self.comparison)
-            self.comparison.hide()
-            self.comparison.deleteLater()
-            self.comparison = None
 
     def show_all(self) -> None:
         """Show the table, with the run that was open selected."""
         if self.run is not None:
             self.list.select(self.run.state.run_id)
-        self._close_run()
-        self._close_comparison()
-        self._close_lineage()
+        self._close_all()
         self._stack.setCurrentIndex(0)
         self.list.table.setFocus()
 
@@ -193,13 +167,28 @@ class RunsPage(QWidget):
         self._close_run()
         self._stack.setCurrentWidget(back)
 
+    def _add(self, view: QWidget) -> None:
+        view.setContentsMargins(MARGIN, MARGIN - 12, MARGIN, MARGIN - 8)
+        self._stack.addWidget(view)
+        self._stack.setCurrentWidget(view)
+
+    def _close_all(self) -> None:
+        self._close_run()
+        for view in (self.comparison, self.lineage):
+            if view is not None:
+                self._discard(view)
+        self.comparison = self.lineage = None
+
     def _close_run(self) -> None:
         if self.run is not None:
             self.run.details.save_notes()
-            self._stack.removeWidget(self.run)
-            self.run.hide()
-            self.run.deleteLater()
+            self._discard(self.run)
             self.run = None
+
+    def _discard(self, view: QWidget) -> None:
+        self._stack.removeWidget(view)
+        view.hide()
+        view.deleteLater()
 
 
 def _runs_at(path: Path) -> list[Path]:

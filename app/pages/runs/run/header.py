@@ -177,7 +177,7 @@ class RunHeader(QWidget):
     # ── what can be done ─────────────────────────────────────────────────────────────────────
 
     def _on_force_stop(self) -> None:
-        self.state.runs.force_stop(self.state.run_id)
+        self.state.runs.dispatcher.force_stop(self.state.run_id)
 
     def _on_more(self) -> None:
         row = self.state.row

@@ -53,7 +53,7 @@ class RunView(QWidget):
         self.header.left.connect(self.left)
         self.header.export_wanted.connect(self._on_export)
         self.banner = ProblemBanner()
-        self.banner.resume_wanted.connect(lambda: state.runs.resume(state.run_id))
+        self.banner.resume_wanted.connect(lambda: state.runs.dispatcher.resume(state.run_id))
         self.advice = AdviceLine(AdviceState(studio.record, state))
         self.tabs = self._tabs(studio)
         self._has_chosen_tab = False

@@ -45,9 +45,8 @@ def row(studio: Studio, make_run: MakeRun) -> RunRow:
     return read_rows(studio.record)[0]
 
 
-@pytest.mark.parametrize(
-    "moved, above, below, rising, order",
-    [
+def test_what_is_dropped_between_two_rows(row: RunRow) -> None:
+    for moved, above, below, rising, order in [
         ("c", "", "a", True, "cab"),
         ("a", "c", "", True, "bca"),
         ("a", "c", "", False, "bac"),  # the last one stands above
@@ -57,15 +56,11 @@ def row(studio: Studio, make_run: MakeRun) -> RunRow:
         ("a", "a", "b", True, None),  # where it was
         ("b", "x", "c", False, "acb"),  # x does not wait
         ("b", "x", "", True, None),
-    ],
-)
-def test_what_is_dropped_between_two_rows(
-    row: RunRow, moved: str, above: str, below: str, rising: bool, order: str | None
-) -> None:
-    rows = {name: replace(row, id=name, state="queued") for name in "abc"}
-    rows["x"] = replace(row, id="x", state="finished")
-    found = order_after_drop("abc", list(moved), rows.get(above), rows.get(below), rising)
-    assert found == (None if order is None else list(order))
+    ]:
+        rows = {name: replace(row, id=name, state="queued") for name in "abc"}
+        rows["x"] = replace(row, id="x", state="finished")
+        found = order_after_drop("abc", list(moved), rows.get(above), rows.get(below), rising)
+        assert found == (None if order is None else list(order))
 
 
 class Seen(QObject):

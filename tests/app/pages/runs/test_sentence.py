@@ -40,9 +40,8 @@ def rows(studio: Studio, make_run: MakeRun) -> list[RunRow]:
     return [replace(first, measured=first.measured, tags=("paper", "ward 7")), second, tags]
 
 
-@pytest.mark.parametrize(
-    "sentence, names",
-    [
+def test_a_sentence_chooses_runs(rows: list[RunRow]) -> None:
+    for sentence, names in [
         ("task is NER", "tags"),
         ("task is token classification", "tags"),
         ("task is not NER", "first second"),
@@ -70,17 +69,14 @@ def rows(studio: Studio, make_run: MakeRun) -> list[RunRow]:
         ("batch size > 16 and batch size < 33", "first second tags"),
         ("batch size = 16", ""),
         ("step ≠ 20", "second tags"),
-    ],
-)
-def test_a_sentence_chooses_runs(rows: list[RunRow], sentence: str, names: str) -> None:
-    parsed = parse(sentence)
-    assert parsed.error is None
-    assert " ".join(row.name.split()[0] for row in rows if parsed.test(row)) == names
+    ]:
+        parsed = parse(sentence)
+        assert parsed.error is None
+        assert " ".join(row.name.split()[0] for row in rows if parsed.test(row)) == names
 
 
-@pytest.mark.parametrize(
-    "sentence, said, place",
-    [
+def test_an_error_is_one_sentence_with_its_place() -> None:
+    for sentence, said, place in [
         ("learnin rate = 3", "There is no field “learnin rate”: did you mean “learning rate”?", 0),
         ("task is NER and qqqq > 1", "There is no field “qqqq”.", 16),
         ("accuracy > high", "“high” is not a number, but “Accuracy” is.", 11),
@@ -91,13 +87,11 @@ def test_a_sentence_chooses_runs(rows: list[RunRow], sentence: str, names: str) 
         ("step = 3 )", "“)” does not belong here", 9),
         ("step = 3 and", "A comparison is missing here", 12),
         ("state in (failed", "A bracket is not closed", 16),
-    ],
-)
-def test_an_error_is_one_sentence_with_its_place(sentence: str, said: str, place: int) -> None:
-    error = parse(sentence).error
-    assert error is not None
-    assert error.said.startswith(said)
-    assert error.start == place
+    ]:
+        error = parse(sentence).error
+        assert error is not None
+        assert error.said.startswith(said)
+        assert error.start == place
 
 
 def test_words_alone_are_a_search() -> None:
@@ -106,30 +100,29 @@ def test_words_alone_are_a_search() -> None:
     assert is_sentence("x is y") and is_sentence("loss<3")
 
 
-@pytest.mark.parametrize(
-    "text, number",
-    [("3e-5", 3e-5), ("1,000", 1000), ("70 %", 0.7), ("10 min", 600), ("-.5", -0.5), ("x", None)],
-)
-def test_numbers_are_read_as_people_write_them(text: str, number: float | None) -> None:
-    assert as_number(text) == (pytest.approx(number) if number is not None else None)
+def test_numbers_are_read_as_people_write_them() -> None:
+    for text, number in [
+        ("3e-5", 3e-5),
+        ("1,000", 1000),
+        ("70 %", 0.7),
+        ("10 min", 600),
+        ("-.5", -0.5),
+        ("x", None),
+    ]:
+        assert as_number(text) == (pytest.approx(number) if number is not None else None)
 
 
-@pytest.mark.parametrize(
-    "text, expected, begin",
-    [
+def test_what_is_begun_is_completed(rows: list[RunRow]) -> None:
+    for text, expected, begin in [
         ("learn", "field", "learning rate"),
         ("state ", "operator", "is"),
         ("state is f", "value", "failed"),
         ("state is failed ", "joint", "and"),
         ("state is failed and tas", "field", "task"),
-    ],
-)
-def test_what_is_begun_is_completed(
-    rows: list[RunRow], text: str, expected: str, begin: str
-) -> None:
-    parsed = parse(text)
-    assert parsed.expected == expected
-    assert completions(parsed, text, rows)[0] == begin
+    ]:
+        parsed = parse(text)
+        assert parsed.expected == expected
+        assert completions(parsed, text, rows)[0] == begin
 
 
 def test_a_click_on_any_cell_makes_a_sentence_that_holds_of_its_run(rows: list[RunRow]) -> None:

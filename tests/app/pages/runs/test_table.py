@@ -90,48 +90,38 @@ def test_only_the_name_can_be_edited_and_never_to_nothing(rows: list[RunRow], qt
     assert table.rowCount(index) == 0 and table.rowCount(QModelIndex()) == 3
 
 
-@pytest.mark.parametrize(
-    "text, names",
-    [
+def test_every_word_of_a_search_must_occur(rows: list[RunRow], qtbot: QtBot) -> None:
+    for text, names in [
         ("", {"first", "second", "third"}),
         ("SECOND", {"second"}),
         ("data.csv stopped", {"third"}),
         ("masked", set()),
         ("finished", {"first"}),
-    ],
-)
-def test_every_word_of_a_search_must_occur(
-    rows: list[RunRow], qtbot: QtBot, text: str, names: set[str]
-) -> None:
-    table = RunsTable()
-    table.show_rows(rows)
-    table.set_filter(has_words(text.casefold().split()))
-    assert {cell(table, n, Column.NAME) for n in range(table.rowCount())} == names
+    ]:
+        table = RunsTable()
+        table.show_rows(rows)
+        table.set_filter(has_words(text.casefold().split()))
+        assert {cell(table, n, Column.NAME) for n in range(table.rowCount())} == names
 
 
-@pytest.mark.parametrize(
-    "shown, names",
-    [
+def test_the_filter_shows_the_runs_in_these_states(rows: list[RunRow], qtbot: QtBot) -> None:
+    for shown, names in [
         (Shown.ALL, {"first", "second", "third"}),
         (Shown.ACTIVE, set()),
         (Shown.FINISHED, {"first"}),
         (Shown.STOPPED_OR_FAILED, {"second", "third"}),
         (Shown.STARRED, {"second"}),
         (Shown.ARCHIVED, {"old"}),
-    ],
-)
-def test_the_filter_shows_the_runs_in_these_states(
-    rows: list[RunRow], qtbot: QtBot, shown: Shown, names: set[str]
-) -> None:
-    table = RunsTable()
-    table.show_rows(
-        [
-            *(replace(row, star=row.name == "second") for row in rows),
-            replace(rows[0], id="old", name="old", archived=True),
-        ]
-    )
-    table.show_only(shown)
-    assert {table.index(n, 0).data(ROW_ROLE).name for n in range(table.rowCount())} == names
+    ]:
+        table = RunsTable()
+        table.show_rows(
+            [
+                *(replace(row, star=row.name == "second") for row in rows),
+                replace(rows[0], id="old", name="old", archived=True),
+            ]
+        )
+        table.show_only(shown)
+        assert {table.index(n, 0).data(ROW_ROLE).name for n in range(table.rowCount())} == names
 
 
 def sorted_runs(rows: list[RunRow], column: Column, order: Qt.SortOrder) -> list[RunRow]:
@@ -162,17 +152,15 @@ def test_best_scores_are_sorted_by_metric_then_the_best_first(
     assert [row.best_score for row in found] == [6.59, 5.1, 0.0793, 0.793, None]
 
 
-@pytest.mark.parametrize("order", Qt.SortOrder)
-@pytest.mark.parametrize("column", Column)
-def test_what_a_column_says_nothing_of_comes_last(
-    rows: list[RunRow], qtbot: QtBot, column: Column, order: Qt.SortOrder
-) -> None:
-    empty = replace(
-        rows[0], data="", base_model="", best_score=None, loss=None, steps=0, seconds=0.0
-    )
-    found = sorted_runs([empty, rows[1], rows[2]], column, order)
-    if not COLUMNS[column].text(empty, ()) and COLUMNS[column].text(rows[1], ()):
-        assert found[-1] is empty or found[-1] == empty
+def test_what_a_column_says_nothing_of_comes_last(rows: list[RunRow], qtbot: QtBot) -> None:
+    for column in Column:
+        for order in Qt.SortOrder:
+            empty = replace(
+                rows[0], data="", base_model="", best_score=None, loss=None, steps=0, seconds=0.0
+            )
+            found = sorted_runs([empty, rows[1], rows[2]], column, order)
+            if not COLUMNS[column].text(empty, ()) and COLUMNS[column].text(rows[1], ()):
+                assert found[-1] is empty or found[-1] == empty
 
 
 def test_a_run_that_waits_is_cancelled_and_has_nothing_to_save(rows: list[RunRow]) -> None:

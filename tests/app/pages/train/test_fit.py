@@ -1,8 +1,6 @@
 """Which data fits which task."""
 
-import pytest
-
-from app.pages.train.choices import Goal, goals
+from app.pages.train.choices import goals
 from app.pages.train.summary import summary
 from engine.config.dataset import Mapping
 from engine.data.columns.fit import dataset_problems, likely_task
@@ -32,27 +30,25 @@ def test_a_data_set_without_training_rows_fits_nothing() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "kind, others",
-    [
+def test_each_kind_of_label_fits_its_task() -> None:
+    for kind, others in [
         (LABELS, {SENTENCE}),  # a cell with several labels may be a class
         (NUMBER, {LABELS}),
         (CHOICES, {LABELS, NUMBER}),
-    ],
-)
-def test_each_kind_of_label_fits_its_task(kind: Goal, others: set[Goal]) -> None:
-    spec = dataset(kind)
-    fits = {
-        one for one in goals() if not one.is_pretraining and not dataset_problems(spec, one.task)
-    }
-    assert kind in fits and fits <= {kind, *others}
-    assert kind.task == likely_task(spec.mapping, spec.labels)
-    assert "little" in summary(chosen(kind))
+    ]:
+        spec = dataset(kind)
+        fits = {
+            one
+            for one in goals()
+            if not one.is_pretraining and not dataset_problems(spec, one.task)
+        }
+        assert kind in fits and fits <= {kind, *others}
+        assert kind.task == likely_task(spec.mapping, spec.labels)
+        assert "little" in summary(chosen(kind))
 
 
-@pytest.mark.parametrize(
-    "kind, mapping, labels, says",
-    [
+def test_what_a_task_misses_is_said() -> None:
+    for kind, mapping, labels, says in [
         (NUMBER, {"label": "label"}, {"1.5": 3, "much": 1}, "1 of 4 rows have no number"),
         (NUMBER, {"label": "label"}, {"1.5": 3, "1,5": 1}, "in every row"),
         (NUMBER, {}, {}, "needs a number for each row"),
@@ -60,18 +56,19 @@ def test_each_kind_of_label_fits_its_task(kind: Goal, others: set[Goal]) -> None
         (LABELS, {"label": "label"}, {"": 5}, "No row has a label"),
         (CHOICES, {"label": "label"}, {"0": 5, "1": 5}, "needs the choices"),
         (CHOICES, {"endings": ("a", "b")}, {}, "which choice is right"),
-        (PAIR, {"pair": "other", "label": "label"}, {f"{n / 9}": 9 for n in range(99)},
-         "99 different numbers on a scale"),
-        (SENTENCE, {"endings": ("a", "b"), "label": "label"}, {"0": 5, "1": 5},
-         "several choices"),
-    ],
-)  # fmt: skip
-def test_what_a_task_misses_is_said(kind: Goal, mapping: dict, labels: dict, says: str) -> None:
-    spec = dataset().model_copy(
-        update={
-            "mapping": Mapping(text="text", **mapping),
-            "labels": labels,
-            "columns": ("text", "other", "label", "a", "b"),
-        }
-    )
-    assert any(says in str(problem) for problem in dataset_problems(spec, kind.task))
+        (
+            PAIR,
+            {"pair": "other", "label": "label"},
+            {f"{n / 9}": 9 for n in range(99)},
+            "99 different numbers on a scale",
+        ),
+        (SENTENCE, {"endings": ("a", "b"), "label": "label"}, {"0": 5, "1": 5}, "several choices"),
+    ]:
+        spec = dataset().model_copy(
+            update={
+                "mapping": Mapping(text="text", **mapping),
+                "labels": labels,
+                "columns": ("text", "other", "label", "a", "b"),
+            }
+        )
+        assert any(says in str(problem) for problem in dataset_problems(spec, kind.task))

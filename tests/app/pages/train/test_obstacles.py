@@ -127,9 +127,8 @@ def test_a_probe_is_told_and_takes_no_adapters() -> None:
     assert choices_from_job(job(choices), [], []).features == choices.features
 
 
-@pytest.mark.parametrize(
-    "hardware, training, said",
-    [
+def test_what_processes_cannot_do_is_told_before_the_start() -> None:
+    for hardware, training, said in [
         ({"processes": 2}, {}, ""),
         ({"processes": 2, "sharded": True}, {}, ""),
         ({"processes": 8}, {"batch_size": 4}, "batch of 4 cannot be shared by 8"),
@@ -137,21 +136,17 @@ def test_a_probe_is_told_and_takes_no_adapters() -> None:
         ({"sharded": True}, {}, "needs at least 2 processes"),
         ({"processes": 2, "sharded": True}, {"ema_decay": 0.9}, "cannot be combined with"),
         ({"processes": 2, "sharded": True}, {"lora_rank": 4}, "cannot be combined with"),
-    ],
-)
-def test_what_processes_cannot_do_is_told_before_the_start(
-    hardware: dict[str, object], training: dict[str, object], said: str
-) -> None:
-    choices = chosen(SENTENCE)
-    choices = choices.with_training(choices.training.model_copy(update=training))
-    choices = replace(choices, hardware=HardwareSpec.model_validate(hardware))
-    told = obstacle(choices, Step.SETTINGS)
-    assert said in told and bool(said) == bool(told)
-    if said:
-        with pytest.raises(ValidationError):
-            job(choices)
-    else:
-        assert job(choices).hardware == choices.hardware
+    ]:
+        choices = chosen(SENTENCE)
+        choices = choices.with_training(choices.training.model_copy(update=training))
+        choices = replace(choices, hardware=HardwareSpec.model_validate(hardware))
+        told = obstacle(choices, Step.SETTINGS)
+        assert said in told and bool(said) == bool(told)
+        if said:
+            with pytest.raises(ValidationError):
+                job(choices)
+        else:
+            assert job(choices).hardware == choices.hardware
 
 
 def test_a_family_without_a_head_for_next_sentence_is_told_before_the_start() -> None:
@@ -202,13 +197,12 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_the_button_settles_the_obstacle(case: str) -> None:
-    choices, step = WRONG[case]
-    assert obstacle(choices, step)
-    (fix,) = fixes(choices, step)
-    assert obstacle(fix.choices, step) == "" and fix.title
-    assert fixes(fix.choices, step) == []
+def test_the_button_settles_the_obstacle() -> None:
+    for choices, step in WRONG.values():
+        assert obstacle(choices, step)
+        (fix,) = fixes(choices, step)
+        assert obstacle(fix.choices, step) == "" and fix.title
+        assert fixes(fix.choices, step) == []
 
 
 def test_weights_for_labels_that_are_there_are_kept() -> None:

@@ -84,26 +84,21 @@ def test_values_that_are_typed_make_a_job_with_a_search(qtbot: QtBot, wizard: Tr
     assert job(state.choices).search is None and not rate.field.isHidden()
 
 
-@pytest.mark.parametrize(
-    "text, words",
-    [
+def test_invalid_values_are_reported_at_the_field(qtbot: QtBot, wizard: TrainPage) -> None:
+    form = wizard.settings.fine_tuning
+    rate = form.several["learning_rate"]
+    click(qtbot, rate)
+    assert rate.line is not None
+    for text, words in [
         ("1e-5", "at least two"),
         ("1e-5, fast", "must be a number"),
         ("1e-5, 1e-5", "given twice"),
         ("1e-5, -1", "-1: Must be greater than 0"),
         ("", "at least two"),
-    ],
-)
-def test_values_that_cannot_be_are_told_at_the_field(
-    qtbot: QtBot, wizard: TrainPage, text: str, words: str
-) -> None:
-    form = wizard.settings.fine_tuning
-    rate = form.several["learning_rate"]
-    click(qtbot, rate)
-    assert rate.line is not None
-    rate.line.setText(text)
-    assert words in form.problems()["learning_rate"]
-    assert wizard.state.job() is None
+    ]:
+        rate.line.setText(text)
+        assert words in form.problems()["learning_rate"]
+        assert wizard.state.job() is None
 
 
 def test_a_range_is_searched_by_tpe_and_comes_back_from_a_job(

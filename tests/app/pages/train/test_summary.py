@@ -4,8 +4,6 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from app.pages.train.choices import Data
 from app.pages.train.summary import command, summary
 from engine.config.dataset import FileData
@@ -13,17 +11,14 @@ from tests.app.pages.train.cards import ONWARD, PAIR, SCRATCH, SENTENCE
 from tests.app.pages.train.chosen import chosen, data
 
 
-@pytest.mark.parametrize(
-    "changed, words",
-    [
+def test_the_summary_says_which_weights_are_trained() -> None:
+    for changed, words in [
         ({"lora_rank": 8}, "2 label(s), LoRA, rank 8)"),
         ({"frozen_layers": 3}, "2 label(s), lowest 3 layers frozen)"),
-    ],
-)
-def test_the_summary_says_which_weights_are_trained(changed: dict[str, int], words: str) -> None:
-    choices = chosen(SENTENCE)
-    training = choices.training.model_copy(update=changed)
-    assert words in summary(choices.with_training(training))
+    ]:
+        choices = chosen(SENTENCE)
+        training = choices.training.model_copy(update=changed)
+        assert words in summary(choices.with_training(training))
 
 
 def test_the_summary_says_what_is_learned_and_how_long() -> None:

@@ -179,20 +179,20 @@ def test_every_piece_is_drawn_and_told(qtbot: QtBot) -> None:
     assert not any(a.intersects(b) for n, a in enumerate(boxes) for b in boxes[n + 1 :])
 
 
-@pytest.mark.parametrize("choice", ["light", "dark"])
-def test_it_is_looked_at(
+def test_it_draws_itself_in_both_themes(
     tab: BatchTab,
     explorer: FakeExplorer,
     qtbot: QtBot,
     looks: Callable[[Choice], None],
     screen: Callable[..., object],
-    choice: Choice,
 ) -> None:
-    looks(choice)
     show(tab, qtbot)
     explorer.answer()
-    assert_accessible(tab)
-    screen(tab, f"batch-{choice}")
+    themes: tuple[Choice, ...] = ("light", "dark")
+    for choice in themes:
+        looks(choice)
+        assert_accessible(tab)
+        screen(tab, f"batch-{choice}")
 
 
 def test_the_page_of_a_run_has_it(run: RunState, studio: Studio, qtbot: QtBot) -> None:
