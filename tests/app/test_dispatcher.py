@@ -26,7 +26,7 @@ PATIENCE = 20_000  # ms
 
 
 class Watched:
-    """A dispatcher that was begun, and what it said."""
+    """A running dispatcher, and its signals."""
 
     def __init__(self, qtbot: QtBot, home: Home) -> None:
         self.qtbot, self.home = qtbot, home
@@ -69,7 +69,7 @@ class Watched:
 def watch(
     qtbot: QtBot, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[[], Watched]]:
-    """Make a dispatcher on the home; its workers are fake, and end with the test."""
+    """Start a dispatcher on the home; its fake workers end with the test."""
     monkeypatch.setattr(launch, "command", fake_worker.command)
     made: list[Watched] = []
     pids: list[int] = []
@@ -143,7 +143,7 @@ def test_stop_and_resume_go_on_in_one_curve(watched: Watched) -> None:
         assert curves(session, run_id)["loss"].steps.tolist() == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_worker_that_is_killed_is_told_and_the_others_go_on(watched: Watched) -> None:
+def test_a_killed_worker_is_reported_and_others_go_on(watched: Watched) -> None:
     run_id = watched.dispatcher.start(fake_worker.job("long"))
     other = watched.dispatcher.start(fake_worker.job("long", device="cuda"))
     watched.until_waiting(run_id)
@@ -163,7 +163,7 @@ def test_a_worker_that_is_killed_is_told_and_the_others_go_on(watched: Watched) 
     assert "You force-stopped" in watched.until(other, "crashed").problem
 
 
-def test_a_request_that_cannot_be_done_is_said(watched: Watched) -> None:
+def test_a_request_that_fails_is_reported(watched: Watched) -> None:
     run_id = watched.dispatcher.start(fake_worker.job())
     watched.until(run_id, "finished")
     watched.dispatcher.resume(run_id)

@@ -1,4 +1,4 @@
-"""`bert-studio queue`, as a program of its own beside a runner of its own."""
+"""`bert-studio queue` as a program, with a runner process."""
 
 import json
 import os
@@ -62,9 +62,7 @@ def test_a_job_starts_after_the_run_that_is_named(
     record = open_record(home.record, home.backups)
     first = RunFolder.create(home.runs / "first", fake_worker.job("before"))
     with record.session() as session:
-        record_folder(
-            session, first, first.job()
-        )  # it has not been trained, and is not in the queue
+        record_folder(session, first, first.job())  # not trained, and not in the queue
     record.close()
     assert main(["queue", str(job_file), "--after", "before", "--json"]) == 0
     (listed,) = json.loads(capsys.readouterr().out)

@@ -16,7 +16,7 @@ from tests.engine.runs import fake_worker
 
 @pytest.fixture
 def told(home: Home) -> Home:
-    """A home with two runs, of which one has a name, notes, a star and tags."""
+    """A home with two runs; one has a name, notes, a star and tags."""
     record = open_record(home.record, home.backups)
     for name in ("one", "two"):
         folder = RunFolder.create(home.runs / name, fake_worker.job(name))

@@ -1,4 +1,4 @@
-"""Run folders as workers leave them, listed in the record of a studio."""
+"""Run folders as left by workers, listed in the record of a studio."""
 
 import json
 import math
@@ -34,7 +34,7 @@ def events_of(
     not_finite: Sequence[int] = (),
     save_every: int = 5,
 ) -> list[Event]:
-    """What a worker says that trains `upto` of `steps` steps at one a second."""
+    """Events of a worker that trains `upto` of `steps` steps at one per second."""
     at = now() - timedelta(hours=1)
     said: list[Event] = [
         Started(pid=1, at=at),
@@ -84,7 +84,7 @@ def events_of(
 
 @pytest.fixture
 def make_run(studio: Studio) -> MakeRun:
-    """`make_run("name", upto=…, outcome=…)` lists a run that a worker left so; gives its id."""
+    """`make_run("name", upto=…, outcome=…)` lists a run left by a worker; returns its id."""
 
     def make(
         name: str,
@@ -108,7 +108,7 @@ def make_run(studio: Studio) -> MakeRun:
 
 @pytest.fixture
 def page(studio: Studio, qtbot: QtBot) -> Callable[[], RunsPage]:
-    """Show the page of runs; the table is read."""
+    """Show the page of runs, with the table read."""
     shown: list[RunsPage] = []
 
     def show() -> RunsPage:
@@ -127,7 +127,7 @@ def page(studio: Studio, qtbot: QtBot) -> Callable[[], RunsPage]:
 
 @pytest.fixture
 def workers(monkeypatch: pytest.MonkeyPatch, studio: Studio) -> Iterator[None]:
-    """Runs of this studio get workers without torch, which end with the test."""
+    """Workers without torch for the runs of this studio; they end with the test."""
     monkeypatch.setattr(launch, "command", fake_worker.command)
     pids: list[int] = []
     start = launch.start

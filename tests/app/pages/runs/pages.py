@@ -1,4 +1,4 @@
-"""What tests do with the page of runs."""
+"""Actions of tests on the page of runs."""
 
 from typing import Any
 

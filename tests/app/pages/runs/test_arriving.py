@@ -1,4 +1,4 @@
-"""A run that was trained elsewhere is dropped on the window, and is there with all that it has."""
+"""A run trained elsewhere is dropped on the window and copied in."""
 
 import time
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def elsewhere(tmp_path: Path) -> RunFolder:
 
 
 def drop(window: MainWindow, folder: Path) -> None:
-    """As the window system does: something comes in, and is let go over the window."""
+    """Send the drop events that the window system sends."""
     data = QMimeData()
     data.setUrls([QUrl.fromLocalFile(str(folder))])
     copy, left, none = (
@@ -73,7 +73,7 @@ def runs_page(window: MainWindow) -> RunsPage:
 
 
 def problem(window: MainWindow, qtbot: QtBot, words: str) -> str:
-    """What the window says that has these words in it; it is closed."""
+    """The notice with these words; closes it."""
     notices = window.studio.notices
     qtbot.waitUntil(lambda: any(words in n.problem for n in notices.shown), timeout=PATIENCE)
     notice = next(n for n in notices.shown if words in n.problem)
@@ -103,7 +103,9 @@ def test_a_run_folder_is_dropped_on_any_page(
     assert sorted(f.name for f in studio.home.runs.iterdir()) == ["far"]
 
 
-def test_what_is_no_run_is_refused(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_a_folder_without_a_run_is_refused(
+    window: MainWindow, tmp_path: Path, qtbot: QtBot
+) -> None:
     (tmp_path / "holiday").mkdir()
     drop(window, tmp_path / "holiday")
     assert "a run folder" in problem(window, qtbot, "does not recognise holiday")

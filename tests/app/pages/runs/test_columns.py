@@ -1,4 +1,4 @@
-"""What the columns of the table say of a run, whatever its task is."""
+"""Columns of the table of runs, for all tasks."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ def row(studio: Studio, make_run: MakeRun) -> RunRow:
     return read
 
 
-def test_every_column_says_something(row: RunRow) -> None:
+def test_every_column_has_a_title_and_a_text(row: RunRow) -> None:
     assert set(COLUMNS) == set(Column)
     row = replace(row, tags=("paper",), notes="a note")
     for column, facts in COLUMNS.items():

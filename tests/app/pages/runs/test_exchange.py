@@ -1,4 +1,4 @@
-"""Runs that leave as a file, and come in as one on another computer."""
+"""Export of runs into a file, and import on another computer."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +35,7 @@ def test_a_run_goes_out_as_a_file_and_comes_in_with_its_name_and_notes(
     with qtbot.waitSignal(exchange.ended, timeout=PATIENCE):
         exchange.export([shown.state.rows[run_id]], path, "best")
     assert page_for([path]) == "runs"
-    with studio.record.session() as session:  # as on another computer, where it is not known
+    with studio.record.session() as session:  # as on another computer
         remove_run(session, run_id)
     studio.home.runs.joinpath(run_id).rename(tmp_path / "elsewhere")
     studio.dispatcher.run_removed.emit(run_id)
@@ -49,7 +49,7 @@ def test_a_run_goes_out_as_a_file_and_comes_in_with_its_name_and_notes(
     qtbot.waitUntil(lambda: not list(studio.home.cache.glob("unpacked-*")), timeout=PATIENCE)
 
 
-def test_what_is_no_file_of_runs_is_told(
+def test_a_file_without_runs_is_refused(
     page: Callable[[], RunsPage], studio: Studio, qtbot: QtBot, tmp_path: Path
 ) -> None:
     shown = page()

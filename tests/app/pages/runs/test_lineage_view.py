@@ -1,4 +1,4 @@
-"""The lineage as a picture: walked by keys and by the mouse, opened, copied and saved."""
+"""The lineage graph: walked by keys and mouse, opened, copied and saved."""
 
 import random
 from collections.abc import Callable
@@ -129,7 +129,7 @@ def test_the_mouse_selects_and_a_double_click_opens(
     assert whole.lineage is None
 
 
-def test_what_is_needed_is_copied_and_the_picture_is_saved(
+def test_requirements_are_copied_and_the_graph_is_saved(
     page: Callable[[], RunsPage], chain: tuple[str, str], qtbot: QtBot
 ) -> None:
     view = shown(page(), run_key(chain[1]), qtbot)
@@ -151,7 +151,7 @@ def test_what_is_needed_is_copied_and_the_picture_is_saved(
     assert len(colours) > 10
 
 
-def test_what_is_gone_is_said(page: Callable[[], RunsPage], qtbot: QtBot) -> None:
+def test_a_deleted_node_is_reported(page: Callable[[], RunsPage], qtbot: QtBot) -> None:
     whole = page()
     whole.arrive({"lineage": run_key("nothing")})
     view = whole.lineage

@@ -109,7 +109,7 @@ def test_the_keyboard_opens_renames_and_stars(
 def test_the_first_press_of_a_key_selects_the_first_run(
     page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot, key: Qt.Key
 ) -> None:
-    """Although the table made it the current one when it got the focus."""
+    """The table makes it the current row on focus, without selecting it."""
     runs = [make_run("one"), make_run("two")]
     shown = page()
     shown.activateWindow()
@@ -127,7 +127,7 @@ def test_the_first_press_of_a_key_selects_the_first_run(
     assert shown.run is not None and shown.run.state.run_id == other.id
 
 
-def test_the_menu_says_why_something_cannot_be_done(
+def test_the_menu_shows_why_an_action_is_disabled(
     page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
 ) -> None:
     bare, finished = make_run("bare", upto=2, outcome="stopped"), make_run("done")
@@ -189,7 +189,7 @@ def test_keys_are_used_once(page: Callable[[], RunsPage], make_run: MakeRun, qtb
     assert QKeySequence("F2").toString() in keys
 
 
-def test_a_sentence_is_typed_completed_and_told_where_it_is_wrong(
+def test_a_sentence_is_completed_and_its_errors_are_shown(
     page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
 ) -> None:
     make_run("apples")

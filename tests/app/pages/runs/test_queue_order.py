@@ -1,4 +1,4 @@
-"""Runs that wait are put in another order by dragging their rows in the table."""
+"""Waiting runs are reordered by dragging rows of the table."""
 
 import itertools
 from collections.abc import Callable
@@ -22,13 +22,13 @@ from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import names
 from tests.conftest import PATIENCE
 
-TRIES = 5  # to take hold of a run
+TRIES = 5  # attempts to start a drag
 NAMES = ("first", "second", "third", "fourth")
 
 
 @pytest.fixture
 def waiting(studio: Studio, make_run: MakeRun) -> list[str]:
-    """The ids of four runs that wait, the next one first, beside one that has finished."""
+    """Ids of four waiting runs, the next one first; a finished run is listed as well."""
     make_run("done")
     ids = [make_run(name, upto=0, outcome=None) for name in NAMES]
     with studio.record.session() as session:
@@ -45,16 +45,16 @@ def row(studio: Studio, make_run: MakeRun) -> RunRow:
     return read_rows(studio.record)[0]
 
 
-def test_what_is_dropped_between_two_rows(row: RunRow) -> None:
+def test_the_queue_follows_a_drop_between_two_rows(row: RunRow) -> None:
     for moved, above, below, rising, order in [
         ("c", "", "a", True, "cab"),
         ("a", "c", "", True, "bca"),
-        ("a", "c", "", False, "bac"),  # the last one stands above
+        ("a", "c", "", False, "bac"),  # the last one is on top
         ("ab", "c", "", True, "cab"),
         ("a", "b", "c", True, "bac"),
         ("c", "b", "a", False, "acb"),
-        ("a", "a", "b", True, None),  # where it was
-        ("b", "x", "c", False, "acb"),  # x does not wait
+        ("a", "a", "b", True, None),  # unchanged
+        ("b", "x", "c", False, "acb"),  # x is not waiting
         ("b", "x", "", True, None),
     ]:
         rows = {name: replace(row, id=name, state="queued") for name in "abc"}
@@ -64,12 +64,12 @@ def test_what_is_dropped_between_two_rows(row: RunRow) -> None:
 
 
 class Seen(QObject):
-    """What the table was told of a drag."""
+    """Records the drop events of the table."""
 
     def __init__(self, port: QWidget) -> None:
         super().__init__(port)
         self.told: list[str] = []
-        self.place: QPoint | None = None  # where a drop would be taken
+        self.place: QPoint | None = None  # a position that accepts the drop
         port.installEventFilter(self)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
@@ -80,10 +80,10 @@ class Seen(QObject):
 
 
 def drag(page: RunsPage, run_id: str, onto: QPoint) -> Seen:
-    """With mouse events: press on a row, move onto a place of the table, release there.
+    """Press on a row, move to a position of the table, release there.
 
-    The screen answers when it likes: the button goes up once the table has been told of the place.
-    Where nothing was taken hold of, as on a screen that was not ready, it is tried again.
+    The release waits until the table has received the position. If no drag began, as on a screen
+    that was not ready, it is tried again.
     """
     table = page.list.table
     port, window = table.viewport(), page.windowHandle()
@@ -122,7 +122,7 @@ def drag(page: RunsPage, run_id: str, onto: QPoint) -> Seen:
 def test_a_run_is_dragged_to_another_place_of_the_queue(
     page: Callable[[], RunsPage], studio: Studio, waiting: list[str], qtbot: QtBot
 ) -> None:
-    """On a real screen: without one, Qt drags nothing."""
+    """On a real screen: offscreen, Qt drags nothing."""
     QCursor.setPos(QApplication.primaryScreen().geometry().bottomRight())  # out of the way
     studio.dispatcher.begin()
     shown = page()
@@ -137,7 +137,7 @@ def test_a_run_is_dragged_to_another_place_of_the_queue(
     qtbot.waitUntil(is_moved, timeout=1000 * PATIENCE)
 
 
-def test_what_is_dropped_in_the_table_changes_the_queue(
+def test_a_drop_in_the_table_changes_the_queue(
     page: Callable[[], RunsPage], studio: Studio, waiting: list[str], qtbot: QtBot
 ) -> None:
     studio.dispatcher.begin()
@@ -176,7 +176,7 @@ def test_runs_that_do_not_wait_stay_and_so_do_all_in_another_order(
     assert can_be_dragged() == []
 
 
-def test_a_file_that_is_dragged_over_the_table_is_left_to_the_window(
+def test_a_dragged_file_is_left_to_the_window(
     page: Callable[[], RunsPage], waiting: list[str], qtbot: QtBot
 ) -> None:
     files = QMimeData()

@@ -1,4 +1,4 @@
-"""Filters as sentences: what they mean, what is wrong with them, and how they go on."""
+"""Filter sentences: meaning, errors, completions."""
 
 from dataclasses import replace
 from typing import Any
@@ -112,7 +112,7 @@ def test_numbers_are_read_as_people_write_them() -> None:
         assert as_number(text) == (pytest.approx(number) if number is not None else None)
 
 
-def test_what_is_begun_is_completed(rows: list[RunRow]) -> None:
+def test_the_end_of_a_sentence_is_completed(rows: list[RunRow]) -> None:
     for text, expected, begin in [
         ("learn", "field", "learning rate"),
         ("state ", "operator", "is"),
@@ -126,13 +126,13 @@ def test_what_is_begun_is_completed(rows: list[RunRow]) -> None:
 
 
 def test_a_click_on_any_cell_makes_a_sentence_that_holds_of_its_run(rows: list[RunRow]) -> None:
-    """Of every column that there is, and the opposite holds of it never."""
+    """For every column; the negated sentence never matches."""
     odd = replace(rows[1], name='say "and" or (not)', notes="a = b, c", measured={})
     for row in (rows[0], odd):
         for key in all_columns():
             only, none = parse(comparison(key, row)), parse(comparison(key, row, negated=True))
             assert only.error is None and none.error is None, comparison(key, row)
-            if '"' not in str(_value(key, row)):  # a mark of quotation cannot be quoted
+            if '"' not in str(_value(key, row)):  # quotation marks cannot be quoted
                 assert only.test(row) and not none.test(row), comparison(key, row)
 
 
@@ -147,7 +147,7 @@ def test_every_column_is_found_by_a_name() -> None:
         assert parse(f"{column_name(key)} is empty").error is None
 
 
-def test_values_are_quoted_where_they_must_be() -> None:
+def test_values_are_quoted_if_necessary() -> None:
     assert quote("plain words") == "plain words"
     assert quote("this and that") == '"this and that"'
     assert quote("a=b") == '"a=b"'

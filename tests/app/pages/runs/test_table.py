@@ -28,7 +28,7 @@ def cell(model: Any, row: int, column: Column) -> str:
     return str(model.index(row, model.column(column)).data())
 
 
-def test_a_run_is_told_in_its_cells(rows: list[RunRow], qtbot: QtBot) -> None:
+def test_the_cells_of_a_run_show_its_values(rows: list[RunRow], qtbot: QtBot) -> None:
     table = RunsTable()
     table.show_rows(rows)
     place = table.place("run1")
@@ -65,7 +65,7 @@ def test_the_model_is_sound_while_rows_come_change_and_go(
     table.toggle(table.index(0, 0).data(ROW_ROLE))
     table.show_row(replace(rows[1], name="a third name"))
     table.remove_row(rows[0].id)
-    assert table.rowCount() == 1  # the other group, closed, with the run that is left
+    assert table.rowCount() == 1  # the other group, collapsed, with the remaining run
 
 
 def test_an_equal_row_changes_nothing(rows: list[RunRow], qtbot: QtBot) -> None:
@@ -152,7 +152,7 @@ def test_best_scores_are_sorted_by_metric_then_the_best_first(
     assert [row.best_score for row in found] == [6.59, 5.1, 0.0793, 0.793, None]
 
 
-def test_what_a_column_says_nothing_of_comes_last(rows: list[RunRow], qtbot: QtBot) -> None:
+def test_runs_without_a_value_come_last(rows: list[RunRow], qtbot: QtBot) -> None:
     for column in Column:
         for order in Qt.SortOrder:
             empty = replace(

@@ -19,7 +19,7 @@ from tests.app.pages.runs.pages import HOSTILE, PATIENCE, names, open_run
 from tests.engine.runs import fake_worker
 
 
-def test_a_run_folder_that_is_dropped_is_taken_over(
+def test_a_dropped_run_folder_is_copied_in(
     page: Callable[[], RunsPage], studio: Studio, qtbot: QtBot, tmp_path: Path
 ) -> None:
 
@@ -31,7 +31,7 @@ def test_a_run_folder_that_is_dropped_is_taken_over(
     qtbot.waitUntil(lambda: names(shown) == ["from afar"], timeout=PATIENCE)
 
 
-def test_a_run_made_by_a_name_that_nobody_knows_leads_back_to_all(
+def test_an_unknown_run_leads_back_to_all_runs(
     page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
 ) -> None:
     make_run("one")

@@ -1,4 +1,4 @@
-"""The cards of the wizard by short names."""
+"""Goals of the wizard by short names."""
 
 from app.pages.train.choices import Goal
 

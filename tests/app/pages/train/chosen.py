@@ -1,4 +1,4 @@
-"""What a user may have chosen, by card: data, a model, an estimate."""
+"""Choices by goal: data, a model, an estimate."""
 
 from pathlib import Path
 
@@ -32,14 +32,14 @@ INFO = CheckpointInfo(
 MODEL = Model("little", Path("/models/little"), INFO)
 
 
-MAPPINGS = {  # what the rows of a kind need, where it is not a text and a label
+MAPPINGS = {  # unless rows have a text and a label
     PAIR: Mapping(text="text", pair="other", label="label"),
     SIMILAR: Mapping(text="text", pair="other"),
     TAGS: Mapping(text="text", tags="other"),
     CHOICES: Mapping(text="text", endings=("other", "another"), label="label"),
     QUESTIONS: Mapping(text="text", pair="other", answers="label"),
 }
-COUNTS = {  # where they are no classes
+COUNTS = {  # unless the labels are classes
     LABELS: {"good|long": 500, "good": 300, "long": 200},
     NUMBER: {f"{n / 10}": 20 for n in range(50)},
     CHOICES: {"0": 500, "1": 500},

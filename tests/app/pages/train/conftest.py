@@ -1,4 +1,4 @@
-"""Small real things to choose from: data sets and a model, made without torch."""
+"""Small data sets and a model to choose from, made without torch."""
 
 import json
 from collections.abc import Callable
@@ -48,7 +48,7 @@ MakeData = Callable[..., Path]
 
 
 def write_model(folder: Path, pieces: int = 64) -> Path:
-    """A checkpoint folder of one layer whose weights are zeros."""
+    """A checkpoint folder with one layer of zero weights."""
     folder.mkdir(parents=True)
     texts = [" ".join(WORDS[i : i + 5]) for i in range(len(WORDS))] * 3
     tokenizer = Tokenizer.train(texts, pieces)
@@ -75,19 +75,19 @@ def write_model(folder: Path, pieces: int = 64) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_included_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether or not models came along makes no difference to these tests."""
+    """Hide the included models, so that these tests do not depend on them."""
     monkeypatch.setattr(library, "included_models", dict)
 
 
 @pytest.fixture
 def model(home: Home) -> Path:
-    """A model among the imported ones of the home."""
+    """An imported model."""
     return write_model(home.models / "little")
 
 
 @pytest.fixture
 def included(home: Home, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A model that comes with the program, whether or not one came along."""
+    """An included model."""
     folder = write_model(home.root / "included")
     monkeypatch.setattr(library, "included_models", lambda: {"MiniLM": folder})
     for place in (train_requests, train_state):
@@ -101,7 +101,7 @@ def text_of(row: int) -> str:
 
 @pytest.fixture
 def make_data(home: Home, tmp_path: Path) -> MakeData:
-    """`make_data("name", pair=…, label=…)` imports a data set and gives the folder of version 1.
+    """`make_data("name", pair=…, label=…)` imports a data set and returns the folder of version 1.
 
     The first `holes` rows have no label.
     """
@@ -152,7 +152,7 @@ def spec_of(folder: Path) -> DatasetSpec:
 
 @dataclass
 class AskedWorker:
-    """An one_time_worker that the test answers."""
+    """A one-time worker answered by the test."""
 
     question: Question
     done: Callable[[Answer], object]
@@ -166,7 +166,7 @@ class AskedWorker:
 
 @pytest.fixture
 def one_time_workers(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> list[AskedWorker]:
-    """What was asked of processes, which are not started."""
+    """The questions to workers; no process is started."""
     asked: list[AskedWorker] = []
 
     def one_time_worker(
@@ -181,7 +181,7 @@ def one_time_workers(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> list[As
 
 @pytest.fixture
 def state(studio: Studio, qtbot: QtBot, sentences: Path, model: Path) -> TrainState:
-    """With lists that were read: one data set and one model."""
+    """A state that has read its lists: one data set and one model."""
     made = TrainState(studio, studio)
     with qtbot.waitSignal(made.lists.changed):
         made.lists.read()
@@ -190,12 +190,12 @@ def state(studio: Studio, qtbot: QtBot, sentences: Path, model: Path) -> TrainSt
 
 @pytest.fixture
 def requests(studio: Studio, state: TrainState) -> Requests:
-    """What other pages can ask of that state."""
+    """Requests to that state."""
     return Requests(studio, state)
 
 
 def choose_all(state: TrainState, qtbot: QtBot) -> None:
-    """Choose a fine-tuning of the one model on the one data set."""
+    """Choose a fine-tuning of the model on the data set."""
     assert state.lists.datasets and state.lists.models
     state.choose_goal(SENTENCE)
     state.choose_data(next(d for d in state.lists.datasets if d.name == "films"))

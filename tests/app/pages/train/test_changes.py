@@ -1,4 +1,4 @@
-"""What the advanced settings changed."""
+"""Changes by the advanced settings."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def test_what_advanced_changed_is_listed_with_the_default() -> None:
     assert changed_by_advanced(suggested) == []
 
 
-def test_a_fraction_that_is_no_quick_trial_is_told_as_a_change() -> None:
+def test_any_other_fraction_is_listed_as_a_change() -> None:
     choices = chosen(SENTENCE)
     trial = choices.with_quick_trial(True)
     assert trial.quick_trial and changed_by_advanced(trial) == []

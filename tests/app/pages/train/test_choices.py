@@ -1,4 +1,4 @@
-"""What the wizard keeps of the choices."""
+"""Choices, and the settings that follow from them."""
 
 from dataclasses import replace
 
@@ -42,7 +42,7 @@ def test_what_the_user_has_not_set_is_recommended_for_model_and_data() -> None:
     assert followed.set_by_user == {}, "the recommended value follows what is chosen"
 
 
-def test_every_setting_of_a_job_stays_when_it_is_begun_anew() -> None:
+def test_a_job_started_again_keeps_every_setting() -> None:
     asked = job(set_by_user(chosen(SENTENCE), learning_rate=7e-5))
     again = choices_from_job(asked, [data()], [MODEL])
     larger = replace(MODEL, info=INFO.model_copy(update={"layers": 6, "hidden_size": 384}))

@@ -1,4 +1,4 @@
-"""Time and memory are measured once for each job, and only while they are wanted."""
+"""Time and memory are measured once for each job."""
 
 from pytestqt.qtbot import QtBot
 
@@ -55,7 +55,7 @@ def test_a_late_or_cancelled_estimate_is_dropped(
     assert one_time_workers[1].cancelled and state.estimate.progress is None
 
 
-def test_a_refused_estimate_says_why_and_can_be_asked_again(
+def test_a_refused_estimate_shows_the_reason_and_can_be_repeated(
     state: TrainState, qtbot: QtBot, one_time_workers: list[AskedWorker]
 ) -> None:
     choose_all(state, qtbot)

@@ -1,4 +1,4 @@
-"""Which data fits which task."""
+"""Data and tasks that fit each other."""
 
 from app.pages.train.choices import goals
 from app.pages.train.summary import summary
@@ -47,7 +47,7 @@ def test_each_kind_of_label_fits_its_task() -> None:
         assert "little" in summary(chosen(kind))
 
 
-def test_what_a_task_misses_is_said() -> None:
+def test_columns_that_a_task_lacks_are_reported() -> None:
     for kind, mapping, labels, says in [
         (NUMBER, {"label": "label"}, {"1.5": 3, "much": 1}, "1 of 4 rows have no number"),
         (NUMBER, {"label": "label"}, {"1.5": 3, "1,5": 1}, "in every row"),

@@ -1,4 +1,4 @@
-"""From the choices to a job, and back."""
+"""Choices to job, and back."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -99,7 +99,7 @@ def test_a_preset_is_found_again_and_any_other_size_is_a_custom_one() -> None:
     assert start(bert(3, 128)).scratch.size == CUSTOM_SIZE
 
 
-def test_what_a_job_names_and_nobody_lists_is_kept() -> None:
+def test_unlisted_data_and_models_of_a_job_are_kept() -> None:
     given = JobSpec(
         name="elsewhere",
         task=PairClassification(labels=("b", "a")),

@@ -30,7 +30,7 @@ def fixes(choices: Choices, step: Step) -> list[Fix]:
     return list(found.fixes) if found else []
 
 
-def test_each_step_says_in_a_sentence_what_is_missing() -> None:
+def test_each_step_has_a_sentence_about_what_is_missing() -> None:
     nothing = Choices()
     assert obstacle(nothing, Step.TASK) == "Choose a task."
     assert obstacle(nothing, Step.DATA).startswith("Choose a data set")
@@ -70,7 +70,7 @@ def test_weights_are_for_tags_and_types_of_the_data() -> None:
     assert "“B-thing”, but the data has no" in obstacle(wrong, Step.SETTINGS)
 
 
-def test_an_input_longer_than_the_model_reads_is_told_before_the_start() -> None:
+def test_a_length_above_the_model_limit_is_an_obstacle() -> None:
     choices = chosen(SENTENCE)
     longer = choices.with_training(choices.training.model_copy(update={"max_length": 300}))
     assert "at most 256" in obstacle(longer, Step.SETTINGS)
@@ -109,7 +109,7 @@ def test_from_scratch_the_model_of_the_vocabulary_must_exist() -> None:
     assert "“lost”" in obstacle(replace(chosen(SCRATCH), scratch=lost), Step.BASE_MODEL)
 
 
-def test_a_probe_is_told_and_takes_no_adapters() -> None:
+def test_a_probe_is_summarised_and_excludes_lora() -> None:
     choices = replace(chosen(SENTENCE), features=Features(vectors="last", epochs=7))
     said = summary(choices)
     assert "(2 label(s), probe on frozen features: Last layer)." in said
@@ -127,7 +127,7 @@ def test_a_probe_is_told_and_takes_no_adapters() -> None:
     assert choices_from_job(job(choices), [], []).features == choices.features
 
 
-def test_what_processes_cannot_do_is_told_before_the_start() -> None:
+def test_invalid_combinations_of_processes_are_obstacles() -> None:
     for hardware, training, said in [
         ({"processes": 2}, {}, ""),
         ({"processes": 2, "sharded": True}, {}, ""),
@@ -149,7 +149,7 @@ def test_what_processes_cannot_do_is_told_before_the_start() -> None:
             assert job(choices).hardware == choices.hardware
 
 
-def test_a_family_without_a_head_for_next_sentence_is_told_before_the_start() -> None:
+def test_a_family_without_an_nsp_head_is_an_obstacle() -> None:
     onward = chosen(ONWARD)
     assert onward.model is not None and onward.model.info is not None
     for family, said in (
@@ -168,7 +168,7 @@ def test_a_family_without_a_head_for_next_sentence_is_told_before_the_start() ->
 
 
 def of_model(choices: Choices, **facts: object) -> Choices:
-    """The same with a base model of which other things are known."""
+    """The same choices with a base model that differs in `facts`."""
     assert choices.model is not None and choices.model.info is not None
     info = choices.model.info.model_copy(update=facts)
     return replace(choices, model=replace(choices.model, info=info))
@@ -210,7 +210,7 @@ def test_weights_for_labels_that_are_there_are_kept() -> None:
     assert fix.choices.task.class_weights == {"good": 3}
 
 
-def test_where_nothing_is_wrong_there_is_no_button() -> None:
+def test_there_are_no_fixes_without_an_obstacle() -> None:
     for goal in goals():
         assert not any(fixes(chosen(goal), step) for step in Step)
 

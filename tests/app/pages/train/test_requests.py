@@ -1,4 +1,4 @@
-"""What other pages ask of the wizard is chosen, or refused in words."""
+"""Requests of other pages are loaded, or refused with a reason."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -34,7 +34,7 @@ def test_the_first_preset_imports_the_sample_and_chooses_everything(
     training = composed.training
     rows = data.spec.rows["train"]
     assert 1000 <= training.train_fraction * training.epochs * rows <= 6000  # about a minute
-    # a second time nothing is imported again
+    # the second time it is not imported again
     with qtbot.waitSignal(state.changed):
         requests.load_first()
     assert state.lists.datasets is not None and len(state.lists.datasets) == 1
@@ -58,7 +58,7 @@ def test_the_sample_asked_for_twice_is_imported_once_and_chosen_once(
     assert len({entry.folder for entry in found}) == 1
 
 
-def test_the_first_preset_without_its_model_says_so(studio: Studio, qtbot: QtBot) -> None:
+def test_the_first_preset_without_its_model_is_refused(studio: Studio, qtbot: QtBot) -> None:
     state = TrainState(studio, studio)
     requests = Requests(studio, state)
     with qtbot.waitSignal(requests.refused, timeout=20_000) as refused:
@@ -67,14 +67,14 @@ def test_the_first_preset_without_its_model_says_so(studio: Studio, qtbot: QtBot
 
 
 def take_data(state: TrainState, requests: Requests, qtbot: QtBot, folder: Path) -> str:
-    """What is said once the wizard has this data set."""
+    """Load a data set; returns the sentence about the adjustment."""
     with qtbot.waitSignal(state.changed):
         requests.load_data(folder)
     assert state.choices.data is not None and state.choices.data.source.folder == folder  # type: ignore[union-attr]
     return state.adjustment.sentence if state.adjustment else ""
 
 
-def test_a_data_set_from_elsewhere_brings_its_likely_task_with_a_sentence_and_undo(
+def test_a_requested_data_set_sets_its_likely_task_with_undo(
     state: TrainState, requests: Requests, qtbot: QtBot, make_data: MakeData, sentences: Path
 ) -> None:
     said = take_data(state, requests, qtbot, make_data("two", pair=True))
@@ -124,7 +124,7 @@ def test_the_rows_with_a_label_are_taken_and_undone_together_with_the_task(
     assert state.choices.data.source.folder == folder  # type: ignore[union-attr]
 
 
-def test_where_every_row_has_a_label_no_version_is_made(
+def test_no_version_is_made_if_every_row_has_a_label(
     state: TrainState, requests: Requests, qtbot: QtBot, make_data: MakeData
 ) -> None:
     folder = make_data("whole")
@@ -134,7 +134,7 @@ def test_where_every_row_has_a_label_no_version_is_made(
     assert not state.versions.is_busy
 
 
-def test_a_model_from_elsewhere_leaves_the_scratch_with_a_sentence_and_undo(
+def test_a_requested_model_leaves_from_scratch_with_undo(
     state: TrainState, requests: Requests, qtbot: QtBot, model: Path
 ) -> None:
     state.choose_goal(SCRATCH)
@@ -163,7 +163,7 @@ def test_home_changes_the_task_with_a_sentence_and_undo(
 
 
 @pytest.mark.parametrize("asked", ["load_data", "load_model"])
-def test_what_is_gone_is_refused_in_words(
+def test_deleted_data_and_models_are_refused(
     state: TrainState, requests: Requests, qtbot: QtBot, tmp_path: Path, asked: str
 ) -> None:
     with qtbot.waitSignal(requests.refused) as refused:

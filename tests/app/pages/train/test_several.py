@@ -1,4 +1,4 @@
-"""Several values in the wizard: a “+” beside each field, further models, and the runs they make."""
+"""Several values in the wizard: the “+” of each field, further models, and the resulting runs."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def wizard(
     qtbot: QtBot, studio: Studio, sentences: object, model: object,
     one_time_workers: list[AskedWorker], home: Home, make_data: MakeData,
 ) -> TrainPage:  # fmt: skip
-    """With two data sets and two models, of which one each is chosen."""
+    """With two data sets and two models, one of each chosen."""
     write_model(home.models / "other")
     make_data("more films")
     made = TrainPage(studio)
@@ -44,7 +44,6 @@ def click(qtbot: QtBot, several: SeveralValues) -> None:
 
 
 def test_every_number_and_every_choice_can_have_several_values(wizard: TrainPage) -> None:
-    """From the fields themselves: whoever adds one need not think of it."""
     settings = wizard.settings
     for goal in goals():
         wizard.state.set(replace(wizard.state.choices, goal=goal))
@@ -163,7 +162,9 @@ def test_the_help_of_every_control_is_there(wizard: TrainPage) -> None:
     assert all(concept(key).title for key in keys)
 
 
-def test_further_models_and_data_sets_are_tried_besides(qtbot: QtBot, wizard: TrainPage) -> None:
+def test_further_models_and_data_sets_are_part_of_the_search(
+    qtbot: QtBot, wizard: TrainPage
+) -> None:
     state = wizard.state
     for step in (wizard.base_model, wizard.data):
         step.also._fill()
@@ -181,7 +182,7 @@ def test_further_models_and_data_sets_are_tried_besides(qtbot: QtBot, wizard: Tr
     assert len(expand(job(state.choices))) == 2
 
 
-def test_the_review_says_how_many_runs_and_how_they_are_chosen(
+def test_the_review_shows_the_number_of_runs_and_the_search_plan(
     qtbot: QtBot, wizard: TrainPage
 ) -> None:
     state, box = wizard.state, wizard.review.search

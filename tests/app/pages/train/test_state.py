@@ -1,4 +1,4 @@
-"""What is chosen, what follows, and the start."""
+"""Choosing, consequences, and the start."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from tests.app.pages.train.cards import ONWARD, SENTENCE
 from tests.app.pages.train.conftest import MakeData, choose_all, write_model
 
 
-def test_what_is_chosen_becomes_the_job(state: TrainState, qtbot: QtBot, sentences: Path) -> None:
+def test_the_choices_become_the_job(state: TrainState, qtbot: QtBot, sentences: Path) -> None:
     assert state.job() is None
     choose_all(state, qtbot)
     composed = state.job()
@@ -141,7 +141,7 @@ def test_a_new_version_without_the_incomplete_rows_is_made_and_can_be_undone(
     assert state.choices.data is not None and state.choices.data.source.folder == folder  # type: ignore[union-attr]
 
 
-def test_data_that_is_chosen_while_a_version_is_made_stays_chosen(
+def test_data_chosen_while_a_version_is_made_stays_chosen(
     state: TrainState, qtbot: QtBot, make_data: MakeData, sentences: Path
 ) -> None:
     folder = make_data("holes", holes=2)

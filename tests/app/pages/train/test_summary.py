@@ -11,7 +11,7 @@ from tests.app.pages.train.cards import ONWARD, PAIR, SCRATCH, SENTENCE
 from tests.app.pages.train.chosen import chosen, data
 
 
-def test_the_summary_says_which_weights_are_trained() -> None:
+def test_the_summary_names_the_trained_weights() -> None:
     for changed, words in [
         ({"lora_rank": 8}, "2 label(s), LoRA, rank 8)"),
         ({"frozen_layers": 3}, "2 label(s), lowest 3 layers frozen)"),
@@ -21,7 +21,7 @@ def test_the_summary_says_which_weights_are_trained() -> None:
         assert words in summary(choices.with_training(training))
 
 
-def test_the_summary_says_what_is_learned_and_how_long() -> None:
+def test_the_summary_names_task_and_duration() -> None:
     said = summary(chosen(SENTENCE))
     assert said == (
         "Fine-tune “little” on “films” (2 label(s), all weights)."
@@ -38,7 +38,7 @@ def test_the_summary_says_what_is_learned_and_how_long() -> None:
     assert "The last checkpoint is kept." in summary(plain)
 
 
-def test_names_with_markup_or_braces_are_told_as_they_are() -> None:
+def test_names_with_markup_or_braces_are_shown_literally() -> None:
     hostile = "<b>{labels}</b>%n&amp;"
     choices = replace(chosen(SENTENCE), data=replace(data(), name=hostile))
     assert hostile in summary(choices)

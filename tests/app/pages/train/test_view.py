@@ -39,7 +39,7 @@ def page(
     model: Path,
     one_time_workers: list[AskedWorker],
 ) -> TrainPage:
-    """The wizard on the screen, with its lists read."""
+    """The visible wizard, with its lists read."""
     made = TrainPage(studio)
     qtbot.addWidget(made)
     made.resize(1180, 760)
@@ -49,7 +49,7 @@ def page(
     return made
 
 
-def test_while_a_run_is_planned_a_worker_stands_by_if_the_user_likes_that(
+def test_a_worker_is_kept_ready_while_a_run_is_composed_unless_switched_off(
     studio: Studio, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
@@ -114,7 +114,9 @@ def test_the_way_through_ends_with_a_run(page: TrainPage, studio: Studio, qtbot:
         assert found is not None and found.asked() == composed
 
 
-def test_next_says_what_is_missing_until_something_is_chosen(page: TrainPage, qtbot: QtBot) -> None:
+def test_next_is_disabled_with_a_reason_until_something_is_chosen(
+    page: TrainPage, qtbot: QtBot
+) -> None:
     assert not page.next.isEnabled()
     assert page.why.text() == "Choose a task."
     press(qtbot, page.task.cards[PAIR])
@@ -407,9 +409,7 @@ def test_a_probe_is_chosen_under_advanced(
     assert [name for name, field in fields.items() if not field.isHidden()] == ["vectors"]
 
 
-def test_advanced_is_the_same_form_more_open_and_says_what_it_changed(
-    page: TrainPage, qtbot: QtBot
-) -> None:
+def test_advanced_shows_more_fields_and_lists_its_changes(page: TrainPage, qtbot: QtBot) -> None:
     go_through(qtbot, page)
     press(qtbot, page.back)
     settings = page.settings
@@ -426,9 +426,7 @@ def test_advanced_is_the_same_form_more_open_and_says_what_it_changed(
     assert settings.changes.isHidden()
 
 
-def test_a_value_that_is_none_stops_the_wizard_with_its_reason(
-    page: TrainPage, qtbot: QtBot
-) -> None:
+def test_an_invalid_value_stops_the_wizard_with_its_reason(page: TrainPage, qtbot: QtBot) -> None:
     go_through(qtbot, page)
     press(qtbot, page.back)
     seed = page.settings.fine_tuning.fields["seed"]
@@ -540,7 +538,7 @@ def test_without_data_the_page_offers_a_way_on(studio: Studio, qtbot: QtBot, mod
 @pytest.mark.parametrize(
     "request_, step", [("data", Step.TASK), ("model", Step.TASK), ("job", Step.SETTINGS)]
 )
-def test_requests_from_elsewhere_are_taken(
+def test_requests_of_other_pages_are_loaded(
     page: TrainPage, qtbot: QtBot, sentences: Path, model: Path, request_: str, step: Step
 ) -> None:
     go_through(qtbot, page)
@@ -601,7 +599,7 @@ def test_every_step_draws_itself_in_both_themes(
             screen(page, f"train-{step.name.lower()}-{theme}")
 
 
-def test_the_task_that_a_data_set_brings_is_said_in_view_and_can_be_undone(
+def test_a_task_set_by_a_data_set_is_visible_and_can_be_undone(
     page: TrainPage, qtbot: QtBot, make_data: MakeData, screen: Callable[[QWidget, str], Path]
 ) -> None:
     page.resize(1000, 420)  # the last cards are below the fold

@@ -1,4 +1,4 @@
-"""What is doubtful is told, and nothing else."""
+"""Doubtful choices are reported, others are not."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from tests.app.pages.train.cards import ONWARD, SENTENCE
 from tests.app.pages.train.chosen import GB, MODEL, chosen, data, dataset, estimate
 
 
-def test_warnings_name_what_is_doubtful_and_nothing_else() -> None:
+def test_warnings_name_doubtful_choices_only() -> None:
     assert warnings(chosen(SENTENCE), Lengths((10, 20)), estimate()) == []
     spec = dataset().model_copy(update={"rows": {"train": 9}, "labels": {"a": 3, "b": 900}})
     doubtful = replace(chosen(SENTENCE), data=replace(data(), spec=spec))
@@ -20,7 +20,7 @@ def test_warnings_name_what_is_doubtful_and_nothing_else() -> None:
     assert "“b”" not in " ".join(said)
 
 
-def test_checkpoints_that_the_disk_has_no_room_for_are_told_before_the_start() -> None:
+def test_checkpoints_too_large_for_the_disk_are_a_warning() -> None:
     room = estimate().model_copy(update={"checkpoint": GB, "checkpoints": 4, "disk_free": 4 * GB})
     assert not any("checkpoints" in text for text in warnings(chosen(SENTENCE), None, room))
     short = room.model_copy(update={"disk_free": 3 * GB})
@@ -28,7 +28,7 @@ def test_checkpoints_that_the_disk_has_no_room_for_are_told_before_the_start() -
     assert "need up to 4.0 GB, but only 3.0 GB are free" in told
 
 
-def test_continuing_without_an_mlm_head_is_said() -> None:
+def test_continuing_without_an_mlm_head_is_a_warning() -> None:
     assert warnings(chosen(ONWARD)) == []
     assert MODEL.info is not None
     bare = MODEL.info.model_copy(update={"task_heads": ("pooler",)})

@@ -1,4 +1,4 @@
-"""Several runs side by side: what is drawn of them, what is told, and what is kept."""
+"""Comparison of several runs: charts, tables and exports."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -118,7 +118,7 @@ def test_a_group_is_its_mean_with_the_interval_of_student(four: list[RunRow]) ->
     assert high.color != low.color
 
 
-def test_runs_are_told_apart_by_what_they_say(four: list[RunRow]) -> None:
+def test_runs_are_coloured_by_a_column(four: list[RunRow]) -> None:
     look = Look("training.learning_rate", "training.seed")
     lines = chart_lines(four, curves(four), "step", 1, look)
     assert [(line.color, line.dash) for line in lines] == [(0, 0), (0, 1), (1, 0), (1, 1)]
@@ -147,7 +147,7 @@ def test_the_metric_that_most_runs_have_is_shown_first(comparison: CompareView) 
     assert tab.metric_box.currentData() == "validation_loss", "what is shown stays"
 
 
-def test_the_page_draws_what_is_chosen(comparison: CompareView, qtbot: QtBot) -> None:
+def test_the_page_draws_the_chosen_tab(comparison: CompareView, qtbot: QtBot) -> None:
     tab = comparison.curves
     assert tab.metric_box.currentData() == "validation_accuracy"
     assert tab.view.chart is not None and len(tab.view.chart.lines) == 4
@@ -232,7 +232,7 @@ def test_a_point_is_a_run_that_opens(
     assert opened.args == [view.shown.rows[0].id] if view.shown else False
 
 
-def test_the_way_back_leads_to_where_one_came_from(
+def test_back_returns_to_the_previous_view(
     page: Callable[[], RunsPage], four: list[RunRow], qtbot: QtBot
 ) -> None:
     shown = page()

@@ -1,4 +1,4 @@
-"""What the page of a run says of how well it has learned."""
+"""Advice on the page of a run."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -54,7 +54,7 @@ def run_that_learned_nothing(
         return record_folder(session, run, job).id, job
 
 
-def test_a_run_that_learned_nothing_says_so_and_prepares_another(
+def test_a_run_that_learned_nothing_gets_advice_and_prepares_another(
     page: Callable[[], RunsPage], studio: Studio, qtbot: QtBot
 ) -> None:
     run_id, job = run_that_learned_nothing(studio, studio.home.runs / "still")

@@ -1,4 +1,4 @@
-"""The batch of a run: what is asked, when, and what is drawn of the answer."""
+"""The batch of a step: questions, and how the answer is drawn."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -40,7 +40,7 @@ def row(number: int = 0) -> BatchRow:
 
 
 class FakeExplorer(QObject):
-    """Keeps what it is asked; a test answers."""
+    """Records its questions; a test answers."""
 
     answered = Signal(object)
 
@@ -132,7 +132,7 @@ def test_a_chosen_step_stays_and_a_late_answer_is_passed_over(
     assert tab.state.shown is not None and tab.state.shown.step == 3
 
 
-def test_a_run_that_is_followed_is_asked_again_when_it_went_on(
+def test_a_followed_run_is_asked_again_after_more_steps(
     tab: BatchTab, explorer: FakeExplorer, run: RunState, qtbot: QtBot
 ) -> None:
     tab.state._pause.setInterval(10)
@@ -153,14 +153,14 @@ def test_a_run_that_is_followed_is_asked_again_when_it_went_on(
     qtbot.waitUntil(lambda: len(explorer.asked) == 3)
 
 
-def test_a_refusal_is_told(tab: BatchTab, explorer: FakeExplorer, qtbot: QtBot) -> None:
+def test_a_refusal_is_shown(tab: BatchTab, explorer: FakeExplorer, qtbot: QtBot) -> None:
     show(tab, qtbot)
     explorer.answered.emit(Refused(to=1, problem="It has not begun.", advice="Wait."))
     assert tab.stack.currentIndex() == 1
     assert (tab.empty.title.text(), tab.empty.text.text()) == ("It has not begun.", "Wait.")
 
 
-def test_every_piece_is_drawn_and_told(qtbot: QtBot) -> None:
+def test_every_token_is_drawn_and_described(qtbot: QtBot) -> None:
     pieces = BatchTokens()
     qtbot.addWidget(pieces)
     pieces.resize(400, 300)

@@ -16,7 +16,7 @@ from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import PATIENCE, open_run
 
 
-def test_a_loss_that_is_no_number_is_a_gap_with_a_mark(
+def test_a_nan_loss_is_a_gap_with_a_mark(
     page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
 ) -> None:
     run_id = make_run("nan", upto=10, outcome="failed", problem="NaN.", not_finite=[4, 5])
@@ -30,7 +30,7 @@ def test_a_loss_that_is_no_number_is_a_gap_with_a_mark(
 def test_no_curve_is_cut_in_a_low_window(
     page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
 ) -> None:
-    """Advice, alerts and the state of the machine above them take their room."""
+    """Advice, alerts and machine load above them take their room."""
     shown = page()
     view = open_run(shown, make_run("live", upto=10, outcome=None), qtbot)
     view.tabs.setCurrentWidget(view.charts)
@@ -65,9 +65,7 @@ def test_new_points_are_drawn_as_they_come(
     assert charts.validation.names() == ["macro F1"]
     assert charts.last_speed() == 1234
     with qtbot.waitSignal(charts.rate.step_pointed, raising=False, timeout=1):
-        charts.loss.step_pointed.emit(
-            3.0
-        )  # one crosshair for all: no error where there is no point
+        charts.loss.step_pointed.emit(3.0)  # one crosshair for all charts, with points or without
 
 
 def test_fifty_thousand_points_open_without_holding_the_window(
@@ -118,7 +116,7 @@ def test_empty_charts_say_why(
         qtbot.waitUntil(lambda: charts.loss.empty.isHidden() == bool(upto))  # noqa: B023
 
 
-def test_alerts_are_marked_and_told(
+def test_alerts_are_marked_and_listed(
     page: Callable[[], RunsPage], make_run: MakeRun, studio: Studio, qtbot: QtBot
 ) -> None:
     run_id = make_run("spiky", steps=80, upto=80)

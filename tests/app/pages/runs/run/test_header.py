@@ -1,4 +1,4 @@
-"""The head of the page of a run: how it stands, and its buttons."""
+"""The head of a run's page: state and buttons."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -63,7 +63,7 @@ def test_a_silent_worker_may_be_force_stopped(
     assert wished == [run_id]
 
 
-def test_the_header_says_of_which_run_it_is_a_branch(
+def test_the_header_names_the_parent_of_a_branch(
     page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
 ) -> None:
     plain, branch = make_run("plain"), make_run("other")
@@ -78,7 +78,7 @@ def test_the_header_says_of_which_run_it_is_a_branch(
     assert open_run(page(), plain, qtbot).header.branched.isHidden()
 
 
-def test_all_that_is_said_of_a_run_comes_from_one_row(
+def test_header_table_and_status_agree_on_a_run(
     page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
 ) -> None:
     run_id = make_run("live", steps=200, upto=20, outcome=None)
@@ -102,7 +102,7 @@ def test_all_that_is_said_of_a_run_comes_from_one_row(
     assert "left" not in view.header.pace.whole()
 
 
-def test_a_run_is_prepared_anew_with_a_newer_version_of_its_data(
+def test_a_run_is_prepared_with_a_newer_version_of_its_data(
     page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
 ) -> None:
     films = studio.home.datasets / "films"

@@ -1,4 +1,4 @@
-"""What the machine does while a run trains."""
+"""Present load of the machine."""
 
 import os
 import socket
@@ -17,7 +17,7 @@ from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import open_run
 
 
-def test_it_is_told_while_the_run_trains_here(
+def test_the_load_is_shown_while_the_run_trains_here(
     page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot
 ) -> None:
     run_id = make_run("live", upto=4, outcome=None)
@@ -43,7 +43,7 @@ def test_a_run_that_has_ended_has_no_such_line(
     assert not line.said.isVisible() and not line._timer.isActive()
 
 
-def test_the_line_says_what_is_known() -> None:
+def test_the_line_shows_the_known_values() -> None:
     gpu = GpuLoad("NVIDIA A100", 0.87, 1 << 30, 80 << 30, 61.0, 250.6)
     load = MachineLoad(0.96, 0.88, 4_100_000_000, 25_300_000_000, 1_200_000_000, 61.0, (gpu,))
     assert load_text(load) == (

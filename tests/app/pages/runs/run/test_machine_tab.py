@@ -1,4 +1,4 @@
-"""What the machine did while a run trained, as curves."""
+"""Load of the machine during a run, as curves."""
 
 from collections.abc import Callable
 
@@ -44,7 +44,7 @@ def test_the_curves_grow_while_the_run_trains(
     assert figure is not None, "a picture, and its numbers"
 
 
-def test_a_run_without_such_a_file_says_so(
+def test_a_run_without_machine_events_shows_a_note(
     page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
 ) -> None:
     view = open_run(page(), make_run("older"), qtbot)
@@ -53,7 +53,7 @@ def test_a_run_without_such_a_file_says_so(
     assert not view.machine.made._timer.isActive()
 
 
-def test_equal_names_of_gpus_are_told_apart() -> None:
+def test_gpus_of_equal_names_are_numbered() -> None:
     assert place_text(Place("gpu", 0, "NVIDIA A100")) == "NVIDIA A100"
     assert place_text(Place("gpu", 1, "NVIDIA A100"), True) == "NVIDIA A100 (1)"
     assert place_text(Place("gpu", 1, ""), True) == "GPU (1)"

@@ -1,4 +1,4 @@
-"""What went wrong with a run, and what to do."""
+"""The problem of a run, with its advice."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import open_run
 
 
-def test_a_failed_run_says_what_is_wrong_and_resumes_from_its_checkpoint(
+def test_a_failed_run_shows_its_problem_and_resumes_from_its_checkpoint(
     page: Callable[[], RunsPage],
     studio: Studio,
     make_run: MakeRun,
@@ -44,7 +44,7 @@ def test_a_failed_run_says_what_is_wrong_and_resumes_from_its_checkpoint(
     assert wished == [run_id]
 
 
-def test_a_run_that_waits_for_room_says_so_and_needs_no_click(
+def test_a_run_that_waits_for_disk_space_resumes_without_a_click(
     page: Callable[[], RunsPage],
     studio: Studio,
     make_run: MakeRun,

@@ -1,4 +1,4 @@
-"""Whether a run can be reproduced."""
+"""Reproducibility of a run."""
 
 from collections.abc import Callable
 

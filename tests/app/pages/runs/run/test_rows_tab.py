@@ -18,7 +18,7 @@ from tests.engine.results.made import classified, facts
 
 
 def write(folder: RunFolder, right: float, step: int, rows: int = 30) -> None:
-    """Predictions of `rows` rows, of which the first are wrong; the later, the more confident."""
+    """Write predictions of `rows` rows; the first are wrong, later ones are more confident."""
     wrong = rows - int(rows * right)
     gold = ["good"] * rows
     said = ["bad"] * wrong + ["good"] * (rows - wrong)

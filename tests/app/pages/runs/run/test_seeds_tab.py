@@ -43,7 +43,7 @@ def jobs(seeds: int = 3) -> tuple[JobSpec, ...]:
 
 @pytest.fixture
 def ids(make_run: MakeRun) -> list[str]:
-    """Three seeds, of which the last was stopped; best figures 0.8 and 0.95, and 0.8."""
+    """Three seeds, the last one stopped; best scores 0.8, 0.95 and 0.8."""
     first, second, third = jobs()
     return [
         make_run("films", upto=5, job=first),
@@ -69,7 +69,7 @@ def test_the_spread_is_that_of_the_finished_runs(
     assert mean_and_deviation([rows[ids[2]]]) == ""
 
 
-def test_the_column_is_there_only_where_it_says_something(
+def test_the_column_is_shown_only_if_there_are_several_seeds(
     studio: Studio, make_run: MakeRun, qtbot: QtBot
 ) -> None:
     make_run("alone")
@@ -114,7 +114,7 @@ def test_a_run_shows_its_siblings_and_leads_to_them(
     assert page.run is not None and page.run.state.run_id == ids[1]
 
 
-def test_a_run_that_is_alone_has_no_such_tab(
+def test_a_single_run_has_no_tab_of_related_runs(
     studio: Studio, make_run: MakeRun, qtbot: QtBot
 ) -> None:
     run_id = make_run("alone")
@@ -233,7 +233,7 @@ def test_the_table_of_all_runs_marks_the_best_combination(
     assert told(ids[0]).endswith("(best)") and not told(ids[2]).endswith("(best)")
 
 
-def test_the_importance_of_a_field_says_how_sure_it_is() -> None:
+def test_the_importance_of_a_field_has_an_interval() -> None:
     share = FieldImportance(path="training.learning_rate", share=0.8, low=0.5, high=0.95)
     sure = ImportanceMeasured(fields=(share,), trials=9, explained=0.7)
     said = importance_text(sure, lambda path: "Learning rate")

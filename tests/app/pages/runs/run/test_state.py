@@ -66,12 +66,12 @@ def test_points_that_come_while_the_curves_are_read_are_not_lost(
     assert heard[2] == "new [7]"
 
 
-def test_a_step_that_is_measured_again_counts_once_with_its_last_value() -> None:
+def test_of_a_step_measured_twice_the_last_value_counts() -> None:
     found = latest_points([measured("loss", s, v) for s, v in ((3, 0.3), (4, 0.4), (3, 0.5))])
     assert list(found["loss"].finite()) == [(3, 0.5), (4, 0.4)]
 
 
-def test_the_log_is_cut_where_a_line_would_stop_the_window(
+def test_long_log_lines_are_truncated(
     runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot
 ) -> None:
     run_id = make_run("mine")
@@ -83,7 +83,7 @@ def test_the_log_is_cut_where_a_line_would_stop_the_window(
     state.follow_log(False)
 
 
-def test_a_removed_run_is_told(
+def test_a_removed_run_is_announced(
     runs: RunsState, studio: Studio, make_run: MakeRun, qtbot: QtBot
 ) -> None:
     state = RunState(studio, runs, "nobody", studio)

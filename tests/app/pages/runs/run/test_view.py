@@ -75,7 +75,7 @@ def test_the_results_of_a_finished_fine_tuning_come_first(
 def test_a_page_is_open_before_its_results_are_made(
     page: Callable[[], RunsPage], make_run: MakeRun, studio: Studio, qtbot: QtBot
 ) -> None:
-    """Both at once would hold the window for as long again."""
+    """Both at once would block the GUI thread twice as long."""
     run, shown = make_run("Reviews"), page()
     shown.open(run)
     assert shown.run is not None and not shown.run.results.is_made
