@@ -147,7 +147,7 @@ def test_the_metric_that_most_runs_have_is_shown_first(comparison: CompareView) 
     assert tab.metric_box.currentData() == "validation_loss", "what is shown stays"
 
 
-def test_the_page_draws_the_chosen_tab(comparison: CompareView, qtbot: QtBot) -> None:
+def test_the_curves_are_drawn_over_the_chosen_axis(comparison: CompareView, qtbot: QtBot) -> None:
     tab = comparison.curves
     assert tab.metric_box.currentData() == "validation_accuracy"
     assert tab.view.chart is not None and len(tab.view.chart.lines) == 4
