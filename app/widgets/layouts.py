@@ -52,6 +52,12 @@ def _fill(
         box.setContentsMargins(*sides)
     if spacing is not None:
         box.setSpacing(spacing)
+    extend(box, *items)
+    return box
+
+
+def extend(box: QBoxLayout, *items: Item) -> None:
+    """Append items to a layout."""
     for item in items:
         if isinstance(item, _Stretch):
             box.addStretch(1)
@@ -67,4 +73,3 @@ def _fill(
             box.addLayout(item)
         else:
             box.addWidget(item)
-    return box

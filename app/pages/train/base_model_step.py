@@ -76,9 +76,7 @@ class BaseModelStep(QWidget):
             buttons.plain(self.tr("&Get a model…"), self.get_wanted.emit, "plus"),
         )
         self._none = Text(self.tr("No models yet. Import one to fine-tune it."), "muted")
-        column.addLayout(head)
-        column.addWidget(self._none)
-        column.addWidget(self.list, 1)
+        layouts.extend(column, head, self._none, (self.list, 1))
         self.also = also_models(self._state)
         column.addWidget(self.also)
         return whole
@@ -192,21 +190,20 @@ class ScratchForm(QWidget):
         self._size_note = Text("", "muted")
         self.custom = SpecForm(BertSpec, CUSTOM_FIELDS, varies=True)
         self.custom.changed.connect(self._on_custom)
-        card.body.addWidget(self.sizes)
-        card.body.addWidget(self._size_note)
-        card.body.addWidget(self.custom)
+        layouts.extend(card.body, self.sizes, self._size_note, self.custom)
         self.warm_init = QCheckBox(self.tr("&Warm initialisation (not in the paper)"))
         self.warm_init.setAccessibleName(self.tr("Warm initialisation (not in the paper)"))
         self.warm_init.toggled.connect(lambda on: self._change(warm_init=on))
-        card.body.addWidget(self.warm_init, 0, Qt.AlignmentFlag.AlignLeft)
-        card.body.addWidget(
+        layouts.extend(
+            card.body,
+            (self.warm_init, 0, Qt.AlignmentFlag.AlignLeft),
             Text(
                 self.tr(
                     "Starts from co-occurrence word vectors and local attention instead of random"
                     " weights; converges faster on small budgets."
                 ),
                 "muted",
-            )
+            ),
         )
         return card
 
@@ -259,17 +256,18 @@ class ScratchForm(QWidget):
         self.models = ComboBox()
         self.models.setAccessibleName(self.tr("Model whose vocabulary is used"))
         self.models.activated.connect(self._on_model)
-        card.body.addWidget(self.source)
-        card.body.addWidget(self._new)
-        card.body.addWidget(self.models)
-        card.body.addWidget(
+        layouts.extend(
+            card.body,
+            self.source,
+            self._new,
+            self.models,
             Text(
                 self.tr(
                     "Train a new vocabulary for another language or a specialised domain. 8,000"
                     " tokens are enough for a few megabytes of text; BERT has 30,522."
                 ),
                 "muted",
-            )
+            ),
         )
         return card
 

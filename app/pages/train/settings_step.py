@@ -86,8 +86,7 @@ class SettingsStep(QWidget):
 
     def _simple_card(self) -> Card:
         card = Card(self.tr("Training"))
-        card.body.addWidget(self.fine_tuning)
-        card.body.addWidget(self.pre_training)
+        layouts.extend(card.body, self.fine_tuning, self.pre_training)
         self.quick = Switch(self.tr("Quick trial"))
         self.quick.toggled.connect(self._on_quick)
         explained = Text(
@@ -101,8 +100,7 @@ class SettingsStep(QWidget):
         name = Text(self.tr("Quick trial"), "strong")
         row.addWidget(name, 0, 0, Qt.AlignmentFlag.AlignTop)
         row.addLayout(right, 0, 1)
-        card.body.addLayout(row)
-        card.body.addWidget(self.length)
+        layouts.extend(card.body, row, self.length)
         self.changes = Text("", "warn")
         self.reset = buttons.quiet(self.tr("&Reset"), self._state.reset_advanced, "undo-2")
         line = layouts.row((self.changes, 1), self.reset, spacing=2 * SPACE)

@@ -63,12 +63,9 @@ class TrainPage(Page):
         )
         for page in pages:
             self.steps.addWidget(page)
-        self.body.addWidget(self.bar)
-        self.body.addWidget(rule())
+        layouts.extend(self.body, self.bar, rule())
         self.adjusted = AdjustmentLine(self.state)
-        self.body.addWidget(self.adjusted)
-        self.body.addWidget(self.steps, 1)
-        self.body.addLayout(self._footer())
+        layouts.extend(self.body, self.adjusted, (self.steps, 1), self._footer())
         self._settled = debounced(self, MEASURE_PAUSE_MS, self._measure)
         self._placed = QTimer(self)
         self._placed.setSingleShot(True)
@@ -106,8 +103,7 @@ class TrainPage(Page):
         )
         row.addLayout(said, 1)
         bottom = Qt.AlignmentFlag.AlignBottom
-        row.addWidget(self.back, 0, bottom)
-        row.addWidget(self.next, 0, bottom)
+        layouts.extend(row, (self.back, 0, bottom), (self.next, 0, bottom))
         return row
 
     # ── called by the window ─────────────────────────────────────────────────────────────────

@@ -96,25 +96,23 @@ class CurvesTab(QWidget):
         ):
             row.setSpacing(2 * SPACE)
             for name, control in parts:
-                row.addWidget(Text(name, "muted", wraps=False))
-                row.addWidget(control)
-        first.addWidget(Text(tr("Smoothing"), "muted", wraps=False))
-        first.addWidget(self.smoothing)
-        first.addStretch()
-        first.addWidget(self.keep)
+                layouts.extend(row, Text(name, "muted", wraps=False), control)
+        layouts.extend(
+            first,
+            Text(tr("Smoothing"), "muted", wraps=False),
+            self.smoothing,
+            layouts.STRETCH,
+            self.keep,
+        )
         for switch in (self.together, self.log):
-            second.addWidget(switch)
-            second.addWidget(Text(switch.accessibleName(), wraps=False))
+            layouts.extend(second, switch, Text(switch.accessibleName(), wraps=False))
         second.addStretch()
         card = Card(padding=3 * SPACE)
-        card.body.addWidget(self.view, 1)
-        card.body.addWidget(self.readout)
-        card.body.addWidget(self.legend)
+        layouts.extend(card.body, (self.view, 1), self.readout, self.legend)
         column = layouts.column(parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0))
         for row in (first, second):
             column.addLayout(row)
-        column.addWidget(card, 1)
-        column.addWidget(self.note)
+        layouts.extend(column, (card, 1), self.note)
 
     def _fill_columns(self) -> None:
         keys = differing_columns(self._state.rows)

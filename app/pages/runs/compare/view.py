@@ -42,8 +42,7 @@ class CompareView(QWidget):
             buttons.quiet(self.tr("All &runs"), self.left.emit, "arrow-left"), spacing=2 * SPACE
         )
         title = self.tr("Compare %Ln run(s)", "", len(state.rows))
-        head.addWidget(Text(title, "title", wraps=False))
-        head.addWidget(OneLine(names, "muted"), 1)
+        layouts.extend(head, Text(title, "title", wraps=False), (OneLine(names, "muted"), 1))
         self.saving = SavingReport(state.studio, self)
         self.saving.changed.connect(self._show_saving)
         self.report = buttons.plain("", self._ask_where, "save")

@@ -263,8 +263,7 @@ class InputCard(Card):
         self.about = Text("", "muted", wraps=False)
         self.tokens = BatchTokens()
         row = layouts.row((self.head, 1), self.about, spacing=3 * SPACE)
-        self.body.addLayout(row)
-        self.body.addWidget(self.tokens)
+        layouts.extend(self.body, row, self.tokens)
 
     def show_input(self, number: int, given: BatchRow) -> None:
         title = self.tr("Input {0}").format(numbers.count(number + 1))

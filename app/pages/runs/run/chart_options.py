@@ -42,8 +42,7 @@ class ChartOptions(Card):
             (self.tr("Log scale"), self.log),
             (self.tr("Ignore outliers"), self.clip),
         ):
-            row.addWidget(Text(name, "muted", wraps=False))
-            row.addWidget(control)
+            layouts.extend(row, Text(name, "muted", wraps=False), control)
         row.addStretch()
         self.body.addLayout(row)
         self._restore()

@@ -68,8 +68,7 @@ class Charts(QWidget):
             margins=(0, 3 * SPACE, 0, 0),
         )
         self.machine = MachineLine(state, notices)
-        column.addWidget(self.machine)
-        column.addWidget(self._grid(), 1)
+        layouts.extend(column, self.machine, (self._grid(), 1))
         state.curves_read.connect(self._on_read)
         state.measured.connect(self._on_measured)
         state.changed.connect(self._say_why_empty)

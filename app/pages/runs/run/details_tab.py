@@ -123,8 +123,9 @@ class LogTab(QWidget):
         self.text.setPlaceholderText(self.tr("No log output yet."))
         row = QHBoxLayout()
         hint = self.tr("Training log (• = events) and the last lines of console output.")
-        row.addWidget(Text(hint, "muted"), 1)
-        row.addWidget(buttons.plain(self.tr("&Copy"), self._on_copy, "copy"))
+        layouts.extend(
+            row, (Text(hint, "muted"), 1), buttons.plain(self.tr("&Copy"), self._on_copy, "copy")
+        )
         layouts.column(
             row, (self.text, 1), parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
         )

@@ -240,8 +240,7 @@ class ProblemBanner(Card):
         row = layouts.row(Picture("triangle-alert", 22, Role.BAD), (texts, 1), spacing=3 * SPACE)
         for button in (self.copy, self.open, self.resume):
             row.addWidget(button)
-        self.body.addLayout(row)
-        self.body.addWidget(self.details)
+        layouts.extend(self.body, row, self.details)
         self.hide()
 
     def show_run(self, row: RunRow) -> None:

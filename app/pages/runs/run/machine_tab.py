@@ -59,8 +59,7 @@ class MachineTab(QWidget):
             "What the whole machine, this run alone and each GPU did. Temperature and power are"
             " shown where the system tells them."
         )
-        column.addWidget(Text(hint, "muted"))
-        column.addLayout(self._grid(notices), 1)
+        layouts.extend(column, Text(hint, "muted"), (self._grid(notices), 1))
         self._timer = repeated(self, MACHINE_POLL_MS, self.read)
         state.changed.connect(self._on_changed)
         self._on_changed()

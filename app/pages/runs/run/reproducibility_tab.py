@@ -189,9 +189,7 @@ class ReproducibilityTab(QWidget):
             margins=(0, 0, 2 * SPACE, 0),
         )
         row = layouts.row(self.again, self.check, (self.files, 1), spacing=2 * SPACE)
-        card.body.addWidget(scrolling(inner), 1)
-        card.body.addWidget(self.progress)
-        card.body.addLayout(row)
+        layouts.extend(card.body, (scrolling(inner), 1), self.progress, row)
         return card
 
     def _environment(self) -> Card:
@@ -199,8 +197,7 @@ class ReproducibilityTab(QWidget):
         inner = QWidget()
         layouts.column(self.facts, layouts.STRETCH, parent=inner, margins=(0, 0, 2 * SPACE, 0))
         row = layouts.row(self.copy, layouts.STRETCH)
-        card.body.addWidget(scrolling(inner), 1)
-        card.body.addLayout(row)
+        layouts.extend(card.body, (scrolling(inner), 1), row)
         return card
 
     def showEvent(self, event: QShowEvent) -> None:

@@ -62,8 +62,7 @@ class RowsTab(QWidget):
         for title, table in ((self._worst_title, self.worst), (self._best_title, self.best)):
             table.setEditTriggers(table.EditTrigger.NoEditTriggers)
             table.verticalHeader().hide()
-            column.addWidget(title)
-            column.addWidget(table, 1)
+            layouts.extend(column, title, (table, 1))
         column.addStretch()
         self._show_tables(False)
         self._timer = repeated(self, POLL_MS, self.read)
