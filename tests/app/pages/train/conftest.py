@@ -1,6 +1,7 @@
 """Small data sets and a model to choose from, made without torch."""
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,16 +80,21 @@ def no_included_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "included_models", dict)
 
 
+@pytest.fixture(scope="session")
+def model_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_model(tmp_path_factory.mktemp("models") / "little")
+
+
 @pytest.fixture
-def model(home: Home) -> Path:
+def model(home: Home, model_template: Path) -> Path:
     """An imported model."""
-    return write_model(home.models / "little")
+    return shutil.copytree(model_template, home.models / "little")
 
 
 @pytest.fixture
-def included(home: Home, monkeypatch: pytest.MonkeyPatch) -> Path:
+def included(home: Home, model_template: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An included model."""
-    folder = write_model(home.root / "included")
+    folder = shutil.copytree(model_template, home.root / "included")
     monkeypatch.setattr(library, "included_models", lambda: {"MiniLM": folder})
     for place in (train_requests, train_state):
         monkeypatch.setattr(place, "default_base_model", lambda pretrains: folder)

@@ -26,7 +26,7 @@ from engine.config.job import JobSpec
 from engine.messages.estimating import Estimated
 from tests.app.accessible import assert_accessible
 from tests.app.pages.train.cards import ONWARD, PAIR, SCRATCH, SENTENCE
-from tests.app.pages.train.conftest import AskedWorker, MakeData
+from tests.app.pages.train.conftest import AskedWorker, MakeData, choose_all
 
 HOSTILE = '<img src="file:///CANARY.png"><b>x</b>&amp; R&D'
 
@@ -98,6 +98,12 @@ def go_through(qtbot: QtBot, page: TrainPage) -> None:
     qtbot.waitUntil(lambda: not page.state.preview.is_reading)
 
 
+def go_to_review(qtbot: QtBot, page: TrainPage) -> None:
+    """The same without the mouse."""
+    choose_all(page.state, qtbot)
+    page._go(Step.REVIEW)
+
+
 def test_the_way_through_ends_with_a_run(page: TrainPage, studio: Studio, qtbot: QtBot) -> None:
     go_through(qtbot, page)
     page.review.name.setFocus()
@@ -117,6 +123,7 @@ def test_the_way_through_ends_with_a_run(page: TrainPage, studio: Studio, qtbot:
 def test_next_is_disabled_with_a_reason_until_something_is_chosen(
     page: TrainPage, qtbot: QtBot
 ) -> None:
+    assert page.state.choices.model is not None, "the only model is chosen"
     assert not page.next.isEnabled()
     assert page.why.text() == "Choose a task."
     press(qtbot, page.task.cards[PAIR])
@@ -184,7 +191,7 @@ def test_after_the_start_enter_does_not_start_the_same_job_again(
 ) -> None:
     started: list[JobSpec] = []
     monkeypatch.setattr(studio.dispatcher, "start", lambda job: started.append(job) or "run")
-    go_through(qtbot, page)
+    go_to_review(qtbot, page)
     page.next.setFocus()
     for _ in range(3):
         qtbot.keyClick(page.focusWidget(), Qt.Key.Key_Return)
@@ -195,7 +202,7 @@ def test_after_the_start_enter_does_not_start_the_same_job_again(
 def test_start_validates_and_shows_each_step_once(
     page: TrainPage, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go_through(qtbot, page)
+    go_to_review(qtbot, page)
     qtbot.waitUntil(lambda: page.state.estimate.progress is not None)
     page.state.set_name("named")
     validated: list[Step] = []
@@ -231,13 +238,8 @@ def test_start_validates_and_shows_each_step_once(
     assert sorted(shown) == sorted(shows.values())
 
 
-def test_the_only_model_is_chosen(page: TrainPage) -> None:
-    assert page.state.choices.model is not None
-    assert page.state.choices.model.name == "little"
-
-
 def test_the_settings_are_shown_from_their_top(page: TrainPage, qtbot: QtBot) -> None:
-    go_through(qtbot, page)
+    go_to_review(qtbot, page)
     page.resize(1000, 520)
     page.settings.mode.group.button(1).click()
     bar = page._settings_area.verticalScrollBar()
@@ -252,7 +254,7 @@ def test_the_settings_are_shown_from_their_top(page: TrainPage, qtbot: QtBot) ->
 def test_the_review_shows_what_was_changed_and_folds_the_job_file(
     page: TrainPage, qtbot: QtBot
 ) -> None:
-    go_through(qtbot, page)
+    go_to_review(qtbot, page)
     assert "learning rate 5e-4" in page.review.summary.text()
     assert page.review.changed.isHidden() and page.review.changed.shown() == []
     training = page.state.choices.training.model_copy(update={"learning_rate": 1e-4})
@@ -267,7 +269,7 @@ def test_the_review_shows_what_was_changed_and_folds_the_job_file(
 def test_a_saved_job_that_is_dropped_opens_in_the_wizard(
     page: TrainPage, studio: Studio, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    go_through(qtbot, page)
+    go_to_review(qtbot, page)
     wanted = page.state.job()
     assert wanted is not None
     file = tmp_path / "job.json"
@@ -291,7 +293,7 @@ def test_the_review_shows_the_job_the_command_and_the_estimate(
     one_time_workers: list[AskedWorker],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    go_through(qtbot, page)
+    go_to_review(qtbot, page)
     assert JobSpec.model_validate_json(page.review.file.toPlainText()) == page.state.job()
     assert page.review.command.text() == "bert-studio train films-little.json --into films-little"
     many = "bert-studio cluster films-little.json --into films-little"
@@ -332,7 +334,7 @@ def test_leaving_the_estimate_is_possible_at_once(
     qtbot: QtBot,
     one_time_workers: list[AskedWorker],
 ) -> None:
-    go_through(qtbot, page)
+    go_to_review(qtbot, page)
     qtbot.waitUntil(lambda: len(one_time_workers) == 1)
     press(qtbot, page.review.estimate.cancel)
     assert one_time_workers[0].cancelled
@@ -344,7 +346,7 @@ def test_leaving_the_estimate_is_possible_at_once(
 
 
 def test_the_job_file_is_copied_and_saved(page: TrainPage, qtbot: QtBot, tmp_path: Path) -> None:
-    go_through(qtbot, page)
+    go_to_review(qtbot, page)
     press(qtbot, page.review.copy_job)
     assert json.loads(QGuiApplication.clipboard().text())["name"] == "films · little"
     file = tmp_path / "my job.json"
@@ -360,7 +362,7 @@ PAPERS_RATES = ("5e-5", "3e-5", "2e-5")
 def test_the_simple_settings_are_the_recommended_and_the_papers_grid(
     page: TrainPage, qtbot: QtBot
 ) -> None:
-    go_through(qtbot, page)
+    go_to_review(qtbot, page)
     press(qtbot, page.back)
     form, best = page.settings.fine_tuning, page.state.choices.defaults
     assert (best.batch_size, best.epochs) == (32, 10), "the test has few rows"
@@ -388,7 +390,7 @@ def test_the_simple_settings_are_the_recommended_and_the_papers_grid(
 def test_a_probe_is_chosen_under_advanced(
     page: TrainPage, qtbot: QtBot, screen: Callable[[QWidget, str], Path]
 ) -> None:
-    go_through(qtbot, page)
+    go_to_review(qtbot, page)
     press(qtbot, page.back)
     settings = page.settings
     press(qtbot, settings.mode.group.button(1))
@@ -410,7 +412,7 @@ def test_a_probe_is_chosen_under_advanced(
 
 
 def test_advanced_shows_more_fields_and_lists_its_changes(page: TrainPage, qtbot: QtBot) -> None:
-    go_through(qtbot, page)
+    go_to_review(qtbot, page)
     press(qtbot, page.back)
     settings = page.settings
     assert settings.advanced.isHidden() and settings.changes.isHidden()
@@ -427,7 +429,7 @@ def test_advanced_shows_more_fields_and_lists_its_changes(page: TrainPage, qtbot
 
 
 def test_an_invalid_value_stops_the_wizard_with_its_reason(page: TrainPage, qtbot: QtBot) -> None:
-    go_through(qtbot, page)
+    go_to_review(qtbot, page)
     press(qtbot, page.back)
     seed = page.settings.fine_tuning.fields["seed"]
     seed.number.lineEdit().setText("often")  # type: ignore[attr-defined]
@@ -541,7 +543,7 @@ def test_without_data_the_page_offers_a_way_on(studio: Studio, qtbot: QtBot, mod
 def test_requests_of_other_pages_are_loaded(
     page: TrainPage, qtbot: QtBot, sentences: Path, model: Path, request_: str, step: Step
 ) -> None:
-    go_through(qtbot, page)
+    go_to_review(qtbot, page)
     given: dict[str, Any] = {"data": sentences, "model": model, "job": job(page.state.choices)}
     with qtbot.waitSignal(page.state.changed):
         page.arrive({request_: given[request_]})
@@ -570,7 +572,7 @@ def test_names_with_markup_are_shown_as_they_are(
 
 
 def test_everything_has_a_name_in_every_step(page: TrainPage, qtbot: QtBot) -> None:
-    go_through(qtbot, page)
+    go_to_review(qtbot, page)
     assert_accessible(page)
 
 
@@ -590,7 +592,7 @@ def test_a_pick_list_is_a_sound_model(qtbot: QtBot, qtmodeltester: ModelTester) 
 def test_every_step_draws_itself_in_both_themes(
     page: TrainPage, qtbot: QtBot, looks: Callable[[Choice], None], screen: Any
 ) -> None:
-    go_through(qtbot, page)
+    go_to_review(qtbot, page)
     themes: tuple[Choice, ...] = ("light", "dark")
     for theme in themes:
         looks(theme)

@@ -138,7 +138,7 @@ def test_the_folder_of_all_seeds_can_be_dropped(
     page = RunsPage(studio)
     qtbot.addWidget(page)
     taken: list[Path] = []
-    monkeypatch.setattr(page.state, "adopt", taken.append)
+    monkeypatch.setattr(studio.dispatcher, "adopt", taken.append)
     assert not page.accept_drop([whole]) and not taken
     (whole / SUMMARY).write_text("{}")
     assert page.accept_drop([whole])
