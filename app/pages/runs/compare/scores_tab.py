@@ -23,7 +23,7 @@ from app.widgets.text.run_texts import VALIDATION, metric_value
 from engine.config.dataset import SplitName
 from engine.files.spreadsheet import format_table
 from engine.results.intervals import Interval
-from engine.results.several import Scored, parts_of, scored
+from engine.results.several import RunScore, score_runs, stored_parts
 
 
 def titles() -> tuple[str, ...]:
@@ -40,42 +40,42 @@ def titles() -> tuple[str, ...]:
     )
 
 
-def cells(scored_run: Scored) -> tuple[str, ...]:
+def cells(run_score: RunScore) -> tuple[str, ...]:
     """The cells of a run; the others are compared with the first."""
-    name = f"{VALIDATION}{scored_run.metric}"
-    first = visible(scored_run.run.name).replace("\n", " ")
-    score = metric_value(name, scored_run.score.value), interval_text(name, scored_run.score)
-    difference = scored_run.difference
+    name = f"{VALIDATION}{run_score.metric}"
+    first = visible(run_score.run.name).replace("\n", " ")
+    score = metric_value(name, run_score.score.value), interval_text(name, run_score.score)
+    difference = run_score.difference
     if difference is None:
-        note = translated(scored_run.problem) if scored_run.problem else tr("the first")
+        note = translated(run_score.problem) if run_score.problem else tr("the first")
         return (first, *score, note, "", "", "", "")
     return (
         first,
         *score,
         _signed(name, difference.value),
         interval_text(name, difference),
-        "" if scored_run.p is None else f"{scored_run.p:.2g}",
-        numbers.count(scored_run.better),
-        numbers.count(scored_run.worse),
+        "" if run_score.p is None else f"{run_score.p:.2g}",
+        numbers.count(run_score.better),
+        numbers.count(run_score.worse),
     )
 
 
-def _columns() -> list[Column[Scored]]:
-    def claim(scored_run: Scored) -> str:
-        note = translated(scored_run.problem or scored_run.claim)
-        return note or visible(scored_run.run.name)
+def _columns() -> list[Column[RunScore]]:
+    def claim(run_score: RunScore) -> str:
+        note = translated(run_score.problem or run_score.claim)
+        return note or visible(run_score.run.name)
 
-    return [
-        Column(title, lambda scored_run, n=n: cells(scored_run)[n], tooltip=claim)
-        for n, title in enumerate(titles())
-    ]
+    def column(title: str, place: int) -> Column[RunScore]:
+        return Column(title, lambda run_score: cells(run_score)[place], tooltip=claim)
+
+    return [column(title, place) for place, title in enumerate(titles())]
 
 
 class ScoresTab(QWidget):
     """Scores, differences and tests, with the flipped rows of a pair.
 
     Signals:
-        flips_wanted: the Scored whose rows are compared with those of the first, and the first.
+        flips_wanted: the RunScore whose rows are compared with those of the first, and the first.
     """
 
     flips_wanted = Signal(object, object)
@@ -119,7 +119,7 @@ class ScoresTab(QWidget):
         )
         self._enable()
         runs = state.candidates()
-        background.run(self, lambda: parts_of(runs), self._on_parts, state.studio.notices.show)
+        background.run(self, lambda: stored_parts(runs), self._on_parts, state.studio.notices.show)
 
     def _on_parts(self, parts: Sequence[SplitName]) -> None:
         for part in parts:
@@ -137,7 +137,7 @@ class ScoresTab(QWidget):
         self.progress.begin(tr("Comparing the results"))
         self._job = background.run(
             self,
-            lambda progress: scored(runs, part, progress, progress.cancelled),
+            lambda progress: score_runs(runs, part, progress, progress.cancelled),
             self._on_scored,
             self._on_failed,
             progress=self.progress.tell,
@@ -148,7 +148,7 @@ class ScoresTab(QWidget):
             self._job.cancel()
         self.progress.end()
 
-    def _on_scored(self, found: list[Scored]) -> None:
+    def _on_scored(self, found: list[RunScore]) -> None:
         self.progress.end()
         self.model.show_rows(found)
         missing = len(self._state.rows) - len(found)
@@ -168,7 +168,7 @@ class ScoresTab(QWidget):
         chosen = self._chosen()
         self.flips.setEnabled(chosen is not None and chosen.difference is not None)
 
-    def _chosen(self) -> Scored | None:
+    def _chosen(self) -> RunScore | None:
         rows = self.table.selectionModel().selectedRows()
         return self.model.row(rows[0].row()) if rows else None
 
@@ -179,7 +179,7 @@ class ScoresTab(QWidget):
 
     def copy(self) -> None:
         """Copy the table for a spreadsheet."""
-        rows = [cells(scored_run) for scored_run in self.model.rows]
+        rows = [cells(run_score) for run_score in self.model.rows]
         QGuiApplication.clipboard().setText(format_table(titles(), rows, "\t"))
         self._state.studio.notices.say(tr("Scores copied to the clipboard as a table."))
 

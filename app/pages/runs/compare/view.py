@@ -26,7 +26,7 @@ class CompareView(QWidget):
     Signals:
         left: go back to all runs.
         opened: the id of a run to open.
-        flips_wanted: two Scored whose flipped rows are shown; see ScoresTab.
+        flips_wanted: two RunScore whose flipped rows are shown; see ScoresTab.
     """
 
     left = Signal()

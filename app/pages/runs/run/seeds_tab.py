@@ -60,7 +60,9 @@ def seeds_columns(rows: Sequence[RunRow] = ()) -> list[Column[RunRow]]:
         def problem(row: RunRow) -> str:
             return f"{translated(row.problem)} {translated(row.advice)}".strip()
 
-        roles = {Qt.ItemDataRole.DecorationRole: icon} if icon is not None else {}
+        roles: dict[int, Callable[[RunRow], object]] = {}
+        if icon is not None:
+            roles[Qt.ItemDataRole.DecorationRole] = icon
         return Column(title, text, tooltip=problem, roles=roles)
 
     return [

@@ -47,7 +47,9 @@ def test_only_runs_that_are_not_over_can_be_waited_for(
     asked: list[object] = []
     monkeypatch.setattr("app.pages.runs.questions.ask", lambda *said: asked.append(said))
     told: list[object] = []
-    monkeypatch.setattr(state.dispatcher, "start_after", lambda ids, before: told.append((ids, before)))
+    monkeypatch.setattr(
+        state.dispatcher, "start_after", lambda ids, before: told.append((ids, before))
+    )
     ask_after(None, state, [state.rows["b"]])  # type: ignore[arg-type]
     (said,) = asked
     box, answer = said[5][0], said[4]  # type: ignore[index]
