@@ -90,21 +90,6 @@ def bootstrap_counts(
     return percentiles(value, figure(np.concatenate(sums)), confidence)
 
 
-def bootstrap_rows(
-    rows: int,
-    figure: Callable[[NDArray[np.int64]], float],
-    confidence: float = CONFIDENCE,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> Interval:
-    """The percentile interval of any function of row indices, int64 [N]."""
-    if not rows:
-        return UNKNOWN
-    rng = np.random.default_rng(seed)
-    samples = [figure(rng.integers(0, rows, size=rows)) for _ in range(draws)]
-    return percentiles(figure(np.arange(rows)), np.array(samples), confidence)
-
-
 def percentiles(
     value: float, samples: NDArray[np.float64], confidence: float = CONFIDENCE
 ) -> Interval:

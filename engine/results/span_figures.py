@@ -79,11 +79,6 @@ def type_figures(predictions: Predictions, seed: int = 0) -> tuple[TypeFigures, 
     )
 
 
-def all_types(predictions: Predictions, seed: int = 0) -> TypeFigures:
-    """Micro scores over all spans."""
-    return _figures("", row_parts(predictions), seed)
-
-
 def row_parts(predictions: Predictions, type_: int | None = None) -> NDArray[np.int64]:
     """Right, predicted and gold spans of each row, int64 [rows, 3].
 

@@ -1,14 +1,16 @@
 """Small predictions of every task."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.config.dataset import Mapping
 from engine.evaluation import question_answering
+from engine.results.intervals import UNKNOWN, Interval, percentiles
 from engine.results.predictions import PredictionInfo, Predictions
 
 
@@ -140,3 +142,16 @@ def masked_tokens(rows: int = 40) -> Predictions:
     mapping, metrics = Mapping(text="text"), {"loss": 4.85, "accuracy": 0.5, "top5": 0.5}
     made = facts("pretraining", mapping=mapping, metrics=metrics, settings=settings)
     return Predictions.of(made, record, cells)
+
+
+def bootstrap_rows(
+    rows: int,
+    figure: Callable[[NDArray[np.int64]], float],
+    draws: int = 2_000,
+) -> Interval:
+    """The percentile interval of any function of row indices, int64 [N]."""
+    if not rows:
+        return UNKNOWN
+    rng = np.random.default_rng(0)
+    samples = [figure(rng.integers(0, rows, size=rows)) for _ in range(draws)]
+    return percentiles(figure(np.arange(rows)), np.array(samples))

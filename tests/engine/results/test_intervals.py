@@ -10,11 +10,11 @@ from engine.results.classes import f1_interval
 from engine.results.intervals import (
     UNKNOWN,
     bootstrap,
-    bootstrap_rows,
     mean_interval,
     percentiles,
     wilson,
 )
+from tests.engine.results.made import bootstrap_rows
 
 NO_SEED_MATTERS = 0.01  # tolerance between two bootstraps of the same rows
 

@@ -13,10 +13,16 @@ from engine.config.tasks import TASKS
 from engine.evaluation.regression import report
 from engine.evaluation.token_classification import report as tag_report
 from engine.results.groups import by_width, groups
-from engine.results.intervals import bootstrap_rows
 from engine.results.measures import difference, interval, measures
 from engine.results.predictions import Predictions
-from tests.engine.results.made import answered, classified, facts, labelled_sets, tagged
+from tests.engine.results.made import (
+    answered,
+    bootstrap_rows,
+    classified,
+    facts,
+    labelled_sets,
+    tagged,
+)
 from tests.often import tries
 
 LABELS = ("a", "b", "c")
