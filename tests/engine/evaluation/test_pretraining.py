@@ -1,7 +1,5 @@
 """Metrics of pre-training, from sums."""
 
-import pytest
-
 from engine.evaluation.pretraining import report
 
 
@@ -27,6 +25,6 @@ def test_without_pairs_the_loss_is_that_of_the_tokens() -> None:
     }
 
 
-@pytest.mark.parametrize("metric", ["loss", "accuracy", "top5"])
-def test_nothing_gives_zeros(metric: str) -> None:
-    assert report(0, 0.0, 0, 0).metrics()[metric] == 0
+def test_nothing_gives_zeros() -> None:
+    for metric in ["loss", "accuracy", "top5"]:
+        assert report(0, 0.0, 0, 0).metrics()[metric] == 0

@@ -53,21 +53,19 @@ def test_correlations_of_finite_numbers_are_finite_however_large_or_small(rows):
     json.dumps(found.to_json(), allow_nan=False)
 
 
-@pytest.mark.parametrize("scale", [5e-324, 1e-300, 1.0, 1e300])
-def test_a_straight_line_is_straight_at_any_scale(scale):
-    found = report(np.array([1, 2, 3, 5]) * scale, [10, 20, 30, 50])
-    assert found.pearson == pytest.approx(1) and found.spearman == pytest.approx(1)
+def test_a_straight_line_is_straight_at_any_scale() -> None:
+    for scale in [5e-324, 1e-300, 1.0, 1e300]:
+        found = report(np.array([1, 2, 3, 5]) * scale, [10, 20, 30, 50])
+        assert found.pearson == pytest.approx(1) and found.spearman == pytest.approx(1)
 
 
-@pytest.mark.parametrize(
-    "predicted, true", [([], []), ([1], [2]), ([0.1] * 3, [1, 2, 3]), ([1, 2], [7, 7])]
-)
-def test_a_constant_side_has_no_correlation(predicted, true):
-    found = report(predicted, true)
-    assert (found.pearson, found.spearman) == (0, 0)
-    assert found.mean_absolute_error == pytest.approx(
-        np.abs(np.subtract(predicted, true)).sum() / max(len(true), 1)
-    )
+def test_a_constant_side_has_no_correlation() -> None:
+    for predicted, true in [([], []), ([1], [2]), ([0.1] * 3, [1, 2, 3]), ([1, 2], [7, 7])]:
+        found = report(predicted, true)
+        assert (found.pearson, found.spearman) == (0, 0)
+        assert found.mean_absolute_error == pytest.approx(
+            np.abs(np.subtract(predicted, true)).sum() / max(len(true), 1)
+        )
 
 
 def test_guesses_of_a_network_that_blew_up_are_null_in_json():

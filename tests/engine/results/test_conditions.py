@@ -1,7 +1,5 @@
 """Conditions select rows, have sentences, and survive JSON."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -71,32 +69,33 @@ CASES: list[tuple[Condition, list[int], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("condition, rows, said", CASES)
-def test_a_condition_selects_rows_and_says_itself(
-    condition: Condition, rows: list[int], said: str
-) -> None:
-    assert mask(REVIEWS, [condition]).nonzero()[0].tolist() == rows
-    assert sentence([condition]) == said
-    assert CONDITIONS.validate_json(CONDITIONS.dump_json((condition,))) == (condition,)
+def test_a_condition_selects_rows_and_says_itself() -> None:
+    for condition, rows, said in CASES:
+        assert mask(REVIEWS, [condition]).nonzero()[0].tolist() == rows
+        assert sentence([condition]) == said
+        assert CONDITIONS.validate_json(CONDITIONS.dump_json((condition,))) == (condition,)
 
 
-@pytest.mark.parametrize(
-    "condition, rows, said",
-    [
+def test_spans_select_rows() -> None:
+    for condition, rows, said in [
         (HasSpan(), [0, 1, 2, 3], "the row has a span"),
         (HasSpan(error="missed"), [0], "the row has a missed span"),
         (HasSpan(error="right", gold="person"), [0], "the row has a correct span: gold “person”"),
-        (HasSpan(error="spurious", predicted="place"), [2],
-         "the row has a spurious span: predicted “place”"),
-        (HasSpan(gold="place", predicted="person"), [1],
-         "the row has a span: gold “place”, predicted “person”"),
+        (
+            HasSpan(error="spurious", predicted="place"),
+            [2],
+            "the row has a spurious span: predicted “place”",
+        ),
+        (
+            HasSpan(gold="place", predicted="person"),
+            [1],
+            "the row has a span: gold “place”, predicted “person”",
+        ),
         (HasSpan(error="boundary"), [3], "the row has a span with a wrong boundary"),
         (HasSpan(gold="food"), [], "the row has a span: gold “food”"),
-    ],
-)  # fmt: skip
-def test_spans_select_rows(condition: HasSpan, rows: list[int], said: str) -> None:
-    assert mask(TAGS, [condition]).nonzero()[0].tolist() == rows
-    assert sentence([condition]) == said
+    ]:
+        assert mask(TAGS, [condition]).nonzero()[0].tolist() == rows
+        assert sentence([condition]) == said
 
 
 def test_conditions_hold_together() -> None:
@@ -115,22 +114,19 @@ def test_one_of_several_labels_is_enough() -> None:
         assert found == predicted
 
 
-@pytest.mark.parametrize("word", ["a.c", r"\E", r"a\Eb", "[", "日本"])
-def test_a_word_is_taken_literally(word: str) -> None:
-    made = classified(["bad"] * 3, ["bad"] * 3, text=[f"x {word} y", "x abc y", f"x{word}y"])
-    condition = CellHasWord(column="text", word=word)
-    assert mask(made, [condition]).tolist() == [True, False, False]
+def test_a_word_is_taken_literally() -> None:
+    for word in ["a.c", r"\E", r"a\Eb", "[", "日本"]:
+        made = classified(["bad"] * 3, ["bad"] * 3, text=[f"x {word} y", "x abc y", f"x{word}y"])
+        condition = CellHasWord(column="text", word=word)
+        assert mask(made, [condition]).tolist() == [True, False, False]
 
 
-@pytest.mark.parametrize(
-    "condition, problem",
-    [
+def test_what_cannot_be_selected_by_is_said() -> None:
+    for condition, problem in [
         (CellMatches(column="text", pattern="("), "“(” is not a valid regular expression."),
         (CellMatches(column="text", pattern="(?=a)"), "“(?=a)” is not a valid regular expression."),
         (CellIs(column="year", value="1"), "These predictions have no column “year”."),
-    ],
-)
-def test_what_cannot_be_selected_by_is_said(condition: Any, problem: str) -> None:
-    with pytest.raises(StudioError) as caught:
-        mask(REVIEWS, [condition])
-    assert caught.value.problem == problem
+    ]:
+        with pytest.raises(StudioError) as caught:
+            mask(REVIEWS, [condition])
+        assert caught.value.problem == problem

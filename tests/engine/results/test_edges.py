@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 
-import pytest
-
 from engine.results import (
     answers,
     calibration,
@@ -80,33 +78,33 @@ OF_ALL: tuple[Callable[[Predictions], object], ...] = (
 )
 
 
-@pytest.mark.parametrize("made", every(CLASSES, SETS, TAGS, NUMBERS, QUESTIONS))
-@pytest.mark.parametrize("function", OF_ALL)
-def test_of_every_task(function: Callable[[Predictions], object], made: Predictions) -> None:
-    function(made)
-    assert all(figure(made, name).shape == (len(made),) for name in FIGURES)
+def test_of_every_task() -> None:
+    for made in every(CLASSES, SETS, TAGS, NUMBERS, QUESTIONS):
+        for function in OF_ALL:
+            function(made)
+            assert all(figure(made, name).shape == (len(made),) for name in FIGURES)
 
 
-@pytest.mark.parametrize("made", every(CLASSES, SETS))
-@pytest.mark.parametrize("function", OF_LABELS)
-def test_of_labels(function: Callable[[Predictions], object], made: Predictions) -> None:
-    function(made)
-    assert made.scores.shape == (len(made), 2)
+def test_of_labels() -> None:
+    for made in every(CLASSES, SETS):
+        for function in OF_LABELS:
+            function(made)
+            assert made.scores.shape == (len(made), 2)
 
 
-@pytest.mark.parametrize("made", every(TAGS))
-def test_of_tags(made: Predictions) -> None:
-    assert sum(span_figures.kind_counts(made).values()) == 0
-    assert span_figures.type_confusion(made).counts.shape == (1, 1)
-    assert span_figures.type_figures(made) == ()
+def test_of_tags() -> None:
+    for made in every(TAGS):
+        assert sum(span_figures.kind_counts(made).values()) == 0
+        assert span_figures.type_confusion(made).counts.shape == (1, 1)
+        assert span_figures.type_figures(made) == ()
 
 
-@pytest.mark.parametrize("made", every(NUMBERS))
-def test_of_numbers(made: Predictions) -> None:
-    groups.groups(made, groups.by_width(made, "residual", 30))
+def test_of_numbers() -> None:
+    for made in every(NUMBERS):
+        groups.groups(made, groups.by_width(made, "residual", 30))
 
 
-@pytest.mark.parametrize("made", every(QUESTIONS))
-def test_of_questions(made: Predictions) -> None:
-    answers.by_kind(made), answers.by_length(made)
-    assert (answers.threshold_curve(made) is None) == (len(made) == 0)
+def test_of_questions() -> None:
+    for made in every(QUESTIONS):
+        answers.by_kind(made), answers.by_length(made)
+        assert (answers.threshold_curve(made) is None) == (len(made) == 0)

@@ -39,12 +39,12 @@ def test_a_slice_is_renamed_in_its_place_and_never_over_another_one(tmp_path: Pa
     assert read_slices(file) == (renamed, two, other)
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b'[{"name": "a", "conditions": 3}]'])
-def test_another_file_is_refused_in_words(tmp_path: Path, content: bytes) -> None:
-    file = tmp_path / "slices.json"
-    file.write_bytes(content)
-    with pytest.raises(StudioError, match=r"slices.json cannot be read"):
-        read_slices(file)
-    with pytest.raises(StudioError):
-        save_slice(file, Slice(name="a", source="b", conditions=()))
-    assert file.read_bytes() == content
+def test_another_file_is_refused_in_words(tmp_path: Path) -> None:
+    for content in [b"", b"{}", b'[{"name": "a", "conditions": 3}]']:
+        file = tmp_path / "slices.json"
+        file.write_bytes(content)
+        with pytest.raises(StudioError, match=r"slices.json cannot be read"):
+            read_slices(file)
+        with pytest.raises(StudioError):
+            save_slice(file, Slice(name="a", source="b", conditions=()))
+        assert file.read_bytes() == content
