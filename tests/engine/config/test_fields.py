@@ -1,6 +1,5 @@
 """Every user setting has its title, help text and level in its spec."""
 
-import pytest
 from pydantic import BaseModel
 
 from engine.config.dataset import Mapping, Reading, Split
@@ -32,18 +31,17 @@ SPECS: tuple[type[BaseModel], ...] = (
     *TASKS.values(),
 )
 WRITTEN_BY_THE_PROGRAM = {"kind", "model"}  # no settings
-FIELDS = [(spec, name) for spec in SPECS for name in spec.model_fields]
 
 
-@pytest.mark.parametrize("spec, name", FIELDS)
-def test_a_field_says_what_it_is(spec: type[BaseModel], name: str) -> None:
-    info = spec.model_fields[name]
-    if name in WRITTEN_BY_THE_PROGRAM:
-        assert name not in settings_of(spec)
-        return
-    assert info.title and not info.title.endswith(".")
-    assert info.description and info.description.endswith((".", "…"))
-    assert level_of(info) in LEVELS
+def test_each_setting_has_a_title_a_help_text_and_a_level() -> None:
+    for spec in SPECS:
+        for name, info in spec.model_fields.items():
+            if name in WRITTEN_BY_THE_PROGRAM:
+                assert name not in settings_of(spec)
+                continue
+            assert info.title and not info.title.endswith(".")
+            assert info.description and info.description.endswith((".", "…"))
+            assert level_of(info) in LEVELS
 
 
 def test_each_setting_stands_at_one_level() -> None:
