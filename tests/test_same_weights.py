@@ -1,4 +1,4 @@
-"""What is drawn by chance, the weights of a new network above all, is the same in every run."""
+"""Random draws, above all new weights, are the same in every run."""
 
 import zlib
 

@@ -15,7 +15,7 @@ from engine.config.number_ranges import listed, numbers_in
 
 
 class Linux:
-    """What the system says of itself; as it begins, nothing."""
+    """Simulated system files, initially empty."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder, self._patch = folder, monkeypatch

@@ -1,8 +1,7 @@
-"""What autocast does on the simulated device: the lists of CUDA (aten/src/ATen/autocast_mode.h).
+"""Autocast of the simulated device: the lists of CUDA (aten/src/ATen/autocast_mode.h).
 
-torch knows no list for a device of one's own, and would leave everything in float32. Its lists for
-processors are other ones: there, norms and sums keep the short numbers that they are given. Names
-that no network of encoders calls, such as those of pictures, are left out.
+torch has no lists for custom devices, and its CPU lists differ: norms and sums stay in reduced
+precision there. Operations that no encoder calls are omitted.
 """
 
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-SHORT = (  # computed in the short numbers
+SHORT = (  # computed in reduced precision
     *("linear", "matmul", "mm", "bmm", "addmm", "addbmm", "baddbmm", "mv", "addmv", "addr"),
     *("chain_matmul", "linalg_multi_dot", "linalg_vecdot", "einsum", "prelu"),
     *("_thnn_fused_lstm_cell", "lstm_cell", "scaled_dot_product_attention"),
@@ -94,7 +93,7 @@ def _widest(operation: Any, name: str) -> Callable[..., Any]:
 
 
 def _counts(value: Any, name: str) -> bool:
-    """Whether it is a tensor that autocast may change: of the device, of numbers up to float32."""
+    """True for float tensors of the device up to float32."""
     return (
         isinstance(value, Tensor)
         and value.device.type == name
@@ -112,7 +111,7 @@ def _in(value: Any, dtype: torch.dtype, name: str) -> Any:
 
 
 def _without() -> Any:
-    """What is called inside is not cast again."""
+    """Disable autocast for nested calls."""
     return torch._C._ExcludeDispatchKeyGuard(
         torch._C.DispatchKeySet(torch._C._parse_dispatch_key(KEY))
     )

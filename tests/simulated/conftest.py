@@ -1,5 +1,7 @@
-"""Tests on a device that torch knows only where nothing has been learned before: its engine counts
-devices once. `tests/test_simulated.py` runs them in a process of their own."""
+"""Tests on a custom torch device, which must be registered before autograd runs.
+
+`tests/test_simulated.py` runs them in a process of their own.
+"""
 
 import os
 

@@ -1,10 +1,8 @@
-"""An accelerator for machines that have none: torch takes it for one, and its numbers lie in
-ordinary memory.
+"""A simulated accelerator, whose numbers are in host memory.
 
-What a GPU does not do in silence is refused here: an operation on tensors of both sides. What it
-does at a price is counted: every operation (a launch of a kernel there), every copy from and to
-the processor, and every wait of the host for a number. What it does with numbers is what the
-processor does, so that results can be held against those.
+It refuses what a GPU refuses: operations on tensors of two devices. It counts what is expensive
+there: operations (kernel launches), copies to and from the host, and synchronisations. Results are
+those of the CPU, so that tests can compare them.
 """
 
 from collections import Counter
@@ -38,7 +36,7 @@ FREE = (  # these only look at a tensor in another way: a GPU launches nothing
 
 @dataclass
 class Counts:
-    """What a device was asked to do."""
+    """Operations, copies and waits of a device."""
 
     launches: Counter[str] = field(default_factory=Counter)
     products: Counter[torch.dtype] = field(default_factory=Counter)  # of matrices, by their numbers
@@ -104,7 +102,7 @@ class OnDevice(Tensor):
             return NotImplemented
         named = named or {}
         name = operation.overloadpacket.__name__
-        if operation._can_decompose():  # where nothing is learned, those made of others come here
+        if operation._can_decompose():  # in inference mode
             said = operation.decompose(*given, **named)
             if said is not NotImplemented:
                 return said
@@ -122,7 +120,7 @@ class OnDevice(Tensor):
 
 
 class _Mixed:
-    """Takes the numbers out of tensors of the device, and refuses others beside them."""
+    """Unwraps device tensors, and refuses mixed devices."""
 
     def __init__(self, operation: str) -> None:
         self.operation = operation
@@ -149,7 +147,7 @@ def _outside(value: Any) -> Any:
 
 
 def _returned(operation: Any, given: tuple[Any, ...], named: dict[str, Any], said: Any) -> Any:
-    """What was changed in its place is the tensor that was given, everything else a new one."""
+    """In-place results are the given tensor; others are new."""
     returns = operation._schema.returns
     written = {
         argument.name: given[place] if place < len(given) else named.get(argument.name)
@@ -222,7 +220,7 @@ def _empty_strided(size: Any, stride: Any, dtype: Any = None, *_: Any, **__: Any
 
 
 def _copy_from(source: Tensor, target: Tensor, _: bool = False) -> Tensor:
-    """What torch.tensor calls, with a list of numbers."""
+    """Called by torch.tensor with a list."""
     _travelled(isinstance(source, OnDevice), isinstance(target, OnDevice), "copy_")
     _inside(target).copy_(_inside(source))
     return target

@@ -1,5 +1,7 @@
-"""Passes that are captured and replayed: the numbers of the processor for every task and family, by
-a stand-in for the graphs of a GPU, which goes through the captured passes again."""
+"""CUDA graphs give the numbers of eager CPU passes, for every task and family.
+
+A stand-in for CUDA graphs repeats the captured passes.
+"""
 
 import re
 from collections.abc import Callable
@@ -213,7 +215,7 @@ def test_where_there_can_be_no_graphs_a_run_says_so_and_trains_without(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def failing(*_: Any) -> Captured:
-        raise type(error)(*error.args)  # a new one, which nobody keeps with all that it saw
+        raise type(error)(*error.args)  # a new one, without references to frames
 
     monkeypatch.setattr(cuda_graphs, "capture", failing)
     job = with_graphs(small.classifying(tmp_path, **FEW), wanted)

@@ -1,4 +1,4 @@
-"""The simulated device refuses and counts what a GPU refuses or has to be waited for."""
+"""The simulated device refuses and counts what a GPU would."""
 
 from copy import deepcopy
 

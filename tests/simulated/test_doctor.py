@@ -1,5 +1,4 @@
-"""The check of a device finds no fault in the simulated one: Explore's questions, predictions,
-families and all else say there what they say on the processor. It finds faults that are put in."""
+"""The device check accepts the simulated device, and finds injected faults."""
 
 from collections.abc import Iterator
 from dataclasses import replace

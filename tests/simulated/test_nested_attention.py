@@ -1,5 +1,4 @@
-"""Attention by the kernels of GPUs for any lengths: the numbers of the processor, fewer launches,
-and no wait of the host; and which way is taken."""
+"""Nested-tensor attention: CPU numbers, fewer launches, no synchronisation; and its choice."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -40,7 +39,7 @@ def gpu() -> Iterator[None]:
 def learned(
     network: Network, there: torch.device, short: torch.dtype = torch.float32
 ) -> tuple[float, list[torch.Tensor], Counts]:
-    """Loss and gradients of a batch on a device, in short numbers where wanted."""
+    """Loss and gradients of a batch on a device, optionally in reduced precision."""
     drawn = torch.Generator().manual_seed(5)
     tokens = torch.randint(5, 40, (4, 20), generator=drawn)
     real = torch.arange(20) < LENGTHS[:, None]

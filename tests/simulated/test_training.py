@@ -1,5 +1,4 @@
-"""By the way of GPUs, on a device that tests can hold: the numbers of the processor, no tensor in
-the wrong place, and no wait of the host inside a step."""
+"""Training on a simulated GPU: CPU numbers, correct devices, one synchronisation per step."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -258,10 +257,9 @@ SPEC = BertSpec(
 def test_a_step_launches_little_more_than_that_of_transformers(
     lengths: tuple[int, ...], bound: float
 ) -> None:
-    """Twelve layers of tiny width, forward and back: what is launched is that of the base model.
+    """Count the launches of a forward and backward pass of twelve tiny layers.
 
-    Attention goes through rows of a length together; here each length more costs launches, which
-    are fewer on a GPU, where attention is one of the library's.
+    Attention runs one block per length; here every length differs.
     """
     config = transformers.BertConfig(
         vocab_size=60, hidden_size=24, num_hidden_layers=12, num_attention_heads=12,

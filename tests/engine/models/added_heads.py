@@ -1,7 +1,4 @@
-"""Heads that transformers has no class for in a family, on its own encoder of that family.
-
-They are made as its heads of BERT are: a layer on every token, and a layer on the pooled vector.
-"""
+"""Task heads that transformers lacks for a family, on its own encoder."""
 
 from typing import Any
 

@@ -48,7 +48,7 @@ class Example:
 
     @property
     def has_segments(self) -> bool:
-        """Whether transformers' network and tokenizer tell the texts of a pair apart."""
+        """True if transformers uses segments for this family."""
         return self.spec.segment_rows > 1
 
 
@@ -207,7 +207,7 @@ def write_tokenizer(family: str, folder: Path) -> Path:
 
 
 def class_of(family: str, suffix: str) -> Any:
-    """The class of transformers; or ours on its encoder, where it has none."""
+    """Class in transformers, or our head on its encoder if there is none."""
     name = f"{EXAMPLES[family].classes}{suffix}"
     return getattr(transformers, name, None) or getattr(added_heads, name)
 

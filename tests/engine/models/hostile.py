@@ -1,8 +1,7 @@
-"""Hostile and broken model folders, each made from a good one; and what must be said of each.
+"""Hostile and broken model folders, each made from a good one, with the expected refusal.
 
-`CASES` maps a name to a function that spoils a good folder and returns the folder to load; what
-the refusal says stands beside it. A payload, wherever it is hidden, would touch the file `canary`
-beside the folder.
+`CASES` maps a name to a function that spoils a good folder and returns the folder to load, and to
+what the refusal says. A payload, wherever it is hidden, would touch the file `canary`.
 """
 
 import io

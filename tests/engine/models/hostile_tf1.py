@@ -1,7 +1,7 @@
-"""Hostile and broken TensorFlow checkpoints, made from a good one; and what must be said of each.
+"""Hostile and broken TensorFlow checkpoints, with the expected refusal.
 
-`CASES` maps a name to a function that spoils a good folder of Google's form, and to what the
-refusal says. An index that lies is written anew with checksums that agree.
+`CASES` maps a name to a function that spoils a good folder in Google's format, and to what the
+refusal says. A manipulated index gets valid checksums.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What does not learn is rounded once, and every number stays as it was."""
+"""Frozen weights are cast once, and no number changes."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -33,7 +33,7 @@ class Casts(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.of = list[int]()  # where they lie in memory
+        self.of = list[int]()  # data pointers
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None

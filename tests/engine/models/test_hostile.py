@@ -30,7 +30,7 @@ def good(tmp_path_factory) -> Path:
 
 
 def test_the_canary_sings_where_a_pickle_is_read_carelessly(tmp_path):
-    """The payload works: that the tests below see no canary means something."""
+    """The payload works, so an absent canary means something."""
     for call in (os.system, exec):
         pickle.loads(pickle.dumps(Payload(tmp_path / "canary", call)))
         assert (tmp_path / "canary").exists()
@@ -146,7 +146,7 @@ def test_a_mutant_is_loaded_or_refused_and_nothing_else(good, tmp_path, kind, co
     for _ in range(count):
         mutant = bytearray(whole)
         for _ in range(chance.randint(1, 4)):
-            # most often where the structure is: at either end
+            # mostly at either end, where the headers are
             near = chance.choice([200, 2_000, len(whole)])
             place = chance.randrange(min(near, len(whole)))
             mutant[chance.choice([place, len(whole) - 1 - place])] = chance.randrange(256)
@@ -180,7 +180,7 @@ def test_a_model_that_came_only_in_part_is_never_taken(good, tmp_path, count):
 
 
 def test_a_folder_of_the_download_cache_is_read(good, tmp_path):
-    """There every file of a snapshot is a link to the store beside it."""
+    """Files of a snapshot there are links into a blob store."""
     blobs = tmp_path / "models--x" / "blobs"
     snapshot = tmp_path / "models--x" / "snapshots" / "abc"
     blobs.mkdir(parents=True)

@@ -55,7 +55,7 @@ def good(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def refusal(folder: Path) -> str:
-    """What is said of a folder; the same wherever it is asked, and never more than a sentence."""
+    """Message for a folder, equal in every reader and a single sentence."""
     with pytest.raises(BadCheckpoint) as raised:
         load(folder)
     problem, advice = raised.value.problem, raised.value.advice
@@ -99,7 +99,7 @@ ODD_VALUES: tuple[object, ...] = (
 def test_entries_of_other_forms_are_read_or_refused_in_a_sentence(
     good: Good, tmp_path: Path
 ) -> None:
-    """What a family needs to be so or so, and what another form of its config says again."""
+    """Required values, and entries repeated in another form."""
     folder = shutil.copytree(good.folder, tmp_path / "model")
     names = {*good.family.others, *good.family.constants, "model_type", "id2label"}
     if good.family.reads is not None:

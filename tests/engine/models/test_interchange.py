@@ -1,4 +1,4 @@
-"""What the README says of checkpoints in transformers: what agrees, and what is read here alone."""
+"""Interchange with transformers: what agrees, and what only we read."""
 
 import pytest
 import torch

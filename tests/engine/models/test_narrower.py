@@ -1,4 +1,4 @@
-"""A network without its pruned heads says what it said with their weights at zero."""
+"""Removing pruned heads changes no output."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The network by itself: its sizes, its two ways of attention, its fresh weights."""
+"""Network sizes, attention paths, and initialisation."""
 
 import math
 from typing import get_args

@@ -70,7 +70,7 @@ def bytes_of(folder: Path) -> dict:
 
 
 def pieces(folder: Path) -> dict:
-    """As KLUE: a BERT's WordPiece under a RoBERTa, with padding where RoBERTa has it."""
+    """As KLUE: WordPiece under a RoBERTa, with RoBERTa's padding id."""
     found = LibraryTokenizer(models.WordPiece(unk_token="[UNK]"))
     found.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
     found.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
@@ -104,7 +104,7 @@ def of_camembert(folder: Path) -> dict:
 
 
 def of_xlm_roberta_unnamed(folder: Path) -> dict:
-    """As xlm-roberta-base is published: nothing beside tokenizer.json names its tokens."""
+    """As xlm-roberta-base: only tokenizer.json names the tokens."""
     many_languages(folder, [*TEXTS, *SCRIPTS], 400, "xlm-roberta")
     _write(folder, model_max_length=512)
     return {}

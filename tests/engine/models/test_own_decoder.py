@@ -1,4 +1,4 @@
-"""A decoder of masked words that is not the token embedding is read, kept, and trained."""
+"""An untied MLM decoder is loaded, saved and trained."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A probe that reads along the tokens passes over padding, as torch's own packing does."""
+"""A BiLSTM probe skips padding, as packed sequences in torch do."""
 
 import numpy as np
 import pytest

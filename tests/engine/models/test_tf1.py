@@ -1,4 +1,4 @@
-"""TensorFlow checkpoints: what TensorFlow wrote is loaded, and what we write is as it writes."""
+"""TensorFlow checkpoints are read, and written as TensorFlow does."""
 
 import json
 import os
@@ -36,7 +36,7 @@ MUTANTS = 60  # of each kind of file
 
 
 def numbers(name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """What make.py has put into the tensor of this name."""
+    """Tensor that make.py wrote under this name."""
     count = np.arange(np.prod(shape, dtype=int))
     spread = (zlib.crc32(name.encode()) + 7919 * count) % 2001 - 1000
     return (spread / 1024).astype(np.float32).reshape(shape)

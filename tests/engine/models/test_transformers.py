@@ -1,4 +1,4 @@
-"""Ours held against transformers on the same weights: everything to 1e-5 in float32."""
+"""Compared with transformers on the same weights: equal to 1e-5 in float32."""
 
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def theirs(kind: type, folder: Path, complete: bool = True) -> torch.nn.Module:
 
 
 def assert_close(ours: Tensor, other: Tensor) -> None:
-    """Equal to 1e-5; of the largest number, where that is above 1 and float32 knows no better."""
+    """Equal to 1e-5, relative to the largest number if that exceeds 1."""
     largest = max(1.0, other.abs().max().item())
     assert (ours - other).abs().max().item() <= 1e-5 * largest
 

@@ -1,4 +1,4 @@
-"""Packed weights say what the plain ones say, in every kind and for every family."""
+"""Packed weights compute what plain ones do, in every kind and family."""
 
 import pytest
 import torch
@@ -188,7 +188,7 @@ def test_a_kind_that_computes_something_else_is_not_present(monkeypatch):
 @pytest.mark.parametrize("kind", HERE)
 @torch.no_grad()
 def test_rows_are_filled_up_to_few_shapes_and_none_is_changed_by_it(kind):
-    """oneDNN keeps what it makes for every shape, which came to gigabytes over a long file."""
+    """oneDNN caches code per shape, which took gigabytes for a long file."""
     shapes = {quantized_matmul.padded_rows(rows) for rows in range(1, 4097)}
     assert len(shapes) < quantized_matmul.FREE_ROWS + 6 * 16 + 2
     assert all(

@@ -1,4 +1,4 @@
-"""Quick answers are given where they are quicker and agree, and nowhere else."""
+"""Fast answers are given only if they are faster and agree."""
 
 from dataclasses import replace
 
@@ -97,7 +97,7 @@ def test_a_map_that_would_differ_is_exact_while_answers_are_quick(starter, monke
 @pytest.mark.skipif(not is_available("float16"), reason="no float16 here")
 @torch.no_grad()
 def test_the_quick_starter_model_guesses_the_same_words(starter):
-    """The kind that is taken for it, on sentences by which it was not chosen."""
+    """Checked on sentences that did not select the kind."""
     exact = Serving(starter).exact
     quick = replace(exact, network=pack_network(exact.network, "float16"))
     for sentence in SENTENCES:

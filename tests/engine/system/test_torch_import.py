@@ -1,4 +1,4 @@
-"""How torch is loaded: as always, but without garbage collection."""
+"""torch is imported without garbage collection, otherwise as usual."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A machine of which nothing is known yet."""
+"""A machine without cached measurements."""
 
 import pytest
 
@@ -8,6 +8,6 @@ from engine.system.precision import MEASUREMENTS
 
 @pytest.fixture
 def unmeasured(home: Home) -> Home:
-    """A fresh home in which a run measures what is fastest."""
+    """A new home without cached measurements."""
     (home.cache / MEASUREMENTS).unlink()
     return home

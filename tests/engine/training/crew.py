@@ -19,7 +19,7 @@ from engine.worker.ranks import loopback
 
 
 class Crew:
-    """The process, as a test sees it."""
+    """Handle of the process."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -62,7 +62,7 @@ def _forked(run: RunFolder, rank: Rank, stop_after: int) -> int:
     if child:
         return child
     os.environ.update(rank.environment())
-    os.dup2(os.pipe()[0], 0)  # a leash that nobody lets go
+    os.dup2(os.pipe()[0], 0)  # stdin that never closes
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     from engine.worker.train import main as work
 

@@ -1,4 +1,4 @@
-"""A run that is trained to its end at once: its weights, and what it said."""
+"""Train a job to its end."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tests.engine.training.small import new_run
 
 
 def trained(folder: Path, job: JobSpec) -> tuple[RunFolder, dict[str, torch.Tensor], list[object]]:
-    """The run, its last weights, and what it told."""
+    """Train a job; returns the run, its last weights and its events."""
     told: list[object] = []
     run = new_run(folder, job)
     assert train(job, run, told.append)[0] == "finished"

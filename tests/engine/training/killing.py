@@ -39,7 +39,7 @@ CALLS = {
 
 
 class Killer:
-    """The process, as a test sees it."""
+    """Handle of the process."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -81,7 +81,7 @@ def _deaf(event: object) -> None:
 
 
 def _armed(evaluation: Any, where: str, number: int) -> Callable[[Any], None]:
-    """Lay the trap; returns what is to hear the events."""
+    """Set the trap; returns the event handler."""
     if where == "evaluating":
         original = evaluation.evaluate_network
 

@@ -81,7 +81,7 @@ PASSAGES = ("ann lives in rome and bob in oslo .", "bob plays the horn , ann pla
 
 
 def questions(path: Path, rows: int = 48) -> Path:
-    """SQuAD 2.0 as JSON: who lives or plays where; a question about eve has no answer."""
+    """SQuAD 2.0 as JSON; questions about eve have no answer."""
     chance = random.Random(7)
     wanted = {
         "where does ann live ?": (0, "rome"),
@@ -171,7 +171,7 @@ def labelled(path: Path, rows: int = 96, distinct: bool = True) -> Path:
             if distinct:
                 text += " so" * (number // 3 % 8)
             endings = [chance.choice(GOOD), chance.choice(BAD)][:: 1 if number % 2 else -1]
-            right = 1 - number % 2  # where the good ending stands
+            right = 1 - number % 2  # index of the good ending
             writer.writerow([text, f"{score:.2f}", topics, int(not good), *endings, right])
     return path
 
@@ -195,7 +195,7 @@ TASKS: dict[str, tuple[TaskSpec, Mapping]] = {
 
 
 def learning(task: str, folder: Path, **training: object) -> JobSpec:
-    """One of TASKS."""
+    """Job of one of TASKS."""
     asked, mapping = TASKS[task]
     path = labelled(folder / "labelled.csv")
     data = FileData(path=path, reading=Reading(format="csv"), mapping=mapping)
@@ -225,6 +225,6 @@ def new_run(folder: Path, job: JobSpec) -> RunFolder:
 
 
 def has_seen(run: RunFolder, step: int) -> bool:
-    """Whether a run has taken this step, for a stop after it."""
+    """True if a run has taken this step."""
     events, _ = run.events_after(0)
     return any(isinstance(e, Measured) and (e.name, e.step) == ("loss", step) for e in events)

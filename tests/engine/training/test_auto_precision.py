@@ -1,4 +1,4 @@
-"""“auto” takes the precision in which the network itself is quicker, not only its products."""
+"""Precision “auto” is the one in which a layer of the network is fastest."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +36,7 @@ Take = Callable[..., list[Precision]]
 
 @pytest.fixture
 def take(monkeypatch: pytest.MonkeyPatch) -> Take:
-    """Says how long a layer takes; returns in which precisions it was asked to."""
+    """Fake layer timing; returns the precisions that were timed."""
 
     def say(**seconds: float) -> list[Precision]:
         asked: list[Precision] = []
@@ -97,7 +97,7 @@ def test_a_layer_of_every_family_is_measured_and_left_as_it_was(family: str) -> 
 
 @pytest.fixture
 def job(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> JobSpec:
-    """On a processor whose products are quick in bf16, as far as anybody knows."""
+    """On a CPU with fast bf16 products."""
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": True})
     monkeypatch.setattr(
         machine, "_measure_rate", lambda dtype, device: 1e12 if dtype.itemsize == 2 else 1
@@ -117,7 +117,7 @@ def test_a_run_and_its_estimate_take_the_same(take: Take, job: JobSpec, tmp_path
 def test_a_run_that_measures_has_the_losses_of_one_that_knows(
     job: JobSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A layer is really gone through, with its dropout; then it takes as long as is said here."""
+    """The layer is run with its dropout, then its timing is replaced."""
     measure, asked = fastest._layer_seconds, list[Precision]()
 
     def measured(layer: nn.Module, x: Tensor, layout: Layout, machine: Machine) -> float:

@@ -1,4 +1,4 @@
-"""Which examples a step sees follows from the seed and the step alone."""
+"""The examples of a step depend on seed and step only."""
 
 import numpy as np
 import pytest

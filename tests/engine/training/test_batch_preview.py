@@ -1,4 +1,4 @@
-"""A batch that is shown is the one that was trained on: the very numbers, hooked at the learner."""
+"""The batch preview equals the batch that was trained on."""
 
 import json
 from collections import Counter
@@ -62,14 +62,14 @@ JOBS = [as_in_the_paper, whole_words_static, left_to_right, classes, answers, ta
 
 
 def learners(kind: type[Learner]) -> list[type[Learner]]:
-    """Every learner that says of what its loss is a mean."""
+    """Every learner that defines loss counts."""
     found = [one for sub in kind.__subclasses__() for one in [sub, *learners(sub)]]
     return [one for one in found if "counts" in vars(one)]
 
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
-    """Every batch from which a training step computed its loss, whole, in order."""
+    """Batches of the training steps, in order."""
     batches: Seen = []
     for name in TASKS:
         import_module(f"engine.tasks.{name}")

@@ -1,4 +1,4 @@
-"""Frozen layers that are computed once: the same training as with them in every step."""
+"""Cached frozen layers change no training result."""
 
 from functools import partial
 from pathlib import Path
@@ -54,7 +54,7 @@ def with_settings(job: JobSpec, **training: object) -> JobSpec:
 
 
 def check_same(folder: Path, job: JobSpec) -> None:
-    """A run with the layers in every step and one that has them cached, by their curves."""
+    """Compare the curves of a run with and without cached layers."""
     cached = trained(folder / "cached", job)
     plain = trained(folder / "plain", with_settings(job, cache_frozen_layers=False))
     ours, theirs = metrics(cached), metrics(plain)
@@ -164,7 +164,7 @@ def test_the_disk_space_is_foretold(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_half_numbers_are_begun_with_as_they_were(tmp_path: Path) -> None:
-    """Vectors are kept in fp32, whatever the layers compute in."""
+    """Features are cached in fp32 in every precision."""
     job = small.classifying(tmp_path, steps=7, save_every=7, dropout=0.0, **CACHED)
     job = job.model_copy(update={"hardware": job.hardware.model_copy(update={"precision": "bf16"})})
     cached = trained(tmp_path / "cached", job)

@@ -1,4 +1,4 @@
-"""What a run is told about the machine that it asked for."""
+"""Choice of device, precision, threads and cores."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ Numbers = Callable[..., None]
 
 @pytest.fixture
 def numbers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Numbers]:
-    """Says which numbers of threads are worth trying; this process has its own back at the end."""
+    """Set the thread counts to try; restores the thread count of the process."""
     before = torch.get_num_threads()
     yield lambda *found: monkeypatch.setattr(cores, "thread_candidates", lambda: found)
     torch.set_num_threads(before)

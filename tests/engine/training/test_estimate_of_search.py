@@ -1,4 +1,4 @@
-"""One estimate for all runs of a search, from one measured run of each base model."""
+"""The estimate of a search measures one run per base model."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +19,7 @@ SEEDS = SearchField(path="training.seed", values=(1, 2))
 
 @pytest.fixture
 def measured(monkeypatch: pytest.MonkeyPatch) -> list[JobSpec]:
-    """The jobs that are measured: 10 s an epoch, twice that with the large model."""
+    """Fake measurements: 10 s per epoch, twice that with the large model."""
     jobs: list[JobSpec] = []
 
     def one(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Estimated:

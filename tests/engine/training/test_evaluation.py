@@ -1,4 +1,4 @@
-"""Early stopping: a run that does not improve stops, and stays so."""
+"""Early stopping, also after a resume."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The feature-based use: which vectors are read, by what, from where; and the layer sweep."""
+"""Feature extraction: layers read, probes, caching, and the layer sweep."""
 
 import json
 from functools import partial
@@ -59,7 +59,7 @@ def reading(base: JobSpec, vectors: str, **more: object) -> JobSpec:
 
 
 def hidden(layers: int = 12) -> tuple[torch.Tensor, ...]:
-    """Vectors that say from where they are: the embeddings are 0, the highest layer is 12."""
+    """Vectors filled with their layer index: embeddings 0, top layer 12."""
     return tuple(torch.full((1, 2, 3), float(height)) for height in range(layers + 1))
 
 
@@ -287,7 +287,7 @@ def test_a_bench_can_be_estimated(base: JobSpec) -> None:
 
 @pytest.mark.parametrize("task", ["tags", "answers", "labels", "number", "choices"])
 def test_every_task_can_read_vectors(tmp_path: Path, task: str) -> None:
-    """What is saved answers new rows from their ids just as it was judged on kept vectors."""
+    """A saved probe predicts from token ids as it did from cached features."""
     made_by = {"tags": tagging, "answers": answering}
     make = made_by.get(task, partial(learning, task))
     first = make(tmp_path, steps=2)

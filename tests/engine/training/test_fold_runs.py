@@ -79,7 +79,7 @@ probabilities_of_fold_runs(*given, tell, **options)
 
 
 def arguments(version: Path, base: Path, scratch: Path) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What two folds of a stored version are asked with, without the last one."""
+    """Arguments for two folds of a stored version."""
     data = open_dataset(version)
     names = [name for name in data.spec.labels if name]
     numbers = np.flatnonzero(data.splits != 2)

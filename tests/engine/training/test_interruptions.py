@@ -46,7 +46,7 @@ def pair(folder: Path, job: JobSpec) -> tuple[RunFolder, RunFolder]:
 
 
 def hear_step(step: int, act: Callable[[], object]) -> Callable[[Event], None]:
-    """A listener that acts once, after `step` was measured."""
+    """Event handler that acts once, after `step`."""
 
     def on_event(event: Event) -> None:
         if isinstance(event, Measured) and (event.name, event.step) == ("loss", step):
@@ -128,7 +128,7 @@ def test_a_run_stopped_after_each_of_its_steps_ends_the_same(tmp_path: Path, kin
 
 
 def is_near(calm: RunFolder, run: RunFolder) -> bool:
-    """Whether the losses are the same but for rounding."""
+    """True if the losses are equal except for rounding."""
     one, other = metrics(calm), metrics(run)
     losses = [point for point in one if point[0] == "loss"]
     return all(one[p] == pytest.approx(other[p], abs=1e-3) for p in losses)

@@ -1,4 +1,4 @@
-"""A disturbed run ends as an undisturbed one: bit for bit, whatever killed it and when."""
+"""A killed or stopped run ends bit for bit as an undisturbed one."""
 
 import random
 import shutil
@@ -22,7 +22,7 @@ from tests.engine.training.killing import Killer, Place
 
 
 def final(run: RunFolder) -> dict[str, str]:
-    """SHA-256 of all that the last checkpoint says, but for the names of places."""
+    """SHA-256 of the files of the last checkpoint, without paths."""
     last = run.checkpoint_folders()[-1]
     return {
         file.relative_to(last).as_posix(): sha256(file)
@@ -32,7 +32,7 @@ def final(run: RunFolder) -> dict[str, str]:
 
 
 def metrics(run: RunFolder) -> dict[tuple[str, int], float | None]:
-    """The last word on every point of every curve that time does not touch."""
+    """Last value of every point of every curve, except speed."""
     events, _ = run.events_after(0)
     return {
         (event.name, event.step): event.value

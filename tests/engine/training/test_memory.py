@@ -1,4 +1,4 @@
-"""What a run is estimated to need is what it then needs, and its end says how much that was."""
+"""The memory estimate of a run matches its measured peak."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a network is set to learn: gradient checkpointing and frozen layers."""
+"""Gradient checkpointing and frozen layers."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def test_computing_layers_twice_gives_the_same_weights(tmp_path: Path, kind: str
 
 
 def test_computing_layers_twice_keeps_less_for_the_way_back() -> None:
-    """Counts the bytes that autograd holds between the two ways."""
+    """Counts the bytes that autograd saves for the backward pass."""
 
     def held(again: bool) -> int:
         network = Network(NETWORK.model_copy(update={"layers": 6}), Heads(outputs=2)).train()

@@ -1,4 +1,4 @@
-"""A step that is no number is not taken, and says which examples are to blame."""
+"""A non-finite step is not taken, and its examples are named."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A run keeps what its best checkpoint says of each validation row."""
+"""A run saves the validation predictions of its best checkpoint."""
 
 from pathlib import Path
 

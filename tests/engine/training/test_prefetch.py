@@ -1,4 +1,4 @@
-"""The batches of a run are the same, made in a thread or not."""
+"""Prefetching in threads changes no batch."""
 
 from pathlib import Path
 

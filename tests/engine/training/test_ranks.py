@@ -1,4 +1,4 @@
-"""Several processes train as one does: the same curves, the same files, whatever their number."""
+"""Data parallelism: the same curves and files with any number of processes."""
 
 import contextlib
 import io
@@ -82,7 +82,7 @@ TASKS: dict[str, Callable[..., JobSpec]] = {
 
 @pytest.fixture(scope="module")
 def calm(crew: Crew, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """Masked words and next sentence, learned by one process without dropout in 20 steps."""
+    """Curves of one process: MLM and NSP, 20 steps, without dropout."""
     folder = tmp_path_factory.mktemp("calm")
     job = pairs(folder, steps=20, evaluate_every=10, save_every=10, dropout=0.0, learning_rate=1e-3)
     run = small.new_run(folder / "run", job)
@@ -91,14 +91,14 @@ def calm(crew: Crew, tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 def distance(run: RunFolder, other: RunFolder) -> float:
-    """The largest difference between two points of all curves; they have the same points."""
+    """Largest difference between two curves."""
     ours, theirs = metrics(run), metrics(other)
     assert ours.keys() == theirs.keys()
     return max(abs((ours[key] or 0) - (theirs[key] or 0)) for key in ours)
 
 
 def prepared(run: RunFolder) -> Prepared:
-    """The last word of this kind."""
+    """Last event of a kind."""
     return next(e for e in reversed(run.milestones()) if isinstance(e, Prepared))
 
 
@@ -109,7 +109,7 @@ def ended(run: RunFolder) -> Ended:
 
 
 def check_curves(alone: RunFolder, both: RunFolder) -> None:
-    """Two ranks drew the curves of one process, and said the same of it."""
+    """Two ranks emitted the curves and notes of one process."""
     assert distance(alone, both) < CLOSE
     told = [(e.name, e.step) for e in both.events_after(0)[0] if isinstance(e, Measured)]
     assert max(Counter(told).values()) == 1  # by one rank alone

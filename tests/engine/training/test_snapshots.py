@@ -1,4 +1,4 @@
-"""Snapshots: which steps have one, what is in them, and that a disturbed run has the same."""
+"""Snapshots: their steps, their content, and exact resumes."""
 
 import shutil
 import signal
@@ -153,7 +153,7 @@ def test_a_killed_run_has_each_snapshot_once_and_identical(
 
 
 class Killed(BaseException):
-    """The end of a process, as nobody can catch it."""
+    """Simulated kill that no `except Exception` catches."""
 
 
 def test_a_run_killed_right_after_a_checkpoint_has_the_snapshot_of_its_step(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_a_stopped_run_makes_the_rest_when_it_resumes(tmp_path: Path) -> None:
 
 
 def test_snapshots_that_a_resumed_run_has_not_reached_are_gone(tmp_path: Path) -> None:
-    """They are of another way: what follows a resume may differ, as on another machine."""
+    """The resumed run may differ, for example on another machine."""
     job = short(tmp_path)
     run = small.new_run(tmp_path / "run", job)
     assert work(run.path) == 0
@@ -226,7 +226,7 @@ def test_a_copy_has_them_and_the_list_of_checkpoints_counts_them(
 def test_weights_too_large_for_half_precision_leave_one_out_with_a_note(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The training itself is well: it goes through to its end."""
+    """The training continues to its end."""
     real = checkpoint.finite_tensors
 
     def first_is_large(network: object, dtype: torch.dtype = torch.float32) -> object:

@@ -1,4 +1,4 @@
-"""What a run says of its data before its first step."""
+"""Facts and notes about the data before the first step."""
 
 import csv
 from pathlib import Path
@@ -21,7 +21,7 @@ ROWS = {"train": ["good"] * 6 + ["bad"] * 3 + ["odd"], "validation": ["bad"] * 3
 
 @pytest.fixture
 def job(tmp_path: Path) -> JobSpec:
-    """Of labels whose usual one differs in training and validation; half the texts are long."""
+    """Different majority labels in training and validation; half of the texts are long."""
     paths = {}
     for part, labels in ROWS.items():
         paths[part] = tmp_path / f"{part}.csv"

@@ -1,4 +1,4 @@
-"""Clipping is torch's, whoever scales the gradients and however many threads read them."""
+"""Gradient norm and clipping equal torch's in every configuration."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ def tiny(keeps: bool) -> Network:
     if keeps:
         network.reuse_token_gradient()
     torch.manual_seed(1)
-    for _ in range(2):  # the rows of the first batch are to be wiped
+    for _ in range(2):  # the rows of the first batch must be zeroed
         network.zero_grad(set_to_none=True)
         tokens = torch.randint(0, 60, (3, 8))
         network.logits(tokens, torch.zeros_like(tokens)).pow(2).sum().backward()
@@ -53,7 +53,7 @@ def test_clipping_is_torchs(
 
 
 def test_slices_of_a_network_are_left_to_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their norm is asked for by all ranks in the same order, so by one thread."""
+    """Collective calls must be made in the same order, so by one thread."""
     network = tiny(False)
     optimiser = adamw(network, TrainingSpec(learning_rate=1e-2))
     monkeypatch.setattr(step, "WORTH_TWO_THREADS", 0)

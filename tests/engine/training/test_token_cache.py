@@ -1,4 +1,4 @@
-"""What runs share: nothing is tokenised twice, and a stop is heard while it is made."""
+"""Token cache: data is tokenized once, and waiting can be stopped."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What a pre-training run keeps of masked tokens, held against a plain loop over transformers."""
+"""Predictions of masked tokens saved by pre-training, compared with transformers."""
 
 from pathlib import Path
 

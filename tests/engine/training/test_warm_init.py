@@ -1,4 +1,4 @@
-"""A head start: word vectors from counts, heads that look at a neighbour."""
+"""Warm initialisation: word vectors from counts, heads that attend to neighbours."""
 
 from pathlib import Path
 

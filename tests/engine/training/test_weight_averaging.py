@@ -1,4 +1,4 @@
-"""The average of the weights: its formula, what is saved where, and that a resume is exact."""
+"""Weight averaging: formula, saved weights, exact resume."""
 
 from pathlib import Path
 from shutil import copytree

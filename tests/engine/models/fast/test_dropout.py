@@ -1,4 +1,4 @@
-"""Dropout by gaps: the share, the mean and the gradient of torch's own."""
+"""Dropout by gaps: probability, mean and gradient equal torch's."""
 
 import math
 
@@ -47,7 +47,7 @@ def test_dropout_follows_the_seed_alone():
 
 
 def test_what_is_drawn_goes_on_until_it_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once in a billion times the gaps that are drawn at first are too short."""
+    """The gaps drawn first are too short once in a billion times."""
 
     class Unlucky:
         def standard_exponential(self, number: int, dtype: type) -> np.ndarray:
@@ -61,7 +61,7 @@ def test_what_is_drawn_goes_on_until_it_is_enough(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("count, times", [(1, 4000), (90, 200), (1000, 80), (2 * AT_ONCE, 2)])
 def test_each_value_is_dropped_by_a_chance_of_its_own(count: int, times: int) -> None:
-    """Also where a row of values begins or ends in the middle of what is drawn at a time."""
+    """Also across the borders of the blocks that are drawn."""
     draws, share = DropoutStream(7), 0.3
     rows = np.zeros((times, count), dtype=bool)
     for row in rows:

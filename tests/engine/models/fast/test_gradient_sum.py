@@ -1,4 +1,4 @@
-"""Gradients that are added up where they are: the sums that torch makes, in one order always."""
+"""In-place gradient sums equal torch's, in a fixed order."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""Sequences of about the same length share a rectangle."""
+"""Sequences of similar length share a block."""
 
 import numpy as np
 from hypothesis import given

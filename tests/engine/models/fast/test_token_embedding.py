@@ -1,4 +1,4 @@
-"""The gradient of the token embedding keeps its memory, and every number that torch would have."""
+"""The reused embedding gradient equals torch's."""
 
 import threading
 from collections.abc import Iterator
@@ -101,7 +101,7 @@ def test_a_table_that_is_the_decoder_too_is_left_to_torch() -> None:
 
 
 def test_a_run_learns_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By halves on two threads, and in micro-batches, where a third summand comes in."""
+    """On two threads, and in micro-batches with a third addend."""
     monkeypatch.setattr(gradients, "WORTH_TWO_THREADS", 0)
     kept = list[bool]()
 

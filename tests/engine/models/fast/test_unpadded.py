@@ -1,4 +1,4 @@
-"""A batch without its padding: the same vectors and gradients as with it, by every family."""
+"""An unpadded batch has the vectors and gradients of a padded one, in every family."""
 
 import math
 
@@ -56,7 +56,7 @@ def rectangle() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
 
 
 def learned(network, batch, places) -> tuple[torch.Tensor, torch.Tensor, list[torch.Tensor]]:
-    """Vectors, pooled vectors, and the gradients of a sum that tells all of them apart."""
+    """Hidden states, pooled vectors, and gradients of a sum that distinguishes them."""
     network.zero_grad()
     tokens, segments, real = batch
     encoded = network.encode(tokens, segments, real, places)
