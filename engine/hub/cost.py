@@ -67,7 +67,7 @@ def rate_of(pace: ThreadSpeeds | None, speeds: Speeds | None) -> float:
     that is a little slower than torch.
     """
     found = list(pace.rates.values()) if pace else []
-    if speeds is not None and speeds.of.startswith("cpu"):
+    if speeds is not None and speeds.key.startswith("cpu"):
         found.append(speeds.fp32)
     return max(found, default=0.0) or _measured()
 

@@ -205,8 +205,8 @@ def fused_is_slow(attention: Attention, q: Tensor) -> bool:
     """On a CPU, SDPA is slow with dropout, and in the backward pass with bfloat16."""
     drops = attention.weight_dropout.p > 0
     reduced = q.dtype != torch.float32
-    on_processor: bool = q.device.type == "cpu"
-    return attention.training and on_processor and (drops or reduced)
+    on_cpu: bool = q.device.type == "cpu"
+    return attention.training and on_cpu and (drops or reduced)
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:

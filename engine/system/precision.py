@@ -18,7 +18,7 @@ MEASUREMENTS = "precision.json"  # in the cache of a home
 class Speeds:
     """Matrix products in operations per second; 0 if not measured."""
 
-    of: str  # key: device, torch and threads
+    key: str  # device, torch and threads
     fp32: float = 0.0
     bf16: float = 0.0  # 0 without hardware support
     fp16: float = 0.0  # measured only without bf16
@@ -43,7 +43,7 @@ class Speeds:
 class ThreadSpeeds:
     """Matrix products in fp32 by thread count, in operations per second."""
 
-    of: str  # key: CPU and torch
+    key: str  # CPU and torch
     usual: int  # default thread count
     rates: dict[str, float]  # by thread count, as JSON keys
 
@@ -61,7 +61,7 @@ ATTENTION_METHODS = ("padded blocks", "nested")
 class AttentionTimes:
     """Forward and backward seconds of attention over an unpadded batch on a GPU."""
 
-    of: str  # key: device, heads, precision and torch
+    key: str  # device, heads, precision and torch
     seconds: dict[str, float]  # by `ATTENTION_METHODS`; 0: no kernel
 
     @property
@@ -75,7 +75,7 @@ class AttentionTimes:
 class LayerTimes:
     """Forward and backward seconds of a layer; 0: not measured."""
 
-    of: str  # key: device, layer, batch and torch
+    key: str  # device, layer, batch and torch
     fp32: float
     bf16: float = 0.0
     fp16: float = 0.0
@@ -95,9 +95,9 @@ KINDS: dict[str, Callable[..., Measured]] = {
 }
 
 
-def find(kind: type[Kind], of: str) -> Kind | None:
+def find(kind: type[Kind], key: str) -> Kind | None:
     """Measurement with this key, or None."""
-    return next((one for one in _read() if isinstance(one, kind) and one.of == of), None)
+    return next((one for one in _read() if isinstance(one, kind) and one.key == key), None)
 
 
 def last(kind: type[Kind], home: Path) -> Kind | None:
@@ -110,7 +110,7 @@ def save(found: Measured) -> None:
 
     Raises StudioError or OSError if it cannot be written.
     """
-    others = [one for one in _read() if one.of != found.of]
+    others = [one for one in _read() if one.key != found.key]
     file = _file()
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     entries = [{"kind": type(one).__name__} | asdict(one) for one in (found, *others)]

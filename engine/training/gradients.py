@@ -66,8 +66,8 @@ class GradientAccumulator:
             return one(0)
         try:
             # autograd adds under a lock, and a + b = b + a in either order
-            with ThreadPoolExecutor(1) as beside:
-                other = beside.submit(one, 1)
+            with ThreadPoolExecutor(1) as executor:
+                other = executor.submit(one, 1)
                 values, more = one(0), other.result()
             gradients.finish()
         finally:

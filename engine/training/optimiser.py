@@ -38,13 +38,13 @@ def adamw(network: Network, training: TrainingSpec) -> AdamW:
     groups: dict[tuple[float, float], list[Tensor]] = {}
     for name, parameter in network.named_parameters():
         if parameter.requires_grad:
-            share = training.layer_lr_decay ** (layers + 1 - layer_index(name, network.spec))
+            scale = training.layer_lr_decay ** (layers + 1 - layer_index(name, network.spec))
             decay = training.weight_decay if parameter.dim() > 1 else 0.0
-            groups.setdefault((share, decay), []).append(parameter)
+            groups.setdefault((scale, decay), []).append(parameter)
     return AdamW(
         [
-            {"params": parameters, "weight_decay": decay, "share": share}
-            for (share, decay), parameters in groups.items()
+            {"params": parameters, "weight_decay": decay, "lr_scale": scale}
+            for (scale, decay), parameters in groups.items()
         ],
         lr=training.learning_rate,
         betas=(training.beta1, training.beta2),
@@ -74,17 +74,17 @@ def freeze(network: Network, frozen: int) -> None:
     """
     spec, layers = network.spec, network.spec.layers
     shared = [spec.layer_indices(number) for number in range(spec.stored_layers)]
-    for heights in shared:
-        if heights[0] <= frozen < heights[-1]:
+    for indices in shared:
+        if indices[0] <= frozen < indices[-1]:
             raise StudioError(
                 phrase(
                     "Layers {first} to {last} of this model share their weights, so the lowest "
                     "{frozen} cannot be frozen alone.",
-                    first=heights[0],
-                    last=heights[-1],
+                    first=indices[0],
+                    last=indices[-1],
                     frozen=frozen,
                 ),
-                phrase("Freeze {fewer} or {more} layers.", fewer=heights[0] - 1, more=heights[-1]),
+                phrase("Freeze {fewer} or {more} layers.", fewer=indices[0] - 1, more=indices[-1]),
             )
     for name, parameter in network.named_parameters():
         parameter.requires_grad_(
@@ -111,7 +111,7 @@ def learning_rate_at(step: int, steps: int, training: TrainingSpec) -> float:
 
 def set_learning_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
     for group in optimiser.param_groups:
-        group["lr"] = rate * group["share"]
+        group["lr"] = rate * group["lr_scale"]
 
 
 def optimiser_tensors(

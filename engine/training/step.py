@@ -95,8 +95,8 @@ def total_gradient_norm(network: Network, optimiser: AdamW, threads: int = 1) ->
     if not is_shared or not _is_on_cpu(network, gradients[0]):
         return total_norm(gradients)
     halves = [[gradients[number] for number in numbers] for numbers in balance(sizes, 2)]
-    with ThreadPoolExecutor(1) as beside:
-        other = beside.submit(total_norm, halves[1])
+    with ThreadPoolExecutor(1) as executor:
+        other = executor.submit(total_norm, halves[1])
         norms = torch.stack([total_norm(halves[0]), other.result()])
     both: Tensor = torch.linalg.vector_norm(norms)
     return both
@@ -107,10 +107,10 @@ def clip_gradients(network: Network, optimiser: AdamW, norm: Tensor, max_norm: f
 
     On a CPU the fused optimiser step does the scaling.
     """
-    on_processor = _is_on_cpu(network, norm)
-    limited = on_processor and max_norm > 0
+    on_cpu = _is_on_cpu(network, norm)
+    limited = on_cpu and max_norm > 0
     optimiser.grad_scale = ((norm + 1e-6) / max_norm).clamp(min=1) if limited else None
-    if not on_processor:
+    if not on_cpu:
         torch.nn.utils.clip_grads_with_norm_(network.parameters(), max_norm or math.inf, norm)
 
 
@@ -167,9 +167,9 @@ def _seed_dropout(run: TrainingRun) -> None:
     ranks = run.ranks
     random = rng_for(run.settings.seed, DROPOUT, run.progress.step)
     seeds = random.integers(2**62, size=ranks.world)
-    on_processor = run.machine.device.type == "cpu"
+    on_cpu = run.machine.device.type == "cpu"
     # seeding all devices takes up to 1 ms
-    seed = torch.default_generator.manual_seed if on_processor else torch.manual_seed
+    seed = torch.default_generator.manual_seed if on_cpu else torch.manual_seed
     seed(int(seeds[ranks.rank]))
 
 

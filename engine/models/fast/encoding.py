@@ -123,13 +123,13 @@ def plan_batch(
 
 def attention_shape(encoder: Encoder, device: torch.device) -> AttentionShape:
     """Network and device settings that a plan depends on."""
-    on_processor = device.type == "cpu"
+    on_cpu = device.type == "cpu"
     return AttentionShape(
         encoder.heads,
         encoder.causal,
         encoder.windows,
-        cost=COST if on_processor else COST_ON_GPU,
-        largest=CACHED if on_processor else 0,
+        cost=COST if on_cpu else COST_ON_GPU,
+        largest=CACHED if on_cpu else 0,
         nested=encoder.nested and encoder.relative is None,
         multiple=encoder.token_multiple,
     )

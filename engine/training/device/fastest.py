@@ -60,12 +60,12 @@ def measure_layer(network: Network, machine: Machine, rows: float, tokens: float
     count = max(1, min(_power_of_two(rows), MAX_TOKENS // width))
     encoder, short = network.encoder, machine.precision_name
     layer = encoder.layers[-1]
-    of = (
+    key = (
         f"layer, {describe_device(machine.device, machine.threads)}, {short}, "
         f"{sum(weights.numel() for weights in layer.parameters())} weights, "
         f"{encoder.heads} heads, {count} × {width} tokens"
     )
-    known = precision.find(LayerTimes, of)
+    known = precision.find(LayerTimes, key)
     if known is not None:
         return known
     layer = copy.deepcopy(layer).train().requires_grad_()
@@ -78,7 +78,7 @@ def measure_layer(network: Network, machine: Machine, rows: float, tokens: float
             seconds = _layer_seconds(layer, x, layout, replace(machine, precision_name=name))
             best[name] = min(quickest, seconds) if done >= 0 else math.inf
         done += 1
-    found = LayerTimes(of, **best)
+    found = LayerTimes(key, **best)
     with suppress(DiskFull, OSError):  # measure again next time
         precision.save(found)
     return found
@@ -132,12 +132,12 @@ def measure_attention(encoder: Encoder, machine: Machine) -> AttentionTimes:
     attention = encoder.layers[0].attention
     assert isinstance(attention, Attention)
     size, share = encoder.heads * attention.head_size, attention.weight_dropout.p
-    of = (
+    key = (
         f"attention, {device_name(machine.device)}, {encoder.heads} × {attention.head_size}, "
         f"{machine.precision_name}, dropout {share:g}, causal {encoder.causal}, "
         f"torch {torch.__version__}"
     )
-    known = precision.find(AttentionTimes, of)
+    known = precision.find(AttentionTimes, key)
     if known is not None:
         return known
     shape = replace(attention_shape(encoder, machine.device), windows=(None,), multiple=1)
@@ -145,7 +145,7 @@ def measure_attention(encoder: Encoder, machine: Machine) -> AttentionTimes:
         way: _attention_seconds(replace(shape, nested=way == "nested"), machine, size, share)
         for way in ATTENTION_METHODS
     }
-    found = AttentionTimes(of, seconds)
+    found = AttentionTimes(key, seconds)
     with suppress(DiskFull, OSError):  # measure again next time
         precision.save(found)
     return found

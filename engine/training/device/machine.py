@@ -135,14 +135,14 @@ def choose_machine(hardware: HardwareSpec, local: int = 0, beside: int = 1) -> M
 
 def matmul_speeds(device: torch.device, threads: int) -> Speeds:
     """Speed of matrix products in each precision; measured unless known."""
-    of, short = describe_device(device, threads), _reduced_precision(device)
-    known = precision.find(Speeds, of)
+    key, short = describe_device(device, threads), _reduced_precision(device)
+    known = precision.find(Speeds, key)
     if known is not None and (short is None or getattr(known, short)):
         return known
-    found = Speeds(of)
+    found = Speeds(key)
     if short is not None:
         rates = {name: _measure_rate(DTYPES[name], device) for name in ("fp32", short)}
-        found = Speeds(of, **rates)
+        found = Speeds(key, **rates)
     with suppress(DiskFull, OSError):  # measure again next time
         precision.save(found)
     return found
@@ -164,14 +164,14 @@ def _best_threads(sharing: int, alone: bool) -> int:
     numbers = cores.thread_candidates()
     if len(numbers) == 1 or not alone:
         return max(1, numbers[0] // sharing)
-    of = f"{cores.cpu_and_cores()}, {listed(numbers)} threads, torch {torch.__version__}"
-    pace = precision.find(ThreadSpeeds, of)
+    key = f"{cores.cpu_and_cores()}, {listed(numbers)} threads, torch {torch.__version__}"
+    pace = precision.find(ThreadSpeeds, key)
     if pace is None:
         rates = {}
         for number in numbers:
             torch.set_num_threads(number)
             rates[str(number)] = _measure_rate(torch.float32, torch.device("cpu"))
-        pace = ThreadSpeeds(of, numbers[0], rates)
+        pace = ThreadSpeeds(key, numbers[0], rates)
         with suppress(DiskFull, OSError):
             precision.save(pace)
     return pace.fastest

@@ -80,9 +80,9 @@ def test_batches_of_about_one_size_are_measured_once(take: Take) -> None:
     assert count > 0
     assert measure_layer(network, SHORT, 33, 17.0) == once and len(asked) == count
     other = measure_layer(network, SHORT, 8, 20.0)
-    assert other.of != once.of and len(asked) == 2 * count
+    assert other.key != once.key and len(asked) == 2 * count
     wide = Network(NETWORK.model_copy(update={"intermediate_size": 64}), Heads())
-    assert measure_layer(wide, SHORT, 32, 20.0).of != once.of
+    assert measure_layer(wide, SHORT, 32, 20.0).key != once.key
 
 
 @pytest.mark.parametrize("family", EXAMPLES)

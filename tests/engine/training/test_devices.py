@@ -141,7 +141,7 @@ def test_what_was_measured_before_there_was_fp16_is_measured_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(devices, "_measure_rate", lambda dtype, device: 1e12)
-    of = devices.matmul_speeds(torch.device("mps"), 1).of
+    of = devices.matmul_speeds(torch.device("mps"), 1).key
     save(Speeds(of))
     assert devices.matmul_speeds(torch.device("mps"), 1).fp16 == 1e12
 
@@ -195,8 +195,8 @@ def test_speeds_and_threads_are_kept_side_by_side() -> None:
     for found in (speeds, pace):
         save(found)
     assert (last(Speeds, home), last(ThreadSpeeds, home)) == (speeds, pace)
-    assert (find(Speeds, speeds.of), find(ThreadSpeeds, pace.of)) == (speeds, pace)
-    assert find(ThreadSpeeds, speeds.of) is None
+    assert (find(Speeds, speeds.key), find(ThreadSpeeds, pace.key)) == (speeds, pace)
+    assert find(ThreadSpeeds, speeds.key) is None
 
 
 def test_a_run_goes_on_with_as_many_threads_as_it_began_with(

@@ -147,7 +147,7 @@ def test_rates_fall_with_the_height_of_a_layer(family: str, tmp_path: Path) -> N
     network = Network(spec, Heads(outputs=2))
     training = small.classifying(tmp_path, layer_lr_decay=0.5).training
     shares = {
-        id(parameter): group["share"]
+        id(parameter): group["lr_scale"]
         for group in adamw(network, training).param_groups
         for parameter in group["params"]
     }
