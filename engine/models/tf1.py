@@ -33,38 +33,26 @@ def write_tf1(
     Raises StudioError if a weight is not finite, if `vocab.txt` cannot hold the vocabulary, or if
     the network is causal or not of the BERT family.
     """
+    problem = None
     if network.spec.family != "bert":
-        raise StudioError(
-            phrase(
-                "The TensorFlow 1 format is for BERT only; this model is of the family {family}.",
-                family=FAMILIES[network.spec.family].title,
-            ),
-            phrase("Choose the Hugging Face layout or ONNX."),
+        problem = phrase(
+            "The TensorFlow 1 format is for BERT only; this model is of the family {family}.",
+            family=FAMILIES[network.spec.family].title,
         )
-    if not isinstance(tokenizer.vocabulary, WordPiece):
-        raise StudioError(
-            phrase("The TensorFlow 1 format has WordPiece vocabularies only."),
-            phrase("Choose the Hugging Face layout or ONNX."),
+    elif not isinstance(tokenizer.vocabulary, WordPiece):
+        problem = phrase("The TensorFlow 1 format has WordPiece vocabularies only.")
+    elif any("\n" in token or "\r" in token for token in tokenizer.tokens):
+        problem = phrase(
+            "A token of this vocabulary contains a line break, which vocab.txt cannot store."
         )
-    if any("\n" in token or "\r" in token for token in tokenizer.tokens):
-        raise StudioError(
-            phrase(
-                "A token of this vocabulary contains a line break, which vocab.txt cannot store."
-            ),
-            phrase("Choose the Hugging Face layout or ONNX."),
+    elif network.spec.is_causal:
+        problem = phrase("The TensorFlow 1 format has no causal (left-to-right) models.")
+    elif network.heads.own_decoder:
+        problem = phrase(
+            "The TensorFlow 1 format has no MLM head with weights of its own, as this model's."
         )
-    if network.spec.is_causal:
-        raise StudioError(
-            phrase("The TensorFlow 1 format has no causal (left-to-right) models."),
-            phrase("Choose the Hugging Face layout or ONNX."),
-        )
-    if network.heads.own_decoder:
-        raise StudioError(
-            phrase(
-                "The TensorFlow 1 format has no MLM head with weights of its own, as this model's."
-            ),
-            phrase("Choose the Hugging Face layout or ONNX."),
-        )
+    if problem is not None:
+        raise StudioError(problem, phrase("Choose the Hugging Face layout or ONNX."))
     tensors = {}
     for name, tensor in finite_tensors(network).items():
         google = google_name(name)

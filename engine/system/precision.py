@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
 
+from engine.errors import DiskFull
 from engine.files.atomic_write import write_file
 from engine.files.home import Home
 from engine.files.regular_file import read_json
@@ -106,15 +108,13 @@ def last(kind: type[Kind], home: Path) -> Kind | None:
 
 
 def save(found: Measured) -> None:
-    """Save a measurement, replacing one with the same key.
-
-    Raises StudioError or OSError if it cannot be written.
-    """
+    """Save a measurement, replacing one with the same key; if that fails, it is repeated later."""
     others = [one for one in _read() if one.key != found.key]
-    file = _file()
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     entries = [{"kind": type(one).__name__} | asdict(one) for one in (found, *others)]
-    write_file(file, json.dumps(entries, indent=1).encode())
+    file = _file()
+    with suppress(DiskFull, OSError):
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_file(file, json.dumps(entries, indent=1).encode())
 
 
 def _read(file: Path | None = None) -> list[Measured]:

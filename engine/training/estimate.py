@@ -114,7 +114,7 @@ def _estimate(job: JobSpec, working: Callable[[str], None], scratch: Path) -> Es
     jobs = expand(job)
     job = jobs[-1]  # the most expensive: fine-tuning in a layer sweep
     settings = job.training
-    machine = choose_machine(job.hardware, beside=job.hardware.processes)
+    machine = choose_machine(job.hardware, processes=job.hardware.processes)
 
     def stage(name: str) -> ProgressCallback:
         working(name)

@@ -10,7 +10,6 @@ import copy
 import math
 import statistics
 import time
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from engine.config.training import HardwareSpec
-from engine.errors import DiskFull, is_out_of_memory
+from engine.errors import is_out_of_memory
 from engine.models.attention import Attention, Layout
 from engine.models.encoder import Encoder
 from engine.models.fast.encoding import attention_shape, plan_batch
@@ -79,8 +78,7 @@ def measure_layer(network: Network, machine: Machine, rows: float, tokens: float
             best[name] = min(quickest, seconds) if done >= 0 else math.inf
         done += 1
     found = LayerTimes(key, **best)
-    with suppress(DiskFull, OSError):  # measure again next time
-        precision.save(found)
+    precision.save(found)
     return found
 
 
@@ -146,8 +144,7 @@ def measure_attention(encoder: Encoder, machine: Machine) -> AttentionTimes:
         for way in ATTENTION_METHODS
     }
     found = AttentionTimes(key, seconds)
-    with suppress(DiskFull, OSError):  # measure again next time
-        precision.save(found)
+    precision.save(found)
     return found
 
 

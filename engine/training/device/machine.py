@@ -5,7 +5,7 @@ import platform
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -16,7 +16,7 @@ import torch
 from engine import cores
 from engine.config.number_ranges import listed, numbers_in
 from engine.config.training import HardwareSpec
-from engine.errors import DiskFull, StudioError
+from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.system import precision
 from engine.system.precision import Precision, Speeds, ThreadSpeeds
@@ -89,18 +89,18 @@ class Machine:
         return int(psutil.virtual_memory().available)
 
 
-def choose_machine(hardware: HardwareSpec, local: int = 0, beside: int = 1) -> Machine:
+def choose_machine(hardware: HardwareSpec, local_rank: int = 0, processes: int = 1) -> Machine:
     """Choose the machine of a job, and set the thread counts of torch and the tokenizer.
 
-    If `beside` processes share this computer, this one is number `local`: each gets its own GPU and
-    an equal part of the cores.
+    If several `processes` share this computer, this one is number `local_rank`: each gets its own
+    GPU and an equal part of the cores.
 
     Raises StudioError if the device or a core does not exist.
     """
     there = {
         "cpu": True,
         "cuda": torch.cuda.is_available(),
-        "mps": torch.backends.mps.is_available() and beside == 1,
+        "mps": torch.backends.mps.is_available() and processes == 1,
     }
     name: str = hardware.device
     if name == "auto":
@@ -114,18 +114,20 @@ def choose_machine(hardware: HardwareSpec, local: int = 0, beside: int = 1) -> M
             ),
             phrase("Choose “auto” or “cpu”, or install a torch build for this device."),
         )
-    if name == "cuda" and beside > 1:
-        _take_gpu(local, beside)
-    sharing = beside
+    if name == "cuda" and processes > 1:
+        _take_gpu(local_rank, processes)
+    sharing = processes
     if (wanted := numbers_in(hardware.cores)) and cores.supports_affinity():
-        cores.pin_to(cores.divide_cores(wanted, local, beside))
+        cores.pin_to(cores.divide_cores(wanted, local_rank, processes))
         sharing = 1  # already divided
-    threads = hardware.threads or _best_threads(sharing, alone=beside == 1)
+    threads = hardware.threads or _best_threads(sharing, alone=processes == 1)
     torch.set_num_threads(threads)
     os.environ.setdefault(
         "RAYON_NUM_THREADS", str(threads)
     )  # of the tokenizer, before its first use
-    device = torch.device(name, local) if name == "cuda" and beside > 1 else torch.device(name)
+    device = (
+        torch.device(name, local_rank) if name == "cuda" and processes > 1 else torch.device(name)
+    )
     torch.backends.fp32_precision = "ieee"  # type: ignore[attr-defined]  # no TF32: fp32 is what it says
     torch.backends.cuda.enable_cudnn_sdp(False)  # plans each new attention shape for 7 ms
     asked = hardware.precision
@@ -143,8 +145,7 @@ def matmul_speeds(device: torch.device, threads: int) -> Speeds:
     if short is not None:
         rates = {name: _measure_rate(DTYPES[name], device) for name in ("fp32", short)}
         found = Speeds(key, **rates)
-    with suppress(DiskFull, OSError):  # measure again next time
-        precision.save(found)
+    precision.save(found)
     return found
 
 
@@ -172,8 +173,7 @@ def _best_threads(sharing: int, alone: bool) -> int:
             torch.set_num_threads(number)
             rates[str(number)] = _measure_rate(torch.float32, torch.device("cpu"))
         pace = ThreadSpeeds(key, numbers[0], rates)
-        with suppress(DiskFull, OSError):
-            precision.save(pace)
+        precision.save(pace)
     return pace.fastest
 
 
@@ -208,18 +208,18 @@ def _measure_rate(dtype: torch.dtype, device: torch.device) -> float:
     return 2 * SIDE**3 / best
 
 
-def _take_gpu(local: int, beside: int) -> None:
+def _take_gpu(local_rank: int, processes: int) -> None:
     """Select the GPU of this process."""
-    if beside > (count := torch.cuda.device_count()):
+    if processes > (count := torch.cuda.device_count()):
         raise StudioError(
             phrase(
-                "{beside} processes need {beside} GPUs, and this machine has {count}.",
-                beside=beside,
+                "{processes} processes need {processes} GPUs, and this machine has {count}.",
+                processes=processes,
                 count=count,
             ),
             phrase("Set hardware.processes to {count}, or hardware.device to “cpu”.", count=count),
         )
-    torch.cuda.set_device(local)
+    torch.cuda.set_device(local_rank)
 
 
 class Peak(NamedTuple):

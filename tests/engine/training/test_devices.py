@@ -180,7 +180,7 @@ def test_the_number_of_threads_is_measured_once_where_there_is_a_choice(
     rates[4] = 1.2e11
     assert choose_machine(auto).threads == torch.get_num_threads() == 4
     assert choose_machine(auto.model_copy(update={"threads": 1})).threads == 1
-    assert choose_machine(auto, local=1, beside=2).threads == 1  # half of the usual number
+    assert choose_machine(auto, local_rank=1, processes=2).threads == 1  # half of the usual number
     numbers(3)
     assert choose_machine(auto).threads == 3
     assert measured == [2, 4, 2, 4]
@@ -244,7 +244,8 @@ def test_each_process_keeps_to_its_share_of_the_cores() -> None:
         "import psutil, torch; from engine.training.device.machine import choose_machine;"
         "from engine.config.training import HardwareSpec;"
         f"asked = HardwareSpec(device='cpu', precision='fp32', cores='{listed(there)}');"
-        "found = choose_machine(asked, local=1, beside=2).threads, psutil.Process().cpu_affinity();"
+        "threads = choose_machine(asked, local_rank=1, processes=2).threads;"
+        "found = threads, psutil.Process().cpu_affinity();"
         "print(found[0] == torch.get_num_threads(), *found[1])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
