@@ -56,7 +56,7 @@ class TagsView(PredictionView):
         said = [self.tr("A word gets the tag of its first token; masked tokens stay masked.")]
         if of_spans:
             said.append(self.tr("The probability of a span is the mean over its words."))
-        if prediction.cut:
+        if prediction.truncated:
             said.append(self.tr("The end of the text is truncated and has no tags."))
         if len(prediction.spans) > MAX_BARS:
             said.append(self.tr("Showing the first {0}.").format(MAX_BARS))

@@ -39,7 +39,7 @@ def fill(
             phrase("Write {mask} where a token is to be predicted.", mask=mask),
         )
     answer = fill_mask(loaded, FillMask(checkpoint=folder, text=text, top=top))
-    if answer.cut and not answer.predictions:
+    if answer.truncated and not answer.predictions:
         raise StudioError(
             phrase(
                 "The model reads the first {n:,} tokens, and {mask} comes after them.",
@@ -48,7 +48,7 @@ def fill(
             ),
             phrase("Shorten the text before {mask}.", mask=mask),
         )
-    _remark_cut(answer.cut, len(answer.tokens))
+    _remark_truncated(answer.truncated, len(answer.tokens))
     if as_json:
         masks = [
             {
@@ -60,7 +60,12 @@ def fill(
             for one in answer.predictions
         ]
         tokens = [token.text for token in answer.tokens]
-        facts = {"model": str(folder), "tokens": tokens, "cut": answer.cut, "masks": masks}
+        facts = {
+            "model": str(folder),
+            "tokens": tokens,
+            "truncated": answer.truncated,
+            "masks": masks,
+        }
         facts["causal"] = answer.causal
         facts["loading"] = loaded.report.besides()
         echo_json(facts)
@@ -74,8 +79,8 @@ def fill(
             echo(f"{likely.probability:7.2%}  {likely.label}")
 
 
-def _remark_cut(cut: bool, tokens: int) -> None:
-    if cut:
+def _remark_truncated(truncated: bool, tokens: int) -> None:
+    if truncated:
         echo_error(
             phrase("note: truncated to the first {n:,} tokens, the model's maximum.", n=tokens)
         )
@@ -108,7 +113,7 @@ def attention(
     loaded = checkpoint.load(model or starter_model())
     remark_loading(loaded.report)
     tokens, array = weights(loaded, text, pair)
-    _remark_cut(typed(loaded, text, pair).cut, len(tokens))
+    _remark_truncated(typed(loaded, text, pair).truncated, len(tokens))
     content = io.BytesIO()
     np.save(content, array)
     write_file(out, content.getvalue(), shared=True)

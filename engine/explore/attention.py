@@ -55,7 +55,7 @@ def attend(
     answer = Attended(
         to=question.number,
         tokens=given.described,
-        cut=given.cut,
+        truncated=given.truncated,
         weights=ArrayFile(path=path, shape=(spec.layers, heads, count, count), dtype="float32"),
         measure=question.measure,
     )

@@ -82,7 +82,7 @@ def _occlusion(checkpoint: Checkpoint, question: Attribute, target: Target) -> A
     answer = Attributed(
         to=question.number,
         tokens=target.given.described,
-        cut=target.given.cut,
+        truncated=target.given.truncated,
         explained=target.explained,
         words=tuple(
             effect_of(target, word, effect)
@@ -200,7 +200,7 @@ def _summed(question: Attribute, target: Target, effects: Tensor) -> Attributed:
     return Attributed(
         to=question.number,
         tokens=target.given.described,
-        cut=target.given.cut,
+        truncated=target.given.truncated,
         explained=target.explained,
         words=tuple(
             effect_of(target, word, sum(numbers[number] for number in word))

@@ -39,7 +39,7 @@ def embed(checkpoint: Checkpoint, question: Embed) -> Embedded:
     return Embedded(
         to=question.number,
         tokens=given.described,
-        cut=given.cut,
+        truncated=given.truncated,
         addends=tuple(
             Addend(table=table, rows=_rows(rows, count), norms=_norms(vectors, count))
             for table, (rows, vectors) in ((t, seen[name]) for t, name in TABLES if name in seen)

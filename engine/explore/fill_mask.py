@@ -50,7 +50,7 @@ def fill_mask(checkpoint: Checkpoint, question: FillMask) -> MaskFilled:
     return MaskFilled(
         to=question.number,
         tokens=given.described,
-        cut=given.cut,
+        truncated=given.truncated,
         predictions=predictions,
         actual=actual,
         ranks=ranks,

@@ -35,7 +35,7 @@ def occlude(checkpoint: Checkpoint, question: Occlude) -> Occluded:
     return Occluded(
         to=question.number,
         tokens=target.given.described,
-        cut=target.given.cut,
+        truncated=target.given.truncated,
         words=tuple(
             effect_of(target, word, fall) for word, fall in zip(now, falls.tolist(), strict=True)
         ),

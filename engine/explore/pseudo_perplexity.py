@@ -41,7 +41,7 @@ def score(checkpoint: Checkpoint, question: ScoreTokens) -> TokensScored:
     return TokensScored(
         to=question.number,
         tokens=given.described,
-        cut=given.cut,
+        truncated=given.truncated,
         scores=tuple(
             token_score(checkpoint, row, position, given.described[position].id)
             for row, position in zip(logs, now, strict=True)

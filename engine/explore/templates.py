@@ -108,7 +108,7 @@ def _row(
         problem = phrase("The filler is empty.")
     elif any(given.described[n].id == tokenizer.unknown for n in inside):
         problem = phrase("The filler is not in the vocabulary.")
-    if gap is None or given.cut:
+    if gap is None or given.truncated:
         problem = phrase("The template exceeds the maximum length.")
     if problem or gap is None:
         targets = tuple(TargetScore(problem=problem) for _ in question.targets)

@@ -67,7 +67,7 @@ class Prepared(Event):
     absent: tuple[str, ...] = Field(
         (), description="Labels of training examples that no validation example has."
     )
-    cut: float = Field(0.0, description="Share of the training inputs that are truncated.")
+    truncated: float = Field(0.0, description="Share of the training inputs that are truncated.")
     environment: dict[str, str] = Field({}, description="What the weights depend on, too.")
     differences: tuple[PhraseField, ...] = Field(
         (), description="What has changed since the checkpoint that it resumes from."

@@ -212,12 +212,12 @@ def absent_labels(m: Measurements) -> Advice | None:
 
 def most_are_truncated(m: Measurements) -> Advice | None:
     """More than half of the inputs reach the maximum length."""
-    if m.prepared.cut <= TRUNCATED:
+    if m.prepared.truncated <= TRUNCATED:
         return None
     length = m.job.training.max_length
     problem = phrase(
         "{share:.0%} of the training inputs are truncated to {n} token(s).",
-        share=m.prepared.cut,
+        share=m.prepared.truncated,
         n=length,
     )
     longer = min(m.prepared.longest or 2 * length, 2 * length)

@@ -35,7 +35,7 @@ class Inputs(NamedTuple):
     tokens: Tensor  # int64 [1, T]
     segments: Tensor  # int64 [1, T]
     masked: tuple[int, ...]  # indices of masked tokens, rising
-    cut: bool
+    truncated: bool
 
 
 class Stacked(NamedTuple):
@@ -88,7 +88,7 @@ def typed(
     tokens = torch.tensor([encoded.ids], device=device)
     tokens[0, list(shown_masked)] = tokenizer.mask
     segments = torch.tensor([encoded.segments], device=device)
-    return Inputs(encoded.tokens, tokens, segments, shown_masked, encoded.cut)
+    return Inputs(encoded.tokens, tokens, segments, shown_masked, encoded.truncated)
 
 
 def masked_positions(

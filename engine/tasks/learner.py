@@ -557,7 +557,7 @@ def ranked_labels(
     return Predicted(
         task=kind,
         tokens=given.described,
-        cut=given.cut,
+        truncated=given.truncated,
         predictions=(whole,),
         predicted=tuple(names[number] for number in order if number in predicted),
     )

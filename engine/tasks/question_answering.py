@@ -203,7 +203,7 @@ class QuestionAnsweringLearner(Learner):
         return Predicted(
             task=self.task.kind,
             tokens=given.described,
-            cut=given.cut,
+            truncated=given.truncated,
             spans=tuple(SpanPrediction.model_validate(one) for one in said["candidates"]),
             value=said["no_answer"],
             answer_record=bool(said["answer"]),

@@ -86,7 +86,7 @@ class RegressionLearner(WholeTextLearner):
         return Predicted(
             task=self.task.kind,
             tokens=given.described,
-            cut=given.cut,
+            truncated=given.truncated,
             value=float(finite(logits)[0, 0]),
             range=self.task.range,
         )

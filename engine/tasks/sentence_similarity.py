@@ -229,7 +229,7 @@ class SentenceSimilarityLearner(Learner):
         return Predicted(
             task=self.task.kind,
             tokens=given.described,
-            cut=given.cut,
+            truncated=given.truncated,
             value=float(F.cosine_similarity(first, second, dim=0)),
             range=(0.0, 1.0),
         )

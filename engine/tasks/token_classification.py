@@ -235,7 +235,7 @@ class TokenClassificationLearner(Learner):
         return Predicted(
             task=self.task.kind,
             tokens=given.described,
-            cut=given.cut,
+            truncated=given.truncated,
             spans=tuple(
                 SpanPrediction(
                     text=question.text[words[span.start][0] : words[span.end - 1][1]],

@@ -17,7 +17,7 @@ class Steps:
     normalised: str
     words: tuple[str, ...]
     tokens: tuple[Token, ...]
-    cut: bool
+    truncated: bool
 
 
 def steps(tokenizer: Tokenizer, text: str) -> Steps:
@@ -41,5 +41,5 @@ def steps(tokenizer: Tokenizer, text: str) -> Steps:
         normalised=normalised + tokenizer.normalise(shown[end:]),
         words=tuple(words),
         tokens=encoding.tokens,
-        cut=encoding.cut or len(text) > MAX_TRACED_CHARACTERS,
+        truncated=encoding.truncated or len(text) > MAX_TRACED_CHARACTERS,
     )

@@ -41,7 +41,7 @@ class Encoding:
     ids: list[int]
     segments: list[int]  # 0 in the first text with its [CLS] and [SEP], 1 in the second
     tokens: tuple[Token, ...]
-    cut: bool  # the texts were truncated
+    truncated: bool  # the texts were truncated
 
 
 class Tokenizer:
@@ -142,7 +142,7 @@ class Tokenizer:
             ids=[token.id for token in tokens],
             segments=[token.segment for token in tokens],
             tokens=tuple(tokens),
-            cut=any(count < len(one) for one, count in zip(encoded, kept, strict=True)),
+            truncated=any(count < len(one) for one, count in zip(encoded, kept, strict=True)),
         )
 
     def encode_many(

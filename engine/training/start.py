@@ -154,7 +154,7 @@ def _prepared(run: TrainingRun, changed: tuple[str, ...]) -> Prepared:
         layer_weights=layer_weights(run.network.spec),
         longest=run.network.spec.max_positions,
         **_answers(run),
-        cut=_share_cut(run),
+        truncated=_share_cut(run),
         environment=run.progress.environment,
         differences=changed,
     )

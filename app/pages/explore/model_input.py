@@ -305,7 +305,7 @@ class ModelInput(QObject):
 
     def _on_tokens(self, encoded: Encoding) -> None:
         self._work = None
-        self.tokens, self.is_truncated, self.is_tokenized = encoded.tokens, encoded.cut, True
+        self.tokens, self.is_truncated, self.is_tokenized = encoded.tokens, encoded.truncated, True
         self._words = {}
         for index in range(len(self.tokens)):
             self._words.setdefault(self._word_key(index), []).append(index)

@@ -32,7 +32,7 @@ class Example:
     text: str
     tokens: tuple[Token, ...]
     label: str | None
-    cut: bool
+    truncated: bool
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _example(
     tokens = encoded.tokens
     if masking:
         tokens = _masked(tokens, tokenizer, masking, random.Random(number))
-    return Example(text[:400], tokens, label, encoded.cut)
+    return Example(text[:400], tokens, label, encoded.truncated)
 
 
 def _spans(text: str) -> tuple[str, str | None]:

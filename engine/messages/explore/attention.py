@@ -35,7 +35,7 @@ class Attended(PreciseAnswer):
 
     kind: Literal["attended"] = "attended"
     tokens: tuple[Token, ...]
-    cut: bool = False
+    truncated: bool = False
     weights: ArrayFile
     measure: Measure = "weights"
     layers: int | None = Field(

@@ -26,7 +26,7 @@ class Attributed(Answer):
 
     kind: Literal["attributed"] = "attributed"
     tokens: tuple[Token, ...]
-    cut: bool = False
+    truncated: bool = False
     explained: Explained
     words: tuple[WordEffect, ...]
     effects: tuple[float, ...] = ()

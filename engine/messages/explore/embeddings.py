@@ -27,7 +27,7 @@ class Embedded(Answer):
 
     kind: Literal["embedded"] = "embedded"
     tokens: tuple[Token, ...]
-    cut: bool = False
+    truncated: bool = False
     addends: tuple[Addend, ...] = Field(
         description="The token, and of position and segment what the family has."
     )

@@ -19,7 +19,7 @@ class MaskFilled(PreciseAnswer):
 
     kind: Literal["mask_filled"] = "mask_filled"
     tokens: tuple[Token, ...]
-    cut: bool = Field(False, description="The text was longer than the model allows.")
+    truncated: bool = Field(False, description="The text was longer than the model allows.")
     predictions: tuple[Prediction, ...]
     actual: tuple[LabelProbability, ...] = Field(
         (),

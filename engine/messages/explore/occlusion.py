@@ -28,7 +28,7 @@ class Occluded(Answer):
 
     kind: Literal["occluded"] = "occluded"
     tokens: tuple[Token, ...]
-    cut: bool = False
+    truncated: bool = False
     words: tuple[WordEffect, ...]
     label: str = Field(description="The class or choice that is explained; empty for a number.")
     score: float = Field(description="Its logit with all words, or the number.")

@@ -32,7 +32,7 @@ class Predicted(PreciseAnswer):
     kind: Literal["predicted"] = "predicted"
     task: str = Field(description="The kind of the task that the model was fine-tuned for.")
     tokens: tuple[Token, ...]
-    cut: bool = False
+    truncated: bool = False
     predictions: tuple[Prediction, ...] = ()
     predicted: tuple[str, ...] = Field(
         (), description="Of classes the predicted one, of labels all those that are."

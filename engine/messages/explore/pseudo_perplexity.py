@@ -30,7 +30,7 @@ class TokensScored(Answer):
 
     kind: Literal["tokens_scored"] = "tokens_scored"
     tokens: tuple[Token, ...]
-    cut: bool = False
+    truncated: bool = False
     scores: tuple[TokenScore, ...]
     next: int | None = None
     total: int = Field(description="Tokens to score in the whole text.")

@@ -79,7 +79,7 @@ def test_only_masked_places_are_projected_onto_the_vocabulary(tiny):
 
 def test_a_text_longer_than_the_model_is_cut_and_says_so(tiny):
     filled = fill_mask(tiny, question("a " * 100))
-    assert filled.cut
+    assert filled.truncated
     assert len(filled.tokens) == tiny.spec.max_positions
 
 

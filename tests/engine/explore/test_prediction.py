@@ -49,7 +49,7 @@ def test_an_answer_is_a_span_of_the_second_text(tmp_path):
     asks = load(folder(tmp_path / "asks", Heads(outputs=2, kind="question_answering")))
     passage = "a b c d e " * 30
     said = predict(asks, Predict(number=4, checkpoint=tmp_path, text="a b", pair=passage))
-    assert (said.to, said.task, said.cut) == (4, "question_answering", True)
+    assert (said.to, said.task, said.truncated) == (4, "question_answering", True)
     assert len(said.spans) == 5
     for one in said.spans:
         assert passage[one.start : one.end] == one.text
@@ -82,7 +82,7 @@ def test_tags_are_spans_of_the_typed_text(tmp_path):
     for labels in (("O", "B-x", "I-x"), ("N", "V", "P")):
         named = replace(given, labels=labels)
         said = predict(named, asked)
-        assert said.task == "token_classification" and not said.cut
+        assert said.task == "token_classification" and not said.truncated
         learner = learner_of(named)
         words = [text[a:b] for a, b in word_spans(text)]
         assert words == ["(", "A", "b", ")", "c", ",", "q", "zzz"]

@@ -105,7 +105,7 @@ CASES: dict[str, tuple[Measurements, str, Mapping[str, Any]]] = {
         {},
     ),
     "most inputs are truncated": (
-        measurements(job(max_length=64), cut=0.8),
+        measurements(job(max_length=64), truncated=0.8),
         "80 % of the training inputs are truncated to 64 tokens.",
         {"max_length": 128},
     ),

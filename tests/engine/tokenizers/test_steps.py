@@ -22,7 +22,7 @@ def test_the_three_steps_of_a_sentence(tokenizer: Tokenizer) -> None:
     assert taken.words == ("the", "films", ",", "ungood")
     pieces = [token.text for token in taken.tokens]
     assert pieces == ["[CLS]", "the", "film", "##s", "[UNK]", "un", "##good", "[SEP]"]
-    assert not taken.cut
+    assert not taken.truncated
 
 
 def test_a_mask_in_the_text_is_neither_changed_nor_split(tokenizer: Tokenizer) -> None:
@@ -39,7 +39,7 @@ def test_accents_go_where_the_vocabulary_ignores_them(tokenizer: Tokenizer) -> N
 
 def test_a_very_long_text_is_cut_and_said_to_be(tokenizer: Tokenizer) -> None:
     taken = steps(tokenizer, "the film " * 20_000)
-    assert taken.cut
+    assert taken.truncated
     assert len(taken.tokens) < 2_100
 
 

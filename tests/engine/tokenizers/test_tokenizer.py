@@ -207,7 +207,7 @@ def test_one_text_and_many_texts_are_encoded_alike(text, pair, max_length):
 @tries(60)
 def test_a_long_text_is_cut_as_if_it_had_been_read_whole(parts):
     text = "".join(parts) * 12
-    assert len(text) < 4 * 1_064 or SMALL.encode(text, max_length=4).cut == (
+    assert len(text) < 4 * 1_064 or SMALL.encode(text, max_length=4).truncated == (
         len(SMALL.contents([text])[0]) > 2
     )
     for length in (4, 20):
@@ -266,8 +266,8 @@ def test_the_longer_text_is_cut_first():
     assert shares(3, 20, 13) == (3, 7)
     assert shares(20, 3, 13) == (7, 3)
     assert shares(20, 20, 14) == (5, 6)
-    assert SMALL.encode("a", "b", 13).cut is False
-    assert SMALL.encode("a " * 9, "b", 8).cut is True
+    assert SMALL.encode("a", "b", 13).truncated is False
+    assert SMALL.encode("a " * 9, "b", 8).truncated is True
 
 
 def test_a_new_vocabulary_is_the_same_every_time(assets):

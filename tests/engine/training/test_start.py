@@ -50,7 +50,7 @@ def test_a_run_says_what_is_usual_and_what_is_absent_in_validation(
 ) -> None:
     said = prepared(job, tmp_path / "run")
     assert (said.majority, said.majority_score, said.absent) == ("good", 0.25, ("odd",))
-    assert said.cut == 0.5
+    assert said.truncated == 0.5
     assert said.longest == small.NETWORK.max_positions
     assert said.layer_weights == 2 * (4 * 16**2 + 2 * 16 * 32)
 

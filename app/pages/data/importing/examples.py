@@ -58,6 +58,6 @@ class Examples(QWidget):
         if example.label is not None:
             name = one_line(example.label)
             said.append(self.tr("label “{0}”").format(name) if name else self.tr("no label"))
-        if example.cut:
+        if example.truncated:
             said.append(self.tr("truncated to {0} tokens").format(EXAMPLE_LENGTH))
         label.setText("\n".join(said))

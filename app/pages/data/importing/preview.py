@@ -40,7 +40,7 @@ class Example(NamedTuple):
 
     line: int
     tokens: tuple[Token, ...]
-    cut: bool
+    truncated: bool
     label: str | None
 
 
@@ -71,5 +71,5 @@ def examples_of(shown: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> l
             text[:EXAMPLE_CHARACTERS], pair and pair[:EXAMPLE_CHARACTERS], EXAMPLE_LENGTH
         )
         label = None if mapping.label is None else cells[mapping.label].strip()[:SHOWN_LABEL]
-        found.append(Example(row.line, encoding.tokens, encoding.cut, label))
+        found.append(Example(row.line, encoding.tokens, encoding.truncated, label))
     return found

@@ -100,7 +100,7 @@ class TokenizerTab(QWidget):
         ]
         if unknown:
             parts.append(self.tr("%Ln unknown", "", unknown))
-        if steps.cut:
+        if steps.truncated:
             parts.append(self.tr("only the beginning of the text is shown"))
         self.count.setText(" · ".join(parts))
 

@@ -69,7 +69,7 @@ class Flow(QWidget):
             pieces.show_tokens(own, tokenizer.unknown)
         words = sum(len(each.words) for each in steps)
         parts = [self.tr("%n word(s)", "", words), self.tr("%n token(s)", "", len(side.tokens))]
-        if any(each.cut for each in steps) and not side.is_truncated:
+        if any(each.truncated for each in steps) and not side.is_truncated:
             parts.append(self.tr("steps 1 and 2 show the beginning only"))
         self.count.setText(" · ".join(parts))
 

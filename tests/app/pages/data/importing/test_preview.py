@@ -33,7 +33,7 @@ def test_a_tokenizer_gets_no_more_of_a_cell_than_the_examples_need(
     tokenizer = Tokenizer.from_folder(write_model(tmp_path / "model"))
     first, second = examples_of(shown, Mapping(text="text", pair="pair", label="label"), tokenizer)
     assert max(lengths) == EXAMPLE_CHARACTERS
-    assert first.cut and second.cut and first.label == "a"
+    assert first.truncated and second.truncated and first.label == "a"
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.jsonl", "a.conll"])

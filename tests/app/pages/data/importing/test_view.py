@@ -275,7 +275,7 @@ def test_a_cell_of_two_million_characters_does_not_hold_the_window(qtbot, page, 
     view.table.selectRow(0)
     view.table.scrollToBottom()
     qtbot.waitUntil(lambda: bool(view.state.examples.examples))
-    assert view.state.examples.examples[0].cut
+    assert view.state.examples.examples[0].truncated
     view.grab()
     view.state.start_import()
     qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)

@@ -105,7 +105,7 @@ def test_spans_are_marked_in_the_text_and_named(page, home, explorer, wait, scre
     screen(page, "explore tags")
     page.text.set_text("a cat")
     wait(lambda: explorer.asked[-1].text == "a cat")
-    answer(page, explorer, task="token_classification", spans=(), cut=True)
+    answer(page, explorer, task="token_classification", spans=(), truncated=True)
     assert shown.verdict.whole() == "No spans in this text"
     assert shown.text.toPlainText() == "a cat"
     assert "truncated" in shown.note.text()
