@@ -66,14 +66,14 @@ from engine.messages.explore.fill_mask import MaskFilled
 from engine.worker import explore
 
 class Light:
-    def __init__(self, scratch, tell):
+    def __init__(self, scratch, emit):
         time.sleep(0.5)
-        self.tell, self.models = tell, types.SimpleNamespace(prepare=lambda: False)
+        self.emit, self.models = emit, types.SimpleNamespace(prepare=lambda: False)
 
 def respond(line, context):
     context.emit(MaskFilled(to=line.number, tokens=(), predictions=(), milliseconds=1))
 
-sys.modules["engine.worker.context"] = types.SimpleNamespace(Desk=Light)
+sys.modules["engine.worker.context"] = types.SimpleNamespace(WorkerContext=Light)
 explore.respond = respond
 explore.main(None)
 """

@@ -18,7 +18,6 @@ from tests.app.pages.explore import counting
 
 LATER = 120_000  # ms; a worker loads torch first, maybe on a busy machine
 EVERY = [panel() for panel in PANELS]
-each = pytest.mark.parametrize("described", EVERY, ids=lambda described: described.id)
 
 
 @pytest.fixture
@@ -42,41 +41,36 @@ def test_every_folder_of_panels_stands_in_the_table():
     assert FRONT in folders
 
 
-@each
-def test_a_panel_has_a_title_an_icon_and_a_page_of_help(described):
-    assert described.title[0].isupper()
-    assert not resources.icon(described.icon).isNull()
-    assert concept(described.help).text
+def test_each_panel_has_a_title_an_icon_and_a_help_page(qapp):
+    for description in EVERY:
+        assert description.title[0].isupper()
+        assert not resources.icon(description.icon).isNull(), description.id
+        assert concept(description.help).text
 
 
-@each
-def test_the_workbench_shows_it_and_its_menu_names_it(page, described, wait):
-    bench, key = page.bench, described.id
-    bench.set_offered(key, True)
-    bench.show_panel(key)
-    wait(lambda: bench.is_seen(key))
-    assert bench.docks[key].help.toolTip()
+def test_each_panel_is_shown_is_in_the_menu_and_its_figures_name_their_source(page, explorer, wait):
+    """The worker's own functions answer the questions of each panel."""
+    bench = page.bench
     menu = bench.menu()
     menu.aboutToShow.emit()
-    assert described.title in [action.text().replace("&", "") for action in menu.actions()]
-    assert (key in page.toggles) == (not described.is_open)
-
-
-@each
-def test_every_figure_says_where_its_numbers_come_from(page, described, explorer, wait):
-    """Each question of the panel is answered by the worker's own functions."""
-    bench, key = page.bench, described.id
-    bench.set_offered(key, True)
-    bench.show_panel(key)
-    wait(lambda: bench.is_seen(key))
-    for question in explorer.asked:
-        explorer.truly(question)
-    buttons = bench.panels[key].findChildren(FigureButton)
-    assert bool(buttons) == (key != "history")
-    if buttons and described.is_offered(page.state) and not described.works_on_texts:
-        wait(lambda: any(button._make() for button in buttons))
-    for figure in filter(None, (button._make() for button in buttons)):
-        assert figure.caption.endswith(source(page.state))
+    titles = [action.text().replace("&", "") for action in menu.actions()]
+    for description in EVERY:
+        key, asked = description.id, len(explorer.asked) if description.id != FRONT else 0
+        bench.set_offered(key, True)
+        bench.show_panel(key)
+        wait(lambda key=key: bench.is_seen(key))
+        assert bench.docks[key].help.toolTip(), key
+        assert description.title in titles
+        assert (key in page.toggles) == (not description.is_open)
+        while asked < len(explorer.asked):
+            explorer.truly(explorer.asked[asked])
+            asked += 1
+        buttons = bench.panels[key].findChildren(FigureButton)
+        assert bool(buttons) == (key != "history")
+        if buttons and description.is_offered(page.state) and not description.works_on_texts:
+            wait(lambda buttons=buttons: any(button._make() for button in buttons))
+        for figure in filter(None, (button._make() for button in buttons)):
+            assert figure.caption.endswith(source(page.state)), key
 
 
 def test_the_page_names_no_panel():

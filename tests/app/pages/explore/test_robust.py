@@ -93,13 +93,13 @@ def look(page, explorer, model, wait, panel, text):
     page.panels["history"].history.keep_input()
 
 
-@pytest.mark.parametrize("panel", PANELS)
-def test_any_text_is_shown_as_it_is(page, explorer, model, wait, panel):
-    page.bench.show_panel(panel)
-    wait(lambda: page.bench.is_seen(panel))
-    for text in TEXTS.values():
-        look(page, explorer, model, wait, panel, text)
-        assert page.text.toPlainText() == shown_of(text)
+def test_any_text_is_shown_as_it_is(page, explorer, model, wait):
+    for panel in PANELS:
+        page.bench.show_panel(panel)
+        wait(lambda panel=panel: page.bench.is_seen(panel))
+        for text in TEXTS.values():
+            look(page, explorer, model, wait, panel, text)
+            assert page.text.toPlainText() == shown_of(text), panel
     labels = page.findChildren(QLabel)
     assert all(label.textFormat() == Qt.TextFormat.PlainText for label in labels)
 
