@@ -206,7 +206,7 @@ class QuestionAnsweringLearner(Learner):
             truncated=given.truncated,
             spans=tuple(SpanPrediction.model_validate(one) for one in said["candidates"]),
             value=said["no_answer"],
-            answer_record=bool(said["answer"]),
+            answered=bool(said["answer"]),
         )
 
     def baselines(self) -> tuple[Baseline, ...]:

@@ -43,7 +43,7 @@ class Reliability:
 
     @property
     def best(self) -> float:
-        value = self.made_at * (self.found.value if self.found is not None else 1.0)
+        value = self.applied_temperature * (self.found.value if self.found is not None else 1.0)
         return min(max(value, LOWEST), HIGHEST)
 
     @property
@@ -82,7 +82,7 @@ class ReliabilityPicture(ChartPicture):
     def show_measured(self, measured: Reliability) -> None:
         self.measured = measured
         self.use.setVisible(measured.gains)
-        self.off.setVisible(measured.made_at != 1)
+        self.off.setVisible(measured.applied_temperature != 1)
         self._show_bins(measured.bins)
 
     def _show_bins(self, measured: tuple[Bin, ...]) -> None:
@@ -143,9 +143,9 @@ class ReliabilityPicture(ChartPicture):
             return self.tr(
                 "With a temperature of {0} the ECE is {1}, measured on rows it was not fitted on."
             ).format(numbers.decimal(measured.best, 2), numbers.percent(measured.found.ece_after))
-        if measured.made_at != 1:
+        if measured.applied_temperature != 1:
             return self.tr("The model predicts at a temperature of {0}.").format(
-                numbers.decimal(measured.made_at, 2)
+                numbers.decimal(measured.applied_temperature, 2)
             )
         return ""
 
