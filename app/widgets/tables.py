@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import (
@@ -13,10 +14,12 @@ from PySide6.QtCore import (
     QObject,
     QPersistentModelIndex,
     Qt,
+    Signal,
 )
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QTableView
+from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QHeaderView, QTableView
 
+from app.resources import mono_font
 from app.widgets.text.labels import tooltip
 
 Index = QModelIndex | QPersistentModelIndex
@@ -200,6 +203,53 @@ def apply_style(table: QTableView, name: str) -> None:
     corner = table.findChild(QAbstractButton)
     if isinstance(corner, QAbstractButton):
         corner.setAccessibleName(QCoreApplication.translate("tables", "Corner of the table"))
+
+
+class NumbersTable(QTableView):
+    """A small table of texts in the monospaced font, with numbers at the right.
+
+    Signals:
+        row_picked: index of the row that became current by mouse or keyboard.
+    """
+
+    row_picked = Signal(int)
+
+    def __init__(self, name: str, numeric_from: int) -> None:
+        """`numeric_from`: the first right-aligned column."""
+        super().__init__()
+        self._numeric_from = numeric_from
+        self.rows = ColumnsModel[Sequence[str]](parent=self)
+        self.setModel(self.rows)
+        apply_style(self, name)
+        self.verticalHeader().hide()
+        self.selectionModel().currentRowChanged.connect(self._on_current)
+
+    def show_rows(
+        self,
+        header: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        numeric_from: int | None = None,
+    ) -> None:
+        """Show rows; the current row stays. `numeric_from` is that of these rows."""
+        first = self._numeric_from if numeric_from is None else numeric_from
+        current = self.currentIndex().row()
+        columns = [
+            Column(title, itemgetter(n), font=mono_font(), align_right=n >= first)
+            for n, title in enumerate(header)
+        ]
+        self.rows.show_rows([tuple(row) for row in rows], columns)
+        line = self.horizontalHeader()
+        line.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        if header:
+            line.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        if 0 <= current < len(rows):
+            self.selectionModel().blockSignals(True)
+            self.selectRow(current)
+            self.selectionModel().blockSignals(False)
+
+    def _on_current(self, now: QModelIndex) -> None:
+        if now.isValid():
+            self.row_picked.emit(now.row())
 
 
 def select_by_first_key(table: QTableView) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
-from PySide6.QtCore import QAbstractTableModel, QObject, QRectF, QSize, QSizeF, Qt
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QHeaderView,
@@ -14,15 +14,16 @@ from PySide6.QtWidgets import (
     QStyleOptionViewItem,
 )
 
-from app.theme import SPACE, Role, colour, print_color
+from app.theme import SPACE, Role, colour
 from app.translation import in_language, marked, translated
 from app.widgets import layouts
-from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.charts.figure import Figure, Table
+from app.widgets.charts.table_figure import table_figure
 from app.widgets.results.intervals import per_cent, with_ends
 from app.widgets.results.picture import ChoosingTable, ResultPicture
-from app.widgets.tables import AT_RIGHT, NOWHERE, Index, apply_style
+from app.widgets.tables import Column, ColumnsModel, Index, apply_style
 from app.widgets.text import numbers
-from app.widgets.text.labels import Text, tooltip, visible
+from app.widgets.text.labels import Text, visible
 from engine.results.conditions import CellBetween, Conditions, LabelIs, mask, sentence
 from engine.results.groups import (
     Group,
@@ -45,8 +46,6 @@ from engine.results.spans import ERROR_NAMES
 
 NAME, SCORE, COUNT, LOSS = range(4)
 SHARE = Qt.ItemDataRole.UserRole
-ROW, NAME_WIDTH, CELL_WIDTH = 22, 320, 120  # px of a figure
-MAX_DRAWN_ROWS = 60
 LEAST_OF_A_TOKEN, SHOWN_TOKENS = 5, 50
 
 
@@ -118,7 +117,8 @@ class GroupPicture(ResultPicture):
 
     def __init__(self) -> None:
         super().__init__()
-        self.model = GroupModel(self.count_title, self)
+        self.measured = Lines(())
+        self.model = ColumnsModel[Line](parent=self)
         self.table = ChoosingTable()
         self.table.setModel(self.model)
         apply_style(self.table, in_language(self.title))
@@ -127,17 +127,43 @@ class GroupPicture(ResultPicture):
         self.table.setItemDelegateForColumn(COUNT, CountBar(self.table))
         header = self.table.horizontalHeader()
         header.setHighlightSections(False)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         self.note = Text("", "small")
         self.column = layouts.column((self.table, 1), self.note, parent=self, spacing=2 * SPACE)
         self.table.chosen.connect(self._on_pressed)
 
     def show_measured(self, measured: Lines) -> None:
-        self.model.show_lines(measured)
+        self.measured = measured
+        self.model.show_rows(measured.lines, self._columns())
+        header = self.table.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         self.table.setColumnHidden(SCORE, not measured.score_name)
         self.table.setColumnHidden(LOSS, not measured.has_losses)
         self.note.setText(self.said(measured))
+
+    def _columns(self) -> list[Column[Line]]:
+        is_share = self.measured.is_share
+        most = max((line.count for line in self.measured.lines), default=0) or 1
+        return [
+            Column(
+                self.tr("Where"),
+                lambda line: visible(translated(line.name)).replace("\n", " "),
+                tooltip=lambda line: translated(line.name),
+            ),
+            Column(
+                self.tr("Score"), lambda line: score_text(line.score, is_share), align_right=True
+            ),
+            Column(
+                in_language(self.count_title),
+                lambda line: numbers.count(line.count),
+                roles={SHARE: lambda line: line.count / most},
+            ),
+            Column(
+                self.tr("Loss"),
+                lambda line: "" if math.isnan(line.loss) else numbers.decimal(line.loss, 3),
+                align_right=True,
+            ),
+        ]
 
     def said(self, measured: Lines) -> str:
         """The note below the table."""
@@ -155,61 +181,23 @@ class GroupPicture(ResultPicture):
             self.table.clearSelection()
 
     def figure(self) -> Figure | None:
-        lines = self.model.measured
-        return figure_of(self.key, in_language(self.title), lines) if lines.lines else None
+        measured = self.measured
+        if not measured.lines:
+            return None
+        shown = [c for n, c in enumerate(self._columns()) if not self.table.isColumnHidden(n)]
+        drawn = ColumnsModel(shown)
+        drawn.show_rows(measured.lines)
+        rows = [(str(one.name), *one.score, one.count, one.loss) for one in measured.lines]
+        return table_figure(
+            drawn,
+            self.key,
+            in_language(self.title),
+            translated(measured.score_name),
+            lambda: Table(("where", "score", "low", "high", "rows", "loss"), rows),
+        )
 
     def _on_pressed(self, index: Index) -> None:
-        self.chosen.emit(self.model.measured.lines[index.row()].conditions)
-
-
-class GroupModel(QAbstractTableModel):
-    """A line for each group."""
-
-    def __init__(self, count_title: str, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._count_title = count_title
-        self.measured = Lines(())
-
-    def show_lines(self, measured: Lines) -> None:
-        self.beginResetModel()
-        self.measured = measured
-        self.endResetModel()
-
-    def rowCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self.measured.lines)
-
-    def columnCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else 4
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
-            titles = (self.tr("Where"), self.tr("Score"), in_language(self._count_title))
-            return (*titles, self.tr("Loss"))[section]
-        return None
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        line, column = self.measured.lines[index.row()], index.column()
-        match role:
-            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole if column == NAME:
-                return visible(translated(line.name)).replace("\n", " ")
-            case Qt.ItemDataRole.DisplayRole if column == SCORE:
-                return score_text(line.score, self.measured.is_share)
-            case Qt.ItemDataRole.DisplayRole if column == LOSS:
-                return "" if math.isnan(line.loss) else numbers.decimal(line.loss, 3)
-            case Qt.ItemDataRole.DisplayRole if column == COUNT:
-                return numbers.count(line.count)
-            case Qt.ItemDataRole.ToolTipRole if column == NAME:
-                return tooltip(translated(line.name))
-            case Qt.ItemDataRole.TextAlignmentRole if column in (SCORE, LOSS):
-                return AT_RIGHT
-            case _ if role == SHARE:
-                most = max(one.count for one in self.measured.lines)
-                return line.count / most if most else 0.0
-        return None
+        self.chosen.emit(self.measured.lines[index.row()].conditions)
 
 
 class CountBar(QStyledItemDelegate):
@@ -238,42 +226,7 @@ def score_text(score: Interval, is_share: bool) -> str:
     return with_ends(score, per_cent if is_share else partial(numbers.decimal, places=3))
 
 
-def figure_of(key: str, title: str, measured: Lines) -> Figure:
-    rows = measured.lines[:MAX_DRAWN_ROWS]
-
-    def draw(painter: QPainter, _size: QSizeF) -> None:
-        painter.setFont(paper_font(12))
-        middle = Qt.AlignmentFlag.AlignVCenter
-        for number, line in enumerate(rows):
-            top = number * ROW
-            painter.setPen(print_color(Role.TEXT))
-            name = visible(translated(line.name))
-            cut = Qt.TextElideMode.ElideMiddle
-            shown = painter.fontMetrics().elidedText(name, cut, NAME_WIDTH - 8)
-            painter.drawText(
-                QRectF(0, top, NAME_WIDTH, ROW), middle | Qt.AlignmentFlag.AlignLeft, shown
-            )
-            cells = [score_text(line.score, measured.is_share), numbers.count(line.count)]
-            if measured.has_losses:
-                cells.append(numbers.decimal(line.loss, 3))
-            for place, cell in enumerate(cells):
-                box = QRectF(NAME_WIDTH + place * CELL_WIDTH, top, CELL_WIDTH, ROW)
-                painter.drawText(box, middle | Qt.AlignmentFlag.AlignRight, cell)
-
-    return Figure(
-        name=key,
-        title=title,
-        caption=translated(measured.score_name),
-        size=QSize(NAME_WIDTH + (2 + measured.has_losses) * CELL_WIDTH, max(1, len(rows)) * ROW),
-        paint=draw,
-        table=lambda: Table(
-            ("where", "score", "low", "high", "rows", "loss"),
-            [(str(one.name), *one.score, one.count, one.loss) for one in measured.lines],
-        ),
-    )
-
-
-# ── what rows are parted by ──────────────────────────────────────────────────────────────────
+# ── the groups ───────────────────────────────────────────────────────────────────────────────
 
 
 def _measure(by: Callable[[Predictions], Any]) -> Any:

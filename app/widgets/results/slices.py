@@ -92,13 +92,13 @@ class SlicesPicture(GroupPicture):
 
     def current(self) -> Slice | None:
         """The current named slice; None if it is not a named one."""
-        measured, row = self.model.measured, self.table.currentIndex().row()
+        measured, row = self.measured, self.table.currentIndex().row()
         named = measured.named if isinstance(measured, Slices) else ()
         return named[row] if 0 <= row < len(named) else None
 
     def _show_buttons(self) -> None:
         """Only named slices can be renamed and deleted."""
-        measured = self.model.measured
+        measured = self.measured
         for button in (self.rename, self.delete):
             button.setVisible(isinstance(measured, Slices) and bool(measured.named))
             button.setEnabled(self.current() is not None)

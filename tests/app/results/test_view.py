@@ -197,7 +197,7 @@ def test_a_masked_token_is_opened_where_tokens_are_predicted(
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 40)
     assert view.headline.score.whole() == "Loss 4.850"
     assert "Accuracy 50.0 % · Top-5 accuracy 50.0 %" in view.headline.about.text()
-    qtbot.waitUntil(lambda: len(view.pictures.made["frequency"].model.measured.lines) == 2)
+    qtbot.waitUntil(lambda: len(view.pictures.made["frequency"].measured.lines) == 2)
     table = view.pictures.made["frequency"].table
     table.setCurrentIndex(table.model().index(0, 0))
     QTest.keyClick(table, Qt.Key.Key_Return)

@@ -2,7 +2,7 @@ import pytest
 from PySide6.QtGui import QImage
 
 from app.widgets.charts.figure import Table, image, svg
-from app.widgets.table_figure import ROW, table_figure
+from app.widgets.charts.table_figure import ROW, table_figure
 from app.widgets.tables import Column, ColumnsModel
 
 

@@ -156,7 +156,7 @@ def test_the_rows_of_a_line_are_as_many_as_it_says(
     qtbot.addWidget(picture)
     picture.show_measured(kind.measure(MADE[task]))
     picture.chosen.connect(chosen.append)
-    for row, line in enumerate(picture.model.measured.lines):
+    for row, line in enumerate(picture.measured.lines):
         picture.table.chosen.emit(picture.model.index(row, 0))
         found = int(mask(MADE[task], chosen[-1]).sum())
         assert found == line.count or kind is SpanErrorsPicture

@@ -14,7 +14,7 @@ from app.pages.explore.panels.attribution.state import AttributionState
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, layouts
-from app.widgets.numbers_table import NumbersTable
+from app.widgets.tables import NumbersTable
 from app.widgets.text.chips import painted
 from app.widgets.text.labels import Text
 from app.widgets.text.numbers import decimal

@@ -14,7 +14,7 @@ from app.pages.explore.paper import bars_size, paint_bars
 from app.theme import print_color
 from app.translation import tr
 from app.widgets.charts.figure import Figure, Table, paper_font
-from app.widgets.table_figure import table_figure
+from app.widgets.charts.table_figure import table_figure
 from app.widgets.tables import Column, ColumnsModel
 from app.widgets.text.labels import visible
 from app.widgets.text.numbers import count, decimal

@@ -24,7 +24,7 @@ from app.pages.explore.set_bar import SetBar
 from app.theme import SPACE
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
-from app.widgets.numbers_table import NumbersTable
+from app.widgets.tables import NumbersTable
 from app.widgets.text.labels import Text, visible
 from app.widgets.text.numbers import count, decimal
 from engine.visible import shorten

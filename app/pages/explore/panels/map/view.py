@@ -17,7 +17,7 @@ from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.charts.figure_menu import FigureButton
-from app.widgets.numbers_table import NumbersTable
+from app.widgets.tables import NumbersTable
 from app.widgets.text.labels import Text, visible
 from app.widgets.text.numbers import count, percent
 from engine.messages.explore.text_set import TextsPlaced

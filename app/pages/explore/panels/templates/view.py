@@ -21,7 +21,7 @@ from app.timers import debounced
 from app.translation import translated
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
-from app.widgets.numbers_table import NumbersTable
+from app.widgets.tables import NumbersTable
 from app.widgets.text.chips import painted
 from app.widgets.text.labels import Text, visible
 from app.widgets.text.numbers import count, decimal

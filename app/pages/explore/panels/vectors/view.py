@@ -22,7 +22,7 @@ from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
-from app.widgets.numbers_table import NumbersTable
+from app.widgets.tables import NumbersTable
 from app.widgets.text.chips import painted
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.numbers import count, decimal, size

@@ -20,8 +20,8 @@ from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.charts.bars import chance
 from app.widgets.charts.figure import Figure, Table
-from app.widgets.numbers_table import NumbersTable
 from app.widgets.page import EmptyState, Stack
+from app.widgets.tables import NumbersTable
 from app.widgets.text.chips import painted
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.numbers import decimal

@@ -24,8 +24,8 @@ from app.widgets import buttons, layouts
 from app.widgets.charts.bars import chance
 from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.keys import sideways, within
-from app.widgets.numbers_table import NumbersTable
 from app.widgets.page import scrolling
+from app.widgets.tables import NumbersTable
 from app.widgets.text import chips, numbers
 from app.widgets.text.chips import AS_STORED, painted
 from app.widgets.text.labels import Text, font
