@@ -233,7 +233,7 @@ class NumbersTable(QTableView):
         """Show rows; the current row stays. `numeric_from` is that of these rows."""
         first = self._numeric_from if numeric_from is None else numeric_from
         current = self.currentIndex().row()
-        columns = [
+        columns: list[Column[Sequence[str]]] = [
             Column(title, itemgetter(n), font=mono_font(), align_right=n >= first)
             for n, title in enumerate(header)
         ]

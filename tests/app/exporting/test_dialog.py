@@ -20,8 +20,8 @@ from tests.engine.models.small import folder as small_checkpoint
 PATIENCE = 60_000  # ms; a worker loads torch first
 
 
-class Desk:
-    """Takes one-time workers in the studio's place; the test answers them."""
+class Workers:
+    """Stands in for the studio's one-time workers; the test answers for them."""
 
     def __init__(self) -> None:
         self.asked: list[Export] = []
@@ -34,7 +34,7 @@ class Desk:
         refused: Callable[[Refused], object],
         working: Callable[[Working], object],
         owner: object,
-    ) -> "Desk":
+    ) -> "Workers":
         self.asked.append(question)
         self.done, self.refused, self.working = done, refused, working
         return self
@@ -45,10 +45,10 @@ class Desk:
 
 
 @pytest.fixture
-def desk(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    made = Desk()
-    monkeypatch.setattr(studio, "one_time_worker", made.one_time_worker)
-    return made
+def workers(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> Workers:
+    workers = Workers()
+    monkeypatch.setattr(studio, "one_time_worker", workers.one_time_worker)
+    return workers
 
 
 @pytest.fixture
@@ -57,12 +57,11 @@ def dialog(qtbot, studio: Studio, tmp_path: Path) -> Iterator[ExportDialog]:
     owner = QWidget()
     qtbot.addWidget(owner)
     owner.show()
-    model = small_checkpoint(studio.home.models / "little")
-    state = ExportState(studio, model, "little", parent=owner)
+    state = ExportState(studio, studio.home.models / "little", "little", parent=owner)
     state.set_place(tmp_path)
-    made = ask(owner, state)
-    qtbot.waitUntil(made.isVisible)
-    yield made
+    shown = ask(owner, state)
+    qtbot.waitUntil(shown.isVisible)
+    yield shown
     owner.close()
 
 
@@ -84,7 +83,7 @@ def report(**more: object) -> ExportReport:
     return ExportReport.model_validate(values | more)
 
 
-def said(dialog: ExportDialog) -> str:
+def outcome_text(dialog: ExportDialog) -> str:
     return "\n".join(text.text() for text in dialog.outcome.findChildren(Text))
 
 
@@ -134,92 +133,93 @@ def test_folder_and_texts_are_chosen(qtbot, dialog, tmp_path):
         each.close()
 
 
-def test_what_is_chosen_is_asked_and_its_report_is_shown(qtbot, desk, dialog, tmp_path):
+def test_what_is_chosen_is_asked_and_its_report_is_shown(qtbot, workers, dialog, tmp_path):
     choose(qtbot, dialog.choices.form, "onnx")
     choose(qtbot, dialog.choices.precision, "int8")
     qtbot.mouseClick(dialog.choices.go, Qt.MouseButton.LeftButton)
-    (asked,) = desk.asked
+    (asked,) = workers.asked
     assert (asked.form, asked.precision) == ("onnx", "int8")
     assert asked.into == tmp_path / "little-onnx-int8"
     assert asked.checkpoint.name == "little"
-    desk.working(Working(stage="Running the model", done=1, total=4))
+    workers.working(Working(stage="Running the model", done=1, total=4))
     assert dialog.parts.currentWidget() is dialog.progress
     assert dialog.progress.stage.text() == "Running the model …"
     assert dialog.progress.bar.value() / dialog.progress.bar.maximum() == 0.25
-    told = report(notes=("A note.",), weights_equal=None)
-    desk.done(Exported(folder=asked.into, bytes=5_000_000, report=told))
+    noted = report(notes=("A note.",), weights_equal=None)
+    workers.done(Exported(folder=asked.into, bytes=5_000_000, report=noted))
     assert dialog.parts.currentWidget() is dialog.outcome
     for part in ("5.0 MB", str(asked.into), "logits: largest difference", "2 built in", "A note."):
-        assert part in said(dialog)
-    assert "tensors" not in said(dialog)
+        assert part in outcome_text(dialog)
+    assert "tensors" not in outcome_text(dialog)
     assert dialog.outcome.folder.isVisible()
     assert not dialog.outcome.back.isVisible()
 
 
-@pytest.mark.parametrize(
-    "precision,words", [("float32", "bit for bit"), ("float16", "rounded to float16")]
-)
-def test_equal_weights_are_told(desk, dialog, precision, words):
-    dialog.state.start()
-    told = report(precision=precision)
-    desk.done(Exported(folder=dialog.state.target, bytes=1, report=told))
-    assert "12 tensors" in said(dialog)
-    assert words in said(dialog)
+def test_the_report_says_how_equal_the_weights_are(workers, dialog):
+    for precision, words in (("float32", "bit for bit"), ("float16", "rounded to float16")):
+        dialog.state.start()
+        equal = report(precision=precision)
+        workers.done(Exported(folder=dialog.state.target, bytes=1, report=equal))
+        assert "12 tensors" in outcome_text(dialog)
+        assert words in outcome_text(dialog)
+        dialog.state.back()
 
 
-def test_a_failure_says_why_and_leads_back(qtbot, desk, dialog, tmp_path):
+def test_a_failure_says_why_and_leads_back(qtbot, workers, dialog, tmp_path):
     left = tmp_path / f".{dialog.state.target.name}.tmp-0a"
     left.mkdir()
     mine = tmp_path / ".other.tmp-0a"
     mine.mkdir()
     dialog.state.start()
-    desk.refused(Refused(problem="It was <b>broken</b>.", advice="Do so.", details="line\n" * 9))
-    assert "It was <b>broken</b>." in said(dialog)
-    assert "Do so." in said(dialog)
+    workers.refused(Refused(problem="It was <b>broken</b>.", advice="Do so.", details="line\n" * 9))
+    assert "It was <b>broken</b>." in outcome_text(dialog)
+    assert "Do so." in outcome_text(dialog)
     qtbot.waitUntil(lambda: not left.exists())
     assert mine.exists(), "what others wrote stays"
     assert not dialog.outcome.folder.isVisible()
     qtbot.mouseClick(dialog.outcome.back, Qt.MouseButton.LeftButton)
     assert dialog.parts.currentWidget() is dialog.choices
     dialog.state.start()
-    assert len(desk.asked) == 2
+    assert len(workers.asked) == 2
 
 
-def test_closing_stops_an_export_and_nothing_stays(qtbot, desk, dialog, tmp_path):
+def test_closing_stops_an_export_and_nothing_stays(qtbot, workers, dialog, tmp_path):
     dialog.state.start()
     left = tmp_path / f".{dialog.state.target.name}.tmp-0a"
     left.mkdir()
     with qtbot.waitSignal(dialog.destroyed):
         qtbot.keyClick(dialog, Qt.Key.Key_Escape)
-    assert desk.cancelled == 1
+    assert workers.cancelled == 1
     qtbot.waitUntil(lambda: not left.exists())
 
 
-def test_the_end_of_the_program_stops_an_export(qapp, desk, dialog):
+def test_the_end_of_the_program_stops_an_export(qapp, workers, dialog):
     dialog.state.start()
     qapp.aboutToQuit.emit()
-    assert desk.cancelled == 1
+    assert workers.cancelled == 1
 
 
-@pytest.mark.parametrize("look", ["light", "dark"])
-def test_every_part_can_be_used_and_seen(desk, dialog, screen, looks, look):
-    looks(look)
-    screen(dialog, f"export-choices-{look}")
-    dialog.state.start()
-    desk.working(Working(stage="Writing the export", done=2, total=4))
-    screen(dialog, f"export-progress-{look}")
-    desk.done(Exported(folder=dialog.state.target, bytes=34_000_000, report=report()))
-    screen(dialog, f"export-done-{look}")
-    dialog.state.back()
-    dialog.state.start()
-    desk.refused(Refused(problem="There is something here.", advice="Choose another folder."))
-    screen(dialog, f"export-failed-{look}")
-    assert_accessible(dialog)
+def test_every_stage_is_accessible_in_either_theme(workers, dialog, screen, looks):
+    for look in ("light", "dark"):
+        looks(look)
+        screen(dialog, f"export-choices-{look}")
+        dialog.state.start()
+        workers.working(Working(stage="Writing the export", done=2, total=4))
+        screen(dialog, f"export-progress-{look}")
+        workers.done(Exported(folder=dialog.state.target, bytes=34_000_000, report=report()))
+        screen(dialog, f"export-done-{look}")
+        dialog.state.back()
+        dialog.state.start()
+        workers.refused(Refused(problem="There is something here.", advice="Choose another."))
+        screen(dialog, f"export-failed-{look}")
+        assert_accessible(dialog)
+        dialog.state.back()
 
 
-def test_a_worker_that_is_stopped_leaves_nothing(qtbot, dialog, tmp_path):
+def test_a_worker_that_is_stopped_leaves_nothing(qtbot, studio, dialog, tmp_path):
     """A real one, stopped while its export is loaded again."""
     state = dialog.state
+    small_checkpoint(studio.home.models / "little")
     state.start()
     qtbot.waitUntil(lambda: state.working is None or state.working.done == 3, timeout=PATIENCE)
     assert state.is_running

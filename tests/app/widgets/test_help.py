@@ -16,7 +16,6 @@ from app.widgets.help_topics import (
     SECTIONS,
     concept,
     concepts,
-    found,
     setting_key,
     topics,
 )
@@ -29,7 +28,6 @@ from tests.app.accessible import assert_accessible
 GLOSSARY = "glossary"
 LISTS = (GLOSSARY, "settings", "metrics")  # of many things
 SPECS = [spec for _, specs in SECTIONS for spec in specs]
-SETTINGS = [(spec, name) for spec in SPECS for name in settings_of(spec)]
 SEARCHED = {  # what people look for → pages that must be among the first
     "learning rate": "setting-TrainingSpec.learning_rate",
     "predict": "predictions",
@@ -42,23 +40,20 @@ SEARCHED = {  # what people look for → pages that must be among the first
 
 @pytest.fixture
 def owner(qtbot) -> QWidget:
-    made = QWidget()
-    qtbot.addWidget(made)
-    made.button = HelpButton("attention")
-    QVBoxLayout(made).addWidget(made.button)
-    made.show()
-    return made
+    owner = QWidget()
+    qtbot.addWidget(owner)
+    owner.button = HelpButton("attention")
+    QVBoxLayout(owner).addWidget(owner.button)
+    owner.show()
+    return owner
 
 
-@pytest.mark.parametrize("shown", concepts(), ids=lambda c: c.key)
-def test_every_page_has_a_line_a_title_and_a_text(shown):
-    assert re.fullmatch(r"[A-Z“].{20,160}[.?]", shown.line), shown.line
-    assert 3 <= len(shown.title) <= 40
-    assert 300 <= len(shown.text) <= (16_000 if shown.key in LISTS else 4000)
-    links = re.findall(r"\]\(([^)]+)\)", shown.text)
-    for link in links:
-        if not link.startswith("https://"):
-            assert concept(link.removesuffix(".md"))
+def test_every_page_has_a_line_a_title_and_a_text():
+    for page in concepts():
+        assert re.fullmatch(r"[A-Z“].{20,160}[.?]", page.line), page.line
+        assert 3 <= len(page.title) <= 40, page.title
+        limit = 16_000 if page.key in LISTS else 4000
+        assert 300 <= len(page.text) <= limit, page.key
 
 
 def test_every_page_says_where_it_comes_from():
@@ -121,26 +116,27 @@ def test_the_title_of_the_page_is_in_sight(qtbot, looks):
     qtbot.waitUntil(is_seen)
 
 
-@pytest.mark.parametrize("spec, name", SETTINGS)
-def test_every_setting_has_a_page_with_the_text_of_its_tooltip(spec, name):
-    info, page = settings_of(spec)[name], concept(setting_key(spec, name))
-    assert (page.title, page.line) == (info.title, info.description)
-    assert f"`{name}`" in page.text
+def test_every_setting_has_a_page_with_the_text_of_its_tooltip():
+    for spec in SPECS:
+        for name, info in settings_of(spec).items():
+            page = concept(setting_key(spec, name))
+            assert (page.title, page.line) == (info.title, info.description)
+            assert f"`{name}`" in page.text
 
 
-@pytest.mark.parametrize("kind", TASKS)
-def test_every_metric_has_a_page_that_says_what_it_means(kind):
-    for metric in TASKS[kind].info.metrics:
-        page = concept(f"{METRIC}{metric.name}")
-        assert re.fullmatch(r"[A-Z].{30,300}\.", page.line), page.line
-        assert page.title.casefold() == metric.title.casefold()
-        assert TASKS[kind].info.title in page.text
+def test_every_metric_has_a_page_that_explains_it():
+    for task in TASKS.values():
+        for metric in task.info.metrics:
+            page = concept(f"{METRIC}{metric.name}")
+            assert re.fullmatch(r"[A-Z].{30,300}\.", page.line), page.line
+            assert page.title.casefold() == metric.title.casefold()
+            assert task.info.title in page.text
 
 
-@pytest.mark.parametrize("shown", topics(), ids=lambda c: c.key)
-def test_every_link_leads_somewhere(shown):
-    for link in re.findall(r"\]\(([^)]+)\)", shown.text):
-        assert link.startswith("https://") or concept(link.removesuffix(".md"))
+def test_every_link_leads_to_a_page():
+    for page in topics():
+        for link in re.findall(r"\]\(([^)]+)\)", page.text):
+            assert link.startswith("https://") or concept(link.removesuffix(".md"))
 
 
 def test_the_lists_name_every_setting_and_every_metric():
@@ -149,31 +145,26 @@ def test_the_lists_name_every_setting_and_every_metric():
         assert f"({page.key})" in listed, page.key
 
 
-@pytest.mark.parametrize("entry", [*PAGES, *LOWER], ids=lambda e: e.key)
-def test_every_page_of_the_window_has_a_page_of_help(entry):
-    assert concept(entry.help).title
+def test_every_page_of_the_window_has_a_page_of_help():
+    assert all(concept(entry.help).title for entry in (*PAGES, *LOWER))
 
 
-@pytest.mark.parametrize("typed, key", SEARCHED.items())
-def test_the_search_finds_what_people_look_for(qtbot, typed, key):
-    assert key in [page.key for page in found(typed)][:5]
+def test_the_search_and_the_palette_find_what_people_look_for(qtbot, studio):
     view = HelpView()
     qtbot.addWidget(view)
-    qtbot.keyClicks(view.search, typed)
-    listed = [
-        view.titles.item(row).data(Qt.ItemDataRole.UserRole) for row in range(view.titles.count())
-    ]
-    assert key in listed[:5] and view.shown() == listed[0]
-    view.search.setText("qqq")
-    assert view.titles.count() == 0 and not view.nothing.isHidden()
-
-
-@pytest.mark.parametrize("typed", SEARCHED)
-def test_the_palette_finds_it_too(studio, typed):
     pages = [(entry.key, entry.title, entry.icon, entry.keys) for entry in PAGES]
     commands = at_once(studio, pages, print, print)
-    rated = [score(typed, command) for command in commands]
-    assert any(rank is not None for rank in rated)
+    for typed, key in SEARCHED.items():
+        view.search.clear()
+        qtbot.keyClicks(view.search, typed)
+        listed = [
+            view.titles.item(row).data(Qt.ItemDataRole.UserRole)
+            for row in range(view.titles.count())
+        ]
+        assert key in listed[:5] and view.shown() == listed[0], typed
+        assert any(score(typed, command) is not None for command in commands), typed
+    view.search.setText("qqq")
+    assert view.titles.count() == 0 and not view.nothing.isHidden()
 
 
 def test_the_page_of_a_control_is_that_of_its_setting(qtbot):
