@@ -37,7 +37,7 @@ from app.widgets.drop_overlay import DropOverlay, paths_of
 from app.widgets.help import help_for, open_help
 from app.widgets.help_topics import FIRST
 from app.widgets.navigation import Navigation, PageStack
-from app.widgets.screen import keep_within, resize_within, room
+from app.widgets.screen import available_area, keep_within, resize_within
 from app.widgets.status_bar import StatusBar
 
 SMALLEST = (1100, 700)
@@ -167,7 +167,7 @@ class MainWindow(QMainWindow):
         self._palette: Palette | None = None
         self._may_close = False
         self.setWindowTitle(self.tr("BERT Studio"))
-        self.setMinimumSize(QSize(*SMALLEST).boundedTo(room(self).size()))
+        self.setMinimumSize(QSize(*SMALLEST).boundedTo(available_area(self).size()))
         self.setAcceptDrops(True)
         self.navigation = Navigation(
             [(e.key, self._title(e), e.icon, e.keys) for e in self.entries.values()], len(PAGES)

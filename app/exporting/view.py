@@ -6,9 +6,9 @@ from app.exporting.choices import Choices
 from app.exporting.outcome import Outcome
 from app.exporting.state import ExportState
 from app.translation import tr
-from app.widgets.dialogs import MOST_WIDTH
+from app.widgets.dialogs import MAX_WIDTH
 from app.widgets.progress import StageProgress, StagesDialog
-from app.widgets.screen import room
+from app.widgets.screen import available_area
 
 
 class ExportDialog(StagesDialog):
@@ -18,7 +18,7 @@ class ExportDialog(StagesDialog):
         super().__init__(tr("Export “{0}”").format(state.name), owner)
         self.state = state
         state.setParent(self)
-        self.setMinimumWidth(min(MOST_WIDTH, room(self).width()))
+        self.setMinimumWidth(min(MAX_WIDTH, available_area(self).width()))
         self.choices = Choices(state)
         self.progress = StageProgress(
             self.tr("Export progress"),

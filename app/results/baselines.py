@@ -61,7 +61,7 @@ class BaselineLine(QWidget):
         folder = results_root(folder)
         background.run(
             self,
-            lambda: besides(folder, predictions),
+            lambda: read_baselines(folder, predictions),
             partial(self._on_read, predictions),
             self._notices.show,
         )
@@ -82,7 +82,7 @@ class BaselineLine(QWidget):
         self.said.setText(self.tr("Baselines: {0}. {1}").format(scores, verdict))
 
 
-def besides(folder: Path, shown: Predictions) -> list[BaselineComparison]:
+def read_baselines(folder: Path, shown: Predictions) -> list[BaselineComparison]:
     """Baselines for the rows of `shown`; none for rows of a file."""
     part = shown.info.part
     if part == "file":

@@ -88,7 +88,7 @@ class ComparisonCard(QWidget):
         record, folder, facts = self._studio.record, self._folder, predictions.info
         background.run(
             self,
-            lambda: others(record, folder, facts),
+            lambda: find_comparable(record, folder, facts),
             self._on_others,
             self._studio.notices.show,
         )
@@ -99,7 +99,7 @@ class ComparisonCard(QWidget):
         if shown is not None:
             background.run(
                 self,
-                lambda: measured(other, shown, record, folder),
+                lambda: compare_results(other, shown, record, folder),
                 partial(self._on_compared, other.name),
                 self._studio.notices.show,
             )
@@ -125,7 +125,7 @@ class ComparisonCard(QWidget):
 
         background.run(
             self,
-            lambda: earlier(record, folder, shown.info),
+            lambda: find_earlier(record, folder, shown.info),
             show,
             self._studio.notices.show,
         )
@@ -224,7 +224,7 @@ class ComparisonCard(QWidget):
         self._state.choose(SOURCE, self.found.conditions(rows))
 
 
-def others(record: Record, folder: Path, facts: PredictionInfo) -> list[Other]:
+def find_comparable(record: Record, folder: Path, facts: PredictionInfo) -> list[Other]:
     """Results of the same task that may share rows with the shown ones, of this model or of runs.
 
     Those of the same rows come first, then those of another version of the data set.
@@ -242,7 +242,7 @@ def others(record: Record, folder: Path, facts: PredictionInfo) -> list[Other]:
     return [Other(_said(name, one), one.file) for name, one in found]
 
 
-def earlier(record: Record, folder: Path, facts: PredictionInfo) -> Other | None:
+def find_earlier(record: Record, folder: Path, facts: PredictionInfo) -> Other | None:
     """Results of the same training on the previous version of the data set.
 
     None if there are none, or if `folder` has results of no run or of rows outside of its data.
@@ -281,17 +281,17 @@ def _but_the_data(job: JobSpec, other: JobSpec) -> JobSpec:
     return job.model_copy(update={"name": other.name, "group": other.group, "data": other.data})
 
 
-def measured(other: Other, shown: Predictions, record: Record, folder: Path) -> Compared:
+def compare_results(other: Other, shown: Predictions, record: Record, folder: Path) -> Compared:
     """Both results row by row: the other one first, that in `folder` second."""
     found = compare(read_predictions(other.file), shown)
-    first, second = (runs_like(record, one) for one in (other.file.parent, folder))
+    first, second = (find_seed_runs(record, one) for one in (other.file.parent, folder))
     seeds = None
     if first and second and first != second and max(len(first), len(second)) > 1:
         seeds = compare_runs([RunFolder(one) for one in first], [RunFolder(one) for one in second])
     return Compared(found, found.sentence, seeds)
 
 
-def runs_like(record: Record, results: Path) -> list[Path]:
+def find_seed_runs(record: Record, results: Path) -> list[Path]:
     """Folders of finished runs that differ from the run with these results only by seed, including
     itself, oldest first; empty if the results are of no run."""
     with record.read() as session:

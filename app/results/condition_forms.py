@@ -91,7 +91,7 @@ def subjects(predictions: Predictions, now: Typed) -> list[Subject]:
     return found
 
 
-def typed(condition: Condition) -> Typed | None:
+def as_typed(condition: Condition) -> Typed | None:
     """A condition as typed; None for rows that were selected one by one."""
     match condition:
         case LabelIs():

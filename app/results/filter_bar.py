@@ -13,7 +13,7 @@ from PySide6.QtWidgets import (
 from app import background
 from app.notices import Notices
 from app.results.condition_editor import ConditionEditor
-from app.results.condition_forms import Subject, Typed, subjects, typed
+from app.results.condition_forms import Subject, Typed, as_typed, subjects
 from app.results.state import ResultsState
 from app.theme import SPACE
 from app.translation import translated
@@ -82,7 +82,7 @@ class FilterBar(QWidget):
                 "x", self.tr("Remove this condition"), partial(self._state.drop, condition)
             )
             remove.setAccessibleName(self.tr("Remove: {0}").format(text))
-            if typed(condition) is None:
+            if as_typed(condition) is None:
                 chip.setEnabled(False)  # rows selected one by one
             self._wrapping.add(chip, remove)
             self.chips.append(chip)
@@ -105,7 +105,7 @@ class FilterBar(QWidget):
             self._edit(None, Typed(key, 1, ("",)) if predictions.columns else Typed(key, 1))
 
     def _on_edit(self, condition: Condition) -> None:
-        now = typed(condition)
+        now = as_typed(condition)
         assert now is not None
         self._edit(condition, now)
 

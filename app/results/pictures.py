@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QWidget
 from app import background
 from app.notices import Notices
 from app.results.state import ResultsState
-from app.tasks import part_of
+from app.tasks import task_part
 from app.theme import SPACE
 from app.translation import in_language
 from app.widgets import layouts
@@ -152,7 +152,7 @@ class Pictures(QWidget):
             self.stack.removeWidget(picture)
             picture.deleteLater()
         self._task, self.made = task, {}
-        self._kinds = (*part_of(task).pictures, SlicesPicture)
+        self._kinds = (*task_part(task).pictures, SlicesPicture)
         self.choice.blockSignals(True)
         self.choice.clear()
         self.choice.addItems([in_language(kind.title) for kind in self._kinds])

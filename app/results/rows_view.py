@@ -22,7 +22,7 @@ from app.results.state import ResultsState
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import buttons, layouts
-from app.widgets.dialogs import ask_where
+from app.widgets.dialogs import ask_for_file
 from app.widgets.tables import apply_style
 from engine.files.table_files import TABLE_WRITERS
 from engine.results.predictions import CELL
@@ -185,4 +185,4 @@ class RowsView(QWidget):
     def _ask_where(self) -> None:
         """Ask for a file without blocking."""
         title = self.tr("Export these rows")
-        ask_where(self, title, "predictions.csv", list(TABLE_WRITERS), self._state.export)
+        ask_for_file(self, title, "predictions.csv", list(TABLE_WRITERS), self._state.export)

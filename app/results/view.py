@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 
 from app import background
 from app.results.baselines import BaselineLine
-from app.results.comparison import ComparisonCard, Other, runs_like
+from app.results.comparison import ComparisonCard, Other, find_seed_runs
 from app.results.evaluating import Evaluating, ResultsOf, times_tested
 from app.results.headline import Headline
 from app.results.model_settings import ModelSettings, SettingsChange
@@ -237,7 +237,9 @@ class ResultsView(QWidget):
 
         background.run(
             self,
-            lambda: scores_like(map(RunFolder, runs_like(record, folder)), shown.info, metric.name),
+            lambda: scores_like(
+                map(RunFolder, find_seed_runs(record, folder)), shown.info, metric.name
+            ),
             found,
             self._studio.notices.show,
         )

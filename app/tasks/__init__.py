@@ -7,14 +7,14 @@ from app.tasks.prediction_view import PredictionView
 from engine.config.tasks import class_name
 
 
-def part_of(kind: str) -> TaskPart:
+def task_part(kind: str) -> TaskPart:
     """The window's part of a task."""
     found: type[TaskPart] = getattr(import_module(f"{__name__}.{kind}"), f"{class_name(kind)}Part")
     return found()
 
 
-def view_of(kind: str) -> type[PredictionView]:
+def prediction_view(kind: str) -> type[PredictionView]:
     """The widget class that shows predictions of a task."""
-    view = part_of(kind).view
+    view = task_part(kind).view
     assert view is not None
     return view

@@ -10,7 +10,7 @@ from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
-from app.widgets.charts.bars import Bar, ProbabilityBars, chance
+from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
 from app.widgets.results.group_table import LengthPicture, MarginPicture, PositionPicture
 from app.widgets.text.labels import Text
 from engine.messages.explore.prediction import Predicted
@@ -42,7 +42,7 @@ class ChoicesView(PredictionView):
         ranked = prediction.predictions[0].ranked
         bars = [Bar(one.label, one.probability) for one in ranked]
         self.bars.show_bars([replace(bar, emphasised=not n) for n, bar in enumerate(bars)])
-        self.verdict.setText(f"{ranked[0].label} · {chance(ranked[0].probability)}")
+        self.verdict.setText(f"{ranked[0].label} · {percentage(ranked[0].probability)}")
         self.note.setText(self.tr("A second text above becomes the beginning of every choice."))
         self.verdict.show()
         self.bars.show()

@@ -9,7 +9,7 @@ from app.tasks.part import TaskPart, translate
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import WIDE, Given, PredictionView, ReadOnlyText
 from app.theme import Role
-from app.widgets.charts.bars import Bar, ProbabilityBars, chance
+from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
 from app.widgets.results.group_table import FirstWordPicture, LengthPicture
 from app.widgets.results.no_answer import NoAnswerPicture
 from engine.messages.explore.prediction import Predicted
@@ -29,10 +29,12 @@ class AnswerView(PredictionView):
         best = prediction.spans[0] if prediction.spans and prediction.answered else None
         text = given.pair or ""
         if best is None:
-            self.verdict.setText(self.tr("No answer in the passage · {0}").format(chance(nothing)))
+            self.verdict.setText(
+                self.tr("No answer in the passage · {0}").format(percentage(nothing))
+            )
             self.passage.show_text(text)
         else:
-            self.verdict.setText(f"{best.text} · {chance(best.probability)}")
+            self.verdict.setText(f"{best.text} · {percentage(best.probability)}")
             self.passage.show_text(text, best.start, best.end)
         bars = [
             Bar(one.text, one.probability, emphasised=one is best)

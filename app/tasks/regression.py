@@ -9,7 +9,7 @@ from app.tasks.part import TaskPart, translate
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE, Role
-from app.widgets.forms.controls import written
+from app.widgets.forms.controls import number_text
 from app.widgets.results.group_table import LengthPicture
 from app.widgets.results.regression import ResidualPicture, ScatterPicture
 from app.widgets.text.labels import font
@@ -107,7 +107,7 @@ class Gauge(QWidget):
 
 def _short(value: float) -> str:
     """A number with four significant digits."""
-    return written(float(f"{value:.4g}"))
+    return number_text(float(f"{value:.4g}"))
 
 
 class RegressionPart(TaskPart):

@@ -5,7 +5,7 @@ from dataclasses import replace
 from app.tasks.part import TaskPart, translate
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
-from app.widgets.charts.bars import Bar, ProbabilityBars, chance
+from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
 from app.widgets.results.confusion import ConfusionPicture
 from app.widgets.results.group_table import LengthPicture
 from app.widgets.results.label_table import LabelTablePicture
@@ -28,7 +28,7 @@ class ClassesView(PredictionView):
         ranked = prediction.predictions[0].ranked
         bars = [Bar(one.label, one.probability) for one in ranked[:MAX_BARS]]
         self.bars.show_bars([replace(bar, emphasised=not n) for n, bar in enumerate(bars)])
-        self.verdict.setText(f"{ranked[0].label} · {chance(ranked[0].probability)}")
+        self.verdict.setText(f"{ranked[0].label} · {percentage(ranked[0].probability)}")
         self.note.setText(self._note(len(ranked)))
 
     def _note(self, count: int) -> str:

@@ -10,7 +10,7 @@ from app.tasks.part import TaskPart, translate
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import WIDE, Given, PredictionView, ReadOnlyText
 from app.theme import CHART, Role
-from app.widgets.charts.bars import Bar, ProbabilityBars, chance
+from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
 from app.widgets.results.confusion import TypeConfusionPicture
 from app.widgets.results.group_table import LengthPicture, SpanErrorsPicture
 from app.widgets.results.label_table import TypeTablePicture
@@ -93,7 +93,9 @@ class TaggedText(ReadOnlyText):
             cursor.insertText(f"{THIN}{one.label}" if one.label else "", _named(role))
             place = one.end
         cursor.insertText(text[place:], QTextCharFormat())
-        said = chain.from_iterable((one.text, one.label, chance(one.probability)) for one in found)
+        said = chain.from_iterable(
+            (one.text, one.label, percentage(one.probability)) for one in found
+        )
         self.setAccessibleDescription(" ".join(said))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from PySide6.QtCore import QBuffer, QByteArray, QCoreApplication, QIODevice, QUrl
 from PySide6.QtGui import QPdfWriter, QTextDocument
 
-from app.tasks import part_of
+from app.tasks import task_part
 from app.translation import Translator, in_language, tr, translated
 from app.widgets.charts import figure
 from app.widgets.charts.chart import Axis, Chart, Line
@@ -88,7 +88,7 @@ def gather(run: RunFolder) -> Material:
         ToDraw(part, kind, kind.measure(predictions))
         for part, predictions in results.items()
         if predictions.is_labelled
-        for kind in part_of(predictions.info.task).pictures
+        for kind in task_part(predictions.info.task).pictures
     )
     return Material(report, tuple(_curves(run)), to_draw)
 

@@ -19,7 +19,7 @@ from app.using.saving_report import SavingReport, dress_report_button
 from app.using.trying_state import TryingState
 from app.using.trying_view import TryingView
 from app.widgets import buttons, layouts
-from app.widgets.dialogs import ask_where
+from app.widgets.dialogs import ask_for_file
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import clear, scrolling
 from app.widgets.text.labels import Text
@@ -127,7 +127,9 @@ class UseTab(QWidget):
             return
         name = f"{folder_name(self.name)}-report.html"
         title = self.tr("Save the report")
-        ask_where(self, title, name, list(FORMS), partial(self.saving.save, partial(gather, run)))
+        ask_for_file(
+            self, title, name, list(FORMS), partial(self.saving.save, partial(gather, run))
+        )
 
     def _show_saving(self) -> None:
         """Show the report button for a run, and whether it is at work."""

@@ -13,10 +13,10 @@ from app.widgets.page import MARGIN, Picture
 from app.widgets.screen import set_shown
 from app.widgets.text.labels import Text
 
-STAYS = 9000  # ms that a notice is shown; an error stays
-MOST_WIDTH = 720  # px
+NOTICE_MS = 9000  # ms that a notice is shown; an error stays
+MAX_WIDTH = 720  # px
 BELOW = 2 * SPACE  # px below the last banner
-MOST_TAKEN = 0.5  # of the height, so that the page stays visible
+MAX_HEIGHT = 0.5  # of the height, so that the page stays visible
 MAX_BANNERS = 3  # shown at once; older ones wait behind a button
 
 
@@ -54,7 +54,7 @@ class Banner(QFrame):
             row, parent=self, margins=(4 * SPACE, 2 * SPACE, 2 * SPACE, 2 * SPACE)
         )
         if not notice.is_error:
-            self._timer = debounced(self, STAYS, self._on_close)
+            self._timer = debounced(self, NOTICE_MS, self._on_close)
             self._timer.start()
 
     def repeat(self, times: int) -> None:
@@ -155,7 +155,7 @@ class Banners(QWidget):
         if self.isHidden():
             self.taken.emit(0)
             return
-        width = min(MOST_WIDTH, area.width() - 2 * MARGIN)
+        width = min(MAX_WIDTH, area.width() - 2 * MARGIN)
         has = self._column.hasHeightForWidth()
         wanted = self._column.totalHeightForWidth(width) if has else self.sizeHint().height()
         height = min(wanted, area.height() - 2 * MARGIN)
@@ -218,4 +218,4 @@ class WithBanners(QWidget):
         self.banners.place()
 
     def _on_taken(self, height: int) -> None:
-        self._column.setContentsMargins(0, 0, 0, min(height, round(MOST_TAKEN * self.height())))
+        self._column.setContentsMargins(0, 0, 0, min(height, round(MAX_HEIGHT * self.height())))

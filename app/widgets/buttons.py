@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QButtonGroup, QPushButton, QToolButton, QWidget
 from app import resources
 from app.theme import Role
 from app.widgets import layouts
-from app.widgets.keys import sideways
+from app.widgets.keys import horizontal_step
 from app.widgets.text.labels import tooltip
 
 BESIDE_TEXT = QSize(22, 16)  # icon size with 6 px before the text
@@ -75,14 +75,14 @@ def icon_button(
 ) -> QToolButton:
     """An icon alone; `text` is its tooltip and accessible name."""
     button = QToolButton()
-    dress_icon_button(button, name, text)
+    style_icon_button(button, name, text)
     button.setCheckable(checkable)
     if act is not None:
         button.clicked.connect(lambda _=False: act())
     return button
 
 
-def dress_icon_button(button: QToolButton, name: str, text: str) -> None:
+def style_icon_button(button: QToolButton, name: str, text: str) -> None:
     """Give a button the style and accessible name of an icon button."""
     button.setIcon(resources.icon(name, Role.MUTED, Role.ACCENT))
     button.setIconSize(QSize(16, 16))
@@ -146,7 +146,7 @@ class Segments(QWidget):
         return self.group.checkedId()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = sideways(event)
+        step = horizontal_step(event)
         buttons = self.group.buttons()
         focused = next((n for n, b in enumerate(buttons) if b.hasFocus()), -1)
         if not step or focused < 0:

@@ -26,7 +26,7 @@ from app.widgets.screen import EDGE, Fitting, resize_within
 from app.widgets.text.labels import Text, visible
 
 FIELDS = (QLineEdit, QPlainTextEdit, QComboBox, QAbstractSpinBox)
-LEAST_WIDTH, MOST_WIDTH = 420, 640  # px of a question
+MIN_WIDTH, MAX_WIDTH = 420, 640  # px of a question
 
 
 class Dialog(QDialog):
@@ -141,8 +141,8 @@ class Question(Dialog):
             row.addWidget(button)
             self.buttons[choice.key] = button
         area = Fitting(asked)
-        asked.setMinimumWidth(max(LEAST_WIDTH, inside.minimumSize().width()))
-        asked.setMaximumWidth(MOST_WIDTH)
+        asked.setMinimumWidth(max(MIN_WIDTH, inside.minimumSize().width()))
+        asked.setMaximumWidth(MAX_WIDTH)
         layouts.column(
             (area, 1), row, parent=self, spacing=5 * SPACE, margins=(EDGE, EDGE, EDGE, 5 * SPACE)
         )
@@ -207,7 +207,7 @@ def foot(*parts: QWidget) -> QHBoxLayout:
     return row
 
 
-def ask_where(
+def ask_for_file(
     owner: QWidget, title: str, name: str, suffixes: Sequence[str], save: Callable[[Path], object]
 ) -> None:
     """Ask for a file to save without blocking, and pass it to `save`.

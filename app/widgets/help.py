@@ -47,7 +47,7 @@ class HelpButton(QToolButton):
     def __init__(self, key: str) -> None:
         super().__init__()
         shown = concept(key)
-        buttons.dress_icon_button(self, "circle-question-mark", shown.line)
+        buttons.style_icon_button(self, "circle-question-mark", shown.line)
         self.setAccessibleName(self.tr("What is this? {0}").format(shown.title))
         self.setAccessibleDescription(shown.line)
         self.clicked.connect(partial(open_help, key, self))

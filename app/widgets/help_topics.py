@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from app.translation import in_language, marked, tr, translated_page
-from app.widgets.forms.controls import written
+from app.widgets.forms.controls import number_text
 from app.widgets.text.spec_texts import help_of, title_of, value_text
 from engine.config.dataset import Mapping, Reading, Split
 from engine.config.families import FAMILIES
@@ -145,7 +145,7 @@ def _setting(section: str, spec: type[BaseModel], name: str, info: FieldInfo) ->
     if not info.is_required() and info.default is not None:
         facts.append((tr("Default"), _value(info.get_default(call_default_factory=True))))
     if ticks := ticks_of(info):
-        facts.append((tr("Usual values"), ", ".join(map(written, ticks))))
+        facts.append((tr("Usual values"), ", ".join(map(number_text, ticks))))
     if get_origin(info.annotation) is Literal:
         facts.append((tr("Choices"), ", ".join(map(_value, get_args(info.annotation)))))
     lines = "\n".join(f"- **{title}:** {value}" for title, value in facts)

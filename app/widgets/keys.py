@@ -12,28 +12,28 @@ STEPS = {
 PRESSING = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 
 
-def step_of(event: QKeyEvent) -> tuple[int, int] | None:
+def arrow_step(event: QKeyEvent) -> tuple[int, int] | None:
     """Rows and columns that an arrow key moves by; None for other keys."""
     return STEPS.get(Qt.Key(event.key()))
 
 
-def sideways(event: QKeyEvent) -> int:
+def horizontal_step(event: QKeyEvent) -> int:
     """-1 for the left arrow key, 1 for the right one, 0 for others."""
-    step = step_of(event)
+    step = arrow_step(event)
     return step[1] if step is not None else 0
 
 
-def up_or_down(event: QKeyEvent) -> int:
+def vertical_step(event: QKeyEvent) -> int:
     """-1 for the up arrow key, 1 for the down one, 0 for others."""
-    step = step_of(event)
+    step = arrow_step(event)
     return step[0] if step is not None else 0
 
 
-def presses(event: QKeyEvent) -> bool:
+def is_press(event: QKeyEvent) -> bool:
     """Enter and Space press the focused item."""
     return event.key() in PRESSING
 
 
-def within(place: int, last: int, first: int = 0) -> int:
+def clamp(index: int, last: int, first: int = 0) -> int:
     """Clamp an index to `first` to `last`."""
-    return min(max(place, first), last)
+    return min(max(index, first), last)

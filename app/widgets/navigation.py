@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QStackedWidget, QWi
 from app import resources, theme
 from app.theme import SPACE, Role
 from app.widgets import layouts
-from app.widgets.keys import up_or_down
+from app.widgets.keys import vertical_step
 from app.widgets.text.labels import font, tooltip
 
 WIDTH = 84
@@ -110,7 +110,7 @@ class Navigation(QWidget):
         self.buttons[key].setChecked(True)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = up_or_down(event)
+        step = vertical_step(event)
         buttons = list(self.buttons.values())
         focused = next((n for n, b in enumerate(buttons) if b.hasFocus()), -1)
         if not step or focused < 0:

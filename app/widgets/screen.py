@@ -8,17 +8,17 @@ from app.theme import SPACE
 from app.widgets import layouts
 
 FRAME_HEIGHT = 40  # px assumed for the title bar; known only once a window is shown
-LEAST_HEIGHT = 72  # px of a scrolling area
+MIN_HEIGHT = 72  # px of a scrolling area
 EDGE = 6 * SPACE  # px around the content of a dialog
 
 
-def room(widget: QWidget) -> QRect:
+def available_area(widget: QWidget) -> QRect:
     """Area available for a window without its title bar, excluding panels and docks."""
     screen = widget.screen() or QGuiApplication.primaryScreen()
     return screen.availableGeometry().adjusted(0, FRAME_HEIGHT, 0, 0)
 
 
-def fitted(wanted: QRect, available: QRect) -> QRect:
+def fit_rect(wanted: QRect, available: QRect) -> QRect:
     """`wanted`, shrunk and moved as little as necessary to fit into `available`."""
     size = wanted.size().boundedTo(available.size())
     left = max(available.left(), min(wanted.left(), available.right() + 1 - size.width()))
@@ -28,14 +28,14 @@ def fitted(wanted: QRect, available: QRect) -> QRect:
 
 def resize_within(window: QWidget, wanted: QSize) -> None:
     """Resize a window, at most to what its screen has room for."""
-    window.resize(wanted.boundedTo(room(window).size()))
+    window.resize(wanted.boundedTo(available_area(window).size()))
 
 
 def keep_within(window: QWidget) -> None:
     """Move and shrink a window onto the present screen."""
     large = Qt.WindowState.WindowMaximized | Qt.WindowState.WindowFullScreen
     if not window.windowState() & large:
-        window.setGeometry(fitted(window.geometry(), room(window)))
+        window.setGeometry(fit_rect(window.geometry(), available_area(window)))
 
 
 def set_shown(widget: QWidget, shown: bool) -> None:
@@ -95,8 +95,8 @@ class Fitting(QScrollArea):
 
     def minimumSizeHint(self) -> QSize:
         smallest = self._flow.column.minimumSize()
-        return self._within(QSize(smallest.width(), min(smallest.height(), LEAST_HEIGHT)))
+        return self._within(QSize(smallest.width(), min(smallest.height(), MIN_HEIGHT)))
 
     def _within(self, size: QSize) -> QSize:
         width = size.width() + self.verticalScrollBar().sizeHint().width()
-        return QSize(min(width, room(self).width() - 2 * EDGE), size.height())
+        return QSize(min(width, available_area(self).width() - 2 * EDGE), size.height())

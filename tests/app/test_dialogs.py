@@ -31,7 +31,7 @@ from app.studio import Studio
 from app.uses import Uses
 from app.widgets.dialogs import FIELDS, Dialog, Question
 from app.widgets.help import open_help
-from app.widgets.screen import room
+from app.widgets.screen import available_area
 from engine.config.job import FromCheckpoint
 from engine.files.shipped import starter_model
 from tests.app.pages.runs.conftest import MakeRun, make_run  # noqa: F401  # a fixture
@@ -280,7 +280,7 @@ def test_a_dialog_is_whole_on_the_screen(
     size = SCREENS[screen]
     monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, *size))
     dialog = opened(name)
-    assert dialog.width() <= size[0] and dialog.height() <= room(dialog).height()
+    assert dialog.width() <= size[0] and dialog.height() <= available_area(dialog).height()
     inside = dialog.rect()
     QApplication.processEvents()  # areas that scroll give their content its width then
     if size[0] >= WIDE:

@@ -15,7 +15,7 @@ from app.running import RunningRun
 from app.studio import Studio
 from app.widgets.dialogs import Question
 from app.widgets.help import HelpWindow, set_help
-from app.widgets.screen import room
+from app.widgets.screen import available_area
 from app.window import MainWindow, PageEntry
 from tests.app.accessible import assert_accessible
 
@@ -349,12 +349,12 @@ def test_the_window_lies_on_the_screen(
     monkeypatch.setattr(QScreen, "availableGeometry", lambda _: here)
     restored = MainWindow(studio)
     qtbot.addWidget(restored)
-    assert room(restored).contains(restored.geometry())
+    assert available_area(restored).contains(restored.geometry())
     assert here.contains(QRect(restored.pos(), restored.minimumSize()))
     studio.settings.keep("window", None)
     first = MainWindow(studio)
     qtbot.addWidget(first)
-    assert first.width() <= here.width() and first.height() <= room(first).height()
+    assert first.width() <= here.width() and first.height() <= available_area(first).height()
 
 
 def shown_at(part: QWidget, window: MainWindow) -> QRect:

@@ -10,7 +10,7 @@ import pytest
 import transformers
 
 from app.pages.train.choices import Goal, goals
-from app.tasks import part_of, view_of
+from app.tasks import prediction_view, task_part
 from app.widgets.text import run_texts
 from engine.checkpoints.heads import TASK, head_kind
 from engine.cli import main
@@ -136,7 +136,7 @@ def test_its_head_is_one_of_transformers_and_known_again() -> None:
 
 def test_it_has_a_card_sentences_and_a_view() -> None:
     for kind in TASKS:
-        part = part_of(kind)
+        part = task_part(kind)
         assert part.kind == kind and part.outputs(3)
         for goal in (goal for goal in goals() if goal.kind == kind):
             scene = part.scene(goal.from_scratch)
@@ -146,7 +146,7 @@ def test_it_has_a_card_sentences_and_a_view() -> None:
         assert Goal(kind) in goals()
         assert (part.view is not None) == (kind in HEADED)
         if part.view is not None:
-            assert view_of(kind) is part.view
+            assert prediction_view(kind) is part.view
 
 
 def test_the_window_has_words_for_it_and_its_metrics() -> None:

@@ -50,7 +50,7 @@ class PanelDock(QDockWidget):
         self.line = OneLine(concept(described.help).line, "small")
         self.help = HelpButton(described.help)
         self.places = QToolButton()
-        buttons.dress_icon_button(
+        buttons.style_icon_button(
             self.places, "ellipsis", self.tr("Move or close {0}").format(described.title)
         )
         self.places.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)

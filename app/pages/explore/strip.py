@@ -18,8 +18,15 @@ from PySide6.QtWidgets import QScrollArea, QSizePolicy, QWidget
 from app.pages.explore.state import ExploreState
 from app.resources import mono_font
 from app.theme import SEGMENTS, SPACE, Role, colour, repaints
-from app.widgets.keys import presses
-from app.widgets.text.chips import AS_STORED, ROW_GAP, goes_on, painted, place, widths
+from app.widgets.keys import is_press
+from app.widgets.text.chips import (
+    AS_STORED,
+    ROW_GAP,
+    chip_widths,
+    continues_word,
+    place_chips,
+    token_text,
+)
 from engine.messages.explore.text import Token
 
 MAX_ROWS = 3  # visible rows before the strip scrolls
@@ -105,13 +112,13 @@ class Strip(QWidget):
         """Cached by width: Qt asks for the height repeatedly."""
         if width not in self._places:
             metrics = QFontMetricsF(mono_font())
-            self._places[width] = place(self._side.tokens, metrics, width - 2, self._widths)
+            self._places[width] = place_chips(self._side.tokens, metrics, width - 2, self._widths)
         return self._places[width]
 
     def _lay_out(self) -> None:
         tokens = self._side.tokens
-        self._widths = widths(tokens, QFontMetricsF(mono_font()))
-        self._joins = [goes_on(tokens, number) for number in range(len(tokens))]
+        self._widths = chip_widths(tokens, QFontMetricsF(mono_font()))
+        self._joins = [continues_word(tokens, number) for number in range(len(tokens))]
         self._places = {}
         self._boxes = self._place(self.width())
         self.updateGeometry()
@@ -155,12 +162,12 @@ class Strip(QWidget):
         side, picked = self._side, self._picked
         if 0 <= picked < len(side.tokens):
             said = self.tr("Token {0} of {1}: {2}").format(
-                picked + 1, len(side.tokens), painted(side.tokens[picked].text)
+                picked + 1, len(side.tokens), token_text(side.tokens[picked].text)
             )
             if side.is_masked(picked):
                 said = self.tr("{0}, masked").format(said)
         else:
-            said = " ".join(painted(token.text) for token in side.tokens)
+            said = " ".join(token_text(token.text) for token in side.tokens)
         self.setAccessibleDescription(said)
 
     # ── mouse and keys ───────────────────────────────────────────────────────────────────────
@@ -201,7 +208,7 @@ class Strip(QWidget):
         self._explore.toggle_mask(self._explore.from_side(self._side.index, number), alone)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if presses(event):
+        if is_press(event):
             self._toggle(self._picked, event)
             return
         moves_target = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
@@ -293,7 +300,7 @@ class Strip(QWidget):
             painter.drawLine(QPointF(x, box.top() + 4), QPointF(x, box.bottom() - 4))
         text = Role.ON_ACCENT if is_mask else Role.MUTED if token.special else Role.TEXT
         painter.setPen(self._color(text))
-        painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, painted(token.text))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, token_text(token.text))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if index == target:
             painter.setPen(QPen(self._color(Role.TEXT), 1.5, Qt.PenStyle.DashLine))

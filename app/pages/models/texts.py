@@ -1,7 +1,7 @@
 """Texts on a model, on the list and on its page."""
 
 from app.library import ModelEntry
-from app.tasks import part_of
+from app.tasks import task_part
 from app.translation import tr
 from app.widgets.entries import Entry
 from app.widgets.text import numbers, run_texts
@@ -84,7 +84,7 @@ def heads_of(info: CheckpointInfo) -> list[str]:
         "nsp": tr("next-sentence prediction (NSP)"),
     }
     if info.task is not None:
-        names[info.task] = part_of(info.task).outputs(len(info.labels))
+        names[info.task] = task_part(info.task).outputs(len(info.labels))
     return [names[head] for head in info.task_heads if head in names]
 
 

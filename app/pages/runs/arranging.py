@@ -13,7 +13,7 @@ from app.pages.runs.columns import Column, column_info
 from app.pages.runs.job_fields import Value, job_titles
 from app.pages.runs.rows import RunRow, queue_key
 from app.translation import tr
-from app.widgets.forms.controls import written
+from app.widgets.forms.controls import number_text
 from app.widgets.text import run_texts
 from engine.runs.groups import Aggregate, aggregate
 
@@ -168,7 +168,9 @@ def _spread(found: Aggregate, metric: str) -> str:
     """“82.1 % ± 0.6 %” for a metric; other numbers with four digits."""
 
     def say(value: float) -> str:
-        return run_texts.metric_value(metric, value) if metric else written(float(f"{value:.4g}"))
+        return (
+            run_texts.metric_value(metric, value) if metric else number_text(float(f"{value:.4g}"))
+        )
 
     return say(found.mean) + (f" ± {say(found.deviation)}" if found.deviation is not None else "")
 

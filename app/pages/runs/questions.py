@@ -20,7 +20,7 @@ from app.pages.runs.arranging import waiting_runs
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.translation import tr
-from app.widgets.dialogs import Choice, ask, ask_for_name, ask_where
+from app.widgets.dialogs import Choice, ask, ask_for_file, ask_for_name
 from app.widgets.forms.controls import ComboBox
 from app.widgets.text.labels import visible
 from engine.config.job import RUN_NAME_LENGTH, FromCheckpoint
@@ -104,7 +104,7 @@ def ask_to_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
             name = rows[0].folder.name if len(rows) == 1 else "runs"
             chosen = kept.currentData()
             save = lambda path: runs.exchange.export(rows, path, chosen)  # noqa: E731
-            ask_where(owner, tr("Export runs"), f"{name}.zip", [".zip"], save)
+            ask_for_file(owner, tr("Export runs"), f"{name}.zip", [".zip"], save)
         elif key in CURVES:
             ask_folder(owner, lambda into: runs.exchange.export_curves(rows, into, CURVES[key]))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from app.library import DataEntry, ModelEntry
-from app.tasks import part_of
+from app.tasks import task_part
 from engine.config import Spec
 from engine.config.dataset import DatasetSpec, DataSource, StoredData
 from engine.config.families.bert import PRESETS, BertSpec
@@ -56,7 +56,7 @@ class Goal:
 
     @property
     def title(self) -> str:
-        return part_of(self.kind).card_title(self.from_scratch)
+        return task_part(self.kind).card_title(self.from_scratch)
 
 
 def goals() -> list[Goal]:

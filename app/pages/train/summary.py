@@ -8,7 +8,7 @@ from PySide6.QtCore import QCoreApplication
 
 from app.pages.train.choices import CUSTOM_SIZE, NO_PROBE, QUICK_TRIAL, Choices
 from app.pages.train.estimate import verdict
-from app.tasks import part_of
+from app.tasks import task_part
 from app.tasks.part import Plan
 from app.widgets.text import numbers
 from app.widgets.text.spec_texts import short_title_of, value_text
@@ -42,7 +42,7 @@ def _what(choices: Choices) -> str:
         labels=len(choices.label_names),
         trained=_trained(choices),
     )
-    return part_of(goal.kind).plan(plan)
+    return task_part(goal.kind).plan(plan)
 
 
 def _trained(choices: Choices) -> str:

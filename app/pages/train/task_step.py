@@ -8,7 +8,7 @@ from app import theme
 from app.pages.train.choices import Goal, goals
 from app.pages.train.pickers import paint_mark
 from app.pages.train.state import TrainState
-from app.tasks import part_of
+from app.tasks import task_part
 from app.tasks.picture import TaskPicture
 from app.theme import SPACE, Role
 from app.widgets import layouts
@@ -82,7 +82,7 @@ class TaskStep(QWidget):
         grid.setSpacing(3 * SPACE)
         self.cards: dict[Goal, ChoiceCard] = {}
         for number, goal in enumerate(goals()):
-            part, fresh = part_of(goal.kind), goal.from_scratch
+            part, fresh = task_part(goal.kind), goal.from_scratch
             card = ChoiceCard(part.card_title(fresh), self)
             card.add(Text(part.description(fresh), "muted"))
             card.body.addStretch()

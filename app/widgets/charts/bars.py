@@ -30,7 +30,7 @@ class Bar:
     apart: bool = False
 
 
-def chance(probability: float) -> str:
+def percentage(probability: float) -> str:
     """62.1 %, 0.31 %, or below 0.01 %."""
     if 0 < probability < 0.0001:
         return f"< {numbers.percent(0.0001, 2)}"
@@ -58,7 +58,7 @@ class ProbabilityBars(QWidget):
         if (tuple(bars), most) == (self.shown, self.most):
             return
         self.shown, self.most = tuple(bars), most
-        said = ", ".join(f"{_line(b.label)} {chance(b.probability)}" for b in self.shown)
+        said = ", ".join(f"{_line(b.label)} {percentage(b.probability)}" for b in self.shown)
         self.setAccessibleDescription(said)
         self.updateGeometry()
         self.update()
@@ -104,13 +104,13 @@ class ProbabilityBars(QWidget):
             _line(bar.label), Qt.TextElideMode.ElideMiddle, label_width + 1
         )
         painter.drawText(row, middle | Qt.AlignmentFlag.AlignLeft | AS_STORED, label)
-        painter.drawText(row, middle | Qt.AlignmentFlag.AlignRight, chance(bar.probability))
+        painter.drawText(row, middle | Qt.AlignmentFlag.AlignRight, percentage(bar.probability))
         left = label_width + 4 * SPACE
         room = self.width() - left - number_width - 3 * SPACE
         if room > 0:
             track = QRectF(left, row.center().y() - 5, room, 10)
             role = Role.ACCENT if bar.emphasised else Role.CHART_1
-            paint_share(painter, track, bar.probability / (self.most or 1.0), role)
+            paint_track(painter, track, bar.probability / (self.most or 1.0), role)
 
 
 def paint_emphasis(painter: QPainter, row: QRectF) -> None:
@@ -129,7 +129,7 @@ def paint_axis(painter: QPainter, line: QRectF, most: float) -> None:
     painter.drawText(line, top | Qt.AlignmentFlag.AlignRight, numbers.percent(most, 0))
 
 
-def paint_share(painter: QPainter, track: QRectF, share: float | None, role: Role) -> None:
+def paint_track(painter: QPainter, track: QRectF, share: float | None, role: Role) -> None:
     """A track from 0 to 1, filled up to `share`; None leaves it empty."""
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(colour(Role.HOVER))

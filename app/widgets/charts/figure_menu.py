@@ -45,7 +45,7 @@ class FigureButton(QToolButton):
         super().__init__()
         self._make, self._notices = make, notices
         self._figure: Figure | None = None
-        buttons.dress_icon_button(self, "image-down", self.tr("Copy or save this figure"))
+        buttons.style_icon_button(self, "image-down", self.tr("Copy or save this figure"))
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.actions_by_key: dict[str, QAction] = {}
         menu = QMenu(self)

@@ -31,7 +31,7 @@ from app.widgets.charts.legend import Legend
 from app.widgets.charts.live_plot import LivePlot
 from app.widgets.charts.painting import figure_of
 from app.widgets.charts.series import Steps, StepSeries, Values
-from app.widgets.keys import sideways, within
+from app.widgets.keys import clamp, horizontal_step
 from app.widgets.text import numbers
 from app.widgets.text.labels import OneLine, Text
 from engine.files.spreadsheet import format_table
@@ -295,7 +295,7 @@ class LiveChart(QWidget):
         self.step_pointed.emit(step)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        move = sideways(event)
+        move = horizontal_step(event)
         longest = max(self._series.values(), key=len, default=None)
         if event.key() == Qt.Key.Key_Escape and not math.isnan(self._step):
             self._on_hovered(math.nan)
@@ -303,7 +303,7 @@ class LiveChart(QWidget):
             steps, last = longest.steps, len(longest) - 1
             index = last
             if not math.isnan(self._step):
-                index = within(int(np.searchsorted(steps, self._step)) + move, last)
+                index = clamp(int(np.searchsorted(steps, self._step)) + move, last)
             self._on_hovered(float(steps[index]))
         else:
             super().keyPressEvent(event)

@@ -18,7 +18,7 @@ from app.theme import SPACE, Role, colour
 from app.timers import debounced
 from app.widgets.charts.chart import Chart, Span, describe_series, tick_text
 from app.widgets.charts.painting import Frame, paint
-from app.widgets.keys import presses, sideways, within
+from app.widgets.keys import clamp, horizontal_step, is_press
 from app.widgets.text import numbers
 from app.widgets.text.labels import font
 
@@ -155,8 +155,8 @@ class ZoneChart(ChartView):
             self.setToolTip(self.chart.zones[zone].sentence)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = sideways(event)
-        enters = presses(event)
+        step = horizontal_step(event)
+        enters = is_press(event)
         if self.chart is None or not (step or enters):
             super().keyPressEvent(event)
         elif self.threshold is not None and step:
@@ -164,7 +164,7 @@ class ZoneChart(ChartView):
             wanted = self.threshold + step * (high - low) / 100
             self.moved.emit(min(high, max(low, wanted)))
         elif self.chart.zones and step:
-            self.current = within(self.current + step, len(self.chart.zones) - 1)
+            self.current = clamp(self.current + step, len(self.chart.zones) - 1)
             self._describe_zone()
             self.update()
         elif self.chart.zones and enters:
@@ -293,7 +293,7 @@ class ZoomChart(ChartView):
         event.accept()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        move = sideways(event)
+        move = horizontal_step(event)
         if event.key() == Qt.Key.Key_Escape and (self._cross is not None or self._is_zoomed):
             self._cross = None
             self.reset()

@@ -141,10 +141,10 @@ class NumberField(TurnsWithFocus, QAbstractSpinBox):
 
     def number(self) -> float | int | None:
         """The typed number, possibly out of range; None if it is not a number."""
-        return parse(self.text(), self.whole)
+        return parse_number(self.text(), self.whole)
 
     def set_number(self, value: float | None) -> None:
-        self.lineEdit().setText("" if value is None else written(value))
+        self.lineEdit().setText("" if value is None else number_text(value))
 
     def stepBy(self, steps: int) -> None:
         value = self.number()
@@ -207,7 +207,7 @@ def _next_mark(value: float, direction: int, whole: bool) -> float:
     return 0.0 if whole and lower < 1 else float(f"{lower:.6g}")
 
 
-def parse(text: str, whole: bool) -> float | int | None:
+def parse_number(text: str, whole: bool) -> float | int | None:
     """The number in a text, or None; a comma counts as the decimal point."""
     cleaned = text.strip().replace("\u202f", "").replace(" ", "").replace("−", "-")
     if cleaned.count(",") == 1 and "." not in cleaned:
@@ -223,7 +223,7 @@ def parse(text: str, whole: bool) -> float | int | None:
     return value
 
 
-def written(value: float) -> str:
+def number_text(value: float) -> str:
     """A number as people write it: 5e-5, 0.1, 512."""
     if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e15):
         return str(int(value))

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 from app.theme import SPACE
 from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
-from app.widgets.forms.controls import ComboBox, NumberField, Stepping, Switch, written
+from app.widgets.forms.controls import ComboBox, NumberField, Stepping, Switch, number_text
 from app.widgets.text.spec_texts import value_text
 from engine.config.fields import extra_of, is_offered, ticks_of
 
@@ -168,11 +168,11 @@ class NumberOf(Field):
 
     def _make_segments(self) -> None:
         others = [tick for tick in self._usual if tick != self._recommended]
-        texts = [written(tick) for tick in others]
+        texts = [number_text(tick) for tick in others]
         self._ticks = others
         if self._recommended is not None:
             self._ticks = [self._recommended, *others]
-            texts.insert(0, self.tr("Recommended: {0}").format(written(self._recommended)))
+            texts.insert(0, self.tr("Recommended: {0}").format(number_text(self._recommended)))
         if self.segments is not None:
             self.row.removeWidget(self.segments)
             self.segments.deleteLater()

@@ -11,7 +11,7 @@ from app import resources
 from app.theme import SPACE, Role
 from app.translation import tr
 from app.widgets import buttons, layouts
-from app.widgets.forms.controls import parse, written
+from app.widgets.forms.controls import number_text, parse_number
 from app.widgets.forms.fields import Field, NumberOf, OneOf, Optional, YesNo
 from app.widgets.text.labels import tooltip
 from app.widgets.text.spec_texts import value_text
@@ -111,15 +111,15 @@ class SeveralValues(QWidget):
 
     def _parsed(self, part: str) -> Any:
         assert isinstance(self._inner, NumberOf)
-        ends = [parse(end, self._inner.number.whole) for end in part.split(UP_TO)]
+        ends = [parse_number(end, self._inner.number.whole) for end in part.split(UP_TO)]
         if len(ends) == 2 and ends[0] is not None and ends[1] is not None:
             return Range(ends[0], ends[1])
         return part if len(ends) > 1 or ends[0] is None else ends[0]
 
     def _written(self, value: object) -> str:
         if isinstance(value, Range):
-            return f"{written(value.low)}{UP_TO}{written(value.high)}"
-        return written(value) if isinstance(value, int | float) else str(value)
+            return f"{number_text(value.low)}{UP_TO}{number_text(value.high)}"
+        return number_text(value) if isinstance(value, int | float) else str(value)
 
     def _make_editor(self) -> QWidget:
         """Made when first needed."""

@@ -27,7 +27,7 @@ from app.translation import marked, tr
 from app.widgets import layouts
 from app.widgets.buttons import Segments
 from app.widgets.charts.figure import Figure, Table, paper_font
-from app.widgets.keys import presses, step_of, within
+from app.widgets.keys import arrow_step, clamp, is_press
 from app.widgets.results.picture import ResultPicture
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, font, tooltip, visible
@@ -197,15 +197,15 @@ class Matrix(QWidget):
             self.update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step, last = step_of(event), len(self.shown) - 1
+        step, last = arrow_step(event), len(self.shown) - 1
         if step is not None and last >= 0:
-            row = within(self.current[0] + step[0], last, -1)
-            column = within(self.current[1] + step[1], last, -1)
+            row = clamp(self.current[0] + step[0], last, -1)
+            column = clamp(self.current[1] + step[1], last, -1)
             if (row, column) != (-1, -1):
                 self.current = row, column
             self._say()
             self.update()
-        elif presses(event) and last >= 0:
+        elif is_press(event) and last >= 0:
             self.pressed.emit(self.current)
         else:
             super().keyPressEvent(event)

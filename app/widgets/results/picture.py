@@ -9,7 +9,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QTableView, QWidget
 
 from app.widgets.charts.figure import Figure
-from app.widgets.keys import presses
+from app.widgets.keys import is_press
 from engine.results.conditions import Conditions
 from engine.results.predictions import Predictions
 
@@ -58,7 +58,7 @@ class ChoosingTable(QTableView):
         self.clicked.connect(self.chosen)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if presses(event):
+        if is_press(event):
             if self.currentIndex().isValid():
                 self.chosen.emit(self.currentIndex())
         else:

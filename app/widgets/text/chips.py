@@ -11,19 +11,19 @@ from app.widgets.text.labels import visible
 from engine.messages.explore.text import Token
 
 MAX_TOKEN_CHARACTERS = 40  # of a token, painted
-INSIDE = 1.5 * SPACE  # px on either side of the text
+PADDING = 1.5 * SPACE  # px on either side of the text
 ROW_GAP = 2 * SPACE
 AS_STORED = Qt.TextFlag.TextForceLeftToRight  # “##” stays before a right-to-left token
 
 
 @lru_cache(maxsize=4_096)  # painters ask for the same tokens again and again
-def painted(text: str) -> str:
+def token_text(text: str) -> str:
     """A token as one short line; invisible characters are written out."""
     shown = visible(text[: MAX_TOKEN_CHARACTERS + 1]).replace("\n", "⏎").replace("\t", "⇥")
     return f"{shown[:MAX_TOKEN_CHARACTERS]}…" if len(text) > MAX_TOKEN_CHARACTERS else shown
 
 
-def goes_on(tokens: Sequence[Token], number: int) -> bool:
+def continues_word(tokens: Sequence[Token], number: int) -> bool:
     """True if the token continues the word of the previous one."""
     if number == 0 or tokens[number].word is None:
         return False
@@ -31,18 +31,18 @@ def goes_on(tokens: Sequence[Token], number: int) -> bool:
     return (here.word, here.segment) == (before.word, before.segment)
 
 
-def widths(tokens: Sequence[Token], metrics: QFontMetricsF) -> list[float]:
+def chip_widths(tokens: Sequence[Token], metrics: QFontMetricsF) -> list[float]:
     """Painted width of each token in px; takes some milliseconds for hundreds of them."""
     known: dict[str, float] = {}
     found = []
     for token in tokens:
         if token.text not in known:
-            known[token.text] = metrics.horizontalAdvance(painted(token.text)) + 2 * INSIDE
+            known[token.text] = metrics.horizontalAdvance(token_text(token.text)) + 2 * PADDING
         found.append(known[token.text])
     return found
 
 
-def place(
+def place_chips(
     tokens: Sequence[Token],
     metrics: QFontMetricsF,
     width: float,
@@ -52,8 +52,8 @@ def place(
 
     `wide` are the `widths` of the tokens, if already known.
     """
-    wide = widths(tokens, metrics) if wide is None else wide
-    joins = [goes_on(tokens, number) for number in range(len(tokens))]
+    wide = chip_widths(tokens, metrics) if wide is None else wide
+    joins = [continues_word(tokens, number) for number in range(len(tokens))]
     whole = _word_widths(wide, joins)
     height = metrics.height() + 2 * SPACE
     boxes: list[QRectF] = []

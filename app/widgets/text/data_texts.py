@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import QCoreApplication
 
-from app.widgets.forms.controls import written
+from app.widgets.forms.controls import number_text
 from app.widgets.text import numbers
 from engine.config.dataset import DatasetSpec, SplitName
 from engine.data.columns.label_sets import count_label_sets
@@ -50,7 +50,9 @@ def wanted_of(spec: DatasetSpec) -> str:
         return translate("DataTexts", "text without labels")
     if is_scale(labels):
         low, high = scale_of(labels)
-        return translate("DataTexts", "numbers from {0} to {1}").format(written(low), written(high))
+        return translate("DataTexts", "numbers from {0} to {1}").format(
+            number_text(low), number_text(high)
+        )
     if (several := count_label_sets(labels)) is not None:
         return translate("DataTexts", "%Ln label(s), any number per row", "", len(several))
     return translate("DataTexts", "%Ln label(s)", "", sum(map(bool, labels)))  # “” is unlabelled

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pydantic.fields import FieldInfo
 
 from app.translation import in_language, tr, translated
-from app.widgets.forms.controls import written
+from app.widgets.forms.controls import number_text
 from engine.config.problems import Problem
 from engine.config.tasks import metric_of
 
@@ -78,7 +78,7 @@ def value_text(value: object) -> str:
     if isinstance(value, bool):
         return tr("on") if value else tr("off")
     if isinstance(value, int | float):
-        return written(value)
+        return number_text(value)
     if isinstance(value, dict):
         pairs = [f"{name} {value_text(inner)}" for name, inner in value.items()]
         return ", ".join(pairs) or tr("none")

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour
-from app.widgets.keys import sideways, within
+from app.widgets.keys import clamp, horizontal_step
 from app.widgets.text.chips import AS_STORED
 from app.widgets.text.labels import font, visible
 from engine.messages.explore.occlusion import WordEffect
@@ -86,11 +86,11 @@ class Words(QWidget):
         self._boxes = self._place(self.width())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = sideways(event)
+        step = horizontal_step(event)
         if not step or not self.shown:
             super().keyPressEvent(event)
             return
-        self.word_picked.emit(within(self.chosen + step, len(self.shown) - 1))
+        self.word_picked.emit(clamp(self.chosen + step, len(self.shown) - 1))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         for number, box in enumerate(self._boxes):

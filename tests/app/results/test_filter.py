@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from app.notices import Notices
-from app.results.condition_forms import Typed, subjects, typed
+from app.results.condition_forms import Typed, as_typed, subjects
 from app.results.filter_bar import FilterBar
 from app.results.state import ResultsState
 from engine.results.conditions import (
@@ -182,7 +182,7 @@ SPANS: tuple[Condition, ...] = (HasSpan(), HasSpan(error="type", gold="PER", pre
 def test_each_kind_of_condition_is_typed_as_it_was_made(
     condition: Condition, predictions: Predictions
 ) -> None:
-    now = typed(condition)
+    now = as_typed(condition)
     assert now is not None
     found = {one.key: one for one in subjects(predictions, now)}
     operator = found[now.key].operators[now.operator]
@@ -194,7 +194,7 @@ def test_rows_that_were_selected_one_by_one_are_only_taken_away(open_filter: Ope
     bar = open_filter(CLASSIFIED)
     bar._state.choose("comparison", (Rows(rows=(1,)),))
     assert not bar.chips[0].isEnabled()
-    assert typed(Rows(rows=(1,))) is None
+    assert as_typed(Rows(rows=(1,))) is None
     bar.removes[0].click()
     assert bar.chips == []
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.results.comparison import Other, earlier, others, runs_like
+from app.results.comparison import Other, find_comparable, find_earlier, find_seed_runs
 from app.results.view import ResultsView
 from app.studio import Studio
 from engine.cli import main
@@ -127,10 +127,10 @@ def test_runs_that_differ_in_their_seed_alone_are_found(
 ) -> None:
     for name in ("first", "second"):
         results = runs[name, 2] / "results"
-        found = runs_like(studio.record, results)
+        found = find_seed_runs(studio.record, results)
         assert set(found) == {runs[name, seed] for seed in (1, 2, 3)}
-        assert runs_like(studio.record, results / "step-00000001") == found
-    assert runs_like(studio.record, tmp_path / "elsewhere") == []
+        assert find_seed_runs(studio.record, results / "step-00000001") == found
+    assert find_seed_runs(studio.record, tmp_path / "elsewhere") == []
 
 
 def test_what_shares_rows_is_offered_first_and_other_parts_of_the_same_data_never(
@@ -148,7 +148,7 @@ def test_what_shares_rows_is_offered_first_and_other_parts_of_the_same_data_neve
     ):
         of = made.info.model_copy(update={"part": part, "fingerprint": fingerprint, "model": "One"})
         Predictions(of, made.table).write(predictions_file(folder, part))
-    offered = [one.file for one in others(studio.record, shown, facts)]
+    offered = [one.file for one in find_comparable(studio.record, shown, facts)]
     assert offered[0] == predictions_file(runs["first", 1] / "results", "validation")
     assert offered[1] == predictions_file(runs["first", 2] / "results", "validation")
     assert offered[2] == predictions_file(runs["first", 1] / "results", "test")
@@ -170,11 +170,11 @@ def test_the_same_training_on_an_earlier_version_is_compared_at_once(
             record_folder(session, run, run.job())
         folders.append(run)
     first, second, slow, _ = folders
-    found = earlier(studio.record, second.results, made.info)
+    found = find_earlier(studio.record, second.results, made.info)
     assert found is not None and found.file == predictions_file(first.results, "validation")
-    assert earlier(studio.record, first.results, made.info) is None
-    assert earlier(studio.record, slow.results, made.info) is None, "its settings differ"
-    assert earlier(studio.record, tmp_path / "elsewhere", made.info) is None
+    assert find_earlier(studio.record, first.results, made.info) is None
+    assert find_earlier(studio.record, slow.results, made.info) is None, "its settings differ"
+    assert find_earlier(studio.record, tmp_path / "elsewhere", made.info) is None
 
     view = ResultsView(studio, results_of(second.path))
     qtbot.addWidget(view)

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QFileDialog
 import app.__main__
 from app import background
 from app.studio import Studio
-from app.tasks import part_of
+from app.tasks import task_part
 from app.using.report import as_html
 from app.using.tab import UseTab
 from engine.documents.report import run_report
@@ -96,7 +96,7 @@ def test_the_page_has_every_picture_of_the_task_and_the_curves(qtbot, tab, model
     found = Images(page).found
     sections = [section for section, _ in found]
     assert sections.count("trained") == 2, "loss and metrics"
-    assert sections.count("validation") == len(part_of("text_classification").pictures)
+    assert sections.count("validation") == len(task_part("text_classification").pictures)
     assert all(b"<svg" in drawing and b"<script" not in drawing for _, drawing in found)
     report, _ = run_report(model.run)
     assert report.title in page and report.sections[2].rows[0][1] in page
@@ -109,7 +109,7 @@ def test_a_pdf_has_the_pages_and_the_title(qtbot, tab, model, tmp_path):
     assert content.startswith(b"%PDF") and len(PAGES.findall(content)) >= 3
     assert "Good or bad".encode("utf-16-be") in content
     drawn = content.count(b"/Subtype /Image")
-    assert drawn >= 2 + len(part_of("text_classification").pictures)
+    assert drawn >= 2 + len(task_part("text_classification").pictures)
 
 
 def test_the_name_follows_the_form_that_is_chosen(qtbot, tab, model):

@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from app.widgets.forms.controls import NumberField, parse, written
+from app.widgets.forms.controls import NumberField, number_text, parse_number
 from app.widgets.forms.fields import NumberOf, OneOf, Optional, YesNo
 from app.widgets.forms.form import SpecForm
 from app.widgets.text.spec_texts import problem_text
@@ -171,7 +171,7 @@ def test_a_kind_without_a_control_is_a_mistake(qtbot) -> None:
     ],
 )
 def test_numbers_are_read_as_people_write_them(text: str, whole: bool, value: object) -> None:
-    assert parse(text, whole) == value
+    assert parse_number(text, whole) == value
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_numbers_are_read_as_people_write_them(text: str, whole: bool, value: ob
     ],
 )
 def test_numbers_are_written_short(value: float, text: str) -> None:
-    assert written(value) == text
+    assert number_text(value) == text
 
 
 @pytest.mark.parametrize(

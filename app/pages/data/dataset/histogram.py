@@ -12,7 +12,7 @@ from app.pages.data.dataset.lengths import Lengths
 from app.theme import SPACE, Role
 from app.widgets.charts.chart import Axis, Bars, Chart, Marker
 from app.widgets.charts.view import ChartView
-from app.widgets.forms.controls import written
+from app.widgets.forms.controls import number_text
 from app.widgets.text import numbers
 from engine.data.columns.numbers import parse_number
 
@@ -102,7 +102,9 @@ class Scale(_Histogram):
         )
         median = float(values[np.searchsorted(np.cumsum(rows), rows.sum() / 2)])
         sentence = self.tr("Numbers from {0} to {1}; the median is {2}.")
-        self.setAccessibleDescription(sentence.format(written(low), written(high), written(median)))
+        self.setAccessibleDescription(
+            sentence.format(number_text(low), number_text(high), number_text(median))
+        )
 
 
 def _bars(starts: NDArray[Any], counts: NDArray[Any], width: float, role: Role) -> Bars:

@@ -18,7 +18,7 @@ from app.theme import CHART, SPACE, Palette, Role, print_color
 from app.translation import tr
 from app.widgets.charts.chart import tick_text, ticks
 from app.widgets.charts.figure import Figure, Table, paper_font
-from app.widgets.keys import sideways
+from app.widgets.keys import horizontal_step
 from app.widgets.text.labels import font, visible
 
 TOP, BOTTOM, SIDE = 44, 16, 70  # px
@@ -252,7 +252,7 @@ class ParallelView(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         axes = self.shown.axes
         moves = {Qt.Key.Key_Up: 0.1, Qt.Key.Key_Down: -0.1}
-        if axes and (step := sideways(event)):
+        if axes and (step := horizontal_step(event)):
             self.current = (self.current + (1 if step > 0 else -1)) % len(axes)
             self.update()
         elif axes and event.key() in moves:

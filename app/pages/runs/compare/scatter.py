@@ -17,7 +17,7 @@ from app.widgets.charts.chart import Axis, Chart, Points, padded, value_range
 from app.widgets.charts.figure import Figure
 from app.widgets.charts.painting import Frame, figure_of
 from app.widgets.charts.view import ChartView
-from app.widgets.keys import sideways
+from app.widgets.keys import horizontal_step
 from app.widgets.text.labels import visible
 
 HALO = 8.0  # px around the current point
@@ -121,7 +121,7 @@ class ScatterView(ChartView):
             self.opened.emit(self.shown.rows[number].id)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = sideways(event)
+        step = horizontal_step(event)
         there = len(self.shown.points) if self.shown is not None else 0
         if step and there:
             self._go((self.current + (1 if step > 0 else -1)) % there)

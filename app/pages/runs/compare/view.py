@@ -15,7 +15,7 @@ from app.theme import SPACE
 from app.using.report import FORMS, gather_comparison
 from app.using.saving_report import SavingReport, dress_report_button
 from app.widgets import buttons, layouts
-from app.widgets.dialogs import ask_where
+from app.widgets.dialogs import ask_for_file
 from app.widgets.page import Later
 from app.widgets.text.labels import OneLine, Text, visible
 
@@ -69,7 +69,7 @@ class CompareView(QWidget):
         """Ask for the file of the report; does not block."""
         gathered = partial(gather_comparison, self.state.candidates())
         save = partial(self.saving.save, gathered)
-        ask_where(self, self.tr("Save the report"), "comparison-report.html", list(FORMS), save)
+        ask_for_file(self, self.tr("Save the report"), "comparison-report.html", list(FORMS), save)
 
     def _show_saving(self) -> None:
         dress_report_button(self.report, self.saving)

@@ -21,7 +21,7 @@ from app.pages.train.view import TrainPage
 from app.studio import Studio
 from app.theme import Choice
 from app.widgets.card_list import ITEM
-from app.widgets.forms.controls import written
+from app.widgets.forms.controls import number_text
 from engine.config.job import JobSpec
 from engine.messages.estimating import Estimated
 from tests.app.accessible import assert_accessible
@@ -373,8 +373,12 @@ def test_the_simple_settings_are_the_recommended_and_the_papers_grid(
     }
     assert texts == {
         "batch_size": [f"Recommended: {best.batch_size}", "16", "Other"],
-        "learning_rate": [f"Recommended: {written(best.learning_rate)}", *PAPERS_RATES, "Other"],
-        "epochs": [f"Recommended: {written(best.epochs)}", "2", "3", "4", "Other"],
+        "learning_rate": [
+            f"Recommended: {number_text(best.learning_rate)}",
+            *PAPERS_RATES,
+            "Other",
+        ],
+        "epochs": [f"Recommended: {number_text(best.epochs)}", "2", "3", "4", "Other"],
         "seeds": ["1", "3", "5", "Other"],
     }
     for name in ("batch_size", "learning_rate", "epochs"):

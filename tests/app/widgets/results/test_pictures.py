@@ -10,7 +10,7 @@ from PySide6.QtGui import QImage, QPainter
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.tasks import part_of
+from app.tasks import task_part
 from app.theme import print_color
 from app.widgets.charts import figure
 from app.widgets.charts.chart import Axis, Chart, Line, Zone
@@ -99,14 +99,14 @@ MADE: dict[str, Predictions] = {
     "question_answering": answers(),
     "pretraining": masked_tokens(),
 }
-PICTURES = [(task, kind) for task in MADE for kind in part_of(task).pictures]
+PICTURES = [(task, kind) for task in MADE for kind in task_part(task).pictures]
 
 
 def test_every_task_names_its_pictures() -> None:
     assert set(MADE) == set(TASKS)
-    assert all(part_of(task).pictures for task in TASKS)
+    assert all(task_part(task).pictures for task in TASKS)
     for task in TASKS:
-        keys = [kind.key for kind in part_of(task).pictures]
+        keys = [kind.key for kind in task_part(task).pictures]
         assert len(set(keys)) == len(keys)
 
 

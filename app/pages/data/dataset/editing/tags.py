@@ -15,8 +15,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.theme import CHART, SPACE, Role, colour
-from app.widgets.keys import sideways
-from app.widgets.text.chips import painted
+from app.widgets.keys import horizontal_step
+from app.widgets.text.chips import token_text
 from app.widgets.text.labels import font
 
 SHOWN_WORDS = 512
@@ -73,7 +73,7 @@ class TagWords(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         last = len(self.words) - 1
-        step = sideways(event)
+        step = horizontal_step(event)
         ends = {Qt.Key.Key_Home: 0, Qt.Key.Key_End: last}
         target = self._current + step if step else ends.get(Qt.Key(event.key()))
         if target is None or not self.words:
@@ -142,7 +142,7 @@ class TagWords(QWidget):
             line = QRectF(box.left(), box.top(), box.width(), box.height() / 2)
             painter.setPen(colour(Role.TEXT))
             painter.setFont(self.font())
-            painter.drawText(line, Qt.AlignmentFlag.AlignCenter, painted(word))
+            painter.drawText(line, Qt.AlignmentFlag.AlignCenter, token_text(word))
             if tag == "O":
                 continue
             below = QRectF(box.left(), line.bottom(), box.width(), box.height() / 2 - 2)
@@ -150,7 +150,7 @@ class TagWords(QWidget):
             painter.drawLine(below.topLeft(), below.topRight())
             painter.setFont(small)
             painter.setPen(self._colour_of(tag))
-            painter.drawText(below, Qt.AlignmentFlag.AlignCenter, painted(tag))
+            painter.drawText(below, Qt.AlignmentFlag.AlignCenter, token_text(tag))
 
     def _colour_of(self, tag: str) -> QColor:
         name = tag[2:] if tag[1:2] == "-" else tag
@@ -168,7 +168,10 @@ class TagWords(QWidget):
         boxes: list[QRectF] = []
         x, y = 1.0, 1.0
         for word, tag in zip(self.words, self.tags, strict=False):
-            texts = metrics.horizontalAdvance(painted(word)), below.horizontalAdvance(painted(tag))
+            texts = (
+                metrics.horizontalAdvance(token_text(word)),
+                below.horizontalAdvance(token_text(tag)),
+            )
             own = max(texts) + 2 * PAD
             if x > 1 and x + own > width:
                 x, y = 1.0, y + height + SPACE

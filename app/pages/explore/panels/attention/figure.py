@@ -33,7 +33,7 @@ from app.theme import SIGNS, Role, print_color
 from app.translation import in_language, tr
 from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.text import numbers
-from app.widgets.text.chips import AS_STORED, painted
+from app.widgets.text.chips import AS_STORED, token_text
 from app.widgets.text.numbers import decimal
 
 GAP = 24.0
@@ -266,7 +266,7 @@ def pair_figure(state: AttentionState) -> Figure | None:
     side = state.maps.side
     if shown is None or max(shown.query_token, shown.key_token) >= len(side.tokens):
         return None
-    ends = [painted(side.model_token(n)) for n in (shown.query_token, shown.key_token)]
+    ends = [token_text(side.model_token(n)) for n in (shown.query_token, shown.key_token)]
     values = np.array([shown.query, shown.key, shown.products], np.float32)  # [3, K]
     names = ("query", "key", "query × key ÷ √K")
     head = state.head_name(shown.layer, shown.head)

@@ -26,7 +26,7 @@ from PySide6.QtWidgets import QApplication, QScrollArea, QSizePolicy, QWidget
 from app.pages.explore.panels.attention import pixels
 from app.pages.explore.panels.attention.drawing import dashed, head_dashes, head_role
 from app.theme import PICKED, SPACE, Role, colour, repaints
-from app.widgets.keys import presses, step_of
+from app.widgets.keys import arrow_step, is_press
 
 SMALLEST = 6  # px of a head before the area scrolls
 NEAREST = 512  # largest px of a head
@@ -229,10 +229,10 @@ class HeadGrid(QWidget):
             event.ignore()  # the area scrolls
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = step_of(event)
+        step = arrow_step(event)
         if event.text() in ZOOMS:
             self.set_zoom(self.zoom * ZOOMS[event.text()])
-        elif presses(event) and self._over[0] >= 0:
+        elif is_press(event) and self._over[0] >= 0:
             self.toggled.emit(*self._over)
         elif step is None or self._heads is None:
             super().keyPressEvent(event)

@@ -15,7 +15,7 @@ from app.pages.explore.panels.attention.description import value_name
 from app.pages.explore.panels.attention.maps import read_through
 from app.pages.explore.panels.attention.state import AttentionState
 from app.translation import in_language
-from app.widgets.text.chips import painted
+from app.widgets.text.chips import token_text
 from app.widgets.text.numbers import percent
 from engine.messages.explore.head_measures import KEYS, HeadFigures, head_figures, pair_values
 
@@ -194,14 +194,14 @@ class HeadsState(QObject):
         side = self.of.maps.side
         said = []
         for ends in self.pairs()[0]:
-            names = ("".join(painted(side.model_token(n)) for n in end) for end in ends)
+            names = ("".join(token_text(side.model_token(n)) for n in end) for end in ends)
             said.append(" → ".join(names))
         return ", ".join(said)
 
     def _pair_names(self) -> tuple[str, str]:
         side = self.of.maps.side
         ends = self.pair or (0, 0)
-        query, key = (painted(side.model_token(n)) if n < len(side.tokens) else "" for n in ends)
+        query, key = (token_text(side.model_token(n)) if n < len(side.tokens) else "" for n in ends)
         return query, key
 
     def _on_replaced(self) -> None:

@@ -41,7 +41,7 @@ from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour, is_dark, repaints
 from app.timers import debounced
-from app.widgets.keys import presses, sideways, up_or_down, within
+from app.widgets.keys import clamp, horizontal_step, is_press, vertical_step
 from app.widgets.text.chips import AS_STORED
 from app.widgets.text.labels import font
 
@@ -229,12 +229,12 @@ class Lines(QWidget):
         row, column = self._state.pointed
         last, here = len(self._state.tokens) - 1, max(row, column)
         at_right = row < 0 <= column
-        down, right = up_or_down(event), sideways(event)
-        if presses(event):
+        down, right = vertical_step(event), horizontal_step(event)
+        if is_press(event):
             self._state.pick_token(row)
             self._state.pick_target(column)
         elif down and last >= 0:
-            here = within(here + down, last)
+            here = clamp(here + down, last)
             self._state.point(*((-1, here) if at_right else (here, -1)))
         elif right and here >= 0:
             self._state.point(*((-1, here) if right > 0 else (here, -1)))

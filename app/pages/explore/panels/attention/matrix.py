@@ -24,7 +24,7 @@ from app.pages.explore.panels.attention.drawing import name_font
 from app.pages.explore.panels.attention.state import AttentionState
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour, repaints
-from app.widgets.keys import presses, step_of, within
+from app.widgets.keys import arrow_step, clamp, is_press
 from app.widgets.text.chips import AS_STORED
 from app.widgets.text.labels import font
 
@@ -230,9 +230,9 @@ class Matrix(QWidget):
         self._state.point(-1, -1)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step, last = step_of(event), len(self._state.tokens) - 1
+        step, last = arrow_step(event), len(self._state.tokens) - 1
         row, column = self._state.pointed
-        if presses(event):
+        if is_press(event):
             self._state.pick_token(row)
             self._state.pick_target(column)
         elif event.text() in ZOOMS:
@@ -241,7 +241,7 @@ class Matrix(QWidget):
             super().keyPressEvent(event)
         else:
             row, column = max(row, 0) + step[0], max(column, 0) + step[1]
-            self._state.point(within(row, last), within(column, last))
+            self._state.point(clamp(row, last), clamp(column, last))
             self._bring_into_sight(*self._state.pointed)
 
     def _bring_into_sight(self, row: int, column: int) -> None:

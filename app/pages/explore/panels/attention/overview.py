@@ -25,7 +25,7 @@ from app.widgets.forms.controls import ComboBox
 from app.widgets.help import HelpButton
 from app.widgets.screen import set_shown
 from app.widgets.text import numbers
-from app.widgets.text.chips import painted
+from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text, font, tooltip
 from app.widgets.text.numbers import decimal
 
@@ -277,4 +277,4 @@ class LinkFilters(QObject):
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(painted(name) for name in names)
+    return ", ".join(token_text(name) for name in names)

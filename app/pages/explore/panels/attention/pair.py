@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app.pages.explore.panels.attention.state import AttentionState
 from app.theme import SIGNS, SPACE, Role, colour
 from app.widgets import layouts
-from app.widgets.keys import sideways, within
+from app.widgets.keys import clamp, horizontal_step
 from app.widgets.page import EmptyState, Stack
-from app.widgets.text.chips import painted
+from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text, font
 from app.widgets.text.numbers import decimal
 from engine.messages.explore.attention import QueryKeyShown, ScoreTerm
@@ -71,11 +71,11 @@ class Elements(QWidget):
         self._point(-1)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = sideways(event)
+        step = horizontal_step(event)
         if not step or self.shown is None:
             super().keyPressEvent(event)
             return
-        self._point(within(self._at + step, len(self.shown.query) - 1))
+        self._point(clamp(self._at + step, len(self.shown.query) - 1))
 
     def _number_at(self, point: QPoint) -> int:
         if self.shown is None:
@@ -177,7 +177,9 @@ class PairView(QWidget):
         side = self._state.maps.side
         if max(shown.query_token, shown.key_token) >= len(side.tokens):
             return
-        row, column = (painted(side.model_token(n)) for n in (shown.query_token, shown.key_token))
+        row, column = (
+            token_text(side.model_token(n)) for n in (shown.query_token, shown.key_token)
+        )
         text = self.tr("Layer {0}, head {1}: “{2}” attends to “{3}”")
         self.title.setText(text.format(shown.layer + 1, shown.head + 1, row, column))
         self.sum.setText(self._told(shown))

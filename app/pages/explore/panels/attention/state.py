@@ -14,7 +14,7 @@ from app.pages.explore.panels.attention.links import NO_LINKS, Links, StrongestL
 from app.pages.explore.panels.attention.maps import AttentionMaps
 from app.pages.explore.state import ExploreState
 from app.translation import tr
-from app.widgets.text.chips import painted
+from app.widgets.text.chips import token_text
 from engine.messages.explore.attention import QueryKeyShown, ShowQueryKey
 from engine.messages.explore.text import Token
 
@@ -314,7 +314,8 @@ class AttentionState(QObject):
             self.tokens, self.masked = tokens, masked
             mask, hidden = self.maps.side.mask, set(masked)
             self.names = tuple(
-                painted(mask if row in hidden else token.text) for row, token in enumerate(tokens)
+                token_text(mask if row in hidden else token.text)
+                for row, token in enumerate(tokens)
             )
         self.shown = tuple(self._cut(weights, layer, head) for layer, head in self.heads)
         self.hidden_mass = 0.0

@@ -32,7 +32,7 @@ from app.resources import mono_font
 from app.theme import SPACE, Role, colour
 from app.widgets import layouts
 from app.widgets.tables import AT_LEFT, AT_RIGHT, NOWHERE, Index, apply_style
-from app.widgets.text.chips import painted
+from app.widgets.text.chips import token_text
 from app.widgets.text.labels import Text, tooltip
 from app.widgets.text.numbers import decimal
 
@@ -340,7 +340,7 @@ class HeadsTable(QWidget):
             text = f"{text} {mean}"
         missing = state.pairs()[1]
         if missing:
-            named = ", ".join(f"“{painted(one)}”" for one in missing)
+            named = ", ".join(f"“{token_text(one)}”" for one in missing)
             text = f"{self.tr('Not in the text: {0}.').format(named)} {text}"
         self.note.setText(text)
 

@@ -54,7 +54,7 @@ class AttentionView(Panel):
         self.keep.offer_on(self.lines, self.matrix, self.table, self.pair, self.heads_table)
         self.keep_grid = FigureButton(self.overview_figure, notices)
         self.keep_grid.offer_on(self.overview.grid)
-        buttons.dress_icon_button(
+        buttons.style_icon_button(
             self.keep_grid, "image-down", self.tr("Copy or save the overview of all heads")
         )
         self.overview.foot.addWidget(self.keep_grid)

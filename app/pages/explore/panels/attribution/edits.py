@@ -15,7 +15,7 @@ from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.tables import NumbersTable
-from app.widgets.text.chips import painted
+from app.widgets.text.chips import token_text
 from app.widgets.text.labels import Text
 from app.widgets.text.numbers import decimal
 from engine.files.home import Home
@@ -120,7 +120,7 @@ class EditsState(QObject):
             end += 1
         elif text[max(0, start - 1) : start].isspace():
             start -= 1
-        name = self.tr("Drop “{0}”").format(painted(self.source_text(word)))
+        name = self.tr("Drop “{0}”").format(token_text(self.source_text(word)))
         self._add([(name, Edit(segment=word.segment, start=start, end=end))])
 
     def swap(self) -> None:
@@ -134,7 +134,7 @@ class EditsState(QObject):
             text[word.end : word.next[0]],
             text[word.next[0] : word.next[1]],
         )
-        name = self.tr("Swap “{0}” and “{1}”").format(painted(first), painted(second))
+        name = self.tr("Swap “{0}” and “{1}”").format(token_text(first), token_text(second))
         edit = Edit(
             segment=word.segment,
             start=word.start,
@@ -192,7 +192,7 @@ class EditsState(QObject):
         self.changed.emit()
 
     def _replacement(self, word: Word, new: str) -> tuple[str, Edit]:
-        name = self.tr("“{0}” → “{1}”").format(painted(self.source_text(word)), painted(new))
+        name = self.tr("“{0}” → “{1}”").format(token_text(self.source_text(word)), token_text(new))
         return name, Edit(segment=word.segment, start=word.start, end=word.end, text=new)
 
     def _question(self, side: ModelInput) -> ScoreEdits | None:
@@ -288,7 +288,7 @@ class EditsView(QWidget):
         title = self.tr("What if? Select a word to edit it")
         if word is not None:
             title = self.tr("What if “{0}” were another word?").format(
-                painted(state.source_text(word))[:40]
+                token_text(state.source_text(word))[:40]
             )
         self.title.setText(title)
         for part in (self.drop, self.suggest, self.typed):
@@ -319,7 +319,7 @@ class EditsView(QWidget):
             else:
                 cells.append([name, decimal(scored.score, 3), signed(scored.score - before)])
             if has_labels:
-                cells[-1].append(painted(scored.predicted) if scored is not None else "…")
+                cells[-1].append(token_text(scored.predicted) if scored is not None else "…")
         return header, cells
 
     def _note(self, has_rows: bool) -> str:

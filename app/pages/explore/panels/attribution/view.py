@@ -24,7 +24,7 @@ from app.widgets import layouts
 from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.page import scrolling
-from app.widgets.text.chips import painted
+from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text, visible
 from app.widgets.text.numbers import count, decimal, percent
 from app.widgets.text.word_effects import MOST_WORDS, Words, paint_words, place_words
@@ -325,12 +325,12 @@ def explained_text(answer: Attributed, head: str) -> str:
     score = decimal(shown.score, 3)
     if not shown.label:
         return tr("Predicted number: {0}").format(score)
-    label = painted(shown.label)
+    label = token_text(shown.label)
     at = ""
     if shown.position is not None and head == "task":
-        at = painted(answer.tokens[shown.position].text)
+        at = token_text(answer.tokens[shown.position].text)
     if shown.against:
-        against = painted(shown.against)
+        against = token_text(shown.against)
         if at:
             return tr("Logit of “{0}” rather than “{1}” at “{2}”: {3}").format(
                 label, against, at, score

@@ -6,9 +6,9 @@ from app.pages.explore.captions import source
 from app.pages.explore.panels.predictions.state import PredictionsState
 from app.pages.explore.paper import bars_size, paint_bars
 from app.translation import tr
-from app.widgets.charts.bars import chance
+from app.widgets.charts.bars import percentage
 from app.widgets.charts.figure import Figure, Table
-from app.widgets.text.chips import painted
+from app.widgets.text.chips import token_text
 from app.widgets.text.numbers import decimal
 from engine.config.tasks import head_of
 from engine.messages.explore.prediction import Predicted
@@ -28,7 +28,9 @@ def make_figure(state: PredictionsState) -> Figure | None:
         return None
     rows = prediction_rows(answer)
     drawn = [
-        (painted(name), value, chance(value)) if 0 <= value <= 1 else (name, None, decimal(value))
+        (token_text(name), value, percentage(value))
+        if 0 <= value <= 1
+        else (name, None, decimal(value))
         for name, value in rows[:MAX_DRAWN_ROWS]
     ]
 
@@ -68,7 +70,7 @@ def differences(first: Predicted, second: Predicted) -> list[str]:
     for name in both[:NAMED_DIFFERENCES]:
         change = after[name] - before[name]
         points = tr("{0} points").format(f"{100 * change:+.1f}")
-        texts.append(f"{painted(name)} {f'{change:+.3f}' if is_number else points}")
+        texts.append(f"{token_text(name)} {f'{change:+.3f}' if is_number else points}")
     return texts
 
 

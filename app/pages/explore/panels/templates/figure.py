@@ -11,7 +11,7 @@ from app.pages.explore.paper import paint_matrix
 from app.theme import print_color
 from app.translation import tr
 from app.widgets.charts.figure import Figure, Table
-from app.widgets.text.chips import painted
+from app.widgets.text.chips import token_text
 from app.widgets.text.labels import visible
 from app.widgets.text.numbers import decimal
 
@@ -30,8 +30,8 @@ def make_figure(state: TemplatesState) -> Figure | None:
     """None until a number is known."""
     if not state.rows:
         return None
-    fillers = [painted(word) for word in state.fillers]
-    targets = [painted(word) for word in state.targets]
+    fillers = [token_text(word) for word in state.fillers]
+    targets = [token_text(word) for word in state.targets]
     values, measure = state.shown, state.measure
     every = np.stack([state.numbers(key) for key in measure_names()])  # [3, S, F, G]
     is_signed = measure == "association"

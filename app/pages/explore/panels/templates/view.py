@@ -22,7 +22,7 @@ from app.translation import translated
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.tables import NumbersTable
-from app.widgets.text.chips import painted
+from app.widgets.text.chips import token_text
 from app.widgets.text.labels import Text, visible
 from app.widgets.text.numbers import count, decimal
 
@@ -119,10 +119,10 @@ class TemplatesView(Panel):
         state = self._state
         values = state.shown
         rows = [
-            [painted(filler), *(_cell(value) for value in values[number])]
+            [token_text(filler), *(_cell(value) for value in values[number])]
             for number, filler in enumerate(state.fillers)
         ]
-        header = [self.tr("Filler"), *(painted(target) for target in state.targets)]
+        header = [self.tr("Filler"), *(token_text(target) for target in state.targets)]
         has_any = bool(state.rows)
         self.grid.show_rows(header if has_any else [], rows if has_any else [])
         self.note.setText(self._note())
@@ -141,7 +141,7 @@ class TemplatesView(Panel):
             text = self.tr("{0} of {1} rows are computed …")
             parts.append(text.format(count(len(state.rows)), count(state.total)))
         for reason, words in state.problems().items():
-            names = ", ".join(f"“{painted(word)}”" for word in words)
+            names = ", ".join(f"“{token_text(word)}”" for word in words)
             parts.append(f"{translated(reason)} ({names})")
         parts.append(
             self.tr(

@@ -6,7 +6,7 @@ from functools import partial
 from app.pages.explore.panels.texts.state import TextsState
 from app.resources import mono_font
 from app.translation import tr
-from app.widgets.charts.bars import chance
+from app.widgets.charts.bars import percentage
 from app.widgets.tables import Column
 from app.widgets.text.labels import visible
 from app.widgets.text.numbers import count, decimal
@@ -32,7 +32,7 @@ def text_columns(state: TextsState) -> list[Column[int]]:
             tr("p"),
             tr("Probability of the prediction"),
             lambda score: score.probability,
-            chance,
+            percentage,
         ),
         _number(
             state,

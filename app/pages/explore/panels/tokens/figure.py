@@ -13,7 +13,7 @@ from app.resources import mono_font
 from app.theme import Role, print_color
 from app.translation import tr
 from app.widgets.charts.figure import Figure, Table, paper_font
-from app.widgets.text.chips import AS_STORED, painted
+from app.widgets.text.chips import AS_STORED, token_text
 
 ROW = 20  # px
 HEAD = 26  # px of the header line
@@ -28,7 +28,7 @@ def make_figure(state: TokensState, side: int) -> Figure | None:
     if not rows or not rows[0].norms:
         return None
     names = [*tables, "sum", "input"]
-    texts = tuple(painted(row.name) for row in rows)
+    texts = tuple(token_text(row.name) for row in rows)
     wide = max(map(QFontMetricsF(_mono()).horizontalAdvance, texts)) + 8
     left = round(min(NAME, wide))
     width = left + 3 * NUMBER + BAR * len(tables) + 2 * NUMBER

@@ -23,7 +23,7 @@ from app.pages.explore.panels.tokens.state import Row, TokensState
 from app.resources import mono_font
 from app.theme import CHART, SEGMENTS, SPACE, Role, colour
 from app.widgets.tables import Column, ColumnsModel, Index, apply_style
-from app.widgets.text.chips import AS_STORED, painted
+from app.widgets.text.chips import AS_STORED, token_text
 from engine.messages.explore.embeddings import Table
 
 TOKEN, ID, FIRST_NORM = 0, 1, 4  # columns
@@ -75,7 +75,7 @@ class TokenRows(ColumnsModel[Row]):
         return [
             Column(
                 tr("Token"),
-                lambda row: painted(row.name),
+                lambda row: token_text(row.name),
                 meaning=tr("Each token as the model sees it"),
             ),
             _number(

@@ -10,7 +10,7 @@ from app.pages.explore.paper import bars_size, paint_bars, paint_matrix
 from app.theme import Role, print_color
 from app.translation import tr
 from app.widgets.charts.figure import Figure, Table
-from app.widgets.text.chips import painted
+from app.widgets.text.chips import token_text
 from app.widgets.text.numbers import decimal
 
 NAME, CELL, ROW = 340, 52, 24  # px
@@ -23,7 +23,7 @@ def make_figure(state: VectorsState) -> Figure | None:
         return _make_nearest_figure(state)
     if answer is None or shown is None:
         return None
-    names = [painted(name) for name in state.names()]
+    names = [token_text(name) for name in state.names()]
     cosines = np.array(shown.cosines, dtype=np.float32)  # [N, N]
     every = np.array([height.cosines for height in answer.heights], dtype=np.float32)
 
@@ -51,10 +51,10 @@ def make_figure(state: VectorsState) -> Figure | None:
     text = tr(
         "Cosines of the vectors of “{0}”, means of its tokens, at layer {1} (0: embeddings). Mean "
         "of 1,000 random pairs of tokens: {2}. The array (.npy) has all layers."
-    ).format(painted(answer.word), state.height, decimal(shown.random, 3))
+    ).format(token_text(answer.word), state.height, decimal(shown.random, 3))
     return Figure(
         name=f"word-vectors-layer-{state.height}",
-        title=tr("“{0}” in {1} places").format(painted(answer.word), len(names)),
+        title=tr("“{0}” in {1} places").format(token_text(answer.word), len(names)),
         caption=f"{text} {source(state.explore)}",
         size=QSize(NAME + CELL * len(names), ROW * (len(names) + 1)),
         paint=paint,
@@ -69,9 +69,9 @@ def _make_nearest_figure(state: VectorsState) -> Figure | None:
     answer, place = state.answer, state.chosen_place
     if table is None or answer is None or place is None:
         return None
-    names = [painted(str(row[1])) for row in table.rows]
+    names = [token_text(str(row[1])) for row in table.rows]
     cosines = np.array([row[-1] for row in table.rows], dtype=np.float32)
-    word = painted(around(answer.texts[place.text], place.start, place.end))
+    word = token_text(around(answer.texts[place.text], place.start, place.end))
 
     bars = [
         (name, cosine, f"{cosine:.2f}")

@@ -23,7 +23,7 @@ from app.timers import debounced
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.tables import NumbersTable
-from app.widgets.text.chips import painted
+from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.numbers import count, decimal, size
 
@@ -109,7 +109,7 @@ class VectorsView(Panel):
             self.heights.blockSignals(True)
             self.heights.selectRow(state.height)
             self.heights.blockSignals(False)
-        names = [painted(name) for name in state.names()]
+        names = [token_text(name) for name in state.names()]
         header = [self.tr("Place"), *(str(number + 1) for number in range(len(names)))]
         rows = [
             [f"{number + 1}  {name}", *(decimal(value, DIGITS) for value in cosines)]
@@ -135,19 +135,21 @@ class VectorsView(Panel):
             text = self.tr(
                 "“{0}” at layer {1}: cosines between %Ln place(s)", "", len(answer.places)
             )
-            return text.format(painted(answer.word), state.height)
+            return text.format(token_text(answer.word), state.height)
         place = state.chosen_place
         assert place is not None
         text = self.tr("Nearest at layer {0} to {1}")
         shown = around(answer.texts[place.text], place.start, place.end)
-        return text.format(state.height, painted(shown))
+        return text.format(state.height, token_text(shown))
 
     def _token_rows(self) -> tuple[list[str], list[list[str]]]:
         nearest = self._state.near_tokens
         if nearest is None:
             return [], []
         header = [self.tr("Token"), self.tr("Cosine")]
-        return header, [[painted(one.token), decimal(one.cosine, DIGITS)] for one in nearest.tokens]
+        return header, [
+            [token_text(one.token), decimal(one.cosine, DIGITS)] for one in nearest.tokens
+        ]
 
     def _word_rows(self) -> tuple[list[str], list[list[str]]]:
         nearest = self._state.near_words
@@ -156,7 +158,7 @@ class VectorsView(Panel):
         header = [self.tr("Word in its text"), self.tr("Text"), self.tr("Cosine")]
         return header, [
             [
-                painted(around(one.text, one.start, one.end)),
+                token_text(around(one.text, one.start, one.end)),
                 count(one.row + 1),
                 decimal(one.cosine, DIGITS),
             ]

@@ -18,11 +18,11 @@ from app.theme import SPACE
 from app.timers import debounced
 from app.translation import translated
 from app.widgets import buttons, layouts
-from app.widgets.charts.bars import chance
+from app.widgets.charts.bars import percentage
 from app.widgets.charts.figure import Figure, Table
 from app.widgets.page import EmptyState, Stack
 from app.widgets.tables import NumbersTable
-from app.widgets.text.chips import painted
+from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.numbers import decimal
 from engine.messages.explore.candidates import Candidate
@@ -84,7 +84,7 @@ class Candidates(Part):
             return
         count = gap[1] - gap[0] + 1
         text = self.tr("In place of “{0}” (%Ln token(s))", "", count)
-        self.place.setText(text.format(painted(state.gap_text())))
+        self.place.setText(text.format(token_text(state.gap_text())))
         self.own.show_rows(*self._own_rows())
         self.own_note.setText(self._own_note())
         self.best.show_rows(*self._best_rows())
@@ -178,7 +178,7 @@ class Candidates(Part):
             best = tuple((token_names(one), (one.probability,), False) for one in result.found)
             columns.append(Column(self.tr("Found by beam search"), best))
             rows += [["found", *row(one, None)] for one in result.found]
-        place = painted(self.state.gap_text())
+        place = token_text(self.state.gap_text())
         caption = self.tr(
             "Joint probability in place of “{0}”: the product over a word’s tokens, from "
             "left to right, each predicted with the tokens before it shown and those "
@@ -207,15 +207,17 @@ def row(one: Candidate, other: Candidate | None) -> Sequence[object]:
 
 
 def token_names(one: Candidate) -> str:
-    return " ".join(painted(piece) for piece in one.tokens)
+    return " ".join(token_text(piece) for piece in one.tokens)
 
 
 def shown(one: Candidate) -> str:
     """A word with its tokens if there are several, or with its problem."""
     if one.problem:
-        return f"{painted(one.text)}: {translated(one.problem)}"
+        return f"{token_text(one.text)}: {translated(one.problem)}"
     return (
-        painted(one.text) if len(one.tokens) == 1 else f"{painted(one.text)} = {token_names(one)}"
+        token_text(one.text)
+        if len(one.tokens) == 1
+        else f"{token_text(one.text)} = {token_names(one)}"
     )
 
 
@@ -223,7 +225,7 @@ def probability_text(one: Candidate | None) -> str:
     """Its probability; tiny ones in powers of ten."""
     if one is None or one.problem:
         return "–"
-    return chance(one.probability) if one.probability >= 1e-4 else decimal(one.probability)
+    return percentage(one.probability) if one.probability >= 1e-4 else decimal(one.probability)
 
 
 def log_probability_text(one: Candidate) -> str:

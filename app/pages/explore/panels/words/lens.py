@@ -10,11 +10,11 @@ from app.pages.explore.panels.words.state import WordsState
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour
 from app.widgets import layouts
-from app.widgets.charts.bars import chance
+from app.widgets.charts.bars import percentage
 from app.widgets.charts.figure import Figure, Table
-from app.widgets.keys import step_of, within
+from app.widgets.keys import arrow_step, clamp
 from app.widgets.page import EmptyState, Stack, scrolling
-from app.widgets.text.chips import AS_STORED, painted
+from app.widgets.text.chips import AS_STORED, token_text
 from app.widgets.text.labels import OneLine, Text, font
 from engine.messages.explore.lens import LensApplied
 
@@ -87,13 +87,13 @@ class LayerGrid(QWidget):
         self._point((-1, -1))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = step_of(event)
+        step = arrow_step(event)
         if step is None or self.applied is None:
             super().keyPressEvent(event)
             return
         row, column = max(self._at[0], 0) + step[0], max(self._at[1], 0) + step[1]
         last = self.rows() - 1, len(self.applied.positions) - 1
-        self._point((within(row, last[0]), within(column, last[1])))
+        self._point((clamp(row, last[0]), clamp(column, last[1])))
 
     def _point(self, at: tuple[int, int]) -> None:
         if at != self._at:
@@ -136,13 +136,13 @@ class LayerGrid(QWidget):
         painter.setFont(mono_font())
         painter.setPen(colour(Role.TEXT))
         label = QFontMetricsF(painter.font()).elidedText(
-            painted(best.label), Qt.TextElideMode.ElideRight, box.width() - SPACE
+            token_text(best.label), Qt.TextElideMode.ElideRight, box.width() - SPACE
         )
         upper = box.adjusted(0, 2, 0, -box.height() * 0.42)
         painter.drawText(upper, Qt.AlignmentFlag.AlignCenter | AS_STORED, label)
         painter.setFont(font("small"))
         lower = QRectF(QPointF(box.left(), box.center().y() + 2), box.bottomRight())
-        text = chance(best.probability)
+        text = percentage(best.probability)
         if actual is not None:
             text += " · " + self.tr("#{0}").format(actual.rank)
         painter.drawText(lower, Qt.AlignmentFlag.AlignCenter, text)
@@ -152,7 +152,7 @@ class LayerGrid(QWidget):
             return ""
         last = self.applied.layers[-1]
         return ", ".join(
-            f"{name}: {painted(prediction.ranked[0].label)}"
+            f"{name}: {token_text(prediction.ranked[0].label)}"
             for name, prediction in zip(self.names, last.predictions, strict=True)
         )
 
@@ -232,7 +232,7 @@ class Lens(Part):
             return ()
         known = shown.tokens == applied.tokens  # False if the text has changed since
         return tuple(
-            f"{n + 1} {painted(shown.model_token(n) if known else applied.tokens[n].text)}"
+            f"{n + 1} {token_text(shown.model_token(n) if known else applied.tokens[n].text)}"
             for n in applied.positions
         )
 
@@ -243,7 +243,9 @@ class Lens(Part):
             self.readout.setText(self.tr("Hover over a cell to see its top predictions."))
             return
         prediction = applied.layers[row].predictions[column]
-        best = ", ".join(f"“{painted(o.label)}” {chance(o.probability)}" for o in prediction.ranked)
+        best = ", ".join(
+            f"“{token_text(o.label)}” {percentage(o.probability)}" for o in prediction.ranked
+        )
         text = self.tr("Token {0}, {1}: {2}")
         self.readout.setText(text.format(prediction.first + 1, layer_name(row), best))
 
@@ -268,7 +270,7 @@ class Lens(Part):
             ):
                 best = prediction.ranked[0]
                 rank = f" · #{actual.rank}" if actual else ""
-                line.append((best.label, chance(best.probability) + rank, best.probability))
+                line.append((best.label, percentage(best.probability) + rank, best.probability))
                 rows += [
                     [name, head, number, one.label, one.probability]
                     for number, one in enumerate(prediction.ranked, start=1)

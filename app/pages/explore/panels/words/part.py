@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QWidget
 from app.pages.explore.panels.words.state import WordsState
 from app.pages.explore.paper import draw_elided
 from app.theme import SIDES, Role, print_color
-from app.widgets.charts.bars import chance
+from app.widgets.charts.bars import percentage
 from app.widgets.charts.figure import Figure, paper_font
-from app.widgets.text.chips import AS_STORED, painted
+from app.widgets.text.chips import AS_STORED, token_text
 
 ROW, HEAD, WIDE, GAP = 20.0, 26.0, 250.0, 18.0  # px
 MOST_COLUMNS = 4  # side by side
@@ -85,17 +85,17 @@ def _paint_column(painter: QPainter, column: Column, most: float) -> None:
     left, middle = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignVCenter
     painter.setFont(paper_font(13, bold=True))
     painter.setPen(print_color(Role.TEXT))
-    painter.drawText(QRectF(0, 0, WIDE, HEAD), left | middle | AS_STORED, painted(column.title))
+    painter.drawText(QRectF(0, 0, WIDE, HEAD), left | middle | AS_STORED, token_text(column.title))
     top = HEAD
     for label, values, emphasised in column.rows:
         step = ROW * (0.8 if len(values) > 1 else 1)
         high = step * max(1, len(values))
         painter.setFont(paper_font(12, bold=emphasised))
         painter.setPen(print_color(Role.TEXT))
-        draw_elided(painter, QRectF(0, top, 86, high), painted(label))
+        draw_elided(painter, QRectF(0, top, 86, high), token_text(label))
         for number, value in enumerate(values):
             line = QRectF(94, top + number * step, WIDE - 94 - 58, step)
-            text = "–" if value is None else chance(value)
+            text = "–" if value is None else percentage(value)
             painter.setPen(print_color(Role.TEXT))
             painter.drawText(
                 QRectF(WIDE - 58, line.top(), 58, step), Qt.AlignmentFlag.AlignRight | middle, text
@@ -130,7 +130,7 @@ def paint_grid(
             text, below, tint = cells[row - 1][column - 1]
             painter.fillRect(box, print_color(Role.ACCENT, 0.05 + 0.55 * tint))
             upper = box.adjusted(0, 2, 0, -high * 0.42)
-            painter.drawText(upper, middle | AS_STORED, painted(text))
+            painter.drawText(upper, middle | AS_STORED, token_text(text))
             painter.setFont(paper_font(10))
             painter.setPen(print_color(Role.MUTED))
             painter.drawText(box.adjusted(0, high * 0.5, 0, -1), middle, below)

@@ -22,16 +22,16 @@ from app.widgets.charts.bars import (
     AXIS,
     Bar,
     ProbabilityBars,
-    chance,
     paint_axis,
     paint_emphasis,
-    paint_share,
+    paint_track,
+    percentage,
     top_of_scale,
 )
 from app.widgets.charts.figure import Figure, Table
 from app.widgets.page import Card, EmptyState, Stack
 from app.widgets.text import numbers
-from app.widgets.text.chips import AS_STORED, painted
+from app.widgets.text.chips import AS_STORED, token_text
 from app.widgets.text.labels import OneLine, Text
 from engine.messages.explore.text import PRECISIONS
 
@@ -252,7 +252,7 @@ class PositionCard(Card):
             self.head.setText(mask)
             self.verdict.setText(self.tr("Token {0}").format(position.token + 1))
         else:
-            self.head.setText(f"“{painted(actual.label)}”")
+            self.head.setText(f"“{token_text(actual.label)}”")
             self.verdict.setText(self._verdict(position))
         self.bars.setVisible(other is None)
         self.pairs.setVisible(other is not None)
@@ -269,7 +269,7 @@ class PositionCard(Card):
 
     def _verdict(self, position: MaskedPosition) -> str:
         assert position.actual is not None
-        share = chance(position.actual.probability)
+        share = percentage(position.actual.probability)
         if position.rank == 1:
             return self.tr("Token {0}: top prediction, {1}").format(position.token + 1, share)
         text = self.tr("Token {0}: rank {1}, {2}")
@@ -304,7 +304,11 @@ class PairBars(QWidget):
         self.setAccessibleDescription(
             ", ".join(
                 " ".join(
-                    (painted(b.label), *map(probability_text, (b.first, b.second)), difference(b))
+                    (
+                        token_text(b.label),
+                        *map(probability_text, (b.first, b.second)),
+                        difference(b),
+                    )
                 )
                 for b in self.shown
             )
@@ -322,7 +326,9 @@ class PairBars(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         metrics = QFontMetricsF(mono_font())
-        widest = max((metrics.horizontalAdvance(painted(b.label)) for b in self.shown), default=0)
+        widest = max(
+            (metrics.horizontalAdvance(token_text(b.label)) for b in self.shown), default=0
+        )
         label_width = min(widest, self.width() * LABEL_SHARE)
         for number, bar in enumerate(self.shown):
             row = QRectF(0, number * ROW, self.width(), ROW)
@@ -344,7 +350,9 @@ class PairBars(QWidget):
         row = row.adjusted(SPACE, 0, -SPACE, 0)
         painter.setPen(colour(Role.TEXT))
         middle = Qt.AlignmentFlag.AlignVCenter
-        label = metrics.elidedText(painted(bar.label), Qt.TextElideMode.ElideRight, label_width + 1)
+        label = metrics.elidedText(
+            token_text(bar.label), Qt.TextElideMode.ElideRight, label_width + 1
+        )
         painter.drawText(row, middle | Qt.AlignmentFlag.AlignLeft | AS_STORED, label)
         delta = metrics.horizontalAdvance("−100.0")
         painter.drawText(row, middle | Qt.AlignmentFlag.AlignRight, difference(bar))
@@ -360,12 +368,12 @@ class PairBars(QWidget):
                 numbered, middle | Qt.AlignmentFlag.AlignRight, probability_text(value)
             )
             track = QRectF(line.left(), line.center().y() - 4, max(room, 0), 8)
-            paint_share(painter, track, None if value is None else value / self.most, role)
+            paint_track(painter, track, None if value is None else value / self.most, role)
 
 
 def probability_text(value: float | None) -> str:
     """A probability, or “–”."""
-    return "–" if value is None else chance(value)
+    return "–" if value is None else percentage(value)
 
 
 def difference(bar: PairBar) -> str:

@@ -21,13 +21,13 @@ from app.pages.explore.panels.words.state import Scoring, WordsState, same_token
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour, print_color
 from app.widgets import buttons, layouts
-from app.widgets.charts.bars import chance
+from app.widgets.charts.bars import percentage
 from app.widgets.charts.figure import Figure, Table, paper_font
-from app.widgets.keys import sideways, within
+from app.widgets.keys import clamp, horizontal_step
 from app.widgets.page import scrolling
 from app.widgets.tables import NumbersTable
 from app.widgets.text import chips, numbers
-from app.widgets.text.chips import AS_STORED, painted
+from app.widgets.text.chips import AS_STORED, token_text
 from app.widgets.text.labels import Text, font
 from app.widgets.text.numbers import decimal
 from engine.messages.explore.pseudo_perplexity import TokenScore
@@ -91,11 +91,11 @@ class ScoreStrip(QWidget):
             self.resized.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        step = sideways(event)
+        step = horizontal_step(event)
         if not step or not self.tokens:
             super().keyPressEvent(event)
             return
-        self.picked.emit(within(self.chosen + step, len(self.tokens) - 1))
+        self.picked.emit(clamp(self.chosen + step, len(self.tokens) - 1))
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
@@ -130,7 +130,7 @@ class ScoreStrip(QWidget):
             painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
             painter.setPen(colour(Role.MUTED if token.special else Role.TEXT))
             painter.setFont(mono_font())
-            painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, painted(token.text))
+            painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, token_text(token.text))
             if score is not None:
                 painter.setFont(font("small"))
                 painter.setPen(colour(Role.MUTED))
@@ -144,7 +144,7 @@ class ScoreStrip(QWidget):
 
 def spread(tokens: tuple[Token, ...], metrics: QFontMetricsF, width: float) -> list[QRectF]:
     """Boxes of the tokens, with room for ranks below each row."""
-    boxes = chips.place(tokens, metrics, width)
+    boxes = chips.place_chips(tokens, metrics, width)
     if not boxes:
         return []
     step = boxes[0].height() + chips.ROW_GAP
@@ -266,9 +266,9 @@ class PseudoPerplexity(Part):
         rows = []
         for score, other in self._pairs():
             row = [
-                f"{score.position + 1:>3}  {painted(explore.first.tokens[score.position].text)}",
-                f"{painted(score.top.label)}  {chance(score.top.probability)}",
-                chance(math.exp(score.log_probability)),
+                f"{score.position + 1:>3}  {token_text(explore.first.tokens[score.position].text)}",
+                f"{token_text(score.top.label)}  {percentage(score.top.probability)}",
+                percentage(math.exp(score.log_probability)),
                 numbers.count(score.rank),
                 decimal(score.log_probability, 2),
             ]
@@ -277,7 +277,10 @@ class PseudoPerplexity(Part):
             elif other is not None:
                 apart = other.log_probability - score.log_probability
                 sign = "+" if apart > 0 else "−" if apart < 0 else "±"
-                row += [chance(math.exp(other.log_probability)), f"{sign}{decimal(abs(apart), 2)}"]
+                row += [
+                    percentage(math.exp(other.log_probability)),
+                    f"{sign}{decimal(abs(apart), 2)}",
+                ]
             rows.append(row)
         return header, rows
 
@@ -311,7 +314,7 @@ class PseudoPerplexity(Part):
                 painter.setFont(face)
                 painter.setPen(print_color(Role.TEXT))
                 middle = Qt.AlignmentFlag.AlignCenter | AS_STORED
-                painter.drawText(box, middle, painted(token.text))
+                painter.drawText(box, middle, token_text(token.text))
                 if score is not None:
                     painter.setFont(paper_font(10))
                     below = QRectF(box.center().x() - 30, box.bottom(), 60, ROW_GAP - 2)

@@ -14,7 +14,7 @@ from app.pages.explore.panels.words.pseudo_perplexity import PseudoPerplexity
 from app.pages.explore.panels.words.state import WordsState
 from app.theme import SPACE, Role, colour
 from app.widgets import buttons, layouts
-from app.widgets.charts.bars import chance
+from app.widgets.charts.bars import percentage
 from app.widgets.charts.figure import Figure
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.help import HelpButton
@@ -201,7 +201,7 @@ class NextSentence(QWidget):
                 label.setText(self._sentence(number, value))
             if value is not None:
                 gauge.show_value(value)
-                gauge.setAccessibleDescription(chance(value))
+                gauge.setAccessibleDescription(percentage(value))
 
     def _sentence(self, number: int, value: float | None) -> str:
         side, query = self._state.explore.both[number], self._state.next_sentences[number]
@@ -210,7 +210,7 @@ class NextSentence(QWidget):
             return name + query.refusal.problem
         if value is not None:
             text = self.tr("The second text follows the first: {0}")
-            return name + text.format(chance(value))
+            return name + text.format(percentage(value))
         if not side.has_head("nsp"):
             return name + self.tr(
                 "This model has no next-sentence (NSP) head, so it cannot predict whether the"

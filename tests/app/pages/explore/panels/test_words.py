@@ -14,7 +14,7 @@ from app.pages.explore.panels.words.view import WordsView
 from app.pages.explore.state import ExploreState
 from app.pages.explore.strip import Strip, StripArea
 from app.widgets.charts import figure as figures
-from app.widgets.charts.bars import chance, top_of_scale
+from app.widgets.charts.bars import percentage, top_of_scale
 from app.widgets.text.numbers import decimal
 from engine.explore import pseudo_perplexity
 from engine.messages.explore.pseudo_perplexity import perplexity
@@ -341,7 +341,7 @@ def test_every_layer_has_its_prediction_and_a_click_selects_the_token(
     qtbot.mouseMove(grid, place)
     best = applied.layers[1].predictions[0].ranked[0]
     assert "layer 1" in view.lens.readout.whole()
-    assert f"“{best.label}” {chance(best.probability)}" in view.lens.readout.whole()
+    assert f"“{best.label}” {percentage(best.probability)}" in view.lens.readout.whole()
     qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=place)
     assert explore.picked == 2
     table = saved(view.figure())
@@ -373,7 +373,7 @@ def test_scores_arrive_in_parts_and_can_be_stopped(qtbot, view, explore, explore
     assert "so far" not in view.pseudo_perplexity.summary.text()
     for row, place in zip(rows(view.pseudo_perplexity.table), places, strict=True):
         assert row[2:] == [
-            chance(math.exp(place.log_probability)),
+            percentage(math.exp(place.log_probability)),
             str(place.rank),
             decimal(place.log_probability, 2),
         ]
@@ -423,7 +423,7 @@ def test_the_next_sentence_is_predicted_for_two_texts(view, explore, explorer, o
     explore.choose_model(other)
     wait(lambda: explore.is_settled)
     answer = explorer.truly(explorer.of_kind("predict_next_sentence")[-1])
-    assert chance(answer.probability) in view.next_sentences.labels[0].text()
+    assert percentage(answer.probability) in view.next_sentences.labels[0].text()
     assert view.next_sentences.gauges[0].value == answer.probability
 
 
