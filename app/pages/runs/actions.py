@@ -61,7 +61,7 @@ def run_actions() -> Sequence[RunAction | None]:
             True,
         ),
         RunAction(
-            "after", _is(tr("Start a&fter…")), "git-branch", "Ctrl+Shift+F", _waits, _after, True
+            "after", _is(tr("Start a&fter…")), "git-branch", "Ctrl+Shift+F", _waits, ask_after, True
         ),
         RunAction("hold", hold_text, "hourglass", "Ctrl+H", _waits, _hold, True),
         None,
@@ -83,15 +83,15 @@ def run_actions() -> Sequence[RunAction | None]:
         RunAction("rename", _is(tr("Rena&me")), "pencil", "F2", _always, _rename),
         RunAction("notes", _is(tr("&Notes…")), "scroll-text", "Ctrl+N", _always, _edit_notes),
         RunAction("star", star_text, "star", "Ctrl+T", _always, _star, True),
-        RunAction("tags", _is(tr("Ta&gs…")), "tags", "Ctrl+Shift+T", _always, _edit_tags, True),
+        RunAction("tags", _is(tr("Ta&gs…")), "tags", "Ctrl+Shift+T", _always, ask_tags, True),
         RunAction("archive", archive_text, "box", "Ctrl+E", _archives, _archive, True),
-        RunAction("export", _is(export), "upload", "Ctrl+Shift+E", _exports, _export, True),
+        RunAction("export", _is(export), "upload", "Ctrl+Shift+E", _exports, ask_to_export, True),
         RunAction("lineage", _is(tr("Li&neage")), "git-branch", "Ctrl+L", _always, _lineage),
         RunAction(
             "folder", _is(tr("Open fol&der")), "folder-open", "Ctrl+O", _always, _open_folder
         ),
         None,
-        RunAction("delete", _is(tr("De&lete…")), "trash-2", "Del", _deletes, _delete, True),
+        RunAction("delete", _is(tr("De&lete…")), "trash-2", "Del", _deletes, ask_to_delete, True),
     )
 
 
@@ -232,10 +232,6 @@ def _order(owner: QWidget, runs: RunsState, _rows: Rows) -> None:
     ask_order(owner, runs)
 
 
-def _after(owner: QWidget, runs: RunsState, rows: Rows) -> None:
-    ask_after(owner, runs, rows)
-
-
 def _hold(_: QWidget, runs: RunsState, rows: Rows) -> None:
     held = all(row.state == ON_HOLD for row in rows)
     for row in rows:
@@ -288,16 +284,8 @@ def _star(_: QWidget, runs: RunsState, rows: Rows) -> None:
         runs.set_star(row.id, star)
 
 
-def _edit_tags(owner: QWidget, runs: RunsState, rows: Rows) -> None:
-    ask_tags(owner, runs, rows)
-
-
 def _archive(_: QWidget, runs: RunsState, rows: Rows) -> None:
     runs.set_archived([row.id for row in rows], not all(row.archived for row in rows))
-
-
-def _export(owner: QWidget, runs: RunsState, rows: Rows) -> None:
-    ask_to_export(owner, runs, rows)
 
 
 def _lineage(_: QWidget, runs: RunsState, rows: Rows) -> None:
@@ -306,7 +294,3 @@ def _lineage(_: QWidget, runs: RunsState, rows: Rows) -> None:
 
 def _open_folder(_: QWidget, _runs: RunsState, rows: Rows) -> None:
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(rows[0].folder)))
-
-
-def _delete(owner: QWidget, runs: RunsState, rows: Rows) -> None:
-    ask_to_delete(owner, runs, rows)

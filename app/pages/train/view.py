@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
@@ -67,9 +67,7 @@ class TrainPage(Page):
         self.adjusted = AdjustmentLine(self.state)
         layouts.extend(self.body, self.adjusted, (self.steps, 1), self._footer())
         self._settled = debounced(self, MEASURE_PAUSE_MS, self._measure)
-        self._placed = QTimer(self)
-        self._placed.setSingleShot(True)
-        self._placed.timeout.connect(self._scroll)
+        self._placed = debounced(self, 0, self._scroll)
         self.state.changed.connect(self._show)
         for signal in (self.state.changed, self.state.preview.changed):
             signal.connect(self._settled.start)
