@@ -541,18 +541,21 @@ def test_without_data_the_page_offers_a_way_on(studio: Studio, qtbot: QtBot, mod
     assert page.next.isEnabled()
 
 
-@pytest.mark.parametrize(
-    "request_, step", [("data", Step.TASK), ("model", Step.TASK), ("job", Step.SETTINGS)]
-)
 def test_requests_of_other_pages_are_loaded(
-    page: TrainPage, qtbot: QtBot, sentences: Path, model: Path, request_: str, step: Step
+    page: TrainPage, qtbot: QtBot, sentences: Path, model: Path
 ) -> None:
     go_to_review(qtbot, page)
-    given: dict[str, Any] = {"data": sentences, "model": model, "job": job(page.state.choices)}
-    with qtbot.waitSignal(page.state.changed):
-        page.arrive({request_: given[request_]})
-    assert page.state.choices.data is not None and page.state.choices.model is not None
-    assert page.step is (Step.DATA if request_ == "data" else step)
+    composed = job(page.state.choices)
+    for request, value, step in [
+        ("data", sentences, Step.DATA),
+        ("model", model, Step.TASK),
+        ("job", composed, Step.SETTINGS),
+    ]:
+        page._go(Step.REVIEW)
+        with qtbot.waitSignal(page.state.changed):
+            page.arrive({request: value})
+        assert page.step is step
+        assert page.state.job() == composed
 
 
 def test_names_with_markup_are_shown_as_they_are(
