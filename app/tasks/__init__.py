@@ -13,7 +13,7 @@ def task_part(kind: str) -> TaskPart:
     return found()
 
 
-def prediction_view(kind: str) -> type[PredictionView]:
+def view_class(kind: str) -> type[PredictionView]:
     """The widget class that shows predictions of a task."""
     view = task_part(kind).view
     assert view is not None

@@ -5,7 +5,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from app.studio import Studio
-from app.tasks import prediction_view
+from app.tasks import view_class
 from engine.config.tasks import TASKS
 from engine.messages.explore.occlusion import Occlude, Occluded, WordEffect
 from engine.messages.explore.prediction import Predict, Predicted
@@ -38,7 +38,7 @@ class TryingState(QObject):
 
     @property
     def needs_choices(self) -> bool:
-        return prediction_view(self.task).asks_for_choices and len(self.endings) < 2
+        return view_class(self.task).asks_for_choices and len(self.endings) < 2
 
     @property
     def compares(self) -> bool:

@@ -3,7 +3,7 @@
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
-from app.tasks import prediction_view
+from app.tasks import view_class
 from app.tasks.prediction_view import Given
 from app.theme import SPACE
 from app.timers import debounced
@@ -31,7 +31,7 @@ class TryingView(QWidget):
         super().__init__()
         self._state, self._labels = state, labels
         self.text, self.pair = QPlainTextEdit(), QPlainTextEdit()
-        self.prediction = prediction_view(state.task)()
+        self.prediction = view_class(state.task)()
         self.prediction.choices_typed.connect(state.choose_from)
         self.said = Text("", "muted")
         self.words_title = Text("", "strong")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.pages.train.choices import Goal, goals
-from app.tasks import prediction_view, task_part
+from app.tasks import task_part, view_class
 from app.widgets.text import run_texts
 from engine.checkpoints.heads import TASK, head_kind
 from engine.checkpoints.info import checkpoint_info
@@ -92,7 +92,7 @@ def test_a_job_of_another_task_is_trained_recorded_and_asked(home: Home, tmp_pat
 def test_another_task_has_its_place_in_the_window_and_the_command_line() -> None:
     goal = Goal("mood")
     assert goal in goals() and goal.task == spec.Mood()
-    assert task_part("mood").description() and prediction_view("mood") is part.ClassesView
+    assert task_part("mood").description() and view_class("mood") is part.ClassesView
     assert task_part("mood").card_title() == "Mood of a text"
     assert "mood" in str(inspect.signature(compose.job_command))
 

@@ -10,7 +10,7 @@ import pytest
 import transformers
 
 from app.pages.train.choices import Goal, goals
-from app.tasks import prediction_view, task_part
+from app.tasks import task_part, view_class
 from app.widgets.text import run_texts
 from engine.checkpoints.heads import TASK, head_kind
 from engine.cli import main
@@ -146,7 +146,7 @@ def test_it_has_a_card_sentences_and_a_view() -> None:
         assert Goal(kind) in goals()
         assert (part.view is not None) == (kind in HEADED)
         if part.view is not None:
-            assert prediction_view(kind) is part.view
+            assert view_class(kind) is part.view
 
 
 def test_the_window_has_words_for_it_and_its_metrics() -> None:

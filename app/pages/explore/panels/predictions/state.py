@@ -6,7 +6,7 @@ from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.model_input import ModelInput, clean_text
 from app.pages.explore.state import ExploreState
-from app.tasks import prediction_view
+from app.tasks import view_class
 from engine.config.tasks import head_of
 from engine.messages.explore.occlusion import Occlude, Occluded, WordEffect
 from engine.messages.explore.prediction import Predict, Predicted
@@ -52,7 +52,7 @@ class PredictionsState(QObject):
         return task is not None and self._needs_choices(task) and not self.waits
 
     def _needs_choices(self, task: str) -> bool:
-        return prediction_view(task).asks_for_choices and len(self.endings) < 2
+        return view_class(task).asks_for_choices and len(self.endings) < 2
 
     def _question(self, side: ModelInput) -> Predict | None:
         if side.task is None or self._needs_choices(side.task):
@@ -123,4 +123,4 @@ class DecidingState(QObject):
 def is_explained(task: str) -> bool:
     """True if the task gives the whole text one score, which words can influence."""
     head = head_of(task)
-    return not head.reads_tokens and not head.pools and not prediction_view(task).asks_for_choices
+    return not head.reads_tokens and not head.pools and not view_class(task).asks_for_choices

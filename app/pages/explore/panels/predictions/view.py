@@ -11,7 +11,7 @@ from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescrip
 from app.pages.explore.panels.predictions.figure import differences, make_figure
 from app.pages.explore.panels.predictions.state import DecidingState, PredictionsState, is_explained
 from app.pages.explore.state import ExploreState
-from app.tasks import prediction_view
+from app.tasks import view_class
 from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE
 from app.widgets import layouts
@@ -79,9 +79,7 @@ class PredictionsView(Panel):
         first, second = self._states
         task = second.side.task
         compared = (
-            first.explore.is_compared
-            and task is not None
-            and not prediction_view(task).asks_for_choices
+            first.explore.is_compared and task is not None and not view_class(task).asks_for_choices
         )
         for state, title in zip(self._states, self.titles, strict=True):
             title.setText(state.side.model.name if state.side.model is not None else "")
@@ -154,7 +152,7 @@ class OneSide(QWidget):
 
     def _view(self, task: str) -> PredictionView:
         if task not in self.views:
-            view = self.views[task] = prediction_view(task)()
+            view = self.views[task] = view_class(task)()
             view.show_choices(self._state.endings)
             view.choices_typed.connect(self._state.set_endings)
             content = QWidget()
