@@ -17,7 +17,7 @@ VECTOR = "vector"
 
 def write_vectors(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
     """Write the predicted vectors atomically. Raises StudioError if there are none."""
-    name = _column(schema)
+    name = _vector_column(schema)
     rows, size = 0, 0
     with atomic_file(path, shared=True) as file, open(file, "wb") as out:
         for table in tables:
@@ -37,7 +37,7 @@ def _write_header(out: BinaryIO, rows: int, size: int) -> None:
     npy.write_array_header_1_0(out, header)
 
 
-def _column(schema: pa.Schema) -> str:
+def _vector_column(schema: pa.Schema) -> str:
     """The last column with this name, which has the prediction."""
     found = [
         field.name

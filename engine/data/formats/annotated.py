@@ -13,7 +13,7 @@ from engine.config.dataset import Reading
 from engine.data.columns.label_sets import join_labels
 from engine.data.columns.text_spans import TextSpan, tag_spans
 from engine.data.columns.words import join_words
-from engine.data.formats.json_rows import parse_lines
+from engine.data.formats.json_parser import parse_lines
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import MAX_COLUMNS, Content, Format, Remarks, Row, unique_names
 from engine.data.formats.strict_json import read_document, without_surrogates

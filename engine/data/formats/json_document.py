@@ -11,7 +11,7 @@ from engine.data.columns.names import split_from_name
 from engine.data.formats.archives import file_on_disk, logical_name, parse_place
 from engine.data.formats.encodings import first_bytes, recognise_encoding
 from engine.data.formats.json_nested import flatten, nested_names
-from engine.data.formats.json_rows import item_rows
+from engine.data.formats.json_parser import item_rows
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, numbered_columns, unique_names
 from engine.data.formats.strict_json import read_document

@@ -3,9 +3,8 @@
 import json
 
 from engine.config.dataset import Reading
-from engine.data.formats.json_columns import batches_of, read_keys
 from engine.data.formats.json_nested import Names, flatten_items, nested_names
-from engine.data.formats.json_rows import item_rows, parse_objects
+from engine.data.formats.json_parser import batches_of, item_rows, parse_objects, read_keys
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import MAX_COLUMNS, Content, Format, Remarks, unique_names
 from engine.data.formats.table import TABLE_SUFFIXES
@@ -16,11 +15,14 @@ def open_jsonl(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     """Columns in order of first appearance, and rows."""
     first = parse_objects(lines.path, lines.ahead(), Remarks())
     names = nested_names((item for _, item in first), remarks)
-    keys = _first_keys(lines, names) if lines.glance else read_keys(lines, names)
+    if lines.glance:
+        keys = _first_keys(lines, names)
+        items = flatten_items(parse_objects(lines.path, lines, remarks), names)
+        columns = unique_names(keys, lines, remarks)
+        return Content(columns, item_rows(lines.path, items, keys, remarks))
+    keys = read_keys(lines, names)
     columns = unique_names(keys, lines, remarks)
-    items = flatten_items(parse_objects(lines.path, lines, remarks), names)
-    rows = item_rows(lines.path, items, keys, remarks)
-    return Content(columns, rows, None if lines.glance else batches_of(lines, keys, names, remarks))
+    return Content(columns, None, batches_of(lines, keys, names, remarks))
 
 
 def _first_keys(lines: Lines, names: Names) -> tuple[str, ...]:

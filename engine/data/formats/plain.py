@@ -5,7 +5,7 @@ from itertools import chain
 
 from engine.config.dataset import Reading
 from engine.data.formats.lines import Lines
-from engine.data.formats.rows import Content, Format, Remarks, Row
+from engine.data.formats.rows import EMPTY_LINE, Content, Format, Remarks, Row
 from engine.phrases import phrase
 
 MAX_TEXT_CHARACTERS = 1_000_000  # characters in one row
@@ -58,7 +58,7 @@ def _single(lines: Lines, remarks: Remarks) -> Iterator[Row]:
         if text.strip():
             yield Row(number, (text,))
         else:
-            remarks.saw(phrase("Empty line skipped"), number)
+            remarks.saw(EMPTY_LINE, number)
 
 
 def _paragraphs(lines: Lines, remarks: Remarks) -> Iterator[Row]:

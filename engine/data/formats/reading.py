@@ -62,15 +62,16 @@ class TableReader:
     """
 
     def __init__(self, content: Content, remarks: Remarks) -> None:
-        self.columns = content.columns
-        self._content, self._remarks = content, remarks
+        self.columns, self._batches, self._remarks = content.columns, content.batches, remarks
+        batches = content.batches or ()
+        self._rows = content.rows or (Row(*row) for batch in batches for row in batch.rows())
 
     def __iter__(self) -> Iterator[Row]:
-        return self._content.rows
+        return self._rows
 
     def batches(self) -> Iterator[Batch]:
         """The rows in columnar batches."""
-        return rows_to_batches(self) if self._content.batches is None else self._content.batches
+        return rows_to_batches(self._rows) if self._batches is None else self._batches
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from engine.phrases import phrase
 from engine.visible import concise
 
 MAX_COLUMNS = 10_000
+EMPTY_LINE = phrase("Empty line skipped")
 RESERVED = ("_line", "_split")  # our own columns
 
 
@@ -55,13 +56,10 @@ class Remarks:
 
 
 class Content(NamedTuple):
-    """Columns and lazily read rows of a file.
-
-    A format that can read whole columns also gives `batches`; only one of the two is used.
-    """
+    """Columns of a file, and its rows, read lazily one by one, in batches, or either."""
 
     columns: tuple[str, ...]
-    rows: Iterator[Row]
+    rows: Iterator[Row] | None
     batches: Iterator[Batch] | None = None
 
 

@@ -10,6 +10,16 @@ from engine.config.dataset import Reading
 from engine.data.columns.choices import guess_choices
 from engine.data.columns.mapping import LABELS, PAIRS, TEXTS
 from engine.data.columns.names import plain_name
+from engine.data.formats.csv_parser import (
+    AFTER_LABEL,
+    DELIMITERS,
+    SEPARATOR_LINE,
+    batches_of,
+    can_be_cut,
+    csv_reader,
+    even_rows,
+    parse_rows,
+)
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import (
     Content,
@@ -18,15 +28,6 @@ from engine.data.formats.rows import (
     Row,
     numbered_columns,
     unique_names,
-)
-from engine.data.formats.table_columns import batches_of, can_be_cut
-from engine.data.formats.table_rows import (
-    AFTER_LABEL,
-    DELIMITERS,
-    SEPARATOR_LINE,
-    csv_reader,
-    even_rows,
-    parse_rows,
 )
 from engine.phrases import phrase
 
@@ -58,11 +59,11 @@ def open_table(lines: Lines, reading: Reading, remarks: Remarks) -> Content:
         remarks.saw(ABOVE_HEADER, title.line)
     columns, pads = _columns(first, lines, reading, remarks)
     above = len(titles) + int(reading.header)
+    width = len(columns)
+    if can_be_cut(reading) and not lines.glance:
+        return Content(columns, None, batches_of(lines, reading, width, remarks, pads, above))
     rows = islice(parse_rows(lines.path, lines, reading, remarks), above, None)
-    even = even_rows(rows, len(columns), lines.path, remarks, pads)
-    if lines.glance or not can_be_cut(reading):
-        return Content(columns, even)
-    return Content(columns, even, batches_of(lines, reading, len(columns), remarks, pads, above))
+    return Content(columns, even_rows(rows, width, lines.path, remarks, pads))
 
 
 def titles_above(rows: Sequence[Sequence[str]]) -> int:

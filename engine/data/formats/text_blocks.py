@@ -1,14 +1,14 @@
 """Text of a file as blocks for a columnar parser, or line by line for a fallback."""
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from engine.data.formats.lines import BLOCK, MAX_LINE_CHARACTERS, Lines
 
 STEP = 1 << 14  # bytes for the fallback at first, doubled each time
 MARK = "\ufeff".encode()  # a byte order mark, which pyarrow skips
-R = TypeVar("R")
+T = TypeVar("T")
 
 
 class TextBlocks:
@@ -43,13 +43,31 @@ class TextBlocks:
         self._content = self._content[size:]
         self.before += lines
 
-    def some(self, rows: Iterable[R], size: int) -> Iterator[R]:
+    def some(self, rows: Iterable[T], size: int) -> Iterator[T]:
         """Rows made of these lines, until they start after `size` bytes."""
         self._taken = 0
         for row in rows:
             yield row
             if self._taken >= size:
                 return
+
+    def parse(
+        self, fast: Callable[[bytes], T | None], slow: Callable[[int], Iterable[T]]
+    ) -> Iterator[T]:
+        """Results of all blocks.
+
+        Args:
+            fast: parses and takes the start of a block; None if it cannot.
+            slow: parses lines, `some` of the next bytes, instead; so many more each time in a row.
+        """
+        step = STEP
+        while content := self.block():
+            if (result := fast(content)) is not None:
+                step = STEP
+                yield result
+            else:
+                yield from slow(min(step, len(content)))
+                step *= 2
 
     def __iter__(self) -> Iterator[str]:
         return self

@@ -1,18 +1,14 @@
-"""Rows and columnar batches of a file, for comparison."""
+"""All that reading a file gives, for comparing a whole reading with a glance, row by row."""
 
 from engine.data.formats.reading import TableReader
 from engine.errors import BadFile
 
 
-def outcome(table: TableReader, by_columns: bool) -> tuple[list[object], str, tuple[str, ...]]:
-    """All rows, what they were refused with, and what was said of them."""
+def outcome(table: TableReader) -> tuple[list[object], str, tuple[str, ...]]:
+    """The rows, the error that ended them, and the notes."""
     found: list[object] = []
     try:
-        if by_columns:
-            for batch in table.batches():
-                found += batch.rows()
-        else:
-            found += ((row.line, row.cells) for row in table)
+        found += table
     except BadFile as error:
         return found, str(error), table.notes
     return found, "", table.notes

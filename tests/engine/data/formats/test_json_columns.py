@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config.dataset import Reading
-from engine.data.formats import json_columns, jsonl, lines, text_blocks
+from engine.data.formats import json_parser, jsonl, lines, text_blocks
 from engine.data.formats.lines import Lines
 from engine.data.formats.reading import read
 from engine.errors import BadFile
@@ -40,7 +40,7 @@ PIECES = [
 def _small_blocks(monkeypatch):
     monkeypatch.setattr(lines, "BLOCK", 24)
     monkeypatch.setattr(text_blocks, "BLOCK", 24)
-    monkeypatch.setattr(json_columns, "STEP", 8)
+    monkeypatch.setattr(text_blocks, "STEP", 8)
 
 
 def found_keys(way, file: Path) -> tuple[object, str]:
@@ -54,9 +54,9 @@ def found_keys(way, file: Path) -> tuple[object, str]:
 def assert_alike(file: Path, content: bytes) -> None:
     file.write_bytes(content)
     keys = found_keys(jsonl._first_keys, file)
-    assert found_keys(json_columns.read_keys, file) == keys
+    assert found_keys(json_parser.read_keys, file) == keys
     if keys[0]:
-        assert outcome(read(file, READING), True) == outcome(read(file, READING), False)
+        assert outcome(read(file, READING)) == outcome(read(file, READING, glance=True))
 
 
 @tries(3_000)
@@ -110,7 +110,7 @@ def test_bytes_that_are_no_text_are_refused_alike(tmp_path, content):
 
 def test_a_line_that_is_too_long_is_refused_alike(tmp_path, monkeypatch):
     monkeypatch.setattr(text_blocks, "MAX_LINE_CHARACTERS", 200)
-    monkeypatch.setattr(json_columns, "MAX_LINE_CHARACTERS", 200)
+    monkeypatch.setattr(json_parser, "MAX_LINE_CHARACTERS", 200)
     monkeypatch.setattr(lines, "MAX_LINE_CHARACTERS", 200)
     monkeypatch.setattr(Lines.ahead, "__defaults__", (200, False))
     for size in (150, 191, 192, 193, 250):
@@ -119,7 +119,7 @@ def test_a_line_that_is_too_long_is_refused_alike(tmp_path, monkeypatch):
 
 
 def test_many_keys_that_few_rows_have_are_read_row_by_row(tmp_path, monkeypatch):
-    monkeypatch.setattr(json_columns, "MOST_CELLS", 6)
+    monkeypatch.setattr(json_parser, "MOST_CELLS", 6)
     rows = [{f"key{number % 5}": "x"} for number in range(20)]
     assert_alike(tmp_path / "file.jsonl", "\n".join(map(json.dumps, rows)).encode())
 
@@ -128,16 +128,16 @@ def test_most_rows_are_cut_by_columns_also_of_a_packed_file(tmp_path, monkeypatc
     """The slow way is taken for the first row, and around one that needs it."""
     monkeypatch.setattr(lines, "BLOCK", 400)
     monkeypatch.setattr(text_blocks, "BLOCK", 400)
-    monkeypatch.setattr(json_columns, "STEP", 100)
+    monkeypatch.setattr(text_blocks, "STEP", 100)
     seen: list[int] = []
-    slow = json_columns.rows_of
+    slow = json_parser.item_rows
 
     def counted(*others):
         for row in slow(*others):
             seen.append(row.line)
             yield row
 
-    monkeypatch.setattr(json_columns, "rows_of", counted)
+    monkeypatch.setattr(json_parser, "item_rows", counted)
     good = ['{"text": "some: 5, \\"text\\"", "label": 1, "sure": null}'] * 400
     file = tmp_path / "file.jsonl.gz"
     rows = [*good[:200], '{"text": ["a", "b"], "label": 2.50, "sure": true}', *good]

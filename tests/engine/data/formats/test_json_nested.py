@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.config.dataset import Reading
-from engine.data.formats import json_columns, json_nested, lines, text_blocks
+from engine.data.formats import json_nested, lines, text_blocks
 from engine.data.formats.json_nested import MOST_NAMES, flatten, nested_names
 from engine.data.formats.reading import read, recognise
 from engine.data.formats.rows import Remarks
@@ -72,15 +72,15 @@ def test_null_in_the_place_of_an_object_is_said_alike(tmp_path: Path, monkeypatc
     late = [{"a": {"b": 1}}, {"a": {"late": 1}}, *([{"a": None, "x": "y"}] * 30)]
     file = written(tmp_path / "rows.jsonl", late)
     how = Reading(format="jsonl")
-    rows, _, notes = outcome(read(file, how), True)
-    assert (rows, notes) == outcome(read(file, how), False)[::2]
+    rows, _, notes = outcome(read(file, how))
+    assert (rows, notes) == outcome(read(file, how, glance=True))[::2]
     assert not any("null" in note for note in notes)
 
 
 def small_blocks(patch: pytest.MonkeyPatch, looked_at: int) -> None:
     patch.setattr(lines, "BLOCK", 40)
     patch.setattr(text_blocks, "BLOCK", 40)
-    patch.setattr(json_columns, "STEP", 8)
+    patch.setattr(text_blocks, "STEP", 8)
     patch.setattr(json_nested, "LOOKED_AT", looked_at)
 
 
@@ -101,7 +101,7 @@ def test_any_objects_are_read_alike_and_whole(tmp_path_factory, items) -> None:
         small_blocks(patch, looked_at=3)
         if not any(items):
             return
-        assert outcome(read(file, how), True) == outcome(read(file, how), False)
+        assert outcome(read(file, how)) == outcome(read(file, how, glance=True))
         names = nested_names(items, Remarks())
     for item in items:
         assert leaves(flatten(item, names)) == leaves(item)

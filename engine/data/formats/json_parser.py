@@ -1,15 +1,16 @@
-"""Columnar JSON Lines parser: pyarrow parses whole blocks, `json_rows` the rest.
+"""JSON Lines parser: pyarrow parses whole blocks, the standard library all other lines.
 
 A block is parsed by pyarrow only if it has a single interpretation: each line is an object, each
 value a string, number, true, false or null under a known key, and no key of the file holds objects.
-Anything else is parsed by `json_rows` for some rows, so that rows, lines and errors are always
-those of `json_rows`.
+Anything else is parsed line by line, so that rows, lines and errors are always those of
+`parse_objects` and `item_rows`.
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import repeat
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +20,131 @@ from numpy.typing import NDArray
 
 from engine.data.formats.batches import Batch, rows_to_batches
 from engine.data.formats.json_nested import Names, flatten_items
-from engine.data.formats.json_rows import item_rows, missing_remark, null_remark, parse_objects
 from engine.data.formats.lines import MAX_LINE_CHARACTERS, Lines
-from engine.data.formats.rows import MAX_COLUMNS, Remarks
-from engine.data.formats.strict_json import SURROGATES
-from engine.data.formats.table_rows import EMPTY_LINE
-from engine.data.formats.text_blocks import STEP, TextBlocks
+from engine.data.formats.rows import EMPTY_LINE, MAX_COLUMNS, Remarks, Row
+from engine.data.formats.strict_json import (
+    SURROGATES,
+    NotStrict,
+    Number,
+    not_valid,
+    refuse_constant,
+    too_deep,
+    unique_keys,
+    without_surrogates,
+    write_json,
+)
+from engine.data.formats.text_blocks import TextBlocks
+from engine.errors import BadFile
+from engine.phrases import phrase
+
+ADVICE = phrase(
+    "Each line must be one JSON object, such as {{“text”: “…”, “label”: “…”}}, in straight quotes."
+)
+
+
+def item_rows(
+    path: Path,
+    items: Iterable[tuple[int, dict[str, Any]]],
+    keys: tuple[str, ...],
+    remarks: Remarks,
+) -> Iterator[Row]:
+    """A row for each numbered object, with a cell for each key.
+
+    Raises BadFile with the number if nesting is too deep.
+    """
+    for number, item in items:
+        cells = []
+        for key in keys:
+            if key not in item:
+                remarks.saw(missing_remark(key), number)
+                cells.append("")
+                continue
+            try:
+                cells.append(_cell(item[key], key, number, remarks))
+            except NotStrict as error:
+                raise BadFile(path, error.problem, ADVICE, line=number) from error
+        yield Row(number, tuple(cells))
+
+
+def parse_objects(
+    path: Path, lines: Iterable[str], remarks: Remarks, before: int = 0
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The object in each non-empty line, with its number, after `before` lines.
+
+    Raises BadFile if a line has another value.
+    """
+    for number, item in parse_lines(path, lines, remarks, True, before):
+        if not isinstance(item, dict):
+            raise BadFile(
+                path,
+                phrase("this is {item}, not an object.", item=describe_kind(item)),
+                ADVICE,
+                line=number,
+            )
+        yield number, item
+
+
+def parse_lines(
+    path: Path,
+    lines: Iterable[str],
+    remarks: Remarks,
+    keeps_digits: bool = False,
+    before: int = 0,
+) -> Iterator[tuple[int, Any]]:
+    """The value in each non-empty line, with its number. Raises BadFile."""
+    kind = Number if keeps_digits else None
+    decoder = json.JSONDecoder(
+        parse_int=kind,
+        parse_float=kind,
+        parse_constant=refuse_constant,
+        object_pairs_hook=unique_keys,
+    )
+    for number, line in enumerate(lines, start=before + 1):
+        text = line.strip()
+        if not text:
+            remarks.saw(EMPTY_LINE, number)
+            continue
+        try:
+            yield number, decoder.decode(text)
+        except json.JSONDecodeError as error:
+            column = error.colno + len(line) - len(line.lstrip())
+            raise BadFile(path, not_valid(error), ADVICE, line=number, column=column) from error
+        except NotStrict as error:
+            raise BadFile(path, error.problem, ADVICE, line=number) from error
+        except RecursionError as error:
+            raise BadFile(path, too_deep(), ADVICE, line=number) from error
+
+
+def describe_kind(item: object) -> str:
+    if isinstance(item, list):
+        return phrase("a list")
+    if isinstance(item, Number):
+        return phrase("a number")
+    return phrase("a text") if isinstance(item, str) else phrase("a single value")
+
+
+def missing_remark(key: str) -> str:
+    return phrase("Row without “{key}”, read as an empty cell", key=key)
+
+
+def null_remark(key: str) -> str:
+    return phrase("“{key}” is null, read as an empty cell", key=key)
+
+
+def _cell(value: object, key: str, line: int, remarks: Remarks) -> str:
+    if value is None:
+        remarks.saw(null_remark(key), line)
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, str):
+        remarks.saw(phrase("“{key}” has several values, kept as JSON", key=key), line)
+        value = write_json(value)
+    text = without_surrogates(value)
+    if text != value:
+        remarks.saw(phrase("“{key}” contains a lone surrogate, replaced by “�”", key=key), line)
+    return str(text)
+
 
 _json: Any = pyarrow.json  # untyped: the stubs do not allow buffers
 QUOTE, NEWLINE, RETURN, OPENS, CLOSES, BACKSLASH, COLON, BLANK = map(ord, '"\n\r{}\\: ')
@@ -39,49 +159,53 @@ def read_keys(lines: Lines, names: Names) -> tuple[str, ...]:
     """All keys, and `names` for nested ones, in order of first appearance, up to about
     `MAX_COLUMNS`.
 
-    Raises BadFile as `json_rows` does.
+    Raises BadFile as `parse_objects` does.
     """
     text = TextBlocks(lines.silent())
     keys: dict[str, None] = {}
     parse = _Parser(())
-    step = STEP
-    while content := text.block():
-        found = None if names else parse(content, text.is_over)
-        if found is not None:
-            text.take(found.end, found.newlines)
-            step = STEP
-            continue
-        items = flatten_items(parse_objects(lines.path, text, Remarks(), text.before), names)
-        for _, item in text.some(items, min(step, len(content))):
-            keys.update(dict.fromkeys(item))
-            if len(keys) > MAX_COLUMNS:
-                return tuple(keys)
-        step *= 2
+
+    def fast(content: bytes) -> dict[str, Any] | None:
+        nonlocal parse
         if len(keys) > len(parse.keys):
             parse = _Parser(tuple(keys))
+        found = None if names else parse(content, text.is_over)
+        if found is None:
+            return None
+        text.take(found.end, found.newlines)
+        return {}  # no new keys
+
+    def slow(size: int) -> Iterator[dict[str, Any]]:
+        items = flatten_items(parse_objects(lines.path, text, Remarks(), text.before), names)
+        return (item for _, item in text.some(items, size))
+
+    for item in text.parse(fast, slow):
+        keys.update(dict.fromkeys(item))
+        if len(keys) > MAX_COLUMNS:
+            break
     return tuple(keys)
 
 
 def batches_of(
     lines: Lines, keys: tuple[str, ...], names: Names, remarks: Remarks
 ) -> Iterator[Batch]:
-    """Batches of the rows, equal to those of `json_rows`, with a cell for each key."""
+    """Batches of the rows, equal to those of `item_rows`, with a cell for each key."""
     text = TextBlocks(lines)
     parse = _Parser(keys)
-    step = STEP
-    while content := text.block():
+
+    def fast(content: bytes) -> Batch | None:
         found = None if names else parse(content, text.is_over)
         if found is None:
-            items = flatten_items(parse_objects(lines.path, text, remarks, text.before), names)
-            some = text.some(items, min(step, len(content)))
-            yield from rows_to_batches(item_rows(lines.path, some, keys, remarks))
-            step *= 2
-            continue
-        step = STEP
+            return None
         batch = _numbered(lines, content, found, keys, text.before, remarks)
         text.take(found.end, found.newlines)
-        if len(batch):
-            yield batch
+        return batch
+
+    def slow(size: int) -> Iterator[Batch]:
+        items = flatten_items(parse_objects(lines.path, text, remarks, text.before), names)
+        return rows_to_batches(item_rows(lines.path, text.some(items, size), keys, remarks))
+
+    return filter(len, text.parse(fast, slow))
 
 
 class _Found(NamedTuple):
@@ -116,7 +240,7 @@ class _Parser:
         self._is_first = True
 
     def __call__(self, content: bytes, is_over: bool) -> _Found | None:
-        """Parse as many whole lines as there are; None if a line needs `json_rows`."""
+        """Parse as many whole lines as there are; None if a line needs the standard library."""
         end = len(content) if is_over else content.rfind(b"\n") + 1
         if not self._can_parse or not end or b"\0" in content:
             return None
