@@ -314,7 +314,7 @@ def heads_figure(state: HeadsState, rows: HeadRows) -> Figure | None:
             state.pattern(layer, head),
             *(float(column[layer, head]) for column in columns if column is not None),
         )
-        for layer, head in rows.order
+        for layer, head in map(rows.row, range(len(rows.order)))
     ]
     header = ("layer", "head", "pattern", *(state.name(key) for key in rows.keys))
     text = tr(

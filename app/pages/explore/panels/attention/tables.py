@@ -1,10 +1,9 @@
 """Tables of the links of chosen heads, and of all heads."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, Qt
+from PySide6.QtCore import QModelIndex, Qt
 from PySide6.QtGui import QFontMetrics, QPainter, QStaticText
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -27,85 +26,26 @@ from app.pages.explore.panels.attention.heads import (
     PATTERN,
     HeadsState,
 )
-from app.pages.explore.panels.attention.state import AttentionState
+from app.pages.explore.panels.attention.state import AttentionState, Head
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour
 from app.widgets import layouts
-from app.widgets.tables import AT_LEFT, AT_RIGHT, NOWHERE, Index, apply_style
+from app.widgets.tables import Column, ColumnsModel, Index, apply_style
 from app.widgets.text.chips import token_text
-from app.widgets.text.labels import Text, tooltip
+from app.widgets.text.labels import Text
 from app.widgets.text.numbers import decimal
 
-
-class LinkTableRows(QAbstractTableModel):
-    """Head (if several), query, key and value of each link, strongest first."""
-
-    def __init__(self, state: AttentionState) -> None:
-        super().__init__(state)
-        self._state = state
-        self._take()
-        state.links_changed.connect(self._on_links)
-
-    def rowCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self._links.values)
-
-    def columnCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self._header)
-
-    def ends(self, row: int) -> tuple[int, int]:
-        """Query and key token of a link."""
-        return int(self._links.rows[row]), int(self._links.columns[row])
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        if role == Qt.ItemDataRole.DisplayRole:
-            return self._cells(index.row())[index.column()]
-        if role == Qt.ItemDataRole.FontRole:
-            return mono_font()
-        if role == Qt.ItemDataRole.TextAlignmentRole and self._is_value(index.column()):
-            return AT_RIGHT
-        return None
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        is_across = orientation == Qt.Orientation.Horizontal
-        if role == Qt.ItemDataRole.DisplayRole and is_across and section < len(self._header):
-            return self._header[section]
-        if role == Qt.ItemDataRole.TextAlignmentRole and self._is_value(section):
-            return AT_RIGHT
-        return super().headerData(section, orientation, role)
-
-    def _is_value(self, column: int) -> bool:
-        return column == len(self._header) - 1
-
-    def _cells(self, row: int) -> tuple[str, ...]:
-        links = self._links
-        ends = tuple(f"{self._numbers[end] + 1:>3}  {self._names[end]}" for end in self.ends(row))
-        cells = (*ends, decimal(float(links.values[row])))
-        return (self._heads[int(links.heads[row])], *cells) if len(self._heads) > 1 else cells
-
-    def _take(self) -> None:
-        state = self._state
-        self._links, self._heads = link_rows(state), state.head_names
-        self._names, self._numbers = state.names, state.numbers
-        head = (self.tr("Head"),) if len(self._heads) > 1 else ()
-        self._header = (*head, self.tr("Query token"), self.tr("Key token"), value_name(state))
-
-    def _on_links(self) -> None:
-        self.beginResetModel()
-        self._take()
-        self.endResetModel()
+Link = tuple[int, int, int, float]  # chosen head, query and key token, value
 
 
 class LinkTable(QTableView):
-    """Shows the links; the current row is highlighted in the maps."""
+    """Links of the chosen heads; the current row is highlighted in the maps."""
 
-    def __init__(self, state: AttentionState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, state: AttentionState) -> None:
+        super().__init__()
         self._state = state
-        self.rows = LinkTableRows(state)
+        self.rows: ColumnsModel[Link] = ColumnsModel(parent=state)
+        self._show_links()
         self.setModel(self.rows)
         self.setAccessibleName(self.tr("Strongest links"))
         self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
@@ -117,133 +57,131 @@ class LinkTable(QTableView):
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         self.selectionModel().currentRowChanged.connect(self._on_current)
+        state.links_changed.connect(self._show_links)
+
+    def _show_links(self) -> None:
+        names, numbers, heads = self._state.names, self._state.numbers, self._state.head_names
+        font = mono_font()
+
+        def token(index: int) -> str:
+            return f"{numbers[index] + 1:>3}  {names[index]}"
+
+        columns = [
+            Column[Link](self.tr("Query token"), lambda link: token(link[1]), font=font),
+            Column[Link](self.tr("Key token"), lambda link: token(link[2]), font=font),
+            Column[Link](
+                value_name(self._state),
+                lambda link: decimal(float(link[3])),
+                font=font,
+                align_right=True,
+            ),
+        ]
+        if len(heads) > 1:
+            columns.insert(0, Column[Link](self.tr("Head"), lambda link: heads[link[0]], font=font))
+        self.rows.show_rows(list(zip(*link_rows(self._state), strict=True)), columns)
 
     def _on_current(self, now: QModelIndex) -> None:
         if now.isValid():
-            self._state.point(*self.rows.ends(now.row()))
+            _, query, key, _ = self.rows.row(now.row())
+            self._state.point(int(query), int(key))
 
 
-class HeadRows(QAbstractTableModel):
+class HeadRows(ColumnsModel[Head]):
     """Heads in the order of the sorting column."""
 
     def __init__(self, state: HeadsState) -> None:
-        super().__init__(state)
+        super().__init__(parent=state)
         self._state = state
-        self._keys: tuple[str, ...] = ()
+        self.keys: tuple[str, ...] = ()
         self._values: dict[str, np.ndarray] = {}
-        self.order: list[tuple[int, int]] = []  # layer and head of each row
-        self._sorted = (FIRST, Qt.SortOrder.DescendingOrder)
-        state.changed.connect(self._take)
-        self._take()
+        self._sorted = FIRST, Qt.SortOrder.DescendingOrder
+        state.changed.connect(self._update)
+        self._update()
 
     @property
-    def keys(self) -> tuple[str, ...]:
-        return self._keys
-
-    def rowCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self.order)
-
-    def columnCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else FIRST + len(self._keys)
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if role == Qt.ItemDataRole.FontRole:
-            return mono_font()
-        column = index.column()
-        if role == Qt.ItemDataRole.TextAlignmentRole and column >= FIRST:
-            return AT_RIGHT
-        if role != Qt.ItemDataRole.DisplayRole or not index.isValid():
-            return None
-        return self.text(index.row(), column)
+    def sorted_by(self) -> tuple[int, Qt.SortOrder]:
+        return self._sorted
 
     def text(self, row: int, column: int) -> str:
-        layer, head = self.order[row]
-        if column == HEAD:
-            return f"{layer + 1}.{head + 1}"
-        if column == PATTERN:
-            return self._state.pattern(layer, head)
-        return f"{self._values[self._keys[column - FIRST]][layer, head]:.{DIGITS}f}"
-
-    def headerData(
-        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
-    ) -> Any:
-        if orientation != Qt.Orientation.Horizontal or section >= self.columnCount():
-            return None
-        if role == Qt.ItemDataRole.InitialSortOrderRole:
-            first = Qt.SortOrder.AscendingOrder if section == HEAD else Qt.SortOrder.DescendingOrder
-            return first.value
-        if role == Qt.ItemDataRole.DisplayRole:
-            if section == HEAD:
-                return self.tr("Head")
-            if section == PATTERN:
-                return self.tr("Pattern")
-            return self._state.name(self._keys[section - FIRST])
-        if role == Qt.ItemDataRole.ToolTipRole:
-            if section == HEAD:
-                return tooltip(self.tr("Layer and head, counted from 1"))
-            if section == PATTERN:
-                return tooltip(
-                    self.tr("Positional head: at least 90 % of its largest weights at one offset")
-                )
-            return tooltip(self._state.meaning(self._keys[section - FIRST]))
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            return AT_RIGHT if section >= FIRST else AT_LEFT
-        return None
+        return self.columns[column].text(self.row(row)) or ""
 
     def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
         """Sort; equal values by layer and head, patterns by their fraction of the tokens."""
-        self._sorted = column, order
-        self.layoutAboutToBeChanged.emit()
-        self._order()
-        self.layoutChanged.emit()
-        if FIRST <= column < self.columnCount():
-            self._state.sort_by(self._keys[column - FIRST])
-        elif column == PATTERN:
-            self._state.sort_by("offset_share")
+        super().sort(column, order)
+        self._follow_column()
 
     def row_of(self, layer: int, head: int) -> int:
         """Row of a head, -1 if it is missing."""
-        return self.order.index((layer, head)) if (layer, head) in self.order else -1
+        wanted = (layer, head)
+        return next((n for n in range(len(self.order)) if self.row(n) == wanted), -1)
 
-    def _take(self) -> None:
+    def _follow_column(self) -> None:
+        column = self._sorted[0]
+        if FIRST <= column < len(self.columns):
+            self._state.sort_by(self.keys[column - FIRST])
+        elif column == PATTERN:
+            self._state.sort_by("offset_share")
+
+    def _update(self) -> None:
         keys = self._state.keys
-        values = {key: found for key in keys if (found := self._state.values(key)) is not None}
-        new, shown = keys != self._keys, tuple(key for key in keys if key in values)
-        layers, heads = self._state.size if shown else (0, 0)
-        stays = shown == self._keys and layers * heads == len(self.order)
+        self._values = {k: v for k in keys if (v := self._state.values(k)) is not None}
+        shown = tuple(key for key in keys if key in self._values)
+        rows: list[Head] = list(np.ndindex(*self._state.size)) if shown else []
+        stays = shown == self.keys and len(rows) == len(self.rows)
+        if keys != self.keys and shown and shown[0] in (PAIR, PAIRS):
+            self._sorted = FIRST, Qt.SortOrder.DescendingOrder  # a selected pair sorts the heads
         if not stays:
             self.beginResetModel()
-        self._values, self._keys = values, shown
-        if new and shown and shown[0] in (PAIR, PAIRS):  # a selected pair sorts the heads
-            self._sorted = FIRST, Qt.SortOrder.DescendingOrder
-        self._order()
-        if stays:  # another pair: a reset would take a frame more
-            self.dataChanged.emit(
-                self.index(0, 0), self.index(len(self.order) - 1, self.columnCount() - 1)
-            )
-            last = FIRST + sum(key in (PAIR, PAIRS) for key in shown) - 1  # other headings stay
-            if last >= FIRST:
-                self.headerDataChanged.emit(Qt.Orientation.Horizontal, FIRST, last)
-        else:
+        self.keys, self.rows = shown, rows
+        self.columns = [
+            self._head_column(),
+            self._pattern_column(),
+            *map(self._value_column, shown),
+        ]
+        self.order = self._sorted_order()
+        if not stays:
             self.endResetModel()
-        column = self._sorted[0]
-        if FIRST <= column < self.columnCount():
-            self._state.sort_by(self._keys[column - FIRST])
+        elif rows:  # another pair: a reset would take a frame more
+            last = self.index(len(rows) - 1, len(self.columns) - 1)
+            self.dataChanged.emit(self.index(0, 0), last)
+            pairs = sum(key in (PAIR, PAIRS) for key in shown)  # other headings stay
+            if pairs:
+                across = Qt.Orientation.Horizontal
+                self.headerDataChanged.emit(across, FIRST, FIRST + pairs - 1)
+        if self._sorted[0] >= FIRST:
+            self._follow_column()
 
-    def _order(self) -> None:
-        layers, heads = self._state.size if self._keys else (0, 0)
-        column, order = self._sorted
-        every = [(layer, head) for layer in range(layers) for head in range(heads)]
-        key = "offset_share" if column == PATTERN else ""
-        if FIRST <= column < self.columnCount():
-            key = self._keys[column - FIRST]
-        sign = -1 if order == Qt.SortOrder.DescendingOrder else 1
-        if key in self._values:
-            values = self._values[key]
-            every.sort(key=lambda one: (sign * values[one], one))
-        elif sign < 0:
-            every.reverse()
-        self.order = every
+    def _head_column(self) -> Column[Head]:
+        return Column(
+            self.tr("Head"),
+            lambda head: f"{head[0] + 1}.{head[1] + 1}",
+            font=mono_font(),
+            meaning=self.tr("Layer and head, counted from 1"),
+            sort_key=lambda head: head,
+        )
+
+    def _pattern_column(self) -> Column[Head]:
+        shares = self._values.get("offset_share")
+        return Column(
+            self.tr("Pattern"),
+            lambda head: self._state.pattern(*head),
+            font=mono_font(),
+            meaning=self.tr("Positional head: at least 90 % of its largest weights at one offset"),
+            sort_key=lambda head: 0 if shares is None else shares[head],
+            descending_first=True,
+        )
+
+    def _value_column(self, key: str) -> Column[Head]:
+        values = self._values[key]
+        return Column(
+            self._state.name(key),
+            lambda head: f"{values[head]:.{DIGITS}f}",
+            font=mono_font(),
+            align_right=True,
+            meaning=self._state.meaning(key),
+            sort_key=lambda head: values[head],
+            descending_first=True,
+        )
 
 
 class HeadsTable(QWidget):
@@ -291,7 +229,7 @@ class HeadsTable(QWidget):
     def _on_reset(self) -> None:
         header = self.table.horizontalHeader()
         header.blockSignals(True)
-        header.setSortIndicator(*self.rows._sorted)
+        header.setSortIndicator(*self.rows.sorted_by)
         header.blockSignals(False)
         least = QFontMetrics(mono_font()).horizontalAdvance("000.000") + 4 * SPACE
         for column, key in enumerate(self.rows.keys, FIRST):  # measuring rows takes 60 ms
@@ -317,7 +255,7 @@ class HeadsTable(QWidget):
 
     def _on_current(self, now: QModelIndex) -> None:
         if now.isValid() and not self._is_following:
-            self._state.of.selection.pick(*self.rows.order[now.row()])
+            self._state.of.selection.pick(*self.rows.row(now.row()))
 
     def _say(self) -> None:
         state = self._state
@@ -329,7 +267,7 @@ class HeadsTable(QWidget):
                 )
             )
             return
-        if not self.rows.order:
+        if not self.rows.rows:
             self.note.setText(self.tr("Computing …"))
             return
         column = state.meaning(state.column) if state.column in state.keys else ""
