@@ -138,8 +138,8 @@ class Choices(QWidget):
                 self.tr("Built-in texts and, for a checkpoint of a run, its validation rows")
             )
         else:
-            told = self.tr("Built-in texts and the first {0} rows of {1}")
-            self.texts.setText(told.format(VERIFIED_ROWS, state.texts.name))
+            text = self.tr("Built-in texts and the first {0} rows of {1}")
+            self.texts.setText(text.format(VERIFIED_ROWS, state.texts.name))
         self.no_texts.setVisible(state.texts is not None)
 
     def _on_chosen(self) -> None:

@@ -53,24 +53,24 @@ class Outcome(QWidget):
             "",
             len(report.texts),
         )
-        said: list[tuple[str, TextStyle]] = [(done, "good"), (tried, "body")]
+        texts: list[tuple[str, TextStyle]] = [(done, "good"), (tried, "body")]
         if report.weights_equal:
             same = self.tr("All {0} tensors are identical to the model’s, bit for bit.")
             rounded = self.tr("All {0} tensors match the model’s, rounded to {1}.")
             is_whole = report.precision == "float32"
             template = same if is_whole else rounded
-            said.append((template.format(report.tensors, report.precision), "body"))
+            texts.append((template.format(report.tensors, report.precision), "body"))
         if report.pruned_heads:
             left_out = self.tr(
                 "%Ln pruned attention head(s) were left out, so layers are narrower.",
                 "",
                 report.pruned_heads,
             )
-            said.append((left_out, "body"))
-        said += [(one.sentence(), "body") for one in report.comparisons]
-        said.append((self.tr("Verified with: {0}.").format(", ".join(report.sources)), "muted"))
-        said += [(note, "warn") for note in report.notes]
-        for text, style in said:
+            texts.append((left_out, "body"))
+        texts += [(one.sentence(), "body") for one in report.comparisons]
+        texts.append((self.tr("Verified with: {0}.").format(", ".join(report.sources)), "muted"))
+        texts += [(note, "warn") for note in report.notes]
+        for text, style in texts:
             self._said.addWidget(Text(text, style, selectable=True))
         self._show_buttons(is_done=True)
 

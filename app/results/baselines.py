@@ -41,12 +41,12 @@ class BaselineLine(QWidget):
     def __init__(self, state: ResultsState, notices: Notices, folder: Path | None) -> None:
         super().__init__()
         self._state, self._notices, self._folder = state, notices, folder
-        self.said = Text("", "muted")
+        self.verdict = Text("", "muted")
         self.fit = buttons.quiet(self.tr("Compare with baseli&nes"), self.wanted.emit)
         self.fit.setToolTip(
             self.tr("Fit simple models, such as TF-IDF with logistic regression, on the same rows")
         )
-        layouts.row((self.said, 10), self.fit, layouts.STRETCH, parent=self, spacing=2 * SPACE)
+        layouts.row((self.verdict, 10), self.fit, layouts.STRETCH, parent=self, spacing=2 * SPACE)
         state.opened.connect(self.read)
         self.hide()
 
@@ -70,16 +70,16 @@ class BaselineLine(QWidget):
         if of is not self._state.predictions:
             return
         self.fit.setVisible(not found)
-        self.said.setVisible(bool(found))
+        self.verdict.setVisible(bool(found))
         self.show()
         if not found:
             return
         shown = partial(value_text, main_metric(of))
         scores = ", ".join(f"{one.name} {with_ends(one.score, shown)}" for one in found)
         is_beaten = all(one.verdict == BETTER for one in found)
-        self.said.set_style("good" if is_beaten else "warn")
+        self.verdict.set_style("good" if is_beaten else "warn")
         verdict = translated(baseline_advice(found))
-        self.said.setText(self.tr("Baselines: {0}. {1}").format(scores, verdict))
+        self.verdict.setText(self.tr("Baselines: {0}. {1}").format(scores, verdict))
 
 
 def read_baselines(folder: Path, shown: Predictions) -> list[BaselineComparison]:

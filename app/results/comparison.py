@@ -214,9 +214,9 @@ class ComparisonCard(QWidget):
             seeds_text(seeds.metric, scores, together)
             for scores, together in zip(seeds.scores, seeds.together, strict=True)
         )
-        said = self.tr("{0} of the best checkpoints. First: {1}. Second: {2}.")
+        text = self.tr("{0} of the best checkpoints. First: {1}. Second: {2}.")
         heading = metric_heading(f"{VALIDATION}{seeds.metric}")
-        self.seeds_about.setText(said.format(heading, first, second))
+        self.seeds_about.setText(text.format(heading, first, second))
 
     def _choose(self, better: bool) -> None:
         assert self.found is not None
@@ -239,7 +239,7 @@ def find_comparable(record: Record, folder: Path, facts: PredictionInfo) -> list
         if one.info.task == facts.task and one.info != facts and _may_share(one.info, facts)
     ]
     found.sort(key=lambda pair: _distance(pair[1].info, facts))
-    return [Other(_said(name, one), one.file) for name, one in found]
+    return [Other(_title(name, one), one.file) for name, one in found]
 
 
 def find_earlier(record: Record, folder: Path, facts: PredictionInfo) -> Other | None:
@@ -262,7 +262,7 @@ def find_earlier(record: Record, folder: Path, facts: PredictionInfo) -> Other |
     for _, name, run in sorted(same, key=lambda one: one[0], reverse=True):
         for kept in stored_predictions(run.results):
             if kept.info.part == facts.part:
-                return Other(_said(name, kept), kept.file)
+                return Other(_title(name, kept), kept.file)
     return None
 
 
@@ -331,11 +331,11 @@ def _distance(one: PredictionInfo, other: PredictionInfo) -> int:
     return int(one.fingerprint != other.fingerprint)
 
 
-def _said(name: str, one: StoredPredictions) -> str:
+def _title(name: str, one: StoredPredictions) -> str:
     """“First run · Validation · “Reviews” · step 243”."""
     facts = one.info
-    part = tr("rows of") if facts.part == "file" else split_title(facts.part)
-    said = [name, f"{part} “{facts.source}”"]
+    rows = tr("rows of") if facts.part == "file" else split_title(facts.part)
+    parts = [name, f"{rows} “{facts.source}”"]
     if facts.step is not None:
-        said.append(tr("step {0}").format(numbers.count(facts.step)))
-    return " · ".join(said)
+        parts.append(tr("step {0}").format(numbers.count(facts.step)))
+    return " · ".join(parts)

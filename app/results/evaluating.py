@@ -44,13 +44,13 @@ class Evaluating(QObject):
 
     Signals:
         begun: the description of what is scored.
-        told: progress: done, total, stage.
+        progressed: progress: done, total, stage.
         ended: the file of the predictions; None if there is none.
         fitted: the baselines are ready.
     """
 
     begun = Signal(str)
-    told = Signal(int, int, str)
+    progressed = Signal(int, int, str)
     ended = Signal(object)
     fitted = Signal()
 
@@ -86,11 +86,11 @@ class Evaluating(QObject):
             self._worker = None
         self._end(None)
 
-    def _ask(self, make: Callable[[], Question], said: str) -> None:
+    def _ask(self, make: Callable[[], Question], description: str) -> None:
         if self.is_at_work:
             return
         self.is_at_work = True
-        self.begun.emit(said)
+        self.begun.emit(description)
         background.run(self, make, self._start, self._on_problem)
 
     def _start(self, question: Question) -> None:
@@ -100,7 +100,7 @@ class Evaluating(QObject):
             )
 
     def _on_working(self, working: Working) -> None:
-        self.told.emit(working.done, working.total, working.stage)
+        self.progressed.emit(working.done, working.total, working.stage)
 
     def _on_done(self, answer: Answer) -> None:
         self._end(answer.file if isinstance(answer, Evaluated) else None)

@@ -83,24 +83,24 @@ class Headline(QWidget):
 
     def _about(self, predictions: Predictions) -> list[str]:
         facts, score = predictions.info, main_score(predictions)
-        said = []
+        texts = []
         if not math.isnan(score.low):
-            said.append(self.tr("95 % interval {0}").format(range_text(predictions, score)))
+            texts.append(self.tr("95 % interval {0}").format(range_text(predictions, score)))
         if TASKS[facts.task].info.is_pretraining:
-            said += other_metrics(predictions)
+            texts += other_metrics(predictions)
         rows = len(predictions)
         if facts.part == "file":
-            said.append(self.tr("%Ln row(s) of {0}", "", rows).format(facts.source))
+            texts.append(self.tr("%Ln row(s) of {0}", "", rows).format(facts.source))
         else:
             text = self.tr("%Ln row(s) of “{0}”, {1}", "", rows)
-            said.append(text.format(facts.source, split_title(facts.part).lower()))
+            texts.append(text.format(facts.source, split_title(facts.part).lower()))
         if facts.part == "test":
-            said.append(self.tr("scored %Ln time(s)", "", self._times_tested))
+            texts.append(self.tr("scored %Ln time(s)", "", self._times_tested))
         if facts.step is not None:
-            said.append(self.tr("checkpoint of step {0}").format(numbers.count(facts.step)))
+            texts.append(self.tr("checkpoint of step {0}").format(numbers.count(facts.step)))
         if facts.precision not in ("", "fp32"):
-            said.append(self.tr("computed in {0}").format(facts.precision))
-        return said
+            texts.append(self.tr("computed in {0}").format(facts.precision))
+        return texts
 
 
 def other_metrics(predictions: Predictions) -> list[str]:

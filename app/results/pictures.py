@@ -108,8 +108,8 @@ class Pictures(QWidget):
 
         def done() -> None:
             self._measure_slices()
-            said = self.tr("Deleted the slice “{0}”.").format(named.name)
-            self._notices.say(said, self.tr("Undo"), undo)
+            text = self.tr("Deleted the slice “{0}”.").format(named.name)
+            self._notices.say(text, self.tr("Undo"), undo)
 
         def undo() -> None:
             self._keep_slices(lambda: save_slice(file, named), self._measure_slices)

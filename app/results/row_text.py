@@ -33,8 +33,8 @@ def row_lines(predictions: Predictions, columns: list[Column], place: int) -> It
         yield f"{column.title}: {visible(str(cell or ''))}"
     if head is not None and head.finds_spans:
         ranked = best_answers(predictions, place)[:SHOWN_ANSWERS]
-        said = " · ".join(f"{one.text or '–'} {numbers.percent(one.score)}" for one in ranked)
-        yield translate("RowText", "Best answers: {0}").format(visible(said))
+        text = " · ".join(f"{one.text or '–'} {numbers.percent(one.score)}" for one in ranked)
+        yield translate("RowText", "Best answers: {0}").format(visible(text))
 
 
 def bracketed(spans: RowSpans, side: int) -> str:

@@ -50,14 +50,14 @@ def columns_of(predictions: Predictions) -> list[Column]:
     table = predictions.table
     measured = MEASURES if holds_numbers(predictions.info) else ()
     known = (key for key in titles if table[key].null_count < len(predictions))
-    said = [Column(key, titles[key], key in measured) for key in known]
+    columns = [Column(key, titles[key], key in measured) for key in known]
     texts = [name for name in predictions.info.mapping.texts if name in predictions.columns]
     others = [name for name in predictions.columns if name not in texts]
     cells = [Column(CELL + name, _title(name, predictions)) for name in (*texts, *others)]
-    said += cells[: len(texts)]
+    columns += cells[: len(texts)]
     if table["loss"].null_count < len(predictions):
-        said.append(Column("loss", translate("ResultRows", "Loss")))
-    return [*said, *cells[len(texts) :], Column("row", translate("ResultRows", "Row"))]
+        columns.append(Column("loss", translate("ResultRows", "Loss")))
+    return [*columns, *cells[len(texts) :], Column("row", translate("ResultRows", "Row"))]
 
 
 def _title(column: str, predictions: Predictions) -> str:

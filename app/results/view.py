@@ -101,7 +101,7 @@ class ResultsView(QWidget):
         self.model_settings.changed.connect(self._on_settings_changed)
         self.progress.cancelled.connect(self.evaluating.cancel)
         self.evaluating.begun.connect(self._on_begun)
-        self.evaluating.told.connect(self.progress.tell)
+        self.evaluating.progressed.connect(self.progress.show_progress)
         self.evaluating.fitted.connect(self.baselines.read)
         self.baselines.wanted.connect(self._on_baselines_wanted)
         self.evaluating.ended.connect(self._on_evaluated)
@@ -281,8 +281,8 @@ class ResultsView(QWidget):
         if self.state.predictions is not None:
             self.evaluating.fit_baselines(self._of, self.state.predictions.info)
 
-    def _on_begun(self, said: str) -> None:
-        self.progress.begin(said)
+    def _on_begun(self, description: str) -> None:
+        self.progress.begin(description)
         self.menu_button.setEnabled(False)
         self.baselines.fit.setEnabled(False)
         self.score.setEnabled(False)

@@ -31,14 +31,14 @@ class LabelsView(PredictionView):
             for n, one in enumerate(ranked[:MAX_BARS])
         ]
         self.bars.show_bars(bars)
-        said = self.tr(
+        text = self.tr(
             "Each label has its own probability, and is predicted from its threshold on: 50 %, or "
             "the one that was chosen on the Results page."
         )
         if len(ranked) > MAX_BARS:
             template = self.tr("Showing the top {0} of {1} labels.")
-            said += " " + template.format(MAX_BARS, len(ranked))
-        self.note.setText(said)
+            text += " " + template.format(MAX_BARS, len(ranked))
+        self.note.setText(text)
 
 
 class MultiLabelPart(TaskPart):

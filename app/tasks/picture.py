@@ -107,10 +107,12 @@ class TaskPicture(QWidget):
         answer = metrics.horizontalAdvance(self._scene.answer) + 16.0
         fits = head.right() + 26 + answer < self.width()
         place = head.right() + 26 if fits else head.left() - 26 - answer
-        said = QRectF(place, head.top(), answer, CHIP)
-        start, end = (head.right() + 3, place - 3) if fits else (head.left() - 3, said.right() + 3)
-        _line(painter, QPointF(start, head.center().y()), QPointF(end, said.center().y()))
-        _chip(painter, said, self._scene.answer, Role.GOOD)
+        output = QRectF(place, head.top(), answer, CHIP)
+        start, end = (
+            (head.right() + 3, place - 3) if fits else (head.left() - 3, output.right() + 3)
+        )
+        _line(painter, QPointF(start, head.center().y()), QPointF(end, output.center().y()))
+        _chip(painter, output, self._scene.answer, Role.GOOD)
 
 
 def _chip(painter: QPainter, place: QRectF, word: str, role: Role, plain: bool = False) -> None:

@@ -57,8 +57,8 @@ class Gauge(QWidget):
     def show_number(self, value: float, low: float, high: float) -> None:
         """Show `value` between `low` and `high`; outside of these at an end."""
         self.value, self.low, self.high = value, low, high
-        said = self.tr("{0}, between {1} and {2}")
-        self.setAccessibleDescription(said.format(_short(value), _short(low), _short(high)))
+        text = self.tr("{0}, between {1} and {2}")
+        self.setAccessibleDescription(text.format(_short(value), _short(low), _short(high)))
         self.update()
 
     @property

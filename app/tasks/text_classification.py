@@ -32,10 +32,10 @@ class ClassesView(PredictionView):
         self.note.setText(self._note(len(ranked)))
 
     def _note(self, count: int) -> str:
-        said = self.tr("Prediction for the text above; masked tokens stay masked.")
+        text = self.tr("Prediction for the text above; masked tokens stay masked.")
         if count > MAX_BARS:
-            said += " " + self.tr("Showing the top {0} of {1} classes.").format(MAX_BARS, count)
-        return said
+            text += " " + self.tr("Showing the top {0} of {1} classes.").format(MAX_BARS, count)
+        return text
 
 
 class TextClassificationPart(TaskPart):

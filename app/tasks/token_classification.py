@@ -53,14 +53,14 @@ class TagsView(PredictionView):
         return self.tr("%Ln span(s)", "", len(prediction.spans))
 
     def _note(self, prediction: Predicted, of_spans: bool) -> str:
-        said = [self.tr("A word gets the tag of its first token; masked tokens stay masked.")]
+        texts = [self.tr("A word gets the tag of its first token; masked tokens stay masked.")]
         if of_spans:
-            said.append(self.tr("The probability of a span is the mean over its words."))
+            texts.append(self.tr("The probability of a span is the mean over its words."))
         if prediction.truncated:
-            said.append(self.tr("The end of the text is truncated and has no tags."))
+            texts.append(self.tr("The end of the text is truncated and has no tags."))
         if len(prediction.spans) > MAX_BARS:
-            said.append(self.tr("Showing the first {0}.").format(MAX_BARS))
-        return " ".join(said)
+            texts.append(self.tr("Showing the first {0}.").format(MAX_BARS))
+        return " ".join(texts)
 
 
 class TaggedText(ReadOnlyText):
@@ -93,10 +93,10 @@ class TaggedText(ReadOnlyText):
             cursor.insertText(f"{THIN}{one.label}" if one.label else "", _named(role))
             place = one.end
         cursor.insertText(text[place:], QTextCharFormat())
-        said = chain.from_iterable(
+        texts = chain.from_iterable(
             (one.text, one.label, percentage(one.probability)) for one in found
         )
-        self.setAccessibleDescription(" ".join(said))
+        self.setAccessibleDescription(" ".join(texts))
 
 
 def _marked(role: Role) -> QTextCharFormat:

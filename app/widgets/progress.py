@@ -50,7 +50,7 @@ class ProgressLine(QWidget):
         self.bar.setRange(0, 0)
         self.show()
 
-    def tell(self, done: int, total: int, stage: str = "") -> None:
+    def show_progress(self, done: int, total: int, stage: str = "") -> None:
         """Show progress; `total` 0 is unknown. A new `stage` restarts the clock."""
         if stage and (stage != self.stage.text() or self.isHidden()):
             self.begin(stage)
@@ -66,15 +66,15 @@ class ProgressLine(QWidget):
         amount = self._number(done)
         if total:
             amount = self.tr("{0} of {1}").format(amount, self._number(total))
-        said = [amount]
+        texts = [amount]
         passed = time.monotonic() - self._since
         if passed > SETTLED and done > 0:
             rate = done / passed
-            said.append(self.tr("{0} per second").format(self._number(round(rate))))
+            texts.append(self.tr("{0} per second").format(self._number(round(rate))))
             if total > done:
                 left = numbers.duration((total - done) / rate)
-                said.append(self.tr("about {0} left").format(left))
-        return said
+                texts.append(self.tr("about {0} left").format(left))
+        return texts
 
     def _number(self, value: int) -> str:
         return numbers.size(value) if self._in_bytes else numbers.count(value)

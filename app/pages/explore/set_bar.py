@@ -51,7 +51,9 @@ class SetBar(QWidget):
         self.which.setVisible(not work.is_running)
         self.which.setText(self._said())
         if work.is_running:
-            self.progress.tell(work.done, work.total, translated(work.stage) or self._said())
+            self.progress.show_progress(
+                work.done, work.total, translated(work.stage) or self._said()
+            )
         else:
             self.progress.end()
         self.problem.setText(work.problem or why_not)

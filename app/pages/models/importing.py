@@ -62,7 +62,7 @@ class ImportPage(Page):
             working = state.working
             self.set_title(self.tr("Importing “{0}”").format(name), str(state.source))
             self.progress.show()
-            self.progress.tell(working.done, working.total, working.stage)
+            self.progress.show_progress(working.done, working.total, working.stage)
         else:
             self.progress.end()
         if state.is_importing or self._outcome.count():

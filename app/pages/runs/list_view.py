@@ -86,7 +86,7 @@ class RunsList(QWidget):
         self.exchange = ProgressLine(self.tr("File of runs"), in_bytes=True)
         self.exchange.cancelled.connect(exchange.cancel)
         exchange.begun.connect(self.exchange.begin)
-        exchange.progressed.connect(self.exchange.tell)
+        exchange.progressed.connect(self.exchange.show_progress)
         exchange.ended.connect(self.exchange.end)
         return self.exchange
 
@@ -205,7 +205,7 @@ class RunsList(QWidget):
             name = next(iter(copies)).name
             stage = self.tr("Copying “{0}” to your data folder").format(name)
         done, total = (sum(numbers) for numbers in zip(*copies.values(), strict=True))
-        self.copying.tell(done, total, stage)
+        self.copying.show_progress(done, total, stage)
 
     def _on_removed(self, run_id: str) -> None:
         self.model.remove_row(run_id)

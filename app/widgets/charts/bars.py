@@ -58,8 +58,8 @@ class ProbabilityBars(QWidget):
         if (tuple(bars), most) == (self.shown, self.most):
             return
         self.shown, self.most = tuple(bars), most
-        said = ", ".join(f"{_line(b.label)} {percentage(b.probability)}" for b in self.shown)
-        self.setAccessibleDescription(said)
+        text = ", ".join(f"{_line(b.label)} {percentage(b.probability)}" for b in self.shown)
+        self.setAccessibleDescription(text)
         self.updateGeometry()
         self.update()
 

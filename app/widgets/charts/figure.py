@@ -90,14 +90,14 @@ def image(figure: Figure, scale: int = 1) -> QImage:
             ),
             phrase("Save it as SVG or PDF, or shorten the text."),
         )
-    made = QImage(size, QImage.Format.Format_RGB32)
-    made.setDevicePixelRatio(scale)
-    made.setText("Title", figure.title)
-    made.setText("Description", figure.caption)
-    painter = QPainter(made)
+    picture = QImage(size, QImage.Format.Format_RGB32)
+    picture.setDevicePixelRatio(scale)
+    picture.setText("Title", figure.title)
+    picture.setText("Description", figure.caption)
+    painter = QPainter(picture)
     paint_sheet(painter, figure)
     painter.end()
-    return made
+    return picture
 
 
 def png(figure: Figure, scale: int = 1) -> bytes:

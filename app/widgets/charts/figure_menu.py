@@ -89,11 +89,11 @@ class FigureButton(QToolButton):
     def save(self, key: str, path: Path, shown: Figure) -> None:
         """Write a figure to `path` in the format `key`, and show a notice."""
         content = FORMS[key][1]
-        told = self.tr("Saved as {0}.").format(path)
+        text = self.tr("Saved as {0}.").format(path)
         background.run(
             self,
             lambda: write_picture(path, content(shown)),
-            lambda _: self._notices.say(told),
+            lambda _: self._notices.say(text),
             self._notices.show,
         )
 

@@ -78,12 +78,12 @@ class Checkpoints(QAbstractListModel):
         problem = self.why_not(entry)
         if problem:
             return visible(problem)
-        said = [size_in_words(entry)] if entry.info else []
+        parts = [size_in_words(entry)] if entry.info else []
         if entry.info and entry.info.labels:
-            said.append(self.tr("%Ln label(s)", "", len(entry.info.labels)))
+            parts.append(self.tr("%Ln label(s)", "", len(entry.info.labels)))
         best = self.tr("best checkpoint") if entry.best else ""
-        said += [part for part in (score_of(entry), best, *past_of(entry)) if part]
-        return visible(" · ".join(said))
+        parts += [part for part in (score_of(entry), best, *past_of(entry)) if part]
+        return visible(" · ".join(parts))
 
 
 def size_in_words(entry: ModelEntry) -> str:

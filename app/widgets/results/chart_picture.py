@@ -18,19 +18,19 @@ class ChartPicture(ResultPicture):
     def __init__(self) -> None:
         super().__init__()
         self.view = ZoneChart(in_language(self.title))
-        self.said = ""
+        self.caption = ""
         self.note = Text("", "small")
         self.column = layouts.column((self.view, 1), self.note, parent=self, spacing=2 * SPACE)
         self.view.pressed.connect(self._on_pressed)
 
-    def show_chart(self, chart: Chart, said: str, hint: str = "") -> None:
+    def show_chart(self, chart: Chart, caption: str, hint: str = "") -> None:
         self.view.show_chart(chart)
-        self.say(said, hint)
+        self.set_note(caption, hint)
 
-    def say(self, said: str, hint: str = "") -> None:
+    def set_note(self, caption: str, hint: str = "") -> None:
         """Change the note and the hint."""
-        self.said = said
-        self.note.setText(f"{said} {hint}".strip())
+        self.caption = caption
+        self.note.setText(f"{caption} {hint}".strip())
 
     def show_chosen(self, conditions: Conditions) -> None:
         if not conditions:
@@ -40,7 +40,7 @@ class ChartPicture(ResultPicture):
         chart = self.view.chart
         if chart is None or not chart.series:
             return None
-        return figure_of(self.key, in_language(self.title), self.said, chart)
+        return figure_of(self.key, in_language(self.title), self.caption, chart)
 
     def _on_pressed(self, number: int) -> None:
         assert self.view.chart is not None

@@ -424,7 +424,7 @@ def figure_of(matrix: Matrix) -> Figure | None:
         paint(painter, confused, shown, unit, (left, top, side), look)
 
     whole = round(len(shown) * side)
-    said = (
+    texts = (
         tr("How often each gold label (rows) was predicted as what (columns)."),
         tr("As shares of each gold label (rows)."),
         tr("As shares of each predicted label (columns)."),
@@ -432,7 +432,7 @@ def figure_of(matrix: Matrix) -> Figure | None:
     return Figure(
         name="confusion-matrix",
         title=tr("Confusion matrix"),
-        caption=said[unit],
+        caption=texts[unit],
         size=QSize(round(left) + whole, round(top) + whole),
         paint=draw,
         array=values(confused, unit),

@@ -139,7 +139,7 @@ class GroupPicture(ResultPicture):
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         self.table.setColumnHidden(SCORE, not measured.score_name)
         self.table.setColumnHidden(LOSS, not measured.has_losses)
-        self.note.setText(self.said(measured))
+        self.note.setText(self.note_text(measured))
 
     def _columns(self) -> list[Column[Line]]:
         is_share = self.measured.is_share
@@ -165,7 +165,7 @@ class GroupPicture(ResultPicture):
             ),
         ]
 
-    def said(self, measured: Lines) -> str:
+    def note_text(self, measured: Lines) -> str:
         """The note below the table."""
         if not measured.lines:
             return self.tr("There is nothing to tell apart here.")

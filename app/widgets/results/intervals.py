@@ -21,19 +21,19 @@ VALUE, ENDS = Qt.ItemDataRole.UserRole + 20, Qt.ItemDataRole.UserRole + 21
 SMALLER = 0.85  # relative size of the ends
 
 
-def ends_text(found: Interval, shown: Callable[[float], str]) -> str:
+def ends_text(interval: Interval, shown: Callable[[float], str]) -> str:
     """“79.0 to 85.0”; “” without an interval."""
-    if math.isnan(found.low):
+    if math.isnan(interval.low):
         return ""
-    return tr("{0} to {1}").format(shown(found.low), shown(found.high))
+    return tr("{0} to {1}").format(shown(interval.low), shown(interval.high))
 
 
-def with_ends(found: Interval, shown: Callable[[float], str]) -> str:
+def with_ends(interval: Interval, shown: Callable[[float], str]) -> str:
     """“82.1 (79.0 to 85.0)”; “–” without data."""
-    if math.isnan(found.value):
+    if math.isnan(interval.value):
         return "–"
-    ends = ends_text(found, shown)
-    return f"{shown(found.value)} ({ends})" if ends else shown(found.value)
+    ends = ends_text(interval, shown)
+    return f"{shown(interval.value)} ({ends})" if ends else shown(interval.value)
 
 
 def per_cent(share: float) -> str:

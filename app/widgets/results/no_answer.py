@@ -106,7 +106,7 @@ class NoAnswerPicture(ChartPicture):
         if self.measured is not None and self.measured.curve is not None:
             self.threshold = threshold
             self.view.set_threshold(threshold)
-            self.say(self._note(), self._hint())
+            self.set_note(self._note(), self._hint())
             self.view.setAccessibleDescription(self.note.text())
             self._show_use()
 

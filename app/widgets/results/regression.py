@@ -131,8 +131,8 @@ class ResidualPicture(ChartPicture):
             ),
         )
         mean = float((edges.mean(axis=1) * counts).sum() / counts.sum())
-        said = self.tr("The mean residual is about {0}.").format(numbers.decimal(mean, 3))
-        self.show_chart(chart, said, self.tr("Click a bar to list its rows."))
+        text = self.tr("The mean residual is about {0}.").format(numbers.decimal(mean, 3))
+        self.show_chart(chart, text, self.tr("Click a bar to list its rows."))
 
 
 def _sentence(template: str, low: float, high: float) -> str:

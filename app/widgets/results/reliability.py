@@ -121,18 +121,18 @@ class ReliabilityPicture(ChartPicture):
         excess = sum(one.count * (one.confidence - one.accuracy.value) for one in measured) / rows
         if not measured:
             return self.tr("No row has a probability and a label.")
-        said = self.tr("Expected calibration error (ECE) {0}.").format(numbers.percent(error))
+        text = self.tr("Expected calibration error (ECE) {0}.").format(numbers.percent(error))
         if error < BELIEVED:
-            said += " " + self.tr("The probabilities can be trusted.")
+            text += " " + self.tr("The probabilities can be trusted.")
         elif excess > 0:
-            said += " " + self.tr(
+            text += " " + self.tr(
                 "The model is overconfident: it is right less often than it says."
             )
         else:
-            said += " " + self.tr(
+            text += " " + self.tr(
                 "The model is underconfident: it is right more often than it says."
             )
-        return f"{said} {self._scaling()}".rstrip()
+        return f"{text} {self._scaling()}".rstrip()
 
     def _scaling(self) -> str:
         """The effect of temperature scaling in a sentence."""

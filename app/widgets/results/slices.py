@@ -119,7 +119,7 @@ class SlicesPicture(GroupPicture):
         if (named := self.current()) is not None:
             self.deleted.emit(named)
 
-    def said(self, measured: Lines) -> str:
+    def note_text(self, measured: Lines) -> str:
         assert isinstance(measured, Slices)
         tried = numbers.count(measured.found.tried)
         if not measured.found.slices:

@@ -186,15 +186,15 @@ class ThresholdPicture(ChartPicture):
                 _shown(curve.auc), curve.label
             )
         at: AtThreshold = curve.at(self.threshold)
-        said = self.tr("“{0}” from {1} on: precision {2}, recall {3}, F1 {4}.").format(
+        text = self.tr("“{0}” from {1} on: precision {2}, recall {3}, F1 {4}.").format(
             curve.label, numbers.percent(at.threshold), *map(_shown, at[1:])
         )
         used = self._used()
         if used is not None and abs(used - HALF) > SAME:
-            said += " " + self.tr("The model predicts it from {0} on.").format(
+            text += " " + self.tr("The model predicts it from {0} on.").format(
                 numbers.percent(used)
             )
-        return f"{whole} {said}".strip()
+        return f"{whole} {text}".strip()
 
     def _hint(self) -> str:
         return self.tr("Drag the line, or use the arrow keys.")
@@ -204,7 +204,7 @@ class ThresholdPicture(ChartPicture):
         if curve is not None and self._place_of(curve) is not None:
             self.threshold = self._threshold_at(curve, place)
             self.view.set_threshold(place)
-            self.say(self._note(curve), self._hint())
+            self.set_note(self._note(curve), self._hint())
             self.view.setAccessibleDescription(self.note.text())
             self._show_use()
 

@@ -105,10 +105,10 @@ def font(style: TextStyle = "body") -> QFont:
     points = QApplication.font().pointSizeF() * SIZES.get(style, 1.0)
     if style == "mono":
         return resources.mono_font(points * 0.95)
-    made = QFont(QApplication.font())
-    made.setPointSizeF(points)
-    made.setWeight(WEIGHTS.get(style, QFont.Weight.Normal))
-    return made
+    styled = QFont(QApplication.font())
+    styled.setPointSizeF(points)
+    styled.setWeight(WEIGHTS.get(style, QFont.Weight.Normal))
+    return styled
 
 
 def _apply_style(label: QLabel, style: TextStyle) -> None:
@@ -135,11 +135,11 @@ def visible(text: str) -> str:
     Line breaks and tabs stay. A quoted right-to-left text is isolated, so that it does not reverse
     the quotation marks and the number behind it.
     """
-    said = translated(text) if isinstance(text, Phrase) else text
-    if not FROM_THE_RIGHT.search(said):
-        return engine.visible.visible(said)
-    said = QUOTED.sub(lambda found: found[1], said)  # undo an earlier call
-    return QUOTED.sub(_isolated, engine.visible.visible(said))
+    shown = translated(text) if isinstance(text, Phrase) else text
+    if not FROM_THE_RIGHT.search(shown):
+        return engine.visible.visible(shown)
+    shown = QUOTED.sub(lambda found: found[1], shown)  # undo an earlier call
+    return QUOTED.sub(_isolated, engine.visible.visible(shown))
 
 
 def _isolated(found: re.Match[str]) -> str:

@@ -62,8 +62,8 @@ class Words(QWidget):
         if (shown, chosen, most) == (self.shown, self.chosen, self.most):
             return
         self.shown, self.chosen, self.most = shown, chosen, most
-        said = ", ".join(f"{_painted(word)} {_number(word)}" for word in self.shown)
-        self.setAccessibleDescription(said)
+        text = ", ".join(f"{_painted(word)} {_number(word)}" for word in self.shown)
+        self.setAccessibleDescription(text)
         self._boxes = self._place(self.width())
         self.updateGeometry()
         self.update()

@@ -61,8 +61,8 @@ def test_a_run_is_read_sliced_opened_tested_and_held_against_baselines(
 
     # simple models are fitted on the training rows, and stand beside the score
     qtbot.mouseClick(view.baselines.fit, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: "Majority" in view.baselines.said.text(), timeout=PATIENCE)
-    assert "TF-IDF + logistic regression" in view.baselines.said.text()
+    qtbot.waitUntil(lambda: "Majority" in view.baselines.verdict.text(), timeout=PATIENCE)
+    assert "TF-IDF + logistic regression" in view.baselines.verdict.text()
 
     # the test rows are scored by a worker when that is asked for, and it is counted
     view.test_action.trigger()

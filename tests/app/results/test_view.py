@@ -15,7 +15,7 @@ from app.results.comparison import Other
 from app.results.evaluating import ResultsOf
 from app.results.view import ResultsView, texts_of
 from app.studio import Studio
-from app.widgets.results.group_table import SHARE
+from app.widgets.results.group_table import COUNT, SHARE
 from app.widgets.results.slices import SlicesPicture
 from engine.checkpoints.prediction_settings import prediction_settings
 from engine.config.dataset import FileData, Mapping
@@ -422,7 +422,7 @@ def test_a_slice_without_rows_is_drawn(show: Show, studio: Studio, qtbot: QtBot)
     table: Any = view.pictures.made["slices"]
     qtbot.waitUntil(lambda: table.model.rowCount() == 1)
     assert [table.model.index(0, column).data() for column in range(3)] == ["None", "–", "0"]
-    assert table.model.index(0, 0).data(SHARE) == 0
+    assert table.model.index(0, COUNT).data(SHARE) == 0
     view.grab()
 
 
@@ -514,8 +514,8 @@ def test_the_score_stands_beside_baselines(
     view.show()
     qtbot.waitUntil(view.baselines.fit.isVisible)
     view.baselines.fit.click()
-    qtbot.waitUntil(lambda: said in view.baselines.said.text())
-    assert view.baselines.said.text().startswith("Baselines: Majority ")
+    qtbot.waitUntil(lambda: said in view.baselines.verdict.text())
+    assert view.baselines.verdict.text().startswith("Baselines: Majority ")
     assert not view.baselines.fit.isVisible()
 
 

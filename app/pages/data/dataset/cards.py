@@ -231,7 +231,7 @@ class LengthsCard(Card):
         if self.progress.isHidden() or not done:
             self.progress.begin(self.tr("Counting tokens"))
         if total:
-            self.progress.tell(done, total)
+            self.progress.show_progress(done, total)
 
 
 class DetailsCard(Card):

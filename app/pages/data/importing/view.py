@@ -298,7 +298,7 @@ class ImportView(Page):
 
     def _on_progress(self, done: int, total: int) -> None:
         if self.state.is_importing:
-            self.progress.tell(done, total)
+            self.progress.show_progress(done, total)
 
     def _on_ended(self) -> None:
         self.progress.end()

@@ -113,7 +113,7 @@ class GettingPage(Page):
         state = self.state
         if state.working is not None:
             said = state.working
-            self.progress.tell(said.done, said.total, translated(said.stage))
+            self.progress.show_progress(said.done, said.total, translated(said.stage))
         else:
             self.progress.end()
         self.problem.show_problem(state.problem)

@@ -140,7 +140,7 @@ class ScoresTab(QWidget):
             lambda progress: score_runs(runs, part, progress, progress.cancelled),
             self._on_scored,
             self._on_failed,
-            progress=self.progress.tell,
+            progress=self.progress.show_progress,
         )
 
     def _cancel(self) -> None:

@@ -244,7 +244,7 @@ class ReproducibilityTab(QWidget):
             return
         if self.progress.isHidden():
             self.progress.begin(self.tr("Reading the checkpoints"))
-        self.progress.tell(done, total)
+        self.progress.show_progress(done, total)
 
     def _on_checked(self, damaged: list[str]) -> None:
         intact = self.tr("All files of all checkpoints are intact.")

@@ -95,7 +95,7 @@ class ChecksCard(Card):
         if self.progress.isHidden() or not state.done[0]:
             self.progress.begin(stage)
         if state.done[1]:
-            self.progress.tell(*state.done, stage)
+            self.progress.show_progress(*state.done, stage)
 
     def fix_buttons(self) -> list[QWidget]:
         """For tests, and to disable them while a version is being made."""

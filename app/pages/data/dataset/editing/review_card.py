@@ -175,4 +175,4 @@ class ReviewCard(Card):
             self._state.suggest_labels(entry.path, order)  # type: ignore[arg-type]
 
     def _on_working(self, said: Working) -> None:
-        self.progress.tell(said.done, said.total, said.stage)
+        self.progress.show_progress(said.done, said.total, said.stage)
