@@ -214,9 +214,9 @@ class ComparisonCard(QWidget):
             seeds_text(seeds.metric, scores, together)
             for scores, together in zip(seeds.scores, seeds.together, strict=True)
         )
-        text = self.tr("{0} of the best checkpoints. First: {1}. Second: {2}.")
+        template = self.tr("{0} of the best checkpoints. First: {1}. Second: {2}.")
         heading = metric_heading(f"{VALIDATION}{seeds.metric}")
-        self.seeds_about.setText(text.format(heading, first, second))
+        self.seeds_about.setText(template.format(heading, first, second))
 
     def _choose(self, better: bool) -> None:
         assert self.found is not None
