@@ -12,6 +12,7 @@ OWN = {  # files in which a read is of what the system or the program itself hol
     "app/resources.py": "icons that come with the program",
     "app/widgets/help_topics.py": "help that comes with the program",
     "engine/cores.py": "/proc and /sys",
+    "engine/documents/report.py": "the template that comes with the program",
     "engine/data/formats/columnar.py": "what engine.data.formats.archives opened",
     "engine/explore/limits.py": "/proc",
     "engine/export/reloading.py": "what the other side of a check just wrote",

@@ -165,7 +165,7 @@ DIALOGS: dict[str, Callable[[Stage], None]] = {
     "app/pages/runs/questions.py ask_to_delete": delete_run,
     "app/pages/runs/questions.py ask_order": order_queue,
     "app/pages/runs/questions.py ask_after": start_after,
-    "app/pages/runs/run/branch_question.py ask_to_branch": branch,
+    "app/pages/runs/run/checkpoints_tab.py ask_to_branch": branch,
     "app/pages/runs/run/checkpoints_tab.py _on_deletion_asked": delete_checkpoint,
     "app/pages/data/view.py _ask_to_delete": delete_data,
     "app/pages/models/view.py _ask_to_delete": delete_model,
