@@ -154,10 +154,10 @@ def tagging(folder: Path, **training: object) -> JobSpec:
     )
 
 
-def labelled(path: Path, rows: int = 96, distinct: bool = True) -> Path:
+def labelled(path: Path, rows: int = 96) -> Path:
     """A CSV with a text, a number, sets of labels, a flag, two endings and which is right.
 
-    With `distinct`, few texts are equal, for those stay in one split.
+    Few texts are equal, as equal ones stay in one split.
     """
     chance = random.Random(7)
     with open(path, "w", newline="", encoding="utf-8") as file:
@@ -168,8 +168,7 @@ def labelled(path: Path, rows: int = 96, distinct: bool = True) -> Path:
             text = chance.choice(GOOD if good else BAD)
             score = (4 if good else 1) + len(text) / 100
             topics = "|".join(w for w in ("film", "acting", "story") if w in text)
-            if distinct:
-                text += " so" * (number // 3 % 8)
+            text += " so" * (number // 3 % 8)
             endings = [chance.choice(GOOD), chance.choice(BAD)][:: 1 if number % 2 else -1]
             right = 1 - number % 2  # index of the good ending
             writer.writerow([text, f"{score:.2f}", topics, int(not good), *endings, right])
