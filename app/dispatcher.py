@@ -163,9 +163,9 @@ class Dispatcher(QObject):
                 raise error
             self.refused.emit("", error)
 
-        def done(made: RunFolder) -> None:
-            self._request("", lambda: self._manager.adopt(made))
-            self._end_copy(folder, made.path.name)
+        def done(result: RunFolder) -> None:
+            self._request("", lambda: self._manager.adopt(result))
+            self._end_copy(folder, result.path.name)
 
         def work(progress: background.Progress) -> RunFolder:
             return self._manager.copy(folder, progress, progress.cancelled)
@@ -227,10 +227,10 @@ class Dispatcher(QObject):
         for signal, values in request.updates:
             getattr(self, signal).emit(*values)
         error = request.error
-        said = repr(error) if error is not None else ""
-        is_new = said != self._last_error
+        text = repr(error) if error is not None else ""
+        is_new = text != self._last_error
         if request.refreshes:
-            self._last_error = said
+            self._last_error = text
             self._after_refresh(request)
         else:
             self.refresh()

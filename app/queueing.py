@@ -72,13 +72,13 @@ def queue(
 def _run_called(record: Record, name: str) -> str:
     """The id of the newest run with this name or id. Raises StudioError if there is none."""
     with record.read() as session:
-        found = next((run for run in all_runs(session) if name in (run.id, run.name)), None)
-    if found is None:
+        result = next((run for run in all_runs(session) if name in (run.id, run.name)), None)
+    if result is None:
         raise StudioError(
             phrase("There is no run {given}.", given=name[-200:]),
             phrase("Name a run as `bert-studio queue` lists it."),
         )
-    return found.id
+    return result.id
 
 
 def _begin(record: Record, home: Home, jobs: Sequence[JobSpec], after: str) -> set[str]:

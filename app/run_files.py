@@ -35,18 +35,18 @@ def export_runs(
         raise StudioError(phrase("{path} already exists.", path=to), phrase("Choose a new file."))
     record = open_record(home.record, home.backups) if home.record.is_file() else None
     try:
-        found = [_folder_of(given, home, record) for given in runs]
-        said = _said(record) if record is not None else {}
+        result = [_folder_of(given, home, record) for given in runs]
+        text = _said(record) if record is not None else {}
     finally:
         if record is not None:
             record.close()
-    names = [folder.name for folder in found]
+    names = [folder.name for folder in result]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise StudioError(
             phrase("Two of the runs have the folder name {name}.", name=twice),
             phrase("Export each of them into a file of its own."),
         )
-    pack([RunFolder(folder) for folder in found], to.absolute(), checkpoints, said)
+    pack([RunFolder(folder) for folder in result], to.absolute(), checkpoints, text)
     echo(f"{to.stat().st_size / 1e6:.1f} MB written to {to.absolute()}")
 
 
@@ -56,17 +56,17 @@ def import_runs(
     """Add the runs of a file to the home, with their names, notes, stars and tags."""
     home = Home()
     with tempfile.TemporaryDirectory(prefix="bert-studio-") as place:
-        found = unpack(file, Path(place))
+        result = unpack(file, Path(place))
         home.make()
         record = open_record(home.record, home.backups)
         try:
             manager = RunManager(record, home)
-            for folder, said in found.items():
-                made = copy_run(folder, home.runs)
-                manager.adopt(made)
+            for folder, text in result.items():
+                created = copy_run(folder, home.runs)
+                manager.adopt(created)
                 with record.session() as session:
-                    apply_annotations(session, made.path.name, said)
-                echo(made.path)
+                    apply_annotations(session, created.path.name, text)
+                echo(created.path)
                 shutil.rmtree(folder)
         finally:
             record.close()

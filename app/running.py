@@ -110,8 +110,8 @@ class Running(QObject):
             saved = frozenset(f"{c.folder} {c.best}" for c in all_checkpoints(session) if c.run_id)
         return runs, saved
 
-    def _on_read(self, found: tuple[list[RunningRun], frozenset[str]]) -> None:
-        runs, checkpoints = found
+    def _on_read(self, result: tuple[list[RunningRun], frozenset[str]]) -> None:
+        runs, checkpoints = result
         if runs != self.runs:
             self.runs = runs
             self.changed.emit(runs)

@@ -27,10 +27,10 @@ def _progress(run: RunNow) -> str:
         return stage_text(run)
     if not run.steps:
         return tr("preparing")
-    said = tr("step {0} of {1}").format(numbers.count(run.step), numbers.count(run.steps))
+    text = tr("step {0} of {1}").format(numbers.count(run.step), numbers.count(run.steps))
     if run.seconds_left is None:
-        return said
-    return tr("{0}, {1} left").format(said, numbers.duration(run.seconds_left))
+        return text
+    return tr("{0}, {1} left").format(text, numbers.duration(run.seconds_left))
 
 
 def stage_text(run: RunNow) -> str:

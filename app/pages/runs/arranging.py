@@ -44,15 +44,15 @@ class GroupRow:
 
     def title(self) -> str:
         """“Token classification (NER) · Learning rate 3e-5”."""
-        said = []
+        texts = []
         for key, value in zip(self.keys, self.values, strict=True):
             info = column_info(key)
             name = info.title() if info is not None else key
             shown = info.text(self.rows[0], ()) if info is not None else str(value)
             is_text = isinstance(value, str) and key not in job_titles()
             here = shown if is_text else f"{name} {shown}"
-            said.append(here if value is not None else tr("{0}: none").format(name))
-        return " · ".join(said)
+            texts.append(here if value is not None else tr("{0}: none").format(name))
+        return " · ".join(texts)
 
 
 Item = RunRow | GroupRow
@@ -85,8 +85,8 @@ def search_text(row: RunRow) -> str:
     kept: str | None = row.__dict__.get("_haystack")
     if kept is None:
         known = _task_and_state(row.task, row.state)
-        said = (row.name, row.notes, row.data, row.base_model, known, *row.tags)
-        kept = " ".join(said).casefold()
+        texts = (row.name, row.notes, row.data, row.base_model, known, *row.tags)
+        kept = " ".join(texts).casefold()
         row.__dict__["_haystack"] = kept
     return kept
 
@@ -110,12 +110,12 @@ def sort_rows(rows: Sequence[RunRow], key: str, descending: bool) -> list[RunRow
 
 def group_rows(rows: Sequence[RunRow], keys: Sequence[str]) -> list[GroupRow]:
     """Group rows by their values in these columns, in order of first appearance."""
-    info = [one for key in keys if (one := column_info(key)) is not None]
-    found: dict[tuple[Value, ...], list[RunRow]] = {}
+    info = [item for key in keys if (item := column_info(key)) is not None]
+    result: dict[tuple[Value, ...], list[RunRow]] = {}
     for row in rows:
-        found.setdefault(tuple(one.row_value(row) for one in info), []).append(row)
+        result.setdefault(tuple(item.row_value(row) for item in info), []).append(row)
     names = tuple(key for key in keys if column_info(key) is not None)
-    return [GroupRow(names, values, tuple(members)) for values, members in found.items()]
+    return [GroupRow(names, values, tuple(members)) for values, members in result.items()]
 
 
 def best_group(groups: Sequence[GroupRow]) -> GroupRow | None:
@@ -144,19 +144,19 @@ def group_text(group: GroupRow, key: str) -> str:
     if info is None or key == Column.SEEDS:
         return ""
     if not info.is_number:
-        said = {info.text(row, ()) for row in group.rows}
-        return said.pop() if len(said) == 1 else tr("%Ln values", len(said))
+        texts = {info.text(row, ()) for row in group.rows}
+        return texts.pop() if len(texts) == 1 else tr("%Ln values", len(texts))
     values = [info.row_value(row) for row in group.rows]
     numbers = [float(value) for value in values if isinstance(value, int | float)]
     metrics = {row.best_metric for row in group.rows if row.best_score is not None}
     if key == Column.BEST and len(metrics) > 1:
         return tr("%Ln metrics", len(metrics))
-    found = aggregate(numbers)
-    if found is None:
+    result = aggregate(numbers)
+    if result is None:
         return ""
     if len(set(numbers)) == 1 and key not in (Column.BEST, Column.LOSS):
         return info.text(group.rows[0], ())
-    return _spread(found, metrics.pop() if key == Column.BEST else _metric_of(key))
+    return _spread(result, metrics.pop() if key == Column.BEST else _metric_of(key))
 
 
 def _metric_of(key: str) -> str:
@@ -164,7 +164,7 @@ def _metric_of(key: str) -> str:
     return info.measure.name if info is not None and info.measure is not None else ""
 
 
-def _spread(found: Aggregate, metric: str) -> str:
+def _spread(result: Aggregate, metric: str) -> str:
     """“82.1 % ± 0.6 %” for a metric; other numbers with four digits."""
 
     def say(value: float) -> str:
@@ -172,7 +172,8 @@ def _spread(found: Aggregate, metric: str) -> str:
             run_texts.metric_value(metric, value) if metric else number_text(float(f"{value:.4g}"))
         )
 
-    return say(found.mean) + (f" ± {say(found.deviation)}" if found.deviation is not None else "")
+    deviation = f" ± {say(result.deviation)}" if result.deviation is not None else ""
+    return say(result.mean) + deviation
 
 
 def waiting_runs(rows: Iterable[RunRow]) -> list[RunRow]:

@@ -130,8 +130,8 @@ def _seeds_tooltip(row: RunRow, seeds: Rows) -> str:
         "Mean and standard deviation of the best score; {0} of {1} runs have finished",
     )
     asked = len(group.seeds) or group.runs // max(1, len(group.vectors))
-    said = template.format(len(best_scores(seeds)), asked)
-    return f"{values_text(row)}\n{said}" if group.search is not None else said
+    text = template.format(len(best_scores(seeds)), asked)
+    return f"{values_text(row)}\n{text}" if group.search is not None else text
 
 
 def _name_tooltip(row: RunRow, _: Rows) -> str:
@@ -151,13 +151,13 @@ def _start_order(row: RunRow) -> tuple[Any, ...]:
 
 
 def _start_tooltip(row: RunRow, _: Rows) -> str:
-    said = numbers.moment(row.started or row.created)
+    text = numbers.moment(row.started or row.created)
     if not row.is_waiting:
-        return said
+        return text
     if row.started is None:
-        said = tr("In the queue since {0}").format(said)
+        text = tr("In the queue since {0}").format(text)
     drag = tr("Drag waiting runs to change their order, while the table is sorted by Started.")
-    return f"{said}\n{drag}"
+    return f"{text}\n{drag}"
 
 
 def _state_tooltip(row: RunRow, _: Rows) -> str:
@@ -334,13 +334,13 @@ def all_measures() -> tuple[Measure, ...]:
     """Each metric of each task at the best checkpoint and at the last evaluation, and its best
     value."""
     of_tasks = {m.name: m for kind in TASKS.values() for m in kind.info.metrics}
-    found = []
+    result = []
     for name, metric in of_tasks.items():
         best: When = "highest" if metric.higher_is_better else "lowest"
         wanted: tuple[When, ...] = ("at best", "last", best)
-        found += [Measure(f"{run_texts.VALIDATION}{name}", when) for when in wanted]
-    found += [Measure(name, "last") for name in TRAINING_METRICS]
-    return (*found, Measure("loss", "lowest"))
+        result += [Measure(f"{run_texts.VALIDATION}{name}", when) for when in wanted]
+    result += [Measure(name, "last") for name in TRAINING_METRICS]
+    return (*result, Measure("loss", "lowest"))
 
 
 def measure_title(measure: Measure) -> str:
@@ -367,8 +367,8 @@ def _metric_column(measure: Measure) -> ColumnInfo:
         return "" if value is None else run_texts.metric_value(measure.name, value)
 
     def title() -> str:
-        said = measure_title(measure)
-        return said[:1].upper() + said[1:]
+        sentence = measure_title(measure)
+        return sentence[:1].upper() + sentence[1:]
 
     return ColumnInfo(
         title,

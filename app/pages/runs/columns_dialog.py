@@ -69,8 +69,8 @@ class ColumnChoice(QWidget):
         words = text.casefold().split()
         for row in range(self.all.count()):
             item = self.all.item(row)
-            said = f"{item.text()} {item.data(KEY)}".casefold()
-            item.setHidden(not all(word in said for word in words))
+            sentence = f"{item.text()} {item.data(KEY)}".casefold()
+            item.setHidden(not all(word in sentence for word in words))
 
     def _on_checked(self, item: QListWidgetItem) -> None:
         key = str(item.data(KEY))
@@ -90,7 +90,7 @@ class ColumnChoice(QWidget):
         item = self.shown.currentItem()
         if item is not None:
             rows = [self.all.item(row) for row in range(self.all.count())]
-            next(one for one in rows if one.data(KEY) == item.data(KEY)).setCheckState(
+            next(entry for entry in rows if entry.data(KEY) == item.data(KEY)).setCheckState(
                 Qt.CheckState.Unchecked
             )
 

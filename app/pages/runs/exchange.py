@@ -44,11 +44,11 @@ class Exchange(QObject):
 
     def export(self, rows: Sequence[RunRow], path: Path, checkpoints: Checkpoints) -> None:
         """Write these runs into one file."""
-        said = {row.folder.name: _said(row) for row in rows}
+        notes = {row.folder.name: _said(row) for row in rows}
         runs = [RunFolder(row.folder) for row in rows]
 
         def work(progress: background.Progress) -> Path:
-            pack(runs, path, checkpoints, said, progress, progress.cancelled)
+            pack(runs, path, checkpoints, notes, progress, progress.cancelled)
             return path
 
         self._start(tr("Exporting %Ln run(s)", len(rows)), work, self._on_saved)
@@ -100,9 +100,9 @@ class Exchange(QObject):
         self.ended.emit()
         self._studio.notices.say(tr("Saved as {0}.").format(path))
 
-    def _on_unpacked(self, found: dict[Path, dict[str, Any]]) -> None:
+    def _on_unpacked(self, result: dict[Path, dict[str, Any]]) -> None:
         self.ended.emit()
-        self.unpacked.emit(found)
+        self.unpacked.emit(result)
 
     def _on_failed(self, error: BaseException) -> None:
         self.ended.emit()

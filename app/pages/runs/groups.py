@@ -71,8 +71,8 @@ def best_setting(rows: Sequence[RunRow]) -> int:
             for row in rows
             if best is not None
             and row.job is not None
-            and (found := row_search(row)) is not None
-            and values_of(row.job, found) == best.values
+            and (result := row_search(row)) is not None
+            and values_of(row.job, result) == best.values
         ),
         -1,
     )
@@ -91,11 +91,11 @@ def best_scores(rows: Sequence[RunRow]) -> list[float]:
 
 def mean_and_deviation(rows: Sequence[RunRow]) -> str:
     """Mean ± standard deviation of the best scores; “” if no run has finished."""
-    found = aggregate(best_scores(rows))
-    if found is None:
+    result = aggregate(best_scores(rows))
+    if result is None:
         return ""
     name = next(row.best_metric for row in rows if row.best_score is not None)
-    mean = run_texts.metric_value(name, found.mean)
-    if found.deviation is None:
+    mean = run_texts.metric_value(name, result.mean)
+    if result.deviation is None:
         return mean
-    return f"{mean} ± {run_texts.metric_value(name, found.deviation)}"
+    return f"{mean} ± {run_texts.metric_value(name, result.deviation)}"

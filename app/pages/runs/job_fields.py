@@ -71,8 +71,8 @@ def job_titles() -> dict[str, str]:
         ("base_model.model.", BertSpec),
         ("hardware.", HardwareSpec),
     ]
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for path, spec in specs:
         for name, info in settings_of(spec).items():
-            found.setdefault(f"{path}{name}", str(info.title))
-    return found
+            result.setdefault(f"{path}{name}", str(info.title))
+    return result

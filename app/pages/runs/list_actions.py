@@ -48,12 +48,12 @@ class ListActions(QObject):
         self.enable()
 
     def _add(self, action: RunAction) -> None:
-        made = QAction(resources.icon(action.icon), action.text([]), self._table)
-        made.setShortcut(QKeySequence(action.keys))
-        made.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-        made.triggered.connect(lambda: self.do(action.key))
-        self._table.addAction(made)
-        self.by_key[action.key] = made
+        result = QAction(resources.icon(action.icon), action.text([]), self._table)
+        result.setShortcut(QKeySequence(action.keys))
+        result.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        result.triggered.connect(lambda: self.do(action.key))
+        self._table.addAction(result)
+        self.by_key[action.key] = result
 
     def enable(self) -> None:
         """Enable the actions that the selected runs allow; the others show why not."""
@@ -102,10 +102,10 @@ class ListActions(QObject):
         info = column_info(key)
         if not isinstance(row, RunRow) or info is None:
             return
-        said = plain_menu_text(f"{info.title()}: {info.text(row, ())[:SAID] or tr('none')}")
+        sentence = plain_menu_text(f"{info.title()}: {info.text(row, ())[:SAID] or tr('none')}")
         for text, negated in ((tr("Only “{0}”"), False), (tr("Not “{0}”"), True)):
             wanted = comparison(key, row, negated)
-            menu.addAction(text.format(said)).triggered.connect(
+            menu.addAction(text.format(sentence)).triggered.connect(
                 lambda _=False, wanted=wanted: self.narrowed.emit(wanted)
             )
         menu.addSeparator()

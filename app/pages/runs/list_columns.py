@@ -117,7 +117,7 @@ class ListColumns(QObject):
         keys, room = self._model.keys, self._table.viewport().width()
         hidden = set() if self._model.has_groups() else {str(Column.SEEDS)}
         for yielding in YIELDING if keys == DEFAULT and not self._widths else ():
-            if sum(_usual(one) for one in keys if one not in hidden) * SQUEEZED > room:
+            if sum(_usual(item) for item in keys if item not in hidden) * SQUEEZED > room:
                 hidden.add(str(yielding))
         for place, key in enumerate(keys):
             if self._table.isColumnHidden(place) != (key in hidden):

@@ -45,25 +45,25 @@ class Layout:
 
 def layout_from(plain: object) -> Layout:
     """Read a layout from the settings; invalid parts fall back to the defaults."""
-    found = plain if isinstance(plain, dict) else {}
+    result = plain if isinstance(plain, dict) else {}
     first = Layout()
-    columns = _keys(found.get("columns")) or first.columns
-    sort = found.get("sort")
-    widths = found.get("widths")
+    columns = _keys(result.get("columns")) or first.columns
+    sort = result.get("sort")
+    widths = result.get("widths")
     return replace(
         first,
         columns=columns,
-        pinned=min(_whole(found.get("pinned")), len(columns) - 1),
+        pinned=min(_whole(result.get("pinned")), len(columns) - 1),
         widths={
             key: min(width, 2_000)
             for key, width in (widths.items() if isinstance(widths, dict) else ())
             if key in columns and isinstance(width, int) and width > 0
         },
         sort=sort if isinstance(sort, str) and column_info(sort) is not None else first.sort,
-        descending=bool(found.get("descending", True)),
-        groups=_keys(found.get("groups")),
-        sentence=str(found.get("sentence") or "")[:LONGEST_SENTENCE],
-        shown=_whole(found.get("shown")),
+        descending=bool(result.get("descending", True)),
+        groups=_keys(result.get("groups")),
+        sentence=str(result.get("sentence") or "")[:LONGEST_SENTENCE],
+        shown=_whole(result.get("shown")),
     )
 
 
@@ -85,7 +85,7 @@ class Views:
         self._settings.keep(VIEWS_KEY, dict(list(kept.items())[-MOST_VIEWS:]))
 
     def delete(self, name: str) -> None:
-        others = {key: one for key, one in self._kept().items() if key != name}
+        others = {key: item for key, item in self._kept().items() if key != name}
         self._settings.keep(VIEWS_KEY, others)
 
     def present(self) -> Layout:
@@ -97,17 +97,17 @@ class Views:
 
     def _kept(self) -> dict[str, Any]:
         kept = self._settings.place(VIEWS_KEY, {})
-        return {str(name): one for name, one in kept.items()} if isinstance(kept, dict) else {}
+        return {str(name): item for name, item in kept.items()} if isinstance(kept, dict) else {}
 
 
-def _keys(found: object) -> tuple[str, ...]:
+def _keys(result: object) -> tuple[str, ...]:
     """The known columns among them, each once."""
-    listed = found if isinstance(found, list | tuple) else ()
+    listed = result if isinstance(result, list | tuple) else ()
     return tuple(dict.fromkeys(key for key in listed if isinstance(key, str) and column_info(key)))
 
 
-def _whole(found: object) -> int:
-    return max(0, found) if isinstance(found, int) else 0
+def _whole(result: object) -> int:
+    return max(0, result) if isinstance(result, int) else 0
 
 
 USUAL = (Column.TASK, Column.DATA, Column.BASE_MODEL, Column.STATE, Column.TAGS, Column.JOB)
@@ -166,18 +166,18 @@ class GroupMenu(_MenuButton):
 
     def _toggle(self, key: str) -> None:
         before = self._model.group_keys
-        after = [one for one in before if one != key] + ([key] if key not in before else [])
+        after = [item for item in before if item != key] + ([key] if key not in before else [])
         self.chosen.emit(tuple(after))
 
 
 def varied(rows: Iterable[RunRow]) -> list[str]:
     """The settings in which runs differ, those with the fewest values first."""
-    found: dict[str, set[object]] = {}
+    result: dict[str, set[object]] = {}
     for _, row in zip(range(MOST_READ), rows, strict=False):
         for path in row.fields.paths():
             if column_info(path) is not None:
-                found.setdefault(path, set()).add(row.fields.get(path))
-    counts = {path: len(values) for path, values in found.items() if len(values) > 1}
+                result.setdefault(path, set()).add(row.fields.get(path))
+    counts = {path: len(values) for path, values in result.items() if len(values) > 1}
     return sorted(counts, key=lambda path: counts[path])[:MOST_SETTINGS]
 
 

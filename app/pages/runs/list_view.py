@@ -261,7 +261,7 @@ class RunsList(QWidget):
 
     def _want_measures(self, keys: Sequence[str]) -> None:
         info = [column_info(key) for key in keys]
-        self._state.want(one.measure for one in info if one is not None and one.measure)
+        self._state.want(item.measure for item in info if item is not None and item.measure)
 
     def _on_filtered(self, test: Test, measures: Sequence[Measure]) -> None:
         self._state.want(measures)
@@ -313,12 +313,12 @@ class RunsList(QWidget):
     def selected(self) -> list[RunRow]:
         """The selected runs in table order, with all runs of a selected group."""
         rows = self.table.selectionModel().selectedRows()
-        found: dict[str, RunRow] = {}
+        result: dict[str, RunRow] = {}
         for index in sorted(rows, key=lambda index: index.row()):
             item = index.data(ROW_ROLE)
             members = item.rows if isinstance(item, GroupRow) else (item,)
-            found.update((row.id, row) for row in members if isinstance(row, RunRow))
-        return list(found.values())
+            result.update((row.id, row) for row in members if isinstance(row, RunRow))
+        return list(result.values())
 
     def select(self, run_id: str) -> None:
         """Select only this run, if it is shown."""

@@ -147,7 +147,7 @@ def ask_to_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
         title = tr("Delete the run “{0}”?").format(rows[0].name)
     else:
         title = tr("Delete %Ln run(s)?", len(rows))
-    said = tr(
+    text = tr(
         "Its folder with curves, log and checkpoints moves to the system trash. Data sets and"
         " base models are not affected."
     )
@@ -155,11 +155,11 @@ def ask_to_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
         template = tr(
             "These unfinished runs start from its checkpoints and can no longer begin: {0}."
         )
-        said = f"{said} {template.format(', '.join(names))}"
+        text = f"{text} {template.format(', '.join(names))}"
     ask(
         owner,
         title,
-        said,
+        text,
         [
             Choice("delete", tr("&Delete"), "danger"),
             Choice("cancel", tr("&Cancel")),
@@ -172,14 +172,14 @@ def _left_without_base(runs: RunsState, rows: Sequence[RunRow]) -> list[str]:
     """Names of unfinished runs whose base model is deleted with these."""
     gone = {row.id for row in rows}
     folders = [row.folder for row in rows]
-    found = []
+    result = []
     for row in runs.rows.values():
         base = row.job.base_model if row.job is not None else None
         if row.id in gone or row.state == "finished" or not isinstance(base, FromCheckpoint):
             continue
         if any(base.path.is_relative_to(folder) for folder in folders):
-            found.append(f"“{row.name[:60]}”")
-    return found[:5]
+            result.append(f"“{row.name[:60]}”")
+    return result[:5]
 
 
 RUN = Qt.ItemDataRole.UserRole

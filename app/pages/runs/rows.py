@@ -124,7 +124,7 @@ class RunRow(RunNow):
     @property
     def branched(self) -> str:
         """The run, step and changes that it branched from; “” if it is no branch."""
-        return next((one for one in self.remarks if one.startswith(Branched.BEGINNING)), "")
+        return next((item for item in self.remarks if item.startswith(Branched.BEGINNING)), "")
 
 
 MADE = {"tags", "versions", "remarks"}  # converted from the record

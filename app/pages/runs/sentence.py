@@ -58,9 +58,9 @@ MOST_OFFERED = 200
 class SentenceError(Exception):
     """An error in one sentence, at the characters from `start` to `end`."""
 
-    def __init__(self, said: str, start: int, end: int) -> None:
-        super().__init__(said)
-        self.said, self.start, self.end = said, start, end
+    def __init__(self, text: str, start: int, end: int) -> None:
+        super().__init__(text)
+        self.said, self.start, self.end = text, start, end
 
 
 @dataclass
@@ -125,8 +125,8 @@ def comparison(key: str, row: RunRow, negated: bool = False) -> str:
     value = info.row_value(row) if info is not None else None
     if value is None or value == "":
         return f"{name} {'is not empty' if negated else 'is empty'}"
-    said = _written(value)
-    return f"{name} {'is not' if negated else 'is'} {said}"
+    text = _written(value)
+    return f"{name} {'is not' if negated else 'is'} {text}"
 
 
 def _written(value: object) -> str:
@@ -162,15 +162,15 @@ def _values(key: str, rows: Iterable[RunRow]) -> list[str]:
     info = column_info(key)
     if info is None:
         return []
-    found: dict[str, None] = {}
+    result: dict[str, None] = {}
     for row in rows:
         value = info.row_value(row)
-        said = row.tags if key == Column.TAGS else (_written(value),)
+        text = row.tags if key == Column.TAGS else (_written(value),)
         if value is not None:
-            found.update(dict.fromkeys(said))
-        if len(found) >= MOST_OFFERED:
+            result.update(dict.fromkeys(text))
+        if len(result) >= MOST_OFFERED:
             break
-    return sorted(found)
+    return sorted(result)
 
 
 # ── reading ──────────────────────────────────────────────────────────────────────────────────
@@ -179,12 +179,12 @@ _ENDS = ("and", "or", ")", "(", ",")
 
 
 def _tokens(text: str) -> list[_Token]:
-    found = []
+    result = []
     for match in TOKEN.finditer(text):
         inner = match["q"] if match["q"] is not None else match["c"]
-        said = match[0] if inner is None else inner
-        found.append(_Token(said, match.start(), match.end(), inner is not None))
-    return found
+        sentence = match[0] if inner is None else inner
+        result.append(_Token(sentence, match.start(), match.end(), inner is not None))
+    return result
 
 
 class _Reader:
@@ -203,8 +203,8 @@ class _Reader:
     def expect_end(self) -> None:
         if self.place < len(self.tokens):
             token = self.tokens[self.place]
-            said = tr("“{0}” does not belong here: join two comparisons with “and” or “or”.")
-            raise SentenceError(said.format(token.text), token.start, token.end)
+            text = tr("“{0}” does not belong here: join two comparisons with “and” or “or”.")
+            raise SentenceError(text.format(token.text), token.start, token.end)
         if self.text.endswith(" "):
             self._note("joint", len(self.text))
 
@@ -222,19 +222,19 @@ class _Reader:
         if self._takes("("):
             inside = self.sentence()
             if not self._takes(")"):
-                said = tr("A bracket is not closed: add “)”.")
-                raise SentenceError(said, len(self.text), len(self.text))
+                text = tr("A bracket is not closed: add “)”.")
+                raise SentenceError(text, len(self.text), len(self.text))
             return inside
         key = self._field()
         info = column_info(key)
         assert info is not None  # it was found by its name
         if info.measure is not None:
             self.found.measures.append(info.measure)
-        operator, said = self._operator(key)
+        operator, text = self._operator(key)
         if operator in ("empty", "filled"):
             wants = operator == "empty"
             return lambda row: (info.row_value(row) in (None, "")) == wants
-        return self._compared(key, info, operator, said)
+        return self._compared(key, info, operator, text)
 
     def _field(self) -> str:
         words = self._words_ahead()
@@ -244,8 +244,8 @@ class _Reader:
                 self.place += length
                 return field_keys()[name]
         if not words:
-            said = tr("A comparison is missing here, as in: learning rate = 3e-5.")
-            raise SentenceError(said, self._at(), len(self.text))
+            text = tr("A comparison is missing here, as in: learning rate = 3e-5.")
+            raise SentenceError(text, self._at(), len(self.text))
         return self._unknown(words)
 
     def _unknown(self, words: Sequence[_Token]) -> str:
@@ -253,10 +253,10 @@ class _Reader:
         meant = words[: max(1, end)]
         name = " ".join(word.text for word in meant)
         near = difflib.get_close_matches(name.casefold(), field_keys(), 1, 0.6)
-        said = tr("There is no field “{0}”.").format(name)
+        text = tr("There is no field “{0}”.").format(name)
         if near:
-            said = tr("There is no field “{0}”: did you mean “{1}”?").format(name, near[0])
-        raise SentenceError(said, meant[0].start, meant[-1].end)
+            text = tr("There is no field “{0}”: did you mean “{1}”?").format(name, near[0])
+        raise SentenceError(text, meant[0].start, meant[-1].end)
 
     def _operator(self, key: str) -> tuple[str, str]:
         """The operator, and as it was typed."""
@@ -270,17 +270,17 @@ class _Reader:
                 self.place += len(words)
                 return operator, " ".join(words)
         name = column_name(key)
-        said = tr("After “{0}” comes a comparison, as in: {0} is …").format(name)
-        raise SentenceError(said, self._at(), max(self._at(), len(self.text)))
+        text = tr("After “{0}” comes a comparison, as in: {0} is …").format(name)
+        raise SentenceError(text, self._at(), max(self._at(), len(self.text)))
 
-    def _compared(self, key: str, info: ColumnInfo, operator: str, said: str) -> Test:
+    def _compared(self, key: str, info: ColumnInfo, operator: str, text: str) -> Test:
         self._note("value", self._at(), key)
         if operator in ("in", "not in"):
             wanted = self._listed()
-            tests = [_test(info, "=", self._checked(info, "=", one)) for one in wanted]
+            tests = [_test(info, "=", self._checked(info, "=", item)) for item in wanted]
             is_in = operator == "in"
             return lambda row: any(test(row) for test in tests) == is_in
-        token = self._value(f"{column_name(key)} {said}")
+        token = self._value(f"{column_name(key)} {text}")
         return _test(info, operator, self._checked(info, operator, token))
 
     def _listed(self) -> list[_Token]:
@@ -291,8 +291,8 @@ class _Reader:
         while self._takes(","):
             wanted.append(self._value(","))
         if not self._takes(")"):
-            said = tr("A bracket is not closed: add “)”.")
-            raise SentenceError(said, len(self.text), len(self.text))
+            text = tr("A bracket is not closed: add “)”.")
+            raise SentenceError(text, len(self.text), len(self.text))
         return wanted
 
     def _value(self, after: str) -> _Token:
@@ -304,8 +304,8 @@ class _Reader:
         ends = [n for n, word in enumerate(words) if word.word in ("and", "or")]
         words = words[: ends[0]] if ends else words
         if not words:
-            said = tr("After “{0}” comes a value.").format(after)
-            raise SentenceError(said, self._at(), len(self.text))
+            text = tr("After “{0}” comes a value.").format(after)
+            raise SentenceError(text, self._at(), len(self.text))
         self.place += len(words)
         start, end = words[0].start, words[-1].end
         return _Token(self.text[start:end], start, end)
@@ -314,23 +314,23 @@ class _Reader:
         """The value, checked against field and operator."""
         number = as_number(token.text)
         if info.is_number and number is None and operator not in ("contains", "lacks"):
-            said = tr("“{0}” is not a number, but “{1}” is.")
-            raise SentenceError(said.format(token.text, info.title()), token.start, token.end)
+            text = tr("“{0}” is not a number, but “{1}” is.")
+            raise SentenceError(text.format(token.text, info.title()), token.start, token.end)
         if operator in ORDERS and number is None and not DATE.fullmatch(token.text):
-            said = tr("“{0}” is not a number: compare texts with “is” or “contains”.")
-            raise SentenceError(said.format(token.text), token.start, token.end)
+            text = tr("“{0}” is not a number: compare texts with “is” or “contains”.")
+            raise SentenceError(text.format(token.text), token.start, token.end)
         return token.text
 
     # ── tokens ───────────────────────────────────────────────────────────────────────────────
 
     def _words_ahead(self) -> list[_Token]:
         """The words up to the next symbol or bracket."""
-        found = []
+        result = []
         for token in self.tokens[self.place :]:
             if not token.quote and (token.text in SYMBOLS or token.text in ("(", ")", ",")):
                 break
-            found.append(token)
-        return found
+            result.append(token)
+        return result
 
     def _takes(self, word: str) -> bool:
         if self.place < len(self.tokens) and self.tokens[self.place].word == word:
@@ -348,7 +348,9 @@ class _Reader:
 
 
 def _begins_operator(words: Sequence[_Token], place: int) -> bool:
-    return any(tuple(word.word for word in words[place : place + len(one)]) == one for one in WORDS)
+    return any(
+        tuple(word.word for word in words[place : place + len(item)]) == item for item in WORDS
+    )
 
 
 def as_number(text: str) -> float | None:
@@ -381,8 +383,8 @@ def _test(info: ColumnInfo, operator: str, wanted: str) -> Test:
     def test(row: RunRow) -> bool:
         value = info.row_value(row)
         if operator in ("contains", "lacks"):
-            said = " ".join((str(value or ""), info.text(row, ()), *info.names(row)))
-            return (text in said.casefold()) == (operator == "contains")
+            sentence = " ".join((str(value or ""), info.text(row, ()), *info.names(row)))
+            return (text in sentence.casefold()) == (operator == "contains")
         if isinstance(value, bool) and truth is not None:
             return (value == truth) == (operator == "=")
         if isinstance(value, int | float) and not isinstance(value, bool) and number is not None:
@@ -406,8 +408,8 @@ def _dated(value: str, wanted: str, operator: str) -> bool:
     }[operator]
 
 
-def _is_close(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=CLOSE, abs_tol=1e-12)
+def _is_close(item: float, other: float) -> bool:
+    return math.isclose(item, other, rel_tol=CLOSE, abs_tol=1e-12)
 
 
 _HOLDS: dict[str, Callable[[float, float], bool]] = {
@@ -426,11 +428,11 @@ def field_keys() -> dict[str, str]:
 
     Cached for the language: names are titles, and the keys.
     """
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for key in all_columns():
         for name in column_names(key):
-            found.setdefault(name.casefold(), key)
-    return found
+            result.setdefault(name.casefold(), key)
+    return result
 
 
 def column_names(key: str) -> list[str]:

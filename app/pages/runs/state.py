@@ -128,8 +128,8 @@ class RunsState(QObject):
         if self.is_listed:
             background.run(self, work, self._on_measures)
 
-    def _on_measures(self, found: list[tuple[str, dict[str, float]]]) -> None:
-        for key, values in found:
+    def _on_measures(self, result: list[tuple[str, dict[str, float]]]) -> None:
+        for key, values in result:
             for run_id, value in values.items():
                 if run_id in self.rows:
                     self.rows[run_id].measured[key] = value
@@ -149,8 +149,8 @@ class RunsState(QObject):
         wanted = dict(list(self._sparks_wanted.items())[-MOST_SPARKS:])
         self._sparks_wanted = {}
 
-        def done(found: dict[str, tuple[float, ...]]) -> None:
-            self._sparks.update((run, (wanted[run], values)) for run, values in found.items())
+        def done(result: dict[str, tuple[float, ...]]) -> None:
+            self._sparks.update((run, (wanted[run], values)) for run, values in result.items())
             self.sparked.emit()
 
         background.run(self, lambda: read_sparks(record, wanted), done)
@@ -306,22 +306,22 @@ class RunsState(QObject):
         self.copies[folder] = done, total
         self.copying.emit()
 
-    def _on_unpacked(self, found: dict[Path, dict[str, Any]]) -> None:
+    def _on_unpacked(self, result: dict[Path, dict[str, Any]]) -> None:
         """Copy in the runs of a file."""
-        self._unpacked |= found
-        for folder in found:
+        self._unpacked |= result
+        for folder in result:
             self.dispatcher.adopt(folder)
 
     def _say_again(self, folder: Path, run_id: str) -> None:
         """Keep name, notes, star and tags until the run is listed; delete its unpacked folder."""
-        said = self._unpacked.pop(folder)
+        text = self._unpacked.pop(folder)
         if not any(other.parent == folder.parent for other in self._unpacked):
             self.exchange.forget(folder.parent.parent)
         if run_id:
-            self._to_say[run_id] = said
+            self._to_say[run_id] = text
 
-    def _say(self, run_id: str, said: dict[str, Any]) -> None:
-        self._write(run_id, lambda session: table.apply_annotations(session, run_id, said))
+    def _say(self, run_id: str, text: dict[str, Any]) -> None:
+        self._write(run_id, lambda session: table.apply_annotations(session, run_id, text))
 
     def _on_copied(self, folder: Path, run_id: str) -> None:
         del self.copies[folder]

@@ -315,10 +315,10 @@ class RunsTable(QAbstractTableModel):
         if isinstance(item, GroupRow):
             return tooltip(group_text(item, self.keys[column]))
         info, seeds = self._info(column), self._seeds_of(item)
-        said = info.tooltip(item, seeds) or info.text(item, seeds)
+        text = info.tooltip(item, seeds) or info.text(item, seeds)
         if self.keys[column] == Column.SEEDS and self.is_best(item):
-            said = f"{said}\n{tr('The best combination of its search so far.')}"
-        return tooltip(said)
+            text = f"{text}\n{tr('The best combination of its search so far.')}"
+        return tooltip(text)
 
     # ── the queue ────────────────────────────────────────────────────────────────────────────
 
@@ -359,7 +359,7 @@ class RunsTable(QAbstractTableModel):
             return None
         row = row if 0 <= row <= len(self._items) else len(self._items)  # below all rows
         moved = bytes(data.data(DRAGGED).data()).decode("utf-8").split("\n")
-        queue = [one.id for one in waiting_runs(self._rows.values())]
+        queue = [item.id for item in waiting_runs(self._rows.values())]
         above = self._items[row - 1] if row else None
         below = self._items[row] if row < len(self._items) else None
         return order_after_drop(queue, moved, above, below, not self.descending)

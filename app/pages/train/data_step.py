@@ -111,9 +111,9 @@ class DataStep(QWidget):
         clear(self._rows)
         self._note.setText(self._sentence())
         self._note.set_style("bad" if self._state.preview.problem else "muted")
-        found = self._state.preview.result
-        for example in found.examples if found else ():
-            self._rows.addWidget(self._example(example, found.unknown if found else -1))
+        result = self._state.preview.result
+        for example in result.examples if result else ():
+            self._rows.addWidget(self._example(example, result.unknown if result else -1))
 
     def _sentence(self) -> str:
         preview, choices = self._state.preview, self._state.choices
@@ -142,6 +142,6 @@ class DataStep(QWidget):
         else:
             column.addWidget(Text(example.text))
         if example.label is not None:
-            said = self.tr("Label: {0}").format(example.label)
-            column.addWidget(Text(said if example.label else self.tr("No label"), "strong"))
+            text = self.tr("Label: {0}").format(example.label)
+            column.addWidget(Text(text if example.label else self.tr("No label"), "strong"))
         return whole

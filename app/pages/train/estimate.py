@@ -138,10 +138,10 @@ def verdict_sentence(estimate: Estimated) -> str:
         "tight": translate("Train", "Barely fits in memory. Takes about {0}."),
         "too big": translate("Train", "Does not fit in memory. Would take about {0}."),
     }
-    said = sentences[verdict(estimate)].format(numbers.duration(estimate.seconds))
+    text = sentences[verdict(estimate)].format(numbers.duration(estimate.seconds))
     if estimate.runs == 1:
-        return said
-    return translate("Train", "{0} ({1} runs together)").format(said, numbers.count(estimate.runs))
+        return text
+    return translate("Train", "{0} ({1} runs together)").format(text, numbers.count(estimate.runs))
 
 
 def estimate_text(estimate: Estimated) -> str:

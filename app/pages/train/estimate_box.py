@@ -36,15 +36,15 @@ class EstimateBox(Card):
 
     def _show(self) -> None:
         estimate = self._state.estimate
-        found, progress = estimate.result, estimate.progress
+        result, progress = estimate.result, estimate.progress
         self._progress.setVisible(progress is not None)
         self.cancel.setVisible(progress is not None)
-        self.measure.setVisible(progress is None and found is None)
-        self.verdict.setVisible(found is not None)
-        if found is not None:
-            self.verdict.setText(verdict_sentence(found))
-            self.verdict.set_style(LOOKS[verdict(found)])
-            self._say(estimate_text(found))
+        self.measure.setVisible(progress is None and result is None)
+        self.verdict.setVisible(result is not None)
+        if result is not None:
+            self.verdict.setText(verdict_sentence(result))
+            self.verdict.set_style(LOOKS[verdict(result)])
+            self._say(estimate_text(result))
         elif progress is not None:
             self._progress.setRange(0, progress.total)
             self._progress.setValue(progress.done)

@@ -103,8 +103,8 @@ def _search_of(given: JobSpec) -> dict[str, Any]:
     if given.search is None:
         return {}
     fields = {
-        one.path: one.values[1:] if one.path in (BASE_MODEL, DATA) else _values(one)
-        for one in given.search.fields
+        item.path: item.values[1:] if item.path in (BASE_MODEL, DATA) else _values(item)
+        for item in given.search.fields
     }
     return {"varied": fields, "plan": SearchPlan(**given.search.model_dump(exclude={"fields"}))}
 
@@ -147,7 +147,9 @@ def _model_at(path: Path, models: list[Model]) -> Model:
     return next((m for m in models if m.path == path), Model(path.name, path))
 
 
-def _same_folder(one: DataSource, other: DataSource) -> bool:
+def _same_folder(item: DataSource, other: DataSource) -> bool:
     return (
-        isinstance(one, StoredData) and isinstance(other, StoredData) and one.folder == other.folder
+        isinstance(item, StoredData)
+        and isinstance(other, StoredData)
+        and item.folder == other.folder
     )

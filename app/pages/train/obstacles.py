@@ -64,7 +64,7 @@ Check = Callable[[Choices], Obstacle | None]
 
 def validate(choices: Choices) -> Validation:
     """Check each step once, and compose the job."""
-    obstacles = {step: found for step, check in CHECKS.items() if (found := check(choices))}
+    obstacles = {step: result for step, check in CHECKS.items() if (result := check(choices))}
     if not obstacles:
         try:
             return Validation({}, job(choices))
@@ -175,10 +175,10 @@ def _missing_model(name: str) -> Obstacle:
 def _check_settings(choices: Choices) -> Obstacle | None:
     """The first problem's sentence, with the fixes of all."""
     checks = (_check_length, _check_nsp, _check_weights)
-    found = [obstacle for check in checks if (obstacle := check(choices))]
-    if not found:
+    result = [obstacle for check in checks if (obstacle := check(choices))]
+    if not result:
         return None
-    return Obstacle(found[0].sentence, tuple(fix for each in found for fix in each.fixes))
+    return Obstacle(result[0].sentence, tuple(fix for each in result for fix in each.fixes))
 
 
 def _check_length(choices: Choices) -> Obstacle | None:

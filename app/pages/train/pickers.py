@@ -247,18 +247,18 @@ class AlsoTry(QWidget):
 
     def set_tried(self, value: dict[str, Any], wanted: bool) -> None:
         """Add or remove a further value."""
-        values = [one for one in self._chosen() if one != value]
-        found = {"": tuple([*values, value] if wanted else values)}
+        values = [item for item in self._chosen() if item != value]
+        result = {"": tuple([*values, value] if wanted else values)}
         choices = self._state.choices
-        self._state.set(choices.with_varied(self._path, found if found[""] else {}))
+        self._state.set(choices.with_varied(self._path, result if result[""] else {}))
 
     def _show(self) -> None:
         others = self._others()
         chosen = self._chosen()
-        names = [one.name for one in others if one.value in chosen]
+        names = [item.name for item in others if item.value in chosen]
         set_shown(self, bool(others))
-        said = tr("Also trained with: {0}").format(", ".join(names))
-        self.said.setText(said if names else tr("To train with several, add others here."))
+        text = tr("Also trained with: {0}").format(", ".join(names))
+        self.said.setText(text if names else tr("To train with several, add others here."))
 
 
 def also_models(state: TrainState) -> AlsoTry:
@@ -276,7 +276,7 @@ def _other_models(state: TrainState) -> list[Other]:
     choices = state.choices
     if choices.from_scratch or choices.model is None:
         return []
-    usable = (one for one in state.lists.models or () if one.info is not None)
+    usable = (item for item in state.lists.models or () if item.info is not None)
     return [Other(e.name, model_value(e.path)) for e in usable if e.path != choices.model.path]
 
 

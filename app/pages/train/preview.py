@@ -106,8 +106,8 @@ def _example(
 
 def _spans(text: str) -> tuple[str, str | None]:
     """The first two sentences of a text; the training worker takes longer spans."""
-    found = sentences(text)
-    return (found[0], found[1]) if len(found) > 1 else (text, None)
+    result = sentences(text)
+    return (result[0], result[1]) if len(result) > 1 else (text, None)
 
 
 def _masked(

@@ -169,10 +169,10 @@ class ReviewStep(QWidget):
             self.file.setPlainText(text)
         self._show_warnings(self._state.warnings())
 
-    def _show_changed(self, found: list[str]) -> None:
-        self.changed.show_texts(found)
+    def _show_changed(self, result: list[str]) -> None:
+        self.changed.show_texts(result)
         for part in (self.changed_title, self.changed):
-            part.setVisible(bool(found))
+            part.setVisible(bool(result))
 
     def _show_warnings(self, warnings: list[str]) -> None:
         clear(self._warned)

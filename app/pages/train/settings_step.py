@@ -217,9 +217,9 @@ class SettingsStep(QWidget):
 
     def _recommend(self, choices: Choices) -> None:
         """Mark the recommended values, with the reasons."""
-        found = choices.recommended
-        reasons = {name: translated(reason) for name, reason in found.reasons.items()}
-        values = {name: getattr(found.training, name) for name in RECOMMENDED}
+        result = choices.recommended
+        reasons = {name: translated(reason) for name, reason in result.reasons.items()}
+        values = {name: getattr(result.training, name) for name in RECOMMENDED}
         for form in (self._simple_form(), self.more):
             form.recommend(values, reasons)
 
@@ -232,10 +232,10 @@ class SettingsStep(QWidget):
         if not choices.task.info.cuts_long_texts:
             template = self.tr("Longer passages are split into overlapping windows of {0} tokens.")
             return template.format(longest)
-        found = self._state.preview.result
-        if found is None or found.lengths is None:
+        result = self._state.preview.result
+        if result is None or result.lengths is None:
             return self.tr("Inputs longer than {0} tokens are truncated.").format(longest)
-        cut = found.lengths.fraction_above(longest)
+        cut = result.lengths.fraction_above(longest)
         if cut == 0:
             template = self.tr("Max. length is {0} tokens; no input in the sample is longer.")
             return template.format(longest)

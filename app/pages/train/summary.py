@@ -144,11 +144,11 @@ def changed(choices: Choices) -> list[str]:
 
 
 def _changed(choices: Choices, without: set[str]) -> list[str]:
-    found = _differences(TrainingSpec, choices.training, choices.defaults, without)
-    found += _differences(Features, choices.probe, NO_PROBE, {"cache"})
-    found += _differences(HardwareSpec, choices.hardware, choices.default_hardware, set())
+    result = _differences(TrainingSpec, choices.training, choices.defaults, without)
+    result += _differences(Features, choices.probe, NO_PROBE, {"cache"})
+    result += _differences(HardwareSpec, choices.hardware, choices.default_hardware, set())
     task = choices.task
-    return found + _differences(type(task), task, choices.current_goal.task, {"kind", "labels"})
+    return result + _differences(type(task), task, choices.current_goal.task, {"kind", "labels"})
 
 
 def _differences(
@@ -184,9 +184,9 @@ def warnings(
 
 def _of_data(choices: Choices) -> list[str]:
     spec = choices.data.spec if choices.data else None
-    found = []
+    result = []
     if spec is not None and not spec.rows.get("validation"):
-        found.append(
+        result.append(
             translate(
                 "Train",
                 "The data set has no validation rows, so the best checkpoint cannot be chosen.",
@@ -195,12 +195,12 @@ def _of_data(choices: Choices) -> list[str]:
     rare = [label for label, rows in choices.label_rows.items() if rows < FEW_EXAMPLES]
     if rare:
         shown = ", ".join(f"“{label}”" for label in rare[:3]) + (", …" if rare[3:] else "")
-        found.append(
+        result.append(
             translate(
                 "Train", "Few rows have the label {labels}, so expect poor predictions for it."
             ).format(labels=shown)
         )
-    return found
+    return result
 
 
 def _of_lengths(choices: Choices, lengths: Lengths | None) -> list[str]:

@@ -96,10 +96,10 @@ class TrainPage(Page):
         self.back = buttons.plain(self.tr("&Back"), self._on_back, "arrow-left")
         self.next = buttons.primary(self.tr("&Next"), self._on_next)
         row = layouts.row(spacing=2 * SPACE)
-        said = layouts.column(
+        text = layouts.column(
             self.why, (self.fixes, 0, Qt.AlignmentFlag.AlignLeft), spacing=2 * SPACE
         )
-        row.addLayout(said, 1)
+        row.addLayout(text, 1)
         bottom = Qt.AlignmentFlag.AlignBottom
         layouts.extend(row, (self.back, 0, bottom), (self.next, 0, bottom))
         return row
@@ -232,20 +232,20 @@ class TrainPage(Page):
     def _chosen(self) -> dict[Step, str]:
         """The choice of each step in a few words."""
         choices = self.state.choices
-        found = {}
+        result = {}
         if (goal := choices.goal) is not None:
-            found[Step.TASK] = goal.title
-            found[Step.SETTINGS] = (
+            result[Step.TASK] = goal.title
+            result[Step.SETTINGS] = (
                 self.tr("advanced changes") if changed_by_advanced(choices) else ""
             )
         if choices.data is not None:
-            found[Step.DATA] = choices.data.name
+            result[Step.DATA] = choices.data.name
         if choices.from_scratch:
             size = choices.scratch.size
-            found[Step.BASE_MODEL] = self.tr("custom size") if size == CUSTOM_SIZE else size
+            result[Step.BASE_MODEL] = self.tr("custom size") if size == CUSTOM_SIZE else size
         elif choices.model is not None:
-            found[Step.BASE_MODEL] = choices.model.name
-        return found
+            result[Step.BASE_MODEL] = choices.model.name
+        return result
 
 
 class AdjustmentLine(QWidget):

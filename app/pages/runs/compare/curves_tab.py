@@ -85,7 +85,7 @@ class CurvesTab(QWidget):
         self.smoothing.chosen.connect(lambda _: self.draw())
         self.log.toggled.connect(self.draw)
         self.together.toggled.connect(self.draw)
-        self.view.pointed.connect(lambda _, said: self.readout.setText(said))
+        self.view.pointed.connect(lambda _, text: self.readout.setText(text))
         state.find_names()
 
     def _lay_out(self) -> None:
@@ -194,13 +194,13 @@ class CurvesTab(QWidget):
         """The present chart for export."""
         if self._curves is None or self.view.chart is None or not self.view.chart.lines:
             return None
-        said = [tr("%Ln run(s)", len(self._state.rows))]
+        texts = [tr("%Ln run(s)", len(self._state.rows))]
         smoothing = SMOOTHINGS[max(0, self.smoothing.choice())]
         if smoothing > 1:
-            said.append(tr("smoothed over {0} points").format(smoothing))
+            texts.append(tr("smoothed over {0} points").format(smoothing))
         if self.together.isChecked():
-            said.append(tr("mean of each group with the 95 % interval of the mean (t)"))
-        caption = f"{', '.join(said)}."
+            texts.append(tr("mean of each group with the 95 % interval of the mean (t)"))
+        caption = f"{', '.join(texts)}."
         name = f"compare-{self._curves.name}".replace("_", "-")
         title = run_texts.metric_heading(self._curves.name)
         return figure_of(name, title, caption, self.view.chart, self.view.span)
@@ -215,7 +215,7 @@ def chart_lines(
     paces: dict[str, Pace] | None = None,
 ) -> list[Line]:
     """A line for each run that has the metric, or for each group of them."""
-    found: list[tuple[RunRow, Floats, Floats]] = []
+    result: list[tuple[RunRow, Floats, Floats]] = []
     for row in rows:
         if row.id not in curves.points:
             continue
@@ -224,18 +224,18 @@ def chart_lines(
         if x is None:
             continue
         y = StepSeries(x, values).smoothed(smoothing) if smoothing > 1 else values
-        found.append((row, x / 60 if axis == "time" else x, y))
+        result.append((row, x / 60 if axis == "time" else x, y))
     names = dict(zip((row.id for row in rows), distinct_names(rows), strict=True))
     colours = _numbers(rows, look.colour)
     dashes = _numbers(rows, look.dash) if look.dash else {row.id: 0 for row in rows}
     if not look.together:
         return [
             Line(names[row.id], x, y, colours[row.id], dash=dashes[row.id], key=row.id)
-            for row, x, y in found
+            for row, x, y in result
         ]
     groups: dict[tuple[int, int], list[tuple[RunRow, Floats, Floats]]] = {}
-    for one in found:
-        groups.setdefault((colours[one[0].id], dashes[one[0].id]), []).append(one)
+    for item in result:
+        groups.setdefault((colours[item[0].id], dashes[item[0].id]), []).append(item)
     return [_mean(members, look, *place) for place, members in groups.items()]
 
 
@@ -244,8 +244,8 @@ def _numbers(rows: Sequence[RunRow], key: str) -> dict[str, int]:
     info = column_info(key)
     if info is None:
         return {row.id: number for number, row in enumerate(rows)}
-    said: dict[str, int] = {}
-    return {row.id: said.setdefault(repr(info.row_value(row)), len(said)) for row in rows}
+    texts: dict[str, int] = {}
+    return {row.id: texts.setdefault(repr(info.row_value(row)), len(texts)) for row in rows}
 
 
 def _mean(
@@ -268,12 +268,12 @@ def _mean(
 
 
 def _group_name(row: RunRow, look: Look, runs: int) -> str:
-    said = []
+    texts = []
     for key in dict.fromkeys(key for key in (look.colour, look.dash) if key):
         info = column_info(key)
         if info is not None:
-            said.append(f"{info.title()} {info.text(row, ()) or tr('none')}")
-    return f"{' · '.join(said) or row.name} (n = {runs})"
+            texts.append(f"{info.title()} {info.text(row, ()) or tr('none')}")
+    return f"{' · '.join(texts) or row.name} (n = {runs})"
 
 
 def _missing_text(missing: int) -> str:

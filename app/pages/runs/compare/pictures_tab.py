@@ -56,7 +56,7 @@ class ParallelTab(QWidget):
         layouts.column(
             row, (card, 1), self.said, parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
         )
-        state.want([one.key for one in task_measures(state.rows)])
+        state.want([item.key for item in task_measures(state.rows)])
         state.runs.measured.connect(self._show)
         state.changed.connect(self._show)
         self._show()
@@ -70,7 +70,7 @@ class ParallelTab(QWidget):
     def _offered(self) -> list[str]:
         rows = self._state.rows
         differ = [key for key in differing_columns(rows) if key not in NOT_AXES]
-        metrics = [one.key for one in task_measures(rows)]
+        metrics = [item.key for item in task_measures(rows)]
         return list(dict.fromkeys([*differ, *(k for k in numeric_columns(rows) if k in metrics)]))
 
     def _show(self) -> None:
@@ -96,7 +96,7 @@ class ParallelTab(QWidget):
             action.triggered.connect(partial(self._toggle, key))
 
     def _toggle(self, key: str, _checked: bool = False) -> None:
-        left = [one for one in self.keys if one != key]
+        left = [item for item in self.keys if item != key]
         self.set_axes(left if key in self.keys else [*self.keys, key])
 
     def _tell(self) -> None:
@@ -113,8 +113,8 @@ class ParallelTab(QWidget):
 def _has_two(key: str, rows: Sequence[RunRow]) -> bool:
     """True if two runs differ in a column."""
     info = column_info(key)
-    said = [info.row_value(row) for row in rows] if info is not None else []
-    return len({repr(value) for value in said if value is not None}) > 1
+    text = [info.row_value(row) for row in rows] if info is not None else []
+    return len({repr(value) for value in text if value is not None}) > 1
 
 
 class ScatterTab(QWidget):
@@ -153,7 +153,7 @@ class ScatterTab(QWidget):
         layouts.column(
             row, (card, 1), self.note, parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
         )
-        state.want([one.key for one in task_measures(state.rows)])
+        state.want([item.key for item in task_measures(state.rows)])
         state.runs.measured.connect(self._fill)
         state.changed.connect(self._fill)
         self._fill()
@@ -185,5 +185,5 @@ class ScatterTab(QWidget):
             return
         scatter = scatter_of(self._state.rows, x, y, self.colour_box.currentData() or "")
         self.view.show_scatter(scatter)
-        said = tr("%Ln of these runs do not have both values.", scatter.missing)
-        self.note.setText(said if scatter.missing else "")
+        text = tr("%Ln of these runs do not have both values.", scatter.missing)
+        self.note.setText(text if scatter.missing else "")

@@ -148,17 +148,17 @@ class ScoresTab(QWidget):
             self._job.cancel()
         self.progress.end()
 
-    def _on_scored(self, found: list[RunScore]) -> None:
+    def _on_scored(self, result: list[RunScore]) -> None:
         self.progress.end()
-        self.model.show_rows(found)
-        missing = len(self._state.rows) - len(found)
-        said = [
+        self.model.show_rows(result)
+        missing = len(self._state.rows) - len(result)
+        texts = [
             tr("All are compared with the first run of the table, row by row."),
             tr("p of several runs is corrected (Benjamini and Hochberg)."),
         ]
         if missing:
-            said.append(tr("%Ln run(s) have no predictions for these rows.", missing))
-        self.note.setText(" ".join(said))
+            texts.append(tr("%Ln run(s) have no predictions for these rows.", missing))
+        self.note.setText(" ".join(texts))
 
     def _on_failed(self, error: BaseException) -> None:
         self.progress.end()
@@ -184,11 +184,11 @@ class ScoresTab(QWidget):
         self._state.studio.notices.say(tr("Scores copied to the clipboard as a table."))
 
 
-def interval_text(metric: str, found: Interval) -> str:
+def interval_text(metric: str, result: Interval) -> str:
     """“81.0 % to 84.2 %”; “” if unknown."""
-    return ends_text(found, partial(metric_value, metric))
+    return ends_text(result, partial(metric_value, metric))
 
 
 def _signed(metric: str, value: float) -> str:
-    said = metric_value(metric, abs(value))
-    return f"{'−' if value < 0 else '+'}{said}" if value else said
+    text = metric_value(metric, abs(value))
+    return f"{'−' if value < 0 else '+'}{text}" if value else text

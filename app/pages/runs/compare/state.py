@@ -34,13 +34,13 @@ def distinct_names(rows: Sequence[RunRow]) -> list[str]:
         return [row.name for row in rows]
 
     def shared(least: int, *, end: bool) -> int:
-        turned = [list(reversed(one)) if end else one for one in parts]
+        turned = [list(reversed(item)) if end else item for item in parts]
         places = range(shortest - least)
-        return next((n for n in places if len({one[n] for one in turned}) > 1), len(places))
+        return next((n for n in places if len({item[n] for item in turned}) > 1), len(places))
 
     front = shared(1, end=False)
     back = shared(front + 1, end=True)
-    return [JOINT.join(one[front : len(one) - back]) for one in parts]
+    return [JOINT.join(item[front : len(item) - back]) for item in parts]
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ class CompareState(QObject):
         record, ids = self.studio.record, self.ids
         self._wanted = name
 
-        def done(found: Curves) -> None:
-            if found.name == self._wanted:
-                self.read.emit(found)
+        def done(result: Curves) -> None:
+            if result.name == self._wanted:
+                self.read.emit(result)
 
         background.run(self, lambda: read_curve(record, ids, name), done)
 
@@ -117,8 +117,8 @@ class CompareState(QObject):
         def work() -> dict[str, Pace]:
             return {run: read_pace(RunFolder(folder)) for run, folder in folders.items()}
 
-        def done(found: dict[str, Pace]) -> None:
-            self.paces, self._pacing = found, False
+        def done(result: dict[str, Pace]) -> None:
+            self.paces, self._pacing = result, False
             self.paced.emit()
 
         background.run(self, work, done, self.studio.notices.show)
@@ -130,7 +130,7 @@ class CompareState(QObject):
     def want(self, keys: Sequence[str]) -> None:
         """Read the metrics of these columns."""
         info = [column_info(key) for key in keys]
-        self.runs.want(one.measure for one in info if one is not None and one.measure)
+        self.runs.want(item.measure for item in info if item is not None and item.measure)
 
     def _on_changed(self, row: RunRow) -> None:
         if row.id in self.ids:
@@ -144,8 +144,8 @@ class CompareState(QObject):
 def read_curve(record: Record, run_ids: Sequence[str], name: str) -> Curves:
     """One metric of these runs, without runs that lack it."""
     with record.read() as session:
-        found = {run: points_of(session, run, name) for run in run_ids}
-    return Curves(name, {run: (p.steps, p.values) for run, p in found.items() if len(p)})
+        result = {run: points_of(session, run, name) for run in run_ids}
+    return Curves(name, {run: (p.steps, p.values) for run, p in result.items() if len(p)})
 
 
 def along(axis: str, row: RunRow, steps: NDArray[np.int64], pace: Pace | None) -> Floats | None:
@@ -159,8 +159,8 @@ def along(axis: str, row: RunRow, steps: NDArray[np.int64], pace: Pace | None) -
         case "tokens":
             if pace is None or not len(pace.tokens):
                 return None
-            told, counts = np.append(0, pace.token_steps), np.append(0.0, pace.tokens)
-            return np.asarray(np.interp(steps, told, counts), dtype=np.float64)
+            shown, counts = np.append(0, pace.token_steps), np.append(0.0, pace.tokens)
+            return np.asarray(np.interp(steps, shown, counts), dtype=np.float64)
         case "time":
             if pace is None or not len(pace.steps):
                 return None
@@ -193,7 +193,7 @@ def _said(info: ColumnInfo, row: RunRow) -> str:
 
 def numeric_columns(rows: Sequence[RunRow]) -> list[str]:
     """Columns with different numbers for at least two of these runs."""
-    found = []
+    result = []
     for key in all_columns():
         info = column_info(key)
         if info is None:
@@ -201,8 +201,8 @@ def numeric_columns(rows: Sequence[RunRow]) -> list[str]:
         values = {info.row_value(row) for row in rows}
         numbers = {v for v in values if isinstance(v, int | float) and not isinstance(v, bool)}
         if len(numbers) > 1:
-            found.append(key)
-    return found
+            result.append(key)
+    return result
 
 
 def task_measures(rows: Sequence[RunRow]) -> list[Measure]:
@@ -213,4 +213,4 @@ def task_measures(rows: Sequence[RunRow]) -> list[Measure]:
         if row.task in TASKS
         for metric in TASKS[row.task].info.metrics
     }
-    return [one for one in all_measures() if one.when == "at best" and one.name in names]
+    return [item for item in all_measures() if item.when == "at best" and item.name in names]

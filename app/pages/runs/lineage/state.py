@@ -132,5 +132,5 @@ def kind_text(node: Node) -> str:
         "run": tr("Run, {0}").format(state_text(node.detail)),
         "export": tr("Export, {0}").format(translated(node.detail)),
     }
-    said = kinds[node.kind]
-    return said if node.is_there else tr("{0}, no longer available").format(said)
+    text = kinds[node.kind]
+    return text if node.is_there else tr("{0}, no longer available").format(text)

@@ -115,13 +115,13 @@ class LineageView(QWidget):
             return
         keys, total = state.shown()
         self.title.setText(tr("Lineage of {0}").format(visible(state.lineage.nodes[keys[0]].title)))
-        said = tr(
+        text = tr(
             "To the left of an item is what it was made from, to the right what was made from it."
         )
         if total > MOST_SHOWN:
             few = tr("The nearest {0} of {1} are shown.")
-            said = f"{said} {few.format(numbers.count(MOST_SHOWN), numbers.count(total))}"
-        self.counted.setText(said)
+            text = f"{text} {few.format(numbers.count(MOST_SHOWN), numbers.count(total))}"
+        self.counted.setText(text)
         self.picture.show_drawn(layout_graph(state.lineage, keys), state.focus, state.current)
 
     def _show_current(self) -> None:
@@ -149,8 +149,8 @@ class LineageView(QWidget):
 
     def _line(self, key: str, edge: Edge | None) -> str:
         node = self.state.lineage.nodes[key]
-        said = f"{visible(node.title)} ({kind_text(node)})"
-        return f"{said}: {translated(edge.how)}" if edge is not None and edge.how else said
+        text = f"{visible(node.title)} ({kind_text(node)})"
+        return f"{text}: {translated(edge.how)}" if edge is not None and edge.how else text
 
     def _reveal(self, key: str) -> None:
         """Scroll to a box."""

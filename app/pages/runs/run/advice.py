@@ -72,10 +72,10 @@ class AdviceState(QObject):
         record = self._record
         self._reading = background.run(self, lambda: advice_for(record, row), self._on_read)
 
-    def _on_read(self, found: list[Advice]) -> None:
+    def _on_read(self, result: list[Advice]) -> None:
         self._reading = None
-        if found != self.found:
-            self.found = found
+        if result != self.found:
+            self.found = result
             self.changed.emit()
 
 
@@ -117,16 +117,16 @@ class AdviceLine(QWidget):
         self._show()
 
     def _show(self) -> None:
-        found = self._state.found
-        set_shown(self, bool(found))
-        if not found:
+        result = self._state.found
+        set_shown(self, bool(result))
+        if not result:
             return
-        self._number %= len(found)
-        advice = found[self._number]
+        self._number %= len(result)
+        advice = result[self._number]
         self.text.setText(f"{translated(advice.problem)} {translated(advice.advice)}")
         self.try_it.setVisible(self._state.can_try(advice))
-        self.next.setVisible(len(found) > 1)
-        self.next.setText(self.tr("{0} of {1}").format(self._number + 1, len(found)))
+        self.next.setVisible(len(result) > 1)
+        self.next.setText(self.tr("{0} of {1}").format(self._number + 1, len(result)))
 
     def _on_next(self) -> None:
         self._number += 1

@@ -210,7 +210,7 @@ class BatchTab(QWidget):
 
     def _counted(self, shown: BatchShown) -> str:
         """Number of tokens shown in each way."""
-        how: Counter[str] = Counter(one.shown_as for given in shown.rows for one in given.targets)
+        how: Counter[str] = Counter(item.shown_as for given in shown.rows for item in given.targets)
         real = sum(given.length for given in shown.rows)
         padding = sum(len(given.tokens) - given.length for given in shown.rows)
         parts = [

@@ -69,7 +69,7 @@ class BatchTokens(QWidget):
 
     def show_input(self, given: BatchRow) -> None:
         self._input = given
-        self._targets = {one.position: one for one in given.targets}
+        self._targets = {item.position: item for item in given.targets}
         self.setAccessibleDescription(self._sentence(given))
         self._lay_out()
         self.updateGeometry()
@@ -124,8 +124,8 @@ class BatchTokens(QWidget):
         return chips
 
     def _below(self, position: int) -> str:
-        one = self._targets.get(position)
-        return "" if one is None else f"{LOOKS[one.shown_as][1]} {_painted(one.wanted)}"
+        item = self._targets.get(position)
+        return "" if item is None else f"{LOOKS[item.shown_as][1]} {_painted(item.wanted)}"
 
     def _chip_height(self) -> float:
         return QFontMetricsF(mono_font()).height() + 1.5 * SPACE
@@ -145,7 +145,7 @@ class BatchTokens(QWidget):
                 self._paint(painter, chip)
 
     def _paint(self, painter: QPainter, chip: _Chip) -> None:
-        given, one = self._input, self._targets.get(chip.position)
+        given, item = self._input, self._targets.get(chip.position)
         assert given is not None
         box = chip.box.adjusted(0.5, 0.5, -0.5, -0.5)
         if chip.position < 0:
@@ -155,10 +155,10 @@ class BatchTokens(QWidget):
             self._write(painter, mono_font(), Role.MUTED, chip.box, chip.text)
             return
         segment = SEGMENTS[given.segments[chip.position] % len(SEGMENTS)]
-        is_mask = one is not None and one.shown_as == "mask"
-        role = segment if one is None else LOOKS[one.shown_as][0]
-        is_frame = one is None and _is_special(given.tokens[chip.position])
-        painter.setPen(QPen(colour(role, 0.9), 1) if one or is_frame else Qt.PenStyle.NoPen)
+        is_mask = item is not None and item.shown_as == "mask"
+        role = segment if item is None else LOOKS[item.shown_as][0]
+        is_frame = item is None and _is_special(given.tokens[chip.position])
+        painter.setPen(QPen(colour(role, 0.9), 1) if item or is_frame else Qt.PenStyle.NoPen)
         painter.setBrush(colour(role) if is_mask else colour(role, 0.06 if is_frame else 0.14))
         painter.drawRoundedRect(box, ROUND, ROUND)
         ink = Role.ON_ACCENT if is_mask else Role.MUTED if is_frame else Role.TEXT
@@ -206,11 +206,11 @@ class BatchTokens(QWidget):
         text = self.tr("“{0}”, id {1}, position {2}, {3}.").format(
             _painted(given.tokens[position]), given.ids[position], position + 1, segment
         )
-        one = self._targets.get(position)
-        if one is None:
+        item = self._targets.get(position)
+        if item is None:
             return text
         wanted = self.tr("Target: “{0}”, {1}.").format(
-            _painted(one.wanted), shown_text(one.shown_as)
+            _painted(item.wanted), shown_text(item.shown_as)
         )
         return f"{text} {wanted}"
 
@@ -218,10 +218,10 @@ class BatchTokens(QWidget):
         """The input in a sentence, for a screen reader."""
         parts = []
         for position, token in enumerate(given.tokens[: given.length]):
-            one = self._targets.get(position)
+            item = self._targets.get(position)
             text = _painted(token)
-            if one is not None:
-                text += f" ({shown_text(one.shown_as)}: {_painted(one.wanted)})"
+            if item is not None:
+                text += f" ({shown_text(item.shown_as)}: {_painted(item.wanted)})"
             parts.append(text)
         return " ".join(parts)
 

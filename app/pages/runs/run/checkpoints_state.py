@@ -159,14 +159,14 @@ class CheckpointsState(QObject):
 def read_checkpoints(record: Record, run_id: str) -> list[Saved]:
     """The checkpoints of a run with their sizes on disk, newest first."""
     with record.read() as session:
-        found = list(checkpoints_of(session, run_id))
+        result = list(checkpoints_of(session, run_id))
         run = find(session, run_id)
         plan = _plan(run)
-        steps = [c.step for c in found]
+        steps = [c.step for c in result]
         scores = values_of(session, run_id, run.best_metric if run else "", steps)
         losses = values_of(session, run_id, TIE_BREAKER, steps)
-    best = next((c.step for c in found if c.best), -1)
-    reasons = reasons_to_keep((c.step for c in found), best, plan) if plan else {}
+    best = next((c.step for c in result if c.best), -1)
+    reasons = reasons_to_keep((c.step for c in result), best, plan) if plan else {}
     return [
         Saved(
             c.step,
@@ -178,7 +178,7 @@ def read_checkpoints(record: Record, run_id: str) -> list[Saved]:
             scores.get(c.step),
             losses.get(c.step),
         )
-        for c in reversed(found)
+        for c in reversed(result)
     ]
 
 

@@ -258,7 +258,7 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
         others=job.training.model_dump(),
     )
     form.setMinimumWidth(FORM_WIDTH)  # tick values are cut off below this width
-    said = Text("", "strong")
+    text = Text("", "strong")
 
     def wanted() -> JobSpec:
         training = {**job.training.model_dump(), **form.value()}
@@ -269,15 +269,15 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
     def tell() -> None:
         problem = form.is_valid() and check_remaining_steps(job, wanted(), step, steps)
         question.buttons["branch"].setEnabled(form.is_valid() and not problem)
-        said.set_style("bad" if problem else "strong")
+        text.set_style("bad" if problem else "strong")
         if problem:
-            said.setText(f"{translated(problem.problem)} {translated(problem.advice)}")
+            text.setText(f"{translated(problem.problem)} {translated(problem.advice)}")
         elif form.is_valid():
-            found = [translated(change.sentence()) for change in changes(job, wanted())]
+            result = [translated(change.sentence()) for change in changes(job, wanted())]
             same = tr(
                 "No setting is changed, so this branch will reproduce the original run exactly.",
             )
-            said.setText("; ".join(found) + "." if found else same)
+            text.setText("; ".join(result) + "." if result else same)
 
     question = ask(
         owner,
@@ -291,7 +291,7 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
             Choice("cancel", tr("&Cancel")),
         ],
         lambda key: state.branch(step, wanted()) if key == "branch" else None,
-        [labelled(tr("Name"), name), said, form],
+        [labelled(tr("Name"), name), text, form],
     )
     form.changed.connect(tell)
     tell()

@@ -132,7 +132,7 @@ class RunHeader(QWidget):
         self.bar.setRange(0, 0 if unknown and not row.stage_total else 1000)
         done = row.stage_done / row.stage_total if unknown and row.stage_total else row.fraction
         self.bar.setValue(round(1000 * done))
-        said = (
+        texts = (
             stage_text(row),
             step_text(row),
             self._speed_text(row),
@@ -140,7 +140,7 @@ class RunHeader(QWidget):
             self._best(row),
             self._wait(row),
         )
-        self.pace.setText(" · ".join(part for part in said if part))
+        self.pace.setText(" · ".join(part for part in texts if part))
         self.bar.setAccessibleDescription(self.pace.whole())
 
     def _speed_text(self, row: RunRow) -> str:

@@ -111,16 +111,16 @@ class MachineTab(QWidget):
         file, known, byte = self._state.folder.machine_file, self._looks, self._byte
 
         def work() -> Read:
-            found, upto = looks_after(file, byte)
-            looks = [*known, *found]
-            curves = {one: curves_of(looks, one) for one in self.figures} if found else {}
+            result, upto = looks_after(file, byte)
+            looks = [*known, *result]
+            curves = {item: curves_of(looks, item) for item in self.figures} if result else {}
             return looks, upto, curves
 
         self._reading = background.run(self, work, self._on_read)
 
-    def _on_read(self, found: Read) -> None:
+    def _on_read(self, result: Read) -> None:
         self._reading = None
-        self._looks, self._byte, curves = found
+        self._looks, self._byte, curves = result
         for figure, by_place in curves.items():
             curve, factor = self.figures[figure]
             gpus = {place.number for place in by_place if place.of == "gpu"}
@@ -198,9 +198,9 @@ class MachineLine(QWidget):
 
         self._looking = background.run(self, work, self._on_looked, self._on_failed)
 
-    def _on_looked(self, found: tuple[MachineWatch, MachineLoad | None]) -> None:
+    def _on_looked(self, result: tuple[MachineWatch, MachineLoad | None]) -> None:
         self._looking = None
-        self._watch, load = found
+        self._watch, load = result
         self.said.setVisible(load is not None and self._timer.isActive())
         if load is not None:
             self.said.setText(load_text(load))
@@ -232,25 +232,25 @@ def load_text(load: MachineLoad) -> str:
     )
     if load.run_memory is not None:
         memory = tr("{0} (this run {1})").format(memory, numbers.size(load.run_memory))
-    said = [processors, memory]
+    texts = [processors, memory]
     if load.temperature is not None:
-        said.append(degrees(load.temperature))
-    return " · ".join([*said, *map(gpu_text, load.gpus)])
+        texts.append(degrees(load.temperature))
+    return " · ".join([*texts, *map(gpu_text, load.gpus)])
 
 
 def gpu_text(gpu: GpuLoad) -> str:
     """One GPU in a few words."""
-    said = [gpu.name]
+    texts = [gpu.name]
     if gpu.busy is not None:
-        said.append(numbers.percent(gpu.busy, 0))
+        texts.append(numbers.percent(gpu.busy, 0))
     if gpu.memory is not None and gpu.memory_total is not None:
         pair = numbers.size(gpu.memory), numbers.size(gpu.memory_total)
-        said.append(tr("{0} of {1}").format(*pair))
+        texts.append(tr("{0} of {1}").format(*pair))
     if gpu.temperature is not None:
-        said.append(degrees(gpu.temperature))
+        texts.append(degrees(gpu.temperature))
     if gpu.power is not None:
-        said.append(tr("{0} W").format(numbers.decimal(gpu.power, 0)))
-    return ", ".join(said)
+        texts.append(tr("{0} W").format(numbers.decimal(gpu.power, 0)))
+    return ", ".join(texts)
 
 
 def degrees(temperature: float) -> str:

@@ -68,10 +68,10 @@ class ReproducibilityState(QObject):
         def work() -> tuple[Reproducibility, list[Repetition]]:
             return read_reproducibility(folder), repetitions(row, others)
 
-        def read(found: tuple[Reproducibility, list[Repetition]]) -> None:
+        def read(result: tuple[Reproducibility, list[Repetition]]) -> None:
             self._reading = None
-            self.refreshed.emit(found[0])
-            self.compared.emit(found[1])
+            self.refreshed.emit(result[0])
+            self.compared.emit(result[1])
 
         def not_read(error: BaseException) -> None:
             self._reading = None
@@ -90,9 +90,9 @@ class ReproducibilityState(QObject):
             return
         folder = RunFolder(self._run.row.folder)
 
-        def checked(found: list[str]) -> None:
+        def checked(result: list[str]) -> None:
             self.cancel_check()
-            self.files_checked.emit(found)
+            self.files_checked.emit(result)
 
         def not_checked(error: BaseException) -> None:
             self.cancel_check()
@@ -122,16 +122,16 @@ def _may_repeat(other: RunRow, row: RunRow) -> bool:
 
 def repetitions(row: RunRow, others: Iterable[RunRow]) -> list[Repetition]:
     """Results of the runs of the same job, newest first; reads their folders."""
-    found = []
-    for other in sorted(others, key=lambda one: one.created, reverse=True):
+    result = []
+    for other in sorted(others, key=lambda item: item.created, reverse=True):
         if row.job is None or other.job is None or changes(row.job, other.job):
             continue
-        told = compare_weights(RunFolder(row.folder), RunFolder(other.folder), other.name)
-        if told is not None:
-            found.append(told)
-        if len(found) == MOST_REPETITIONS:
+        shown = compare_weights(RunFolder(row.folder), RunFolder(other.folder), other.name)
+        if shown is not None:
+            result.append(shown)
+        if len(result) == MOST_REPETITIONS:
             break
-    return found
+    return result
 
 
 SHA_256 = 64  # characters
@@ -210,33 +210,33 @@ class ReproducibilityTab(QWidget):
 
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
-    def show_found(self, found: Reproducibility) -> None:
+    def show_found(self, result: Reproducibility) -> None:
         """Show this, unless it is shown already."""
-        if found == self._found:
+        if result == self._found:
             return
-        self._found = found
-        style, sentence = verdict(found)
+        self._found = result
+        style, sentence = verdict(result)
         self.verdict.setText(sentence)
         self.verdict.set_style(style)
         self.good.setVisible(style == "good")
         self.doubtful.setVisible(style == "warn")
-        self.obstacles.setText("\n".join(map(translated, found.obstacles)) if found.step else "")
-        self.obstacles.setVisible(bool(found.obstacles) and found.step > 0)
-        self.branched.setText(found.branched.sentence() if found.branched else "")
-        self.branched.setVisible(found.branched is not None)
+        self.obstacles.setText("\n".join(map(translated, result.obstacles)) if result.step else "")
+        self.obstacles.setVisible(bool(result.obstacles) and result.step > 0)
+        self.branched.setText(result.branched.sentence() if result.branched else "")
+        self.branched.setVisible(result.branched is not None)
         clear(self._sessions)
-        for line in session_lines(found):
+        for line in session_lines(result):
             self._sessions.addWidget(Text(line, "muted", selectable=True))
-        self.facts.show_facts([(name, _in_two_lines(value)) for name, value in facts(found)])
-        self.check.setEnabled(found.step > 0)
+        self.facts.show_facts([(name, _in_two_lines(value)) for name, value in facts(result)])
+        self.check.setEnabled(result.step > 0)
         self.files.setText("")
 
-    def show_repetitions(self, found: Sequence[Repetition]) -> None:
+    def show_repetitions(self, result: Sequence[Repetition]) -> None:
         """Show the results of other runs of the same job."""
         clear(self._repetitions)
-        for one in found:
-            style: TextStyle = "good" if one.is_same else "warn"
-            self._repetitions.addWidget(Text(repetition_text(one), style, selectable=True))
+        for item in result:
+            style: TextStyle = "good" if item.is_same else "warn"
+            self._repetitions.addWidget(Text(repetition_text(item), style, selectable=True))
 
     def _on_checking(self, done: int, total: int) -> None:
         if not total:
@@ -259,32 +259,32 @@ class ReproducibilityTab(QWidget):
             QGuiApplication.clipboard().setText("\n".join(lines))
 
 
-def verdict(found: Reproducibility) -> tuple[TextStyle, str]:
+def verdict(result: Reproducibility) -> tuple[TextStyle, str]:
     """A sentence that says if the same job gives the same weights."""
-    if not found.step:
+    if not result.step:
         return "muted", tr("No checkpoint has been saved yet, so there is nothing to reproduce.")
-    if found.obstacles:
+    if result.obstacles:
         return "warn", tr("Repeating this run may give slightly different weights:")
     return "good", tr(
         "Repeating this run in the same environment gives exactly the weights of step {0}.",
-    ).format(numbers.count(found.step))
+    ).format(numbers.count(result.step))
 
 
-def repetition_text(one: Repetition) -> str:
+def repetition_text(item: Repetition) -> str:
     """A sentence that compares a run of the same job."""
-    name, step = visible(one.name), numbers.count(one.step)
-    if one.is_same:
+    name, step = visible(item.name), numbers.count(item.step)
+    if item.is_same:
         return tr("“{0}”, the same job: identical weights at step {1}.").format(name, step)
     sentence = tr("“{0}”, the same job: other weights at step {1}.").format(name, step)
-    if not one.differences:
+    if not item.differences:
         return tr("{0} The environment was the same.").format(sentence)
-    named = ", ".join(environment_names().get(part, part) for part in one.differences)
+    named = ", ".join(environment_names().get(part, part) for part in item.differences)
     return tr("{0} Different in the environment: {1}.").format(sentence, named)
 
 
-def session_lines(found: Reproducibility) -> list[str]:
+def session_lines(result: Reproducibility) -> list[str]:
     """A sentence for each training session."""
-    return [session_text(n, one) for n, one in enumerate(found.sessions, start=1)]
+    return [session_text(n, item) for n, item in enumerate(result.sessions, start=1)]
 
 
 def session_text(number: int, session: RunSession) -> str:
@@ -322,7 +322,7 @@ def environment_names() -> dict[str, str]:
     }
 
 
-def facts(found: Reproducibility) -> list[tuple[str, str]]:
+def facts(result: Reproducibility) -> list[tuple[str, str]]:
     """Environment and checksums with titles; unknown ones are left out."""
     names = environment_names()
     ways = {
@@ -331,13 +331,13 @@ def facts(found: Reproducibility) -> list[tuple[str, str]]:
     }
     lines = [
         (names.get(name, name), value_text(value) if name == "device" else ways.get(value, value))
-        for name, value in found.environment.items()
+        for name, value in result.environment.items()
     ]
     weights = tr("Weights (SHA-256)")
     optimiser = tr("Optimiser state (SHA-256)")
-    lines += [(weights, found.weights), (optimiser, found.optimiser)]
-    lines.append((tr("Peak memory"), _size(found.memory)))
-    lines.append((tr("Peak GPU memory"), _size(found.device_memory)))
+    lines += [(weights, result.weights), (optimiser, result.optimiser)]
+    lines.append((tr("Peak memory"), _size(result.memory)))
+    lines.append((tr("Peak GPU memory"), _size(result.device_memory)))
     return [(name, value) for name, value in lines if value]
 
 

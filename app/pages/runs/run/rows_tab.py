@@ -93,30 +93,30 @@ class RowsTab(QWidget):
                 return None  # missing, or just being replaced: the next check reads it
             columns = columns_of(predictions)
             texts = {CELL + name for name in predictions.info.mapping.texts}
-            columns = [one for one in columns if one.key in {*WHAT_WAS_SAID, *texts}]
+            columns = [item for item in columns if item.key in {*WHAT_WAS_SAID, *texts}]
             worst, best = extremes(predictions, ROWS)
 
             def cells(places: np.ndarray) -> tuple[tuple[str, ...], ...]:
-                table = predictions.table.select([one.key for one in columns]).take(places)
+                table = predictions.table.select([item.key for item in columns]).take(places)
                 rows = table.to_pylist()
-                return tuple(tuple(shown(row[one.key], one) for one in columns) for row in rows)
+                return tuple(tuple(shown(row[item.key], item) for item in columns) for row in rows)
 
             return now, Ends(
                 predictions.info.step or 0,
                 len(predictions),
-                tuple(one.title for one in columns),
-                tuple(n for n, one in enumerate(columns) if one.key in texts),
+                tuple(item.title for item in columns),
+                tuple(n for n, item in enumerate(columns) if item.key in texts),
                 cells(worst),
                 cells(best),
             )
 
         self._reading = background.run(self, work, self._on_read)
 
-    def _on_read(self, found: tuple[tuple[int, int], Ends] | None) -> None:
+    def _on_read(self, result: tuple[tuple[int, int], Ends] | None) -> None:
         self._reading = None
-        if found is None:
+        if result is None:
             return
-        self._seen, ends = found
+        self._seen, ends = result
         self.said.setText(
             self.tr(
                 "The best evaluation so far was at step {0}, of %Ln row(s).", "", ends.rows

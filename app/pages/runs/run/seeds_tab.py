@@ -142,8 +142,8 @@ class SeedsTab(QWidget):
         for column in (SEED, MEAN):
             self.table.setColumnHidden(column, not has_seeds)
         runs = group.runs if group is not None else 0
-        said = self._search if searches else self._sweep if is_sweep else self._seeds
-        self.together.setText(said(rows, runs))
+        text = self._search if searches else self._sweep if is_sweep else self._seeds
+        self.together.setText(text(rows, runs))
 
     def _seeds(self, rows: Sequence[RunRow], runs: int) -> str:
         scores = best_scores(rows)
@@ -165,17 +165,17 @@ class SeedsTab(QWidget):
     def _search(self, rows: Sequence[RunRow], runs: int) -> str:
         ended = sum(row.state == "finished" for row in rows)
         pruned = sum(map(is_pruned, rows))
-        said = self.tr("{0} of at most {1} runs finished.").format(ended, runs)
+        text = self.tr("{0} of at most {1} runs finished.").format(ended, runs)
         if pruned:
-            said = self.tr("{0} of at most {1} runs finished, {2} pruned.").format(
+            text = self.tr("{0} of at most {1} runs finished, {2} pruned.").format(
                 ended, runs, pruned
             )
         best = [row for row in rows if row.setting == best_setting(rows)]
         if not best:
-            return said
+            return text
         template = self.tr("{0} Best {1}: {2}, with {3}.")
         title = run_texts.metric_title(_metric(rows))
-        return template.format(said, title, mean_and_deviation(best), values_text(best[0]))
+        return template.format(text, title, mean_and_deviation(best), values_text(best[0]))
 
     def _measure(self) -> None:
         rows = self.model.rows
@@ -206,25 +206,25 @@ class SeedsTab(QWidget):
         self.opened.emit(self.model.row(index.row()).id)
 
 
-def importance_text(found: ImportanceMeasured, title: Callable[[str], str]) -> str:
+def importance_text(result: ImportanceMeasured, title: Callable[[str], str]) -> str:
     """Fraction of the variance that each field explains, with its range, in sentences."""
-    if found.explained < LEAST_EXPLAINED:
+    if result.explained < LEAST_EXPLAINED:
         template = tr(
             "Not known yet: in the {0} finished combinations the fields do not explain the score."
         )
-        return template.format(found.trials)
+        return template.format(result.trials)
     shares = ", ".join(
         tr("{0} {1} ({2} to {3})").format(
-            title(one.path),
-            *(numbers.percent(value, 0) for value in (one.share, one.low, one.high)),
+            title(item.path),
+            *(numbers.percent(value, 0) for value in (item.share, item.low, item.high)),
         )
-        for one in found.fields
+        for item in result.fields
     )
     template = tr(
         "Share of the score’s variance (fANOVA, 90 % range over resampled combinations): {0}. "
         "From {1} combinations; a forest explains {2} of combinations that it has not seen."
     )
-    return template.format(shares, found.trials, numbers.percent(found.explained, 0))
+    return template.format(shares, result.trials, numbers.percent(result.explained, 0))
 
 
 def _what(row: RunRow, is_best: bool) -> str:

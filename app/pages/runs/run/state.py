@@ -94,8 +94,8 @@ class RunState(QObject):
 
     # ── the curves ───────────────────────────────────────────────────────────────────────────
 
-    def _on_curves(self, found: dict[str, Points]) -> None:
-        self.curves_read.emit(found)
+    def _on_curves(self, result: dict[str, Points]) -> None:
+        self.curves_read.emit(result)
         unread, self._unread = self._unread or [], None
         if unread:
             self.measured.emit(latest_points(unread))
