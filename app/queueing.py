@@ -25,7 +25,7 @@ from engine.runs.searching import is_by_search
 from engine.system.terminal import echo
 from engine.visible import visible
 
-LOOK = 0.5  # s between two looks at the runs
+POLL_SECONDS = 0.5  # s between two looks at the runs
 FINISHED = "finished"
 
 
@@ -52,11 +52,11 @@ def queue(
     The runs start one after another in the background, also without a window and a terminal.
     """
     home = Home()
-    asked = [read_job(file) for file in jobs or ()]  # read all before any is added
+    specs = [read_job(file) for file in jobs or ()]  # read all before any is added
     home.make()
     record = open_record(home.record, home.backups)
     try:
-        ids = _begin(record, home, asked, _run_called(record, after) if after else "")
+        ids = _start_jobs(record, home, specs, _find_run_id(record, after) if after else "")
         with record.read() as session:
             listed = [run for run in all_runs(session) if run.id in ids]
         _list(listed, as_json)
@@ -69,7 +69,7 @@ def queue(
         record.close()
 
 
-def _run_called(record: Record, name: str) -> str:
+def _find_run_id(record: Record, name: str) -> str:
     """The id of the newest run with this name or id. Raises StudioError if there is none."""
     with record.read() as session:
         result = next((run for run in all_runs(session) if name in (run.id, run.name)), None)
@@ -81,7 +81,7 @@ def _run_called(record: Record, name: str) -> str:
     return result.id
 
 
-def _begin(record: Record, home: Home, jobs: Sequence[JobSpec], after: str) -> set[str]:
+def _start_jobs(record: Record, home: Home, jobs: Sequence[JobSpec], after: str) -> set[str]:
     """Add jobs and start a runner if no window does; returns the ids of all unfinished runs.
 
     `after`: id of the run that must finish before the new ones start; “”: none.
@@ -121,7 +121,7 @@ def _all_finished(record: Record, ids: set[str]) -> bool:
         with record.read() as session:
             runs = all_runs(session)
         groups = {group_of(run) for run in runs if run.id in ids} - {None}
-        meant = [run for run in runs if run.id in ids or group_of(run) in groups]
-        if not {run.state for run in meant} & {"queued", *WORKING} and not has_open(record):
-            return all(run.state == FINISHED or is_by_search(run.problem) for run in meant)
-        time.sleep(LOOK)
+        selected = [run for run in runs if run.id in ids or group_of(run) in groups]
+        if not {run.state for run in selected} & {"queued", *WORKING} and not has_open(record):
+            return all(run.state == FINISHED or is_by_search(run.problem) for run in selected)
+        time.sleep(POLL_SECONDS)

@@ -35,8 +35,8 @@ def export_runs(
         raise StudioError(phrase("{path} already exists.", path=to), phrase("Choose a new file."))
     record = open_record(home.record, home.backups) if home.record.is_file() else None
     try:
-        result = [_folder_of(given, home, record) for given in runs]
-        text = _said(record) if record is not None else {}
+        result = [_find_folder(given, home, record) for given in runs]
+        text = _user_texts(record) if record is not None else {}
     finally:
         if record is not None:
             record.close()
@@ -72,7 +72,7 @@ def import_runs(
             record.close()
 
 
-def _folder_of(given: Path, home: Home, record: Record | None) -> Path:
+def _find_folder(given: Path, home: Home, record: Record | None) -> Path:
     """A run folder: given as a path, by its name in the home, or by the newest run of this name."""
     for place in (given.absolute(), home.runs / given):
         if (place / "spec.json").is_file():
@@ -88,7 +88,7 @@ def _folder_of(given: Path, home: Home, record: Record | None) -> Path:
     )
 
 
-def _said(record: Record) -> dict[str, dict[str, Any]]:
+def _user_texts(record: Record) -> dict[str, dict[str, Any]]:
     """Name, notes, star and tags of each run, by its folder name."""
     with record.read() as session:
         return {run.folder.name: export_annotations(run) for run in all_runs(session)}

@@ -44,7 +44,7 @@ class Exchange(QObject):
 
     def export(self, rows: Sequence[RunRow], path: Path, checkpoints: Checkpoints) -> None:
         """Write these runs into one file."""
-        notes = {row.folder.name: _said(row) for row in rows}
+        notes = {row.folder.name: _user_texts(row) for row in rows}
         runs = [RunFolder(row.folder) for row in rows]
 
         def work(progress: background.Progress) -> Path:
@@ -110,6 +110,6 @@ class Exchange(QObject):
             self._studio.notices.show(error)
 
 
-def _said(row: RunRow) -> dict[str, Any]:
+def _user_texts(row: RunRow) -> dict[str, Any]:
     """Name, notes, star and tags, which only the record knows."""
     return {"name": row.name, "notes": row.notes, "star": row.star, "tags": list(row.tags)}
