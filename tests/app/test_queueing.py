@@ -27,7 +27,7 @@ RUNNER = [sys.executable, "-m", "tests.engine.record.fake_runner"]
 @pytest.fixture
 def job_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(launch, "queue_runner", lambda: RUNNER)
-    monkeypatch.setattr(queueing, "LOOK", 0.05)
+    monkeypatch.setattr(queueing, "POLL_SECONDS", 0.05)
     file = tmp_path / "job.json"
     file.write_text(fake_worker.job("by hand").model_dump_json())
     return file
