@@ -81,13 +81,13 @@ class FilterLine(QWidget):
             self._emit(self._parsed.test, self._parsed.measures)
             return
         here = text[error.start : error.end].strip()
-        place = self.tr("At “{0}”: {1}").format(here, error.said) if here else error.said
+        place = self.tr("At “{0}”: {1}").format(here, error.message) if here else error.message
         self._say("" if error.start >= len(text.rstrip()) and self.field.hasFocus() else place)
 
     def show_error(self) -> None:
         """Show the error, even if the sentence is only incomplete."""
         if self._parsed.error is not None and is_sentence(self.text()):
-            self._say(self._parsed.error.said)
+            self._say(self._parsed.error.message)
             self.field.setSelection(
                 self._parsed.error.start, self._parsed.error.end - self._parsed.error.start
             )

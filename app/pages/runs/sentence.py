@@ -60,7 +60,7 @@ class SentenceError(Exception):
 
     def __init__(self, text: str, start: int, end: int) -> None:
         super().__init__(text)
-        self.said, self.start, self.end = text, start, end
+        self.message, self.start, self.end = text, start, end
 
 
 @dataclass

@@ -222,13 +222,13 @@ class AlsoTry(QWidget):
     ) -> None:
         super().__init__()
         self._state, self._path, self._others = state, path, others
-        self.said = Text("", "muted")
+        self.note = Text("", "muted")
         self.button: QToolButton = buttons.icon_button("plus", title)
         self.menu = CheckableMenu(self.button)
         self.menu.aboutToShow.connect(self._fill)
         self.button.setMenu(self.menu)
         self.button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        layouts.row((self.said, 1), self.button, parent=self, spacing=2 * SPACE)
+        layouts.row((self.note, 1), self.button, parent=self, spacing=2 * SPACE)
         state.changed.connect(self._show)
         state.lists.changed.connect(self._show)
         self._show()
@@ -258,7 +258,7 @@ class AlsoTry(QWidget):
         names = [item.name for item in others if item.value in chosen]
         set_shown(self, bool(others))
         text = tr("Also trained with: {0}").format(", ".join(names))
-        self.said.setText(text if names else tr("To train with several, add others here."))
+        self.note.setText(text if names else tr("To train with several, add others here."))
 
 
 def also_models(state: TrainState) -> AlsoTry:

@@ -38,7 +38,7 @@ class ParallelTab(QWidget):
         self.keys: list[str] = []
         self.view = ParallelView()
         self.view.brushed.connect(self._tell)
-        self.said = Text("", "muted")
+        self.note = Text("", "muted")
         self.keep = FigureButton(self.view.figure, state.studio.notices)
         self.keep.offer_on(self.view)
         self.axes = QToolButton()
@@ -54,7 +54,7 @@ class ParallelTab(QWidget):
         card = Card(padding=3 * SPACE)
         card.body.addWidget(self.view, 1)
         layouts.column(
-            row, (card, 1), self.said, parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
+            row, (card, 1), self.note, parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
         )
         state.want([item.key for item in task_measures(state.rows)])
         state.runs.measured.connect(self._show)
@@ -102,12 +102,12 @@ class ParallelTab(QWidget):
     def _tell(self) -> None:
         chosen = self.view.shown.chosen()
         if len(chosen) == len(self.view.shown.rows):
-            self.said.setText("")
+            self.note.setText("")
             return
         names = ", ".join(visible(row.name) for row in chosen[:8])
         more = " …" if len(chosen) > 8 else ""
         template = tr("{0} of {1} runs: {2}")
-        self.said.setText(template.format(len(chosen), len(self.view.shown.rows), names + more))
+        self.note.setText(template.format(len(chosen), len(self.view.shown.rows), names + more))
 
 
 def _has_two(key: str, rows: Sequence[RunRow]) -> bool:

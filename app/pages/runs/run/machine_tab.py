@@ -159,9 +159,9 @@ class MachineLine(QWidget):
         self._state, self._notices = state, notices
         self._watch: MachineWatch | None = None
         self._looking: background.Job | None = None
-        self.said = Text("", "muted")
-        self.said.hide()
-        layouts.column(self.said, parent=self)
+        self.note = Text("", "muted")
+        self.note.hide()
+        layouts.column(self.note, parent=self)
         self._timer = repeated(self, LOAD_POLL_MS, self.look)
         state.changed.connect(self._on_changed)
 
@@ -180,7 +180,7 @@ class MachineLine(QWidget):
             self.look()
         elif not works:
             self._timer.stop()
-            self.said.hide()
+            self.note.hide()
 
     def look(self) -> None:
         """Read the load off the GUI thread, unless that is under way."""
@@ -201,15 +201,15 @@ class MachineLine(QWidget):
     def _on_looked(self, result: tuple[MachineWatch, MachineLoad | None]) -> None:
         self._looking = None
         self._watch, load = result
-        self.said.setVisible(load is not None and self._timer.isActive())
+        self.note.setVisible(load is not None and self._timer.isActive())
         if load is not None:
-            self.said.setText(load_text(load))
+            self.note.setText(load_text(load))
 
     def _on_failed(self, error: BaseException) -> None:
         """Report it once, and stop reading."""
         self._looking = None
         self._timer.stop()
-        self.said.hide()
+        self.note.hide()
         self._notices.show(error)
 
 

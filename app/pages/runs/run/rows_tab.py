@@ -48,7 +48,7 @@ class RowsTab(QWidget):
         self._state = state
         self._seen: tuple[int, int] | None = None  # mtime (ns) and size of the file
         self._reading: background.Job | None = None
-        self.said = Text(
+        self.note = Text(
             self.tr("The best and the worst rows are shown after the first evaluation."), "muted"
         )
         self.worst, self.best = RowsTable(), RowsTable()
@@ -57,7 +57,7 @@ class RowsTab(QWidget):
         apply_style(self.worst, self.tr("Worst rows"))
         apply_style(self.best, self.tr("Best rows"))
         column = layouts.column(
-            self.said, parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
+            self.note, parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
         )
         for title, table in ((self._worst_title, self.worst), (self._best_title, self.best)):
             table.setEditTriggers(table.EditTrigger.NoEditTriggers)
@@ -117,7 +117,7 @@ class RowsTab(QWidget):
         if result is None:
             return
         self._seen, ends = result
-        self.said.setText(
+        self.note.setText(
             self.tr(
                 "The best evaluation so far was at step {0}, of %Ln row(s).", "", ends.rows
             ).format(numbers.count(ends.step))

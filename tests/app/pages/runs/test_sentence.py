@@ -90,7 +90,7 @@ def test_an_error_is_one_sentence_with_its_place() -> None:
     ]:
         error = parse(sentence).error
         assert error is not None
-        assert error.said.startswith(said)
+        assert error.message.startswith(said)
         assert error.start == place
 
 

@@ -170,7 +170,7 @@ def test_further_models_and_data_sets_are_part_of_the_search(
         step.also._fill()
         (other,) = step.also.menu.actions()
         other.trigger()
-        assert other.text() in step.also.said.text()
+        assert other.text() in step.also.note.text()
     search = job(state.choices).search
     assert search is not None and [field.path for field in search.fields] == ["base_model", "data"]
     jobs = expand(job(state.choices))

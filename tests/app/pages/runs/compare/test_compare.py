@@ -215,7 +215,7 @@ def test_a_stretch_of_an_axis_chooses_runs(
     qtbot.mousePress(view, Qt.MouseButton.LeftButton, pos=top)
     qtbot.mouseMove(view, middle)
     qtbot.mouseRelease(view, Qt.MouseButton.LeftButton, pos=middle)
-    assert len(view.shown.brushes) == 1 and tab.said.text().startswith("2 of 4 runs")
+    assert len(view.shown.brushes) == 1 and tab.note.text().startswith("2 of 4 runs")
 
 
 def test_a_point_is_a_run_that_opens(

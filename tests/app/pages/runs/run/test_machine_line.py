@@ -32,15 +32,15 @@ def test_the_load_is_shown_while_the_run_trains_here(
         view.state.row = replace(view.state.row, state="running")
         view.state.changed.emit()
         line = view.charts.machine
-        qtbot.waitUntil(lambda: "this run" in line.said.text())
-        assert line.said.isVisible() and line.said.text().startswith("Machine: CPU ")
+        qtbot.waitUntil(lambda: "this run" in line.note.text())
+        assert line.note.isVisible() and line.note.text().startswith("Machine: CPU ")
 
 
 def test_a_run_that_has_ended_has_no_such_line(
     page: Callable[[], RunsPage], make_run: MakeRun, qtbot: QtBot
 ) -> None:
     line = open_run(page(), make_run("done"), qtbot).charts.machine
-    assert not line.said.isVisible() and not line._timer.isActive()
+    assert not line.note.isVisible() and not line._timer.isActive()
 
 
 def test_the_line_shows_the_known_values() -> None:

@@ -62,18 +62,18 @@ def test_they_follow_the_best_evaluation(
     view.tabs.setCurrentWidget(view.rows)
     tab = view.rows.made
     assert tab.isVisible() and not tab.worst.isVisible()
-    assert tab.said.text() == "The best and the worst rows are shown after the first evaluation."
+    assert tab.note.text() == "The best and the worst rows are shown after the first evaluation."
     write(folder, right=0.5, step=10)
     tab.read()
     qtbot.waitUntil(tab.worst.isVisible)
-    assert tab.said.text().startswith("The best evaluation so far was at step 10, of 30 row")
+    assert tab.note.text().startswith("The best evaluation so far was at step 10, of 30 row")
     assert column(tab.worst, "text") == [f"text {n}" for n in range(14, 4, -1)]
     assert column(tab.best, "text") == [f"text {n}" for n in range(29, 19, -1)]
     assert set(column(tab.worst, "Right")) == {"✗"} and set(column(tab.best, "Right")) == {"✓"}
     assert titles(tab.worst) == ["Right", "Gold", "Predicted", "Probability", "text", "Row"]
     write(folder, right=1.0, step=20)
     tab.read()
-    qtbot.waitUntil(lambda: "step 20" in tab.said.text())
+    qtbot.waitUntil(lambda: "step 20" in tab.note.text())
     assert column(tab.worst, "text") == [f"text {n}" for n in range(10)], "least confident first"
     assert set(column(tab.worst, "Right")) == {"✓"}
 
