@@ -21,7 +21,7 @@ PATIENCE = 60_000  # ms; a worker loads torch first
 
 
 class Workers:
-    """Stands in for the studio's one-time workers; the test answers for them."""
+    """Replaces the one-time workers of the studio; the test answers for them."""
 
     def __init__(self) -> None:
         self.asked: list[Export] = []
@@ -111,7 +111,7 @@ def test_the_form_says_which_precisions_there_are(qtbot, dialog):
     assert choices.target.text().startswith("little-tf1 in /")
 
 
-def test_half_precision_is_offered_first_where_the_model_is_stored_so(studio, tmp_path):
+def test_half_precision_is_offered_first_for_a_model_in_half_precision(studio, tmp_path):
     state = ExportState(studio, tmp_path, "m", "bfloat16")
     assert (state.form, state.precision) == ("hf", "bfloat16")
     assert ExportState(studio, tmp_path, "m", "float64").precision == "float32"
@@ -133,7 +133,7 @@ def test_folder_and_texts_are_chosen(qtbot, dialog, tmp_path):
         each.close()
 
 
-def test_what_is_chosen_is_asked_and_its_report_is_shown(qtbot, workers, dialog, tmp_path):
+def test_the_chosen_export_runs_and_its_report_is_shown(qtbot, workers, dialog, tmp_path):
     choose(qtbot, dialog.choices.form, "onnx")
     choose(qtbot, dialog.choices.precision, "int8")
     qtbot.mouseClick(dialog.choices.go, Qt.MouseButton.LeftButton)

@@ -111,9 +111,7 @@ def test_escape_leaves_the_filter_and_the_cross_takes_a_part_away(
     assert bar.removes[0].accessibleName() == "Remove: “text” contains “so”"
 
 
-def test_a_condition_is_added_and_what_is_wrong_with_it_is_said(
-    open_filter: Open, qtbot: QtBot
-) -> None:
+def test_a_condition_is_added_and_its_problem_is_shown(open_filter: Open, qtbot: QtBot) -> None:
     bar = open_filter(CLASSIFIED)
     bar.add.click()
     editor = bar.editor
@@ -179,9 +177,7 @@ SPANS: tuple[Condition, ...] = (HasSpan(), HasSpan(error="type", gold="PER", pre
     "condition, predictions",
     [*((one, CLASSIFIED) for one in CONDITIONS), *((one, TAGGED) for one in SPANS)],
 )
-def test_each_kind_of_condition_is_typed_as_it_was_made(
-    condition: Condition, predictions: Predictions
-) -> None:
+def test_every_condition_can_be_typed(condition: Condition, predictions: Predictions) -> None:
     now = as_typed(condition)
     assert now is not None
     found = {one.key: one for one in subjects(predictions, now)}

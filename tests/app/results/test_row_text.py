@@ -10,7 +10,7 @@ def lines(predictions: Predictions, place: int = 0) -> list[str]:
     return list(row_lines(predictions, columns_of(predictions), place))
 
 
-def test_gold_and_predicted_spans_stand_below_one_another() -> None:
+def test_gold_and_predicted_spans_are_below_one_another() -> None:
     made = tagged([("Ann Lee saw Rome", "B-PER I-PER O B-LOC", "B-PER O O B-ORG")])
     assert lines(made) == [
         "text: Ann Lee saw Rome",
@@ -19,7 +19,7 @@ def test_gold_and_predicted_spans_stand_below_one_another() -> None:
     ]
 
 
-def test_the_best_answers_stand_beside_gold() -> None:
+def test_the_best_answers_are_listed_with_gold() -> None:
     record = {
         "row": [0],
         "gold": ["Rome"],
@@ -38,7 +38,7 @@ def test_the_best_answers_stand_beside_gold() -> None:
     ]
 
 
-def test_a_predicted_number_has_three_places_and_a_given_one_stands_as_it_is() -> None:
+def test_predicted_numbers_are_rounded_and_gold_ones_are_not() -> None:
     record = {"row": [0], "gold": ["2.75"], "predicted": ["3.1415927"], "scores": [[3.1415927]]}
     made = Predictions.of(facts("regression"), record, {"text": ["Where?"]})
     assert lines(made) == ["text: Where?", "Gold: 2.75", "Predicted: 3.142"]

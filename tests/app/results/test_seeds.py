@@ -65,7 +65,7 @@ def compared(studio: Studio, qtbot: QtBot, shown: Path, other: Path) -> ResultsV
     return view
 
 
-def test_a_comparison_says_what_may_be_claimed_over_seeds(
+def test_a_comparison_states_the_claim_over_seeds(
     studio: Studio,
     runs: Runs,
     qtbot: QtBot,
@@ -88,7 +88,7 @@ def test_a_comparison_says_what_may_be_claimed_over_seeds(
     ]
 
 
-def test_the_mean_over_seeds_stands_below_the_score_of_one_run(
+def test_the_mean_over_seeds_is_below_the_score_of_one_run(
     studio: Studio, runs: Runs, qtbot: QtBot
 ) -> None:
     for seed, right in {1: 0.5, 2: 0.7, 3: 0.6}.items():
@@ -133,7 +133,7 @@ def test_runs_that_differ_in_their_seed_alone_are_found(
     assert find_seed_runs(studio.record, tmp_path / "elsewhere") == []
 
 
-def test_what_shares_rows_is_offered_first_and_other_parts_of_the_same_data_never(
+def test_results_over_the_same_rows_are_offered_first_and_other_parts_never(
     studio: Studio, runs: Runs
 ) -> None:
     """After a correction the data have another fingerprint; the same part still comes first."""

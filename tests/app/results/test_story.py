@@ -59,7 +59,7 @@ def test_a_run_is_read_sliced_opened_tested_and_held_against_baselines(
     assert page == "explore" and wanted["text"] and wanted["label"] in ("good", "bad")
     assert Path(str(wanted["model"])).is_dir()
 
-    # simple models are fitted on the training rows, and stand beside the score
+    # simple models are fitted on the training rows, and compared with the score
     qtbot.mouseClick(view.baselines.fit, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: "Majority" in view.baselines.verdict.text(), timeout=PATIENCE)
     assert "TF-IDF + logistic regression" in view.baselines.verdict.text()

@@ -39,7 +39,7 @@ TEXTS = ["fine", "so so", "poor", "awful & <b>bad</b>", "dull"]
 
 
 def results_of(folder: Path) -> ResultsOf:
-    """Of a model in `folder` that scores whatever part."""
+    """Results of a model in `folder` that can score any part."""
     return ResultsOf(
         folder / "results",
         lambda facts: folder if facts.model == "First" else None,
@@ -83,7 +83,7 @@ def texts(view: ResultsView) -> list[str]:
     return [model.index(row, place).data() for row in range(model.rowCount())]
 
 
-def test_the_score_stands_above_with_its_interval_and_its_rows(show: Show) -> None:
+def test_the_headline_has_score_interval_and_rows(show: Show) -> None:
     view = show()
     assert view.headline.score.whole() == "Accuracy 40.0 %"
     assert "95 % interval" in view.headline.about.text()
@@ -93,7 +93,7 @@ def test_the_score_stands_above_with_its_interval_and_its_rows(show: Show) -> No
 def test_a_precision_in_which_the_last_digits_differ_is_named(
     show: Show, studio: Studio, tmp_path: Path, qtbot: QtBot
 ) -> None:
-    """Explore shows another number for the same row where a run was evaluated in bf16."""
+    """Explore shows another number for a row of a run that was evaluated in bf16."""
     about = show().headline.about
     assert "computed in" not in about.text() and not about.toolTip()
     made = classified(GOLD, PREDICTED, text=TEXTS, label=GOLD)
@@ -144,7 +144,7 @@ def test_choices_of_two_pictures_hold_together_and_each_part_can_be_removed(
     qtbot.waitUntil(lambda: view.rows.model.rowCount() == 5)
 
 
-def test_rows_are_sought_and_sorted(show: Show, qtbot: QtBot) -> None:
+def test_rows_are_searched_and_sorted(show: Show, qtbot: QtBot) -> None:
     view = show()
     view.rows.search.setText("AWFUL")
     QTest.keyClick(view.rows.search, Qt.Key.Key_Return)
@@ -185,7 +185,7 @@ def test_a_row_of_multiple_choice_goes_to_explore_with_its_choices(cells: dict[s
     assert row == {"text": "The cat sat", "pair": None, "choices": ("on a mat", "on a dog")}
 
 
-def test_a_masked_token_is_opened_where_tokens_are_predicted(
+def test_a_masked_token_opens_in_the_words_panel(
     studio: Studio, qtbot: QtBot, tmp_path: Path
 ) -> None:
     made = masked_tokens()
@@ -237,9 +237,7 @@ def test_the_listed_rows_are_written_as_a_table(
     assert b"so so" not in content
 
 
-def test_a_file_that_is_damaged_is_told_in_words(
-    studio: Studio, qtbot: QtBot, tmp_path: Path
-) -> None:
+def test_a_damaged_file_is_reported(studio: Studio, qtbot: QtBot, tmp_path: Path) -> None:
     view = ResultsView(studio, results_of(tmp_path))
     qtbot.addWidget(view)
     view.show()
@@ -330,7 +328,7 @@ def test_rows_of_a_file_are_scored(
     assert told[0].problem == "Row without “label” skipped"
 
 
-def test_what_a_worker_refuses_is_told_and_nothing_is_lost(
+def test_a_refusal_of_the_worker_is_shown_and_nothing_is_lost(
     show: Show, studio: Studio, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(studio, "one_time_worker", FakeWorker(refuses=True))
@@ -343,7 +341,7 @@ def test_what_a_worker_refuses_is_told_and_nothing_is_lost(
     assert view.headline.score.whole() == "Accuracy 40.0 %"
 
 
-def test_conditions_are_kept_as_a_slice_that_other_results_have_too(
+def test_a_saved_slice_is_available_to_other_results(
     show: Show, studio: Studio, qtbot: QtBot
 ) -> None:
     view = show()
@@ -401,7 +399,7 @@ def test_a_slice_is_renamed_and_deleted_with_undo(show: Show, studio: Studio, qt
     assert_accessible(view)
 
 
-def test_a_slice_that_is_worse_is_found_and_said(qtbot: QtBot) -> None:
+def test_the_worst_slice_is_found_and_described(qtbot: QtBot) -> None:
     gold = ["good"] * 200
     predicted = ["bad" if n < 30 else "good" for n in range(200)]
     source = ["old" if n < 40 else "new" for n in range(200)]
@@ -483,7 +481,7 @@ def test_a_result_is_compared_with_a_file_of_predictions(
         (["good"] * 60, "The model is not clearly better than Majority. What usually helps:"),
     ],
 )
-def test_the_score_stands_beside_baselines(
+def test_the_score_is_compared_with_baselines(
     studio: Studio,
     qtbot: QtBot,
     tmp_path: Path,
@@ -519,7 +517,7 @@ def test_the_score_stands_beside_baselines(
     assert not view.baselines.fit.isVisible()
 
 
-def test_a_threshold_is_kept_with_the_model_and_the_rows_are_predicted_again(
+def test_a_new_threshold_is_saved_and_the_rows_are_predicted_again(
     show: Show, qtbot: QtBot, studio: Studio, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     worker = FakeWorker()

@@ -71,7 +71,7 @@ def test_arrow_keys_move_among_the_ticks(qtbot, form: SpecForm) -> None:
     assert form.value()["batch_size"] == 16 and segments.group.button(0).hasFocus()
 
 
-def test_what_is_wrong_is_said_beside_the_field(qtbot: QtBot, form: SpecForm) -> None:
+def test_problems_are_shown_next_to_the_field(qtbot: QtBot, form: SpecForm) -> None:
     form.set_value({"batch_size": 0, "warmup_ratio": 2})
     number(form, "seed").number.lineEdit().setText("many")
     assert form.problems() == {
@@ -106,7 +106,7 @@ def test_a_few_words_become_a_box(qtbot) -> None:
     assert HardwareSpec.model_validate(form.value()).device == "cpu"
 
 
-def test_a_list_of_cores_that_cannot_be_read_is_said_at_its_field(qtbot) -> None:
+def test_an_invalid_list_of_cores_is_reported_at_its_field(qtbot) -> None:
     form = SpecForm(HardwareSpec)
     qtbot.addWidget(form)
     form.set_value({"cores": "0-1,3"})
@@ -116,7 +116,7 @@ def test_a_list_of_cores_that_cannot_be_read_is_said_at_its_field(qtbot) -> None
     assert form.problems() == {"cores": "“3-1” runs backwards: write 1-3."}
 
 
-def test_rules_over_several_fields_are_said_below(qtbot) -> None:
+def test_problems_of_several_fields_are_shown_below(qtbot) -> None:
     form = SpecForm(BertSpec, ["hidden_size", "heads"])
     qtbot.addWidget(form)
     form.set_value({"hidden_size": 100, "heads": 12})

@@ -56,7 +56,7 @@ def test_every_page_has_a_line_a_title_and_a_text():
         assert 300 <= len(page.text) <= limit, page.key
 
 
-def test_every_page_says_where_it_comes_from():
+def test_every_page_names_its_source():
     """A paper, or the words that the studio itself made it; the glossary is of the whole field."""
     without = [c.key for c in concepts() if "## Source" not in c.text and c.key != GLOSSARY]
     assert without == []

@@ -1,4 +1,4 @@
-"""What scrolls is measured when it is shown first, and then stands as if it always had been."""
+"""A scroll area measures its content when it is first shown."""
 
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
@@ -26,7 +26,7 @@ def inside(*labels: QLabel) -> QWidget:
     return made
 
 
-def test_what_scrolls_is_measured_when_it_is_shown_first(qtbot: QtBot) -> None:
+def test_a_scroll_area_measures_its_content_when_first_shown(qtbot: QtBot) -> None:
     label, counter = QLabel("some words"), Counter()
     label.installEventFilter(counter)
     area = scrolling(inside(label))
@@ -40,7 +40,7 @@ def test_what_scrolls_is_measured_when_it_is_shown_first(qtbot: QtBot) -> None:
     assert area.widget() is not None and area.widget().width() == area.viewport().width()
 
 
-def test_what_is_shown_with_its_layout_is_not_laid_out_before(qtbot: QtBot) -> None:
+def test_widgets_shown_with_their_layout_are_not_laid_out_before(qtbot: QtBot) -> None:
     one, other, counter = QLabel("one"), QLabel("other"), Counter()
     one.installEventFilter(counter)
     whole = inside(one, other)

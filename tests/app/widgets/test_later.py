@@ -6,7 +6,7 @@ from pytestqt.qtbot import QtBot
 from app.widgets.page import Later
 
 
-def test_it_is_made_when_it_is_shown_first(qtbot: QtBot) -> None:
+def test_the_widget_is_made_when_first_shown(qtbot: QtBot) -> None:
     made = list[QLineEdit]()
 
     def make() -> QLineEdit:
@@ -35,7 +35,7 @@ def test_who_asks_for_it_gets_it_before_it_is_shown(qtbot: QtBot) -> None:
     assert later.is_made and not later.made.isVisible()
 
 
-def test_what_takes_long_is_made_after_its_page(qtbot: QtBot) -> None:
+def test_a_slow_widget_is_made_after_its_page(qtbot: QtBot) -> None:
     later = Later(lambda: QLineEdit("typed"), after_its_page=True)
     qtbot.addWidget(later)
     later.resize(300, 200)
@@ -46,4 +46,4 @@ def test_what_takes_long_is_made_after_its_page(qtbot: QtBot) -> None:
     gone = Later(lambda: QLineEdit("typed"), after_its_page=True)
     gone.show()
     gone.deleteLater()
-    qtbot.wait(1)  # nobody makes it any more
+    qtbot.wait(1)  # never made

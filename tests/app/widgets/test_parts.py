@@ -54,12 +54,12 @@ def test_text_is_shown_letter_by_letter(qtbot) -> None:
     assert label.text() == MARKUP and label.textFormat() == Qt.TextFormat.PlainText
 
 
-def test_hidden_characters_are_made_visible() -> None:
+def test_hidden_characters_are_written_out() -> None:
     assert visible("a\u202eb\x00c\x1b") == r"a\u202eb\x00c\x1b"
     assert visible("two\nlines\tand 日本 é 👩\u200d🔬") == "two\nlines\tand 日本 é 👩\u200d🔬"
 
 
-def test_what_is_quoted_keeps_its_direction_for_itself() -> None:
+def test_quoted_text_does_not_change_the_direction_around_it() -> None:
     """As Unicode wants it (UAX 9, 2.7), so that numbers stay behind the word that they are of."""
     alone = visible("“ca” attends to “##ו” 0.20, “סלא” 0.03")
     assert alone == "“ca” attends to “\u2068##ו\u2069” 0.20, “\u2068סלא\u2069” 0.03"
@@ -68,8 +68,8 @@ def test_what_is_quoted_keeps_its_direction_for_itself() -> None:
     assert visible("“a\u2068” שלום 12") == "“a\\u2068” שלום 12"
 
 
-def test_numbers_stand_behind_what_is_quoted(qapp) -> None:
-    """Qt sets the line, whose order is seen in where each character stands."""
+def test_numbers_follow_quoted_text(qapp) -> None:
+    """Qt lays out the line; the order is that of the positions of its characters."""
     text = visible("“א” 0.2, “ב” 0.3")
     layout = QTextLayout(text, QFont())
     layout.beginLayout()
@@ -79,14 +79,14 @@ def test_numbers_stand_behind_what_is_quoted(qapp) -> None:
     assert places == sorted(places) and line.cursorToX(text.index("ב"))[0] > places[2]
 
 
-def test_a_tooltip_shows_what_it_is_given(qtbot) -> None:
+def test_a_tooltip_shows_its_text_literally(qtbot) -> None:
     assert tooltip("<b>a</b>\nb & c") == "<qt>&lt;b&gt;a&lt;/b&gt;<br>b &amp; c</qt>"
     assert tooltip("a < b\nc & d") == "a < b\nc & d"  # as a screen reader reads it
     assert max(len(line) for line in tooltip("word " * 60).splitlines()) <= 90
     assert plain_menu_text("R&D\nx") == "R&&D x"
 
 
-def test_a_line_that_has_no_room_is_cut_and_kept_whole(qtbot) -> None:
+def test_a_line_without_room_is_elided_and_whole_in_its_tooltip(qtbot) -> None:
     line = OneLine("a very long name " * 50)
     qtbot.addWidget(line)
     line.resize(120, 20)
@@ -112,7 +112,7 @@ def test_a_line_that_has_no_room_is_cut_and_kept_whole(qtbot) -> None:
         (lambda: numbers.ago(3), "just now"),
     ],
 )
-def test_numbers_are_told_alike_everywhere(qapp, made: Callable[[], str], expected: str) -> None:
+def test_numbers_have_one_notation(qapp, made: Callable[[], str], expected: str) -> None:
     assert made() == expected
 
 
@@ -124,7 +124,7 @@ def test_no_title_and_no_name_for_the_ear_has_the_sign_of_a_mnemonic() -> None:
     assert shown.search('view.set_title(self.tr("&Import"), "")')
 
 
-def test_a_base_model_of_ours_keeps_its_name_where_the_program_was_moved(tmp_path: Path) -> None:
+def test_an_included_model_keeps_its_name_after_the_program_moved(tmp_path: Path) -> None:
     for name, folder in included_models().items():
         moved = tmp_path / "elsewhere" / folder.relative_to(resources().parent)
         assert base_model_name(FromCheckpoint(path=moved)) == name
@@ -251,7 +251,7 @@ def entries() -> list[ModelEntry]:
     ]
 
 
-def test_the_box_gives_what_is_chosen(qtbot) -> None:
+def test_the_box_returns_the_chosen_model(qtbot) -> None:
     box = CheckpointBox(lambda entry: "It is too big." if entry.name == "Huge" else "")
     qtbot.addWidget(box)
     box.set_models(entries())
@@ -265,7 +265,7 @@ def test_the_box_gives_what_is_chosen(qtbot) -> None:
     assert_accessible(box)
 
 
-def test_checkpoints_of_equal_runs_are_told_apart_wherever_one_is_chosen(qtbot) -> None:
+def test_checkpoints_of_equal_runs_can_be_distinguished(qtbot) -> None:
     base = entries()[1]
     trained = replace(
         base,
@@ -329,7 +329,7 @@ def test_a_cell_is_copied_with_its_line_breaks(qtbot) -> None:
     assert QGuiApplication.clipboard().text() == "a\nb"
 
 
-def test_names_that_begin_alike_are_told_apart_where_they_are_cut(qtbot) -> None:
+def test_truncated_names_with_equal_beginnings_differ(qtbot) -> None:
     painted = []
     for end in ("first", "second"):
         bars = ProbabilityBars("Labels")

@@ -1,4 +1,4 @@
-"""What all tables have in common."""
+"""Behaviour of all tables."""
 
 import pytest
 from PySide6.QtCore import QStringListModel, Qt
@@ -40,7 +40,7 @@ def test_other_keys_go_on_as_ever(qtbot, table):
     assert selected(table) == ["b"]
 
 
-def test_where_nothing_can_be_selected_keys_move(qtbot, table):
+def test_keys_move_if_nothing_can_be_selected(qtbot, table):
     table.setSelectionMode(Mode.NoSelection)
     qtbot.keyClick(table, Qt.Key.Key_Down)
     assert not selected(table) and table.currentIndex().row() == 1

@@ -38,13 +38,13 @@ def test_a_weight_is_added_for_the_next_label_changed_and_taken_out(qtbot, form:
 
 
 @pytest.mark.parametrize("typed", ["0", "-1", "much", "1e9"])
-def test_a_weight_that_is_no_positive_number_is_told(form: SpecForm, typed: str) -> None:
+def test_a_weight_that_is_not_positive_is_refused(form: SpecForm, typed: str) -> None:
     weights(form).put({"bad": 1.0})
     weights(form).rows[0].number.lineEdit().setText(typed)
     assert "class_weights" in form.problems()
 
 
-def test_what_is_put_is_shown(form: SpecForm) -> None:
+def test_put_values_are_shown(form: SpecForm) -> None:
     field = weights(form)
     form.set_value({"class_weights": {"a": 1.5, "b": 3.0}})
     assert [(row.name.currentText(), row.number.number()) for row in field.rows] == [

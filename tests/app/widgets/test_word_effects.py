@@ -30,7 +30,7 @@ def test_a_word_is_picked_by_mouse_and_keys(qtbot: QtBot) -> None:
     assert picked[-1] == 2
 
 
-def test_words_that_nobody_picks_take_no_focus(qtbot: QtBot) -> None:
+def test_words_without_picking_take_no_focus(qtbot: QtBot) -> None:
     words = Words("Words")
     qtbot.addWidget(words)
     assert words.focusPolicy() == Qt.FocusPolicy.NoFocus

@@ -23,7 +23,7 @@ def test_peaks_keep_the_lowest_and_the_highest_of_each_stretch() -> None:
     assert np.isnan(values[2])  # a stretch without a number is a gap
 
 
-def test_levels_end_where_they_are_short() -> None:
+def test_levels_of_detail_end_when_short() -> None:
     line = Line("long", np.arange(100_000.0), np.sin(np.arange(100_000.0)))
     assert [len(x) for x, _ in line.levels][-1] < 2048
     span = Chart(Axis(), Axis(), (line,)).span()
@@ -77,7 +77,7 @@ def test_a_chart_is_zoomed_reset_and_read_by_keys(qtbot: QtBot) -> None:
 
 
 def test_long_curves_are_drawn_from_few_points(qtbot: QtBot, monkeypatch) -> None:
-    """What a person sees of that, 50 frames a second, is measured by benchmarks/desk.py."""
+    """benchmarks/desk.py measures the frame rate."""
     drawn: list[int] = []
     to_path = pyqtgraph.functions.arrayToQPath
 

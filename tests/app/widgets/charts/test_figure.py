@@ -112,7 +112,7 @@ def _inflated(stream: bytes) -> bytes:
         return b""
 
 
-def test_an_array_is_kept_bit_for_bit(made):
+def test_an_array_is_saved_bit_for_bit(made):
     assert np.array_equal(np.load(io.BytesIO(figure.npy(made.array))), NUMBERS)
 
 
@@ -143,7 +143,7 @@ def test_a_picture_beyond_all_size_is_refused_with_advice(qapp):
 
 
 @pytest.mark.parametrize("key", FORMS)
-def test_every_form_is_saved_and_told_of(qtbot, button, notices, made, tmp_path, key):
+def test_every_format_is_saved_with_a_notice(qtbot, button, notices, made, tmp_path, key):
     path = tmp_path / f"kept.{FORMS[key][0]}"
     button.save(key, path, made)
     qtbot.waitUntil(lambda: bool(notices.shown), timeout=20_000)
@@ -152,7 +152,7 @@ def test_every_form_is_saved_and_told_of(qtbot, button, notices, made, tmp_path,
     assert str(path) in notices.shown[0].problem
 
 
-def test_what_cannot_be_written_is_told_with_advice(qtbot, button, notices, made, tmp_path):
+def test_a_write_error_is_shown_with_advice(qtbot, button, notices, made, tmp_path):
     button.save("png", tmp_path / "no folder" / "x.png", made)
     qtbot.waitUntil(lambda: bool(notices.shown), timeout=20_000)
     assert notices.shown[0].is_error
@@ -176,7 +176,7 @@ def test_the_numbers_are_copied_as_a_table(qtbot, button, notices):
     assert QGuiApplication.clipboard().text().splitlines()[0] == "from\tto\tweight"
 
 
-def test_what_a_figure_does_not_have_cannot_be_chosen(qtbot, notices):
+def test_missing_parts_of_a_figure_cannot_be_chosen(qtbot, notices):
     shown = [None]
     button = FigureButton(lambda: shown[0], notices)
     qtbot.addWidget(button)

@@ -43,13 +43,13 @@ def test_points_are_drawn_and_added(curve: LiveChart) -> None:
     assert math.isnan(y[1]) and y[3] == 0.5, "a value that is not finite is a gap"
 
 
-def test_what_a_resume_measures_again_replaces_the_old(curve: LiveChart) -> None:
+def test_values_measured_again_after_a_resume_replace_the_old(curve: LiveChart) -> None:
     curve.set_series("loss", [0, 10, 20, 30], [4.0, 3.0, 2.0, 1.0])
     curve.append("loss", [20, 30], [2.5, 1.5])
     assert curve.series("loss").values.tolist() == [4.0, 3.0, 2.5, 1.5]
 
 
-def test_the_curve_is_told_in_words(curve: LiveChart) -> None:
+def test_the_curve_is_described_in_words(curve: LiveChart) -> None:
     assert curve.accessibleDescription() == "No values yet"
     curve.set_series("loss", [0, 50, 60, 100], [0.7, 0.2, None, 0.3])
     curve.draw_now()
@@ -59,7 +59,7 @@ def test_the_curve_is_told_in_words(curve: LiveChart) -> None:
     assert_accessible(curve)
 
 
-def test_the_crosshair_reads_what_was_known_at_its_step(qtbot, curve: LiveChart) -> None:
+def test_the_crosshair_shows_the_values_known_at_its_step(qtbot, curve: LiveChart) -> None:
     curve.set_series("training", range(1, 101), [1 / step for step in range(1, 101)])
     curve.set_series("validation", [41, 81], [0.5, 0.25])
     curve.draw_now()
@@ -125,7 +125,7 @@ def test_the_plot_has_the_ticks_of_its_axes(curve: LiveChart) -> None:
     assert left.tickStrings([-3.0, 2.0], 1.0, 1.0) == ["0.001", "100"]
 
 
-def test_what_is_saved_is_what_is_shown(curve: LiveChart) -> None:
+def test_the_saved_chart_equals_the_shown_one(curve: LiveChart) -> None:
     assert curve.figure() is None
     curve.set_series("loss", [0, 1, 2, 3], [4.0, 1.0, 1.0, 1.0])
     curve.set_smoothing(3)
@@ -183,7 +183,7 @@ def test_a_name_like_a_formula_is_copied_as_text(curve: LiveChart) -> None:
     assert QGuiApplication.clipboard().text().splitlines()[1] == "'=1+1\t0\t-2.5"
 
 
-def test_a_logarithmic_axis_leaves_out_what_has_no_logarithm(curve: LiveChart) -> None:
+def test_a_logarithmic_axis_omits_values_that_are_not_positive(curve: LiveChart) -> None:
     curve.set_series("loss", [0, 1, 2, 3], [10.0, 0.0, 0.1, 0.01])
     curve.set_log(True)
     curve.draw_now()

@@ -98,7 +98,7 @@ def test_names_that_are_wider_than_a_cell_are_turned_and_whole(qtbot: QtBot) -> 
     assert not made.grab().isNull()
 
 
-def test_the_figure_has_what_is_shown_and_all_numbers(qtbot: QtBot) -> None:
+def test_the_figure_draws_shown_labels_and_has_all_numbers(qtbot: QtBot) -> None:
     made = picture(qtbot)
     made.matrix.set_unit(BY_ROW)
     kept = made.figure()
@@ -151,10 +151,8 @@ def test_a_score_has_one_notation_everywhere() -> None:
     assert with_ends(Interval(0.5, math.nan, math.nan), per_cent) == "50.0"
 
 
-@pytest.mark.parametrize("width", [384])  # of the pictures where the window is 1100 px wide
-def test_the_columns_of_a_label_are_whole_where_the_window_is_small(
-    qtbot: QtBot, width: int
-) -> None:
+@pytest.mark.parametrize("width", [384])  # of the pictures in a window of 1100 px
+def test_label_columns_fit_a_small_window(qtbot: QtBot, width: int) -> None:
     made = LabelTablePicture()
     qtbot.addWidget(made)
     made.resize(width, 300)

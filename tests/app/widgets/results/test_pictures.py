@@ -111,7 +111,7 @@ def test_every_task_names_its_pictures() -> None:
 
 
 @pytest.mark.parametrize("task, kind", PICTURES)
-def test_a_picture_is_measured_shown_and_kept(
+def test_every_picture_is_measured_shown_and_saved(
     task: str, kind: type[ResultPicture], qtbot: QtBot
 ) -> None:
     picture = kind()
@@ -210,13 +210,13 @@ def test_the_threshold_is_moved_on_the_pr_and_the_roc_curve_too(qtbot: QtBot) ->
     said = picture.note.text()
     assert "Area under the ROC curve 100.0 %" in said and "precision 66.7 %" in said
     QTest.keyClick(picture.view, Qt.Key.Key_Right)
-    assert picture.view.threshold == pytest.approx(0.51)  # goes on, though no row stands there
+    assert picture.view.threshold == pytest.approx(0.51)  # also between rows
     picture.best.click()
     assert picture.threshold == pytest.approx(0.65) and picture.form.choice() == 2
 
 
 def decided(picture: ResultPicture) -> list[Any]:
-    """What the changes that a picture asks for make of the usual settings."""
+    """The default settings with each change that a picture emits."""
     found: list[Any] = []
     picture.decided.connect(lambda change: found.append(change(PredictionSettings())))
     return found
