@@ -1,8 +1,8 @@
 """The list of rows with search, filter, sorting, details, Explore and export."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -16,16 +16,20 @@ from PySide6.QtWidgets import (
 
 from app.notices import Notices
 from app.results.filter_bar import FilterBar
-from app.results.row_text import row_lines
-from app.results.rows_model import RowsModel
+from app.results.rows_model import Column, RowsModel, shown
 from app.results.state import ResultsState
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import ask_for_file
 from app.widgets.tables import apply_style
+from app.widgets.text import numbers
+from app.widgets.text.labels import visible
+from engine.config.tasks import TASKS
 from engine.files.table_files import TABLE_WRITERS
-from engine.results.predictions import CELL
+from engine.results.answers import best_answers
+from engine.results.predictions import CELL, Predictions
+from engine.results.spans import RowSpans, row_spans
 
 SEARCH_PAUSE_MS = 250  # ms after a key until rows are searched
 DETAIL_CHARACTERS = 20_000  # of a row in the details
@@ -186,3 +190,45 @@ class RowsView(QWidget):
         """Ask for a file without blocking."""
         title = self.tr("Export these rows")
         ask_for_file(self, title, "predictions.csv", list(TABLE_WRITERS), self._state.export)
+
+
+SHOWN_ANSWERS = 5
+
+translate = QCoreApplication.translate
+
+
+def row_lines(predictions: Predictions, columns: list[Column], place: int) -> Iterator[str]:
+    """The lines of a row, texts first."""
+    head = TASKS[predictions.info.task].info.head
+    tagged = head is not None and head.tags_tokens
+    words = [column for column in columns if not column.is_number]
+    words.sort(key=lambda column: not column.key.startswith(CELL))
+    for column in words:
+        cell = predictions.table[column.key][place].as_py()
+        if column.is_measure:
+            cell = shown(cell, column)
+        if tagged and column.key in ("gold", "predicted") and cell:
+            spans = row_spans(predictions, place)
+            cell = bracketed(spans, 0 if column.key == "gold" else 1)
+        yield f"{column.title}: {visible(str(cell or ''))}"
+    if head is not None and head.finds_spans:
+        ranked = best_answers(predictions, place)[:SHOWN_ANSWERS]
+        text = " · ".join(f"{one.text or '–'} {numbers.percent(one.score)}" for one in ranked)
+        yield translate("RowText", "Best answers: {0}").format(visible(text))
+
+
+def bracketed(spans: RowSpans, side: int) -> str:
+    """The words, with each gold (0) or predicted (1) span as “[Rome LOC]”.
+
+    Both are shown one below the other, so that missed and shifted spans are visible.
+    """
+    begins, ends = {}, {}
+    for pair in spans.pairs:
+        span = pair[side]
+        if span is not None:
+            begins[span.start] = True
+            ends[span.end - 1] = span.type
+    return " ".join(
+        ("[" if number in begins else "") + word + (f" {ends[number]}]" if number in ends else "")
+        for number, word in enumerate(spans.words)
+    )

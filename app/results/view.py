@@ -1,10 +1,11 @@
 """The results of a model: its score, pictures of its predictions, and their rows."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -18,35 +19,47 @@ from PySide6.QtWidgets import (
 )
 
 from app import background
-from app.results.baselines import BaselineLine
+from app.notices import Notices
 from app.results.comparison import ComparisonCard, Other, find_seed_runs
 from app.results.evaluating import Evaluating, ResultsOf, times_tested
-from app.results.headline import Headline
-from app.results.model_settings import ModelSettings, SettingsChange
+from app.results.headline import Headline, value_text
 from app.results.pictures import Pictures
 from app.results.rows_view import RowsView
 from app.results.state import ResultsState
 from app.studio import Studio
 from app.theme import SPACE
+from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, ask
 from app.widgets.forms.controls import ComboBox
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import EmptyState, Stack
 from app.widgets.progress import ProgressLine
+from app.widgets.results.intervals import with_ends
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
+from app.widgets.text.labels import Text
+from engine.checkpoints.prediction_settings import prediction_settings, save_settings
+from engine.config.prediction import PredictionSettings
 from engine.config.tasks import TASKS
 from engine.data.columns.choices import parse_list
 from engine.data.columns.words import split_words
 from engine.errors import StudioError
+from engine.results.comparing import (
+    BETTER,
+    BaselineComparison,
+    baseline_advice,
+    compare_with_baseline,
+)
 from engine.results.labels import doubtful_label
 from engine.results.measures import main_metric
-from engine.results.predictions import Predictions
+from engine.results.predictions import Predictions, read_predictions
 from engine.results.seeds import scores_like
-from engine.results.store import StoredPredictions, stored_predictions
+from engine.results.store import StoredPredictions, baselines_in, results_root, stored_predictions
 from engine.runs.folder import RunFolder
 
+SettingsChange = Callable[[PredictionSettings], PredictionSettings]
+MAX_NAMED = 3  # thresholds named in the notice
 PICTURES_WIDTH = 96 * SPACE  # px
 LEAST_HEIGHT = 80 * SPACE  # px of pictures and rows; a lower window scrolls
 CONTENT, NONE, PROBLEM = range(3)
@@ -360,3 +373,128 @@ def _title(one: StoredPredictions) -> str:
     facts = one.info
     part = facts.source if facts.part == "file" else split_title(facts.part)
     return part if facts.step is None else f"{part} · {numbers.count(facts.step)}"
+
+
+class ModelSettings(QObject):
+    """Reads and writes the files in the background.
+
+    Signals:
+        changed: the prediction settings of the model have changed.
+    """
+
+    changed = Signal()
+
+    def __init__(self, notices: Notices, parent: QObject) -> None:
+        super().__init__(parent)
+        self._notices = notices
+
+    def change(self, checkpoint: Path, change: SettingsChange) -> None:
+        """Save the changed settings of a checkpoint."""
+        self._run(checkpoint, change, can_undo=True)
+
+    def _run(self, checkpoint: Path, change: SettingsChange, can_undo: bool) -> None:
+        def work() -> tuple[PredictionSettings, PredictionSettings]:
+            before = prediction_settings(checkpoint)
+            after = change(before)
+            save_settings(checkpoint, after)
+            return before, after
+
+        def done(found: tuple[PredictionSettings, PredictionSettings]) -> None:
+            before, after = found
+            undo = self.tr("Undo") if can_undo else ""
+            self._notices.say(
+                self._told(after), undo, lambda: self._run(checkpoint, lambda _: before, False)
+            )
+            self.changed.emit()
+
+        background.run(self, work, done, self._notices.show)
+
+    def _told(self, settings: PredictionSettings) -> str:
+        if settings.is_usual:
+            return self.tr("The model predicts as it was trained again.")
+        parts = []
+        if settings.temperature != 1:
+            parts.append(
+                self.tr("a temperature of {0}").format(numbers.decimal(settings.temperature, 2))
+            )
+        if settings.threshold != 0.5:
+            parts.append(self.tr("a threshold of {0}").format(numbers.percent(settings.threshold)))
+        named = list(settings.thresholds.items())
+        parts += [
+            self.tr("a threshold of {0} for “{1}”").format(numbers.percent(one), label)
+            for label, one in named[:MAX_NAMED]
+        ]
+        if len(named) > MAX_NAMED:
+            parts.append(self.tr("%n more threshold(s)", "", len(named) - MAX_NAMED))
+        if settings.no_answer_threshold is not None:
+            parts.append(
+                self.tr("a no-answer threshold of {0}").format(
+                    numbers.decimal(settings.no_answer_threshold, 2)
+                )
+            )
+        return self.tr("The model now predicts with {0}.").format(", ".join(parts))
+
+
+class BaselineLine(QWidget):
+    """A sentence about the baselines, or a button that fits them.
+
+    Args:
+        folder: of the results; None if they have no baselines.
+
+    Signals:
+        wanted: fit the baselines for the shown rows.
+    """
+
+    wanted = Signal()
+
+    def __init__(self, state: ResultsState, notices: Notices, folder: Path | None) -> None:
+        super().__init__()
+        self._state, self._notices, self._folder = state, notices, folder
+        self.verdict = Text("", "muted")
+        self.fit = buttons.quiet(self.tr("Compare with baseli&nes"), self.wanted.emit)
+        self.fit.setToolTip(
+            self.tr("Fit simple models, such as TF-IDF with logistic regression, on the same rows")
+        )
+        layouts.row((self.verdict, 10), self.fit, layouts.STRETCH, parent=self, spacing=2 * SPACE)
+        state.opened.connect(self.read)
+        self.hide()
+
+    def read(self) -> None:
+        """Read the baselines of the shown rows in the background."""
+        predictions, folder = self._state.predictions, self._folder
+        self.hide()
+        if folder is None or predictions is None or not predictions.is_labelled:
+            return
+        if predictions.info.part == "file":
+            return
+        folder = results_root(folder)
+        background.run(
+            self,
+            lambda: read_baselines(folder, predictions),
+            partial(self._on_read, predictions),
+            self._notices.show,
+        )
+
+    def _on_read(self, of: Predictions, found: list[BaselineComparison]) -> None:
+        if of is not self._state.predictions:
+            return
+        self.fit.setVisible(not found)
+        self.verdict.setVisible(bool(found))
+        self.show()
+        if not found:
+            return
+        shown = partial(value_text, main_metric(of))
+        scores = ", ".join(f"{one.name} {with_ends(one.score, shown)}" for one in found)
+        is_beaten = all(one.verdict == BETTER for one in found)
+        self.verdict.set_style("good" if is_beaten else "warn")
+        verdict = translated(baseline_advice(found))
+        self.verdict.setText(self.tr("Baselines: {0}. {1}").format(scores, verdict))
+
+
+def read_baselines(folder: Path, shown: Predictions) -> list[BaselineComparison]:
+    """Baselines for the rows of `shown`; none for rows of a file."""
+    part = shown.info.part
+    if part == "file":
+        return []
+    kept = baselines_in(folder, part, shown.info.fingerprint)
+    return [compare_with_baseline(shown, read_predictions(one.file)) for one in kept]

@@ -1,7 +1,7 @@
 """One row in full."""
 
-from app.results.row_text import row_lines
 from app.results.rows_model import columns_of
+from app.results.rows_view import row_lines
 from engine.results.predictions import Predictions
 from tests.engine.results.made import facts, tagged
 
