@@ -1,6 +1,6 @@
 """A question about the inputs that is asked while its panel is visible."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from PySide6.QtCore import QObject, Signal
@@ -121,3 +121,39 @@ class LiveQuery(QObject):
         else:
             self.answer, self.refusal = answer, None
         self.changed.emit()
+
+
+class QueryPair(QObject):
+    """The same question for both sides.
+
+    Signals:
+        changed: the query of either side.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        explore: ExploreState,
+        explorer: Explorer,
+        make: Callable[[ModelInput], Question | None],
+    ) -> None:
+        super().__init__(explore)
+        self._sides = tuple(LiveQuery(explore, explorer, make, side) for side in (0, 1))
+        for query in self._sides:
+            query.changed.connect(self.changed)
+
+    def __getitem__(self, side: int) -> LiveQuery:
+        return self._sides[side]
+
+    def __iter__(self) -> Iterator[LiveQuery]:
+        return iter(self._sides)
+
+    def set_seen(self, seen: bool, side: int | None = None) -> None:
+        """Set if the panel is visible; only `side` asks, if given."""
+        for query in self._sides:
+            query.set_seen(seen and side in (None, query.side.index))
+
+    def invalidate(self) -> None:
+        for query in self._sides:
+            query.invalidate()

@@ -22,6 +22,7 @@ from app.pages.explore.live_query import LiveQuery
 from app.pages.explore.set_work import StartWorker
 from app.pages.explore.state import ExploreState
 from app.settings import Settings
+from app.widgets.page import EmptyState, Stack
 from engine.files.home import Home
 
 Place = Literal["tab", "left", "right", "below", "float"]
@@ -75,6 +76,26 @@ class Panel(QWidget):
         """Set if the panel is visible; asks what was put off."""
         for query in self._queries:
             query.set_seen(seen)
+
+
+class ResultStack(Stack):
+    """Shows a result, or that it is pending or refused."""
+
+    def __init__(self, *contents: QWidget) -> None:
+        super().__init__()
+        self.waiting = EmptyState("loader-circle", self.tr("Running the model …"), "")
+        self.problem = EmptyState("circle-alert", self.tr("No result"), "")
+        for page in (*contents, self.waiting, self.problem):
+            self.addWidget(page)
+
+    def show_query(self, query: LiveQuery, content: QWidget | None) -> None:
+        """Show the reason for a refusal, else the content, or that it is pending if None."""
+        if query.refusal is not None:
+            self.problem.title.setText(query.refusal.problem)
+            self.problem.text.setText(query.refusal.advice)
+            self.setCurrentWidget(self.problem)
+        else:
+            self.setCurrentWidget(content or self.waiting)
 
 
 def always(_: ExploreState) -> bool:

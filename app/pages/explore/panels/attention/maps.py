@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.explorer import Explorer
-from app.pages.explore.live_query import LiveQuery
+from app.pages.explore.live_query import LiveQuery, QueryPair
 from app.pages.explore.model_input import ModelInput
 from app.pages.explore.panels.attention import pixels
 from app.pages.explore.state import ExploreState
@@ -74,9 +74,8 @@ class AttentionMaps(QObject):
         self._gone: Attended | None = None  # its file was replaced before it was opened
         self._pooled: np.ndarray | None = None  # float32 [layers so far, H, P, P]
         self._pooling: background.Job | None = None
-        self._queries = tuple(LiveQuery(explore, explorer, self._question, side) for side in (0, 1))
-        for query in self._queries:
-            query.changed.connect(self._on_answer)
+        self._queries = QueryPair(explore, explorer, self._question)
+        self._queries.changed.connect(self._on_answer)
 
     # ── what is known ────────────────────────────────────────────────────────────────────────
 
@@ -123,8 +122,7 @@ class AttentionMaps(QObject):
     def set_seen(self, seen: bool) -> None:
         """Set if the panel is visible; only the shown side asks."""
         self._is_seen = seen
-        for query in self._queries:
-            query.set_seen(seen and query is self.query)
+        self._queries.set_seen(seen, self.side.index)
 
     def show_side(self, second: bool) -> None:
         """Show the maps of the first or the second model."""
@@ -138,8 +136,7 @@ class AttentionMaps(QObject):
         """Choose the measure."""
         if measure != self.measure:
             self.measure = measure
-            for query in self._queries:
-                query.invalidate()
+            self._queries.invalidate()
 
     # ── from an answer to maps ───────────────────────────────────────────────────────────────
 

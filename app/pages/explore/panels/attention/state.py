@@ -8,7 +8,7 @@ import numpy as np
 from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
-from app.pages.explore.live_query import LiveQuery
+from app.pages.explore.live_query import QueryPair
 from app.pages.explore.model_input import ModelInput
 from app.pages.explore.panels.attention.links import NO_LINKS, Links, StrongestLinks
 from app.pages.explore.panels.attention.maps import AttentionMaps
@@ -124,9 +124,8 @@ class AttentionState(QObject):
         self._kept = np.zeros(0, int)  # [S], indices among the T
         self._is_seen = False
         self._sees_pair = False
-        self._pairs = tuple(LiveQuery(explore, explorer, self._pair_question, s) for s in (0, 1))
-        for pair in self._pairs:
-            pair.changed.connect(self.pair_changed)
+        self._pairs = QueryPair(explore, explorer, self._pair_question)
+        self._pairs.changed.connect(self.pair_changed)
         self.maps.replaced.connect(self._on_replaced)
         self.maps.grown.connect(self._on_grown)
         self.maps.forgotten.connect(self._forget)
@@ -232,8 +231,7 @@ class AttentionState(QObject):
     def see_pair(self, seen: bool) -> None:
         """Set if the query and key of the selected pair are visible."""
         self._sees_pair = seen
-        for number, query in enumerate(self._pairs):
-            query.set_seen(seen and number == self.maps.shows_second and self._is_seen)
+        self._pairs.set_seen(seen and self._is_seen, self.maps.side.index)
 
     def show_side(self, second: bool) -> None:
         """Show the first or the second model."""
@@ -288,8 +286,7 @@ class AttentionState(QObject):
     def _on_selection(self) -> None:
         self._show()
         self.explore.pick_head(self.layer, self.head if self.maps.has_heads else self.explore.head)
-        for query in self._pairs:
-            query.invalidate()
+        self._pairs.invalidate()
 
     def _forget(self) -> None:
         self.tokens, self._kept, self.shown = (), np.zeros(0, int), ()
@@ -349,8 +346,7 @@ class AttentionState(QObject):
 
     def _on_picked(self) -> None:
         self.pointed_changed.emit()
-        for query in self._pairs:
-            query.invalidate()
+        self._pairs.invalidate()
 
     def _on_explore_pointed(self, number: int) -> None:
         """Highlight the row of the token under the mouse in the strip."""

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.notices import Notices
 from app.pages.explore.choice_box import ChoiceBox
-from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
+from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription, ResultStack
 from app.pages.explore.panels.predictions.figure import differences, make_figure
 from app.pages.explore.panels.predictions.state import DecidingState, PredictionsState, is_explained
 from app.pages.explore.state import ExploreState
@@ -16,7 +16,7 @@ from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
-from app.widgets.page import EmptyState, Stack, scrolling
+from app.widgets.page import scrolling
 from app.widgets.text.labels import OneLine, Text, visible
 from app.widgets.text.word_effects import Words
 
@@ -114,11 +114,7 @@ class OneSide(QWidget):
         self.views: dict[str, PredictionView] = {}
         self.deciding: dict[str, DecidingView] = {}
         self._areas: dict[str, QWidget] = {}
-        self.waiting = Text(self.tr("Running the model …"), "muted")
-        self.problem = EmptyState("circle-alert", self.tr("No result"), "")
-        self.stack = Stack()
-        self.stack.addWidget(self.waiting)
-        self.stack.addWidget(self.problem)
+        self.stack = ResultStack()
         layouts.column(self.stack, parent=self)
         state.changed.connect(self.show_state)
         state.explore.choices_changed.connect(self._show_choices)
@@ -129,21 +125,15 @@ class OneSide(QWidget):
             view.show_choices(self._state.explore.choices)
 
     def show_state(self) -> None:
-        refusal, answer = self._state.query.refusal, self._state.answer
-        if refusal is not None:
-            self.problem.title.setText(refusal.problem)
-            self.problem.text.setText(refusal.advice)
-            self.stack.setCurrentWidget(self.problem)
-        elif answer is not None:
-            self._view(answer.task).show_prediction(answer, self._given())
-            self.stack.setCurrentWidget(self._areas[answer.task])
+        answer, task = self._state.answer, None
+        if answer is not None:
+            task = answer.task
+            self._view(task).show_prediction(answer, self._given())
         elif self._state.lacks_choices:
             task = self._state.side.task
             assert task is not None
             self._view(task).show_nothing()
-            self.stack.setCurrentWidget(self._areas[task])
-        else:
-            self.stack.setCurrentWidget(self.waiting)
+        self.stack.show_query(self._state.query, self._areas[task] if task is not None else None)
 
     def _given(self) -> Given:
         side = self._state.side

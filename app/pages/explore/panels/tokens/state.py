@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.explorer import Explorer
-from app.pages.explore.live_query import LiveQuery
+from app.pages.explore.live_query import QueryPair
 from app.pages.explore.model_input import ModelInput
 from app.pages.explore.state import ExploreState
 from app.timers import debounced
@@ -45,16 +45,13 @@ class TokensState(QObject):
         super().__init__(explore)
         self.explore = explore
         self.steps: list[tuple[Steps, ...]] = [(), ()]  # of each side, for each of its texts
-        self.queries = (
-            LiveQuery(explore, explorer, lambda side: side.question(Embed)),
-            LiveQuery(explore, explorer, lambda side: side.question(Embed), side=1),
-        )
+        self.queries = QueryPair(explore, explorer, lambda side: side.question(Embed))
         self._work: list[background.Job | None] = [None, None]
         self._is_seen = False
         self._emitting = debounced(self, 0, self._emit_changed)
         self._emitting_steps = debounced(self, 0, self.steps_changed)
+        self.queries.changed.connect(self._on_changed)
         for query in self.queries:
-            query.changed.connect(self._on_changed)
             query.asked.connect(partial(self._read_steps, query.side))
         explore.tokens_changed.connect(self._on_changed)
         explore.sides_changed.connect(self._on_changed)
@@ -122,8 +119,7 @@ class TokensState(QObject):
     def set_seen(self, seen: bool) -> None:
         """Set whether the panel is visible; pending changes are emitted now."""
         self._is_seen = seen
-        for query in self.queries:
-            query.set_seen(seen)
+        self.queries.set_seen(seen)
         if seen:
             self._on_changed()
 

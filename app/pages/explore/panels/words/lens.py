@@ -5,6 +5,7 @@ from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPain
 from PySide6.QtWidgets import QWidget
 
 from app.pages.explore.captions import source
+from app.pages.explore.panel import ResultStack
 from app.pages.explore.panels.words.part import Part, paint_grid
 from app.pages.explore.panels.words.state import WordsState
 from app.resources import mono_font
@@ -13,7 +14,7 @@ from app.widgets import layouts
 from app.widgets.charts.bars import percentage
 from app.widgets.charts.figure import Figure, Table
 from app.widgets.keys import arrow_step, clamp
-from app.widgets.page import EmptyState, Stack, scrolling
+from app.widgets.page import EmptyState, scrolling
 from app.widgets.text.chips import AS_STORED, token_text
 from app.widgets.text.labels import OneLine, Text, font
 from engine.messages.explore.lens import LensApplied
@@ -195,28 +196,19 @@ class Lens(Part):
             (scrolling(inner), 1),
             parent=page,
         )
-        self.stack = Stack()
-        self.stack.addWidget(page)
+        self.page = page
         self.nothing = EmptyState(
             "layers",
             self.tr("Mask or select a word to see the predictions after each layer"),
             self.tr("Double-click a word above to mask it, click to select it."),
         )
-        self.stack.addWidget(self.nothing)
-        self.problem = EmptyState("circle-alert", self.tr("No result"), "")
-        self.stack.addWidget(self.problem)
+        self.stack = ResultStack(page, self.nothing)
         layouts.column(self.stack, parent=self)
 
     def show_state(self) -> None:
         query = self.state.lens_queries[0]
-        if query.refusal is not None:
-            self.problem.title.setText(query.refusal.problem)
-            self.problem.text.setText(query.refusal.advice)
-            self.stack.setCurrentIndex(2)
-        elif self.state.applied() is None and not query.is_waiting:
-            self.stack.setCurrentIndex(1)
-        else:
-            self.stack.setCurrentIndex(0)
+        is_shown = self.state.applied() is not None or query.is_waiting
+        self.stack.show_query(query, self.page if is_shown else self.nothing)
         for side, (name, grid) in enumerate(zip(self.names, self.grids, strict=True)):
             model = self.state.explore.both[side].model
             name.setText(model.name if model else "")

@@ -1,6 +1,6 @@
 """Base of the Words panel's parts, and the drawings of their figures."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,7 +28,7 @@ class Asks(Protocol):
 class Part(QWidget):
     """One view of the predictions. It asks only while visible."""
 
-    def __init__(self, state: WordsState, queries: Sequence[Asks]) -> None:
+    def __init__(self, state: WordsState, queries: Iterable[Asks]) -> None:
         super().__init__()
         self.state = state
         self._queries = tuple(queries)

@@ -8,6 +8,7 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
 from app.pages.explore.captions import source
+from app.pages.explore.panel import ResultStack
 from app.pages.explore.panels.words.part import (
     Column,
     Part,
@@ -29,7 +30,7 @@ from app.widgets.charts.bars import (
     top_of_scale,
 )
 from app.widgets.charts.figure import Figure, Table
-from app.widgets.page import Card, EmptyState, Stack
+from app.widgets.page import Card, EmptyState
 from app.widgets.text import numbers
 from app.widgets.text.chips import AS_STORED, token_text
 from app.widgets.text.labels import OneLine, Text
@@ -50,33 +51,24 @@ class Predictions(Part):
         self.models = Text("", "small")
         self.cards: list[PositionCard] = []
         self._row = layouts.row(layouts.STRETCH, spacing=3 * SPACE, margins=(0, 0, 0, 2 * SPACE))
-        self.stack = Stack()
-        self.stack.addWidget(self._cards_page())
+        self.page = self._cards_page()
         self.nothing = EmptyState(
             "eye-off", self.tr("Mask a word to see what the model predicts"), ""
         )
-        self.stack.addWidget(self.nothing)
-        self.problem = EmptyState("circle-alert", self.tr("No result"), "")
-        self.stack.addWidget(self.problem)
-        self.waiting = EmptyState("loader-circle", self.tr("Running the model …"), "")
-        self.stack.addWidget(self.waiting)
+        self.stack = ResultStack(self.page, self.nothing)
         layouts.column((self.stack, 1), parent=self)
         state.explore.picked_changed.connect(self._on_picked)
 
     def show_state(self) -> None:
         state, query = self.state, self.state.query
-        if query.refusal is not None:
-            self.problem.title.setText(query.refusal.problem)
-            self.problem.text.setText(query.refusal.advice)
-            self.stack.setCurrentIndex(2)
-        elif query.is_waiting and not state.positions():
-            self.stack.setCurrentWidget(self.waiting)
-        elif state.positions():
+        content: QWidget | None = None
+        if state.positions():
             self._show_positions(state.positions())
-            self.stack.setCurrentIndex(0)
-        else:
+            content = self.page
+        elif not query.is_waiting:
             self.nothing.text.setText(self._how_to_hide())
-            self.stack.setCurrentIndex(1)
+            content = self.nothing
+        self.stack.show_query(query, content)
 
     def _show_positions(self, positions: tuple[MaskedPosition, ...]) -> None:
         while len(self.cards) < min(len(positions), MAX_POSITIONS):

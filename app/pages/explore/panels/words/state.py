@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from app.explorer import Explorer
-from app.pages.explore.live_query import LiveQuery
+from app.pages.explore.live_query import LiveQuery, QueryPair
 from app.pages.explore.model_input import ModelInput
 from app.pages.explore.state import ExploreState
 from engine.messages.explore.candidates import (
@@ -48,9 +48,6 @@ class MaskedPosition:
     wanted: tuple[LabelProbability, ...] = ()  # probabilities of what a second model lists
 
 
-Pair = tuple[LiveQuery, LiveQuery]
-
-
 class WordsState(QObject):
     """Questions of all parts, for both sides.
 
@@ -68,13 +65,13 @@ class WordsState(QObject):
         self._wants_search = False
         self._explorer = explorer
         explore.settled.connect(self._on_settled)  # before the queries' own
-        self.fills = self._both(self._fill)
+        self.fills = self._ask(self._fill)
         for number, query in enumerate(self.fills):
             query.changed.connect(partial(self._on_filled, number))
-        self.candidate_scores = self._both(self._score_candidates)
-        self.candidate_searches = self._both(self._find_candidates)
-        self.lens_queries = self._both(self._apply_lens)
-        self.next_sentences = self._both(self._predict_next_sentence)
+        self.candidate_scores = self._ask(self._score_candidates)
+        self.candidate_searches = self._ask(self._find_candidates)
+        self.lens_queries = self._ask(self._apply_lens)
+        self.next_sentences = self._ask(self._predict_next_sentence)
         self.scorings = tuple(Scoring(explore, explorer, side) for side in (0, 1))
         for scoring in self.scorings:
             scoring.changed.connect(self.changed)
@@ -181,33 +178,29 @@ class WordsState(QObject):
         own = tuple(dict.fromkeys(word.strip() for word in words if word.strip()))[:MAX_OWN_WORDS]
         if own != self.own:
             self.own = own
-            for query in self.candidate_scores:
-                query.invalidate()
+            self.candidate_scores.invalidate()
 
     def search(self) -> None:
         """Search once for whole words in the gap."""
         self._wants_search = True
-        for query in self.candidate_searches:
-            query.invalidate()
+        self.candidate_searches.invalidate()
 
     def set_searches_automatically(self, on: bool) -> None:
         self.searches_automatically = on
-        for query in self.candidate_searches:
-            query.invalidate()
+        self.candidate_searches.invalidate()
 
     # ── questions ────────────────────────────────────────────────────────────────────────────
 
-    def _both(self, make: Callable[[ModelInput], Question | None]) -> Pair:
-        first, second = (LiveQuery(self.explore, self._explorer, make, side) for side in (0, 1))
-        for query in (first, second):
-            query.changed.connect(self.changed)
-        return first, second
+    def _ask(self, make: Callable[[ModelInput], Question | None]) -> QueryPair:
+        queries = QueryPair(self.explore, self._explorer, make)
+        queries.changed.connect(self.changed)
+        return queries
 
     def _on_picked(self) -> None:
         if self.explore.is_settled:
             self._wants_search = False
-            for query in (*self.candidate_scores, *self.candidate_searches, *self.lens_queries):
-                query.invalidate()
+            for queries in (self.candidate_scores, self.candidate_searches, self.lens_queries):
+                queries.invalidate()
 
     def _on_settled(self) -> None:
         self._wants_search = False

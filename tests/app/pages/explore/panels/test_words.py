@@ -152,8 +152,8 @@ def test_a_model_without_an_mlm_head_offers_the_starter_model(
 def test_a_refusal_is_shown_as_plain_text(view, explore, explorer):
     explore.toggle_mask(2)
     explorer.refuse(explorer.asked[-1], "This is <b>wrong</b>.")
-    assert view.predictions.problem.title.text() == "This is <b>wrong</b>."
-    assert view.predictions.problem.title.textFormat() == Qt.TextFormat.PlainText
+    assert view.predictions.stack.problem.title.text() == "This is <b>wrong</b>."
+    assert view.predictions.stack.problem.title.textFormat() == Qt.TextFormat.PlainText
 
 
 def test_more_places_than_cards_are_counted(view, explore, explorer, wait):
