@@ -99,6 +99,15 @@ class ModelInput(QObject):
         return self.model.path if self.model else None
 
     @property
+    def model_name(self) -> str:
+        return self.model.name if self.model else ""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Classes, labels or tags of the model."""
+        return self.model.info.labels if self.model and self.model.info else ()
+
+    @property
     def texts(self) -> tuple[str, ...]:
         return self.input.texts
 

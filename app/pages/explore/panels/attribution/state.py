@@ -54,11 +54,6 @@ class Choice(QObject):
         """True if a token at a mask is explained, not the prediction of a task head."""
         return side.has_head("mlm") and (self._wants_mask or not has_target(side))
 
-    def labels(self, side: ModelInput) -> tuple[str, ...]:
-        """Classes, labels or tags of the model."""
-        model = side.model
-        return model.info.labels if model is not None and model.info is not None else ()
-
     def finds_spans(self, side: ModelInput) -> bool:
         return side.task is not None and head_of(side.task).finds_spans
 
@@ -68,7 +63,7 @@ class Choice(QObject):
             return self._mask(side)
         if not has_target(side):
             return None
-        labels = self.labels(side)
+        labels = side.labels
         label = self.explore.label or ""
         if self.finds_spans(side):
             return {"label": self.end}
@@ -85,7 +80,7 @@ class Choice(QObject):
         }
 
     def _mask(self, side: ModelInput) -> dict[str, Any] | None:
-        places = [n for n in range(len(side.tokens)) if side.is_masked(n) or side.is_typed_mask(n)]
+        places = side.all_masked
         if not places:
             return None
         picked = self.explore.on_side(side.index, self.explore.picked)

@@ -157,7 +157,7 @@ class Controls(Wrapping):
             return
         if choice.finds_spans(side):
             choice.set(end=wanted.removeprefix("="))
-        elif choice.labels(side):
+        elif side.labels:
             choice.explore.choose_label(wanted.removeprefix("="))
 
     def _on_typed(self) -> None:
@@ -169,7 +169,7 @@ class Controls(Wrapping):
         side = choice.explore.first
         is_of_mask = choice.is_of_mask(side)
         self.target.show_entries(self._targets())
-        labels = [(label, visible(label)) for label in choice.labels(side)]
+        labels = [(label, visible(label)) for label in side.labels]
         self.against.show_entries([("", self.tr("nothing")), *labels])
         self.target.choose(self._target())
         self.against.choose(choice.against)
@@ -178,7 +178,7 @@ class Controls(Wrapping):
         spans = choice.finds_spans(side)
         self.token.setVisible(is_of_mask)
         self.other_part.setVisible(is_of_mask)
-        self.rather.setVisible(not is_of_mask and len(choice.labels(side)) > 1 and not spans)
+        self.rather.setVisible(not is_of_mask and len(side.labels) > 1 and not spans)
         self.base_part.setVisible(choice.method == "integrated_gradients")
         if is_of_mask and not self._pause.isActive():
             for line, text in ((self.token, choice.token), (self.other, choice.against)):
@@ -203,9 +203,9 @@ class Controls(Wrapping):
             if choice.finds_spans(side):
                 titles = (self.tr("the start of the answer"), self.tr("the end of the answer"))
                 targets += [(f"={end}", title) for end, title in zip(ENDS, titles, strict=True)]
-            elif choice.labels(side):
+            elif side.labels:
                 targets.append(("=", self.tr("the prediction")))
-                targets += [(f"={label}", visible(label)) for label in choice.labels(side)]
+                targets += [(f"={label}", visible(label)) for label in side.labels]
             else:
                 targets.append(("=", self.tr("the predicted number")))
         if side.has_head("mlm"):
@@ -385,7 +385,7 @@ def _of_path(answer: Attributed) -> str:
 
 def make_figure(state: AttributionState) -> Figure | None:
     """The effects of one side; None until all are computed."""
-    answer, question, model = state.answer, state.answered_question, state.side.model
+    answer, question = state.answer, state.answered_question
     if answer is None or question is None or not state.is_complete or not answer.words:
         return None
     words = answer.words[:MOST_WORDS]
@@ -395,11 +395,10 @@ def make_figure(state: AttributionState) -> Figure | None:
     def paint(painter: QPainter, _size: QSizeF) -> None:
         paint_words(painter, words, boxes, print_color, fonts, most)
 
-    name = model.name if model is not None else ""
     method = in_language(METHODS[question.method])
     return Figure(
         name=f"attributions-{question.method.replace('_', '-')}",
-        title=f"{name}: {explained_text(answer, question.head)} · {method}",
+        title=f"{state.side.model_name}: {explained_text(answer, question.head)} · {method}",
         caption=f"{note(answer, question)} {source(state.explore, state.side.index)}",
         size=QSize(WIDE, round(boxes[-1].bottom()) + 2),
         paint=paint,

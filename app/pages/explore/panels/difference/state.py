@@ -56,8 +56,7 @@ class DifferenceState(TextSetState):
             return
         self._clear()
         self.of = chosen
-        names = [side.model.name if side.model is not None else "" for side in explore.both]
-        self.names = names[0], names[1]
+        self.names = first.model_name, other.model_name
         self._read_rows(chosen)
         self.work.start(
             CompareModels(

@@ -139,7 +139,6 @@ class HistoryView(Panel):
             self.choose(min(row, len(self.entries.rows) - 1))
 
     def _choose_input(self, wanted: TextInput) -> None:
-        """Select the row of an input again."""
         for row, each in enumerate(self.entries.rows):
             if each.input == wanted:
                 self.choose(row)

@@ -158,7 +158,6 @@ class PointsView(QWidget):
         return int(cost.argmin()) if np.isfinite(cost).any() else self.current
 
     def _near(self, point: QPointF) -> int:
-        """Point under the mouse, or -1."""
         if not len(self.points):
             return -1
         apart = np.hypot(*(self.pixels() - np.array([point.x(), point.y()])).T)

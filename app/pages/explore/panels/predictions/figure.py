@@ -23,7 +23,7 @@ def make_figure(state: PredictionsState) -> Figure | None:
     """The exact answer of one side as bars; None if there is none."""
     if not state.query.require_exact():  # it arrives in a moment
         return None
-    answer, model = state.answer, state.side.model
+    answer = state.answer
     if answer is None:
         return None
     rows = prediction_rows(answer)
@@ -36,7 +36,7 @@ def make_figure(state: PredictionsState) -> Figure | None:
 
     return Figure(
         name="task-predictions",
-        title=tr("{0}: predictions").format(model.name if model else ""),
+        title=tr("{0}: predictions").format(state.side.model_name),
         caption=tr("Probabilities from 0 to 1, a number as it is. {0}").format(
             source(state.explore, state.side.index)
         ),

@@ -86,15 +86,10 @@ class DecidingState(QObject):
         explore.label_changed.connect(self.query.invalidate)
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        model = self.side.model
-        return model.info.labels if model is not None and model.info is not None else ()
-
-    @property
     def label(self) -> str | None:
         """The class to explain; “” (the prediction) if the model lacks the chosen one."""
         chosen = self.explore.label
-        return chosen if chosen is None or chosen in self.labels else ""
+        return chosen if chosen is None or chosen in self.side.labels else ""
 
     def _question(self, side: ModelInput) -> Occlude | None:
         label = self.label

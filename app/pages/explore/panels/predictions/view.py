@@ -82,7 +82,7 @@ class PredictionsView(Panel):
             first.explore.is_compared and task is not None and not view_class(task).asks_for_choices
         )
         for state, title in zip(self._states, self.titles, strict=True):
-            title.setText(state.side.model.name if state.side.model is not None else "")
+            title.setText(state.side.model_name)
             title.setVisible(compared)
         self.sides[1].setVisible(compared)
         self.figure_buttons[1].setVisible(compared)
@@ -137,8 +137,7 @@ class OneSide(QWidget):
 
     def _given(self) -> Given:
         side = self._state.side
-        info = side.model.info if side.model else None
-        return Given(side.text, side.pair, info.labels if info else ())
+        return Given(side.text, side.pair, side.labels)
 
     def _view(self, task: str) -> PredictionView:
         if task not in self.views:
@@ -192,7 +191,7 @@ class DecidingView(QWidget):
             [
                 (None, self.tr("Nothing (not computed)")),
                 ("", self.tr("The prediction")),
-                *((label, visible(label)) for label in state.labels),
+                *((label, visible(label)) for label in state.side.labels),
             ]
         )
         self.choice.choose(state.label)

@@ -90,7 +90,6 @@ def make_figure(state: TemplatesState) -> Figure | None:
 def _paint(
     painter: QPainter, fillers: list[str], targets: list[str], values: np.ndarray, is_signed: bool
 ) -> None:
-    """Cells with their numbers, and the colour bar."""
     low, high = ends_of(values, is_signed)
     if not is_signed:
         known = values[np.isfinite(values)]

@@ -211,7 +211,6 @@ class TextsView(Panel):
         self.figure_button.refresh()
 
     def _follow(self) -> None:
-        """Select the rows that another panel chose."""
         model = self.table.selectionModel()
         shown = sorted(self.rows.order[index.row()] for index in model.selectedRows())
         if tuple(shown) == self._state.selected:
@@ -265,7 +264,6 @@ class TextsView(Panel):
         return " ".join(parts)
 
     def _statistics(self) -> list[str]:
-        """Statistics over all texts."""
         state = self._state
         if not state.scores:
             return []

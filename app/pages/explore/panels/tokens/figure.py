@@ -32,7 +32,6 @@ def make_figure(state: TokensState, side: int) -> Figure | None:
     wide = max(map(QFontMetricsF(_mono()).horizontalAdvance, texts)) + 8
     left = round(min(NAME, wide))
     width = left + 3 * NUMBER + BAR * len(tables) + 2 * NUMBER
-    model = state.explore.both[side].model
     shown = list(rows)
 
     def paint(painter: QPainter, _size: QSizeF) -> None:
@@ -41,7 +40,7 @@ def make_figure(state: TokensState, side: int) -> Figure | None:
     return Figure(
         name="tokens",
         title=tr("{0}: tokens and the norms of their embeddings").format(
-            model.name if model else ""
+            state.explore.both[side].model_name
         ),
         caption=tr(
             "Euclidean norms of the embeddings that are summed, of their sum,"

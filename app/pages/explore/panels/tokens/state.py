@@ -91,7 +91,7 @@ class TokensState(QObject):
     def unknown(self, side: int = 0) -> list[str]:
         """The words that became [UNK], as typed."""
         shown = self.explore.both[side]
-        return [shown.source_text(n) for n in range(len(shown.tokens)) if shown.is_unknown(n)]
+        return [shown.source_text(n) for n in shown.unknown]
 
     def left_out(self, side: int = 0) -> list[str]:
         """The beginning of the truncated rest of each text."""

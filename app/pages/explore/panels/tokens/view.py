@@ -95,14 +95,10 @@ class TokensView(Panel):
         notes = [note for side in explore.sides for note in self._notes(side.index)]
         self.notes.setText("\n".join(notes))
         self.notes.setVisible(bool(notes))
-        for number, title in enumerate(self.titles):
-            model = explore.both[number].model
-            pinned = number == 1 and explore.pinned is not None
-            title.setText(
-                self.tr("{0}, pinned text").format(model.name)
-                if model and pinned
-                else (model.name if model else "")
-            )
+        for side, title in zip(explore.both, self.titles, strict=True):
+            pinned = side is explore.second and explore.pinned is not None
+            name = self.tr("{0}, pinned text") if pinned and side.model else "{0}"
+            title.setText(name.format(side.model_name))
             title.setVisible(explore.is_compared)
         self.sides[1].setVisible(explore.is_compared)
         self.difference.setText(self._difference())
@@ -134,7 +130,6 @@ class TokensView(Panel):
         return notes
 
     def _difference(self) -> str:
-        """Compare the tokens of the two sides."""
         explore = self._state.explore
         if not explore.is_compared:
             return ""

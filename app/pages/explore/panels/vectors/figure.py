@@ -64,7 +64,6 @@ def make_figure(state: VectorsState) -> Figure | None:
 
 
 def _make_nearest_figure(state: VectorsState) -> Figure | None:
-    """Bars of the cosines, nearest first."""
     table = _tokens_table(state) if state.showing == "tokens" else _words_table(state)
     answer, place = state.answer, state.chosen_place
     if table is None or answer is None or place is None:

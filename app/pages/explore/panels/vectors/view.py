@@ -166,7 +166,6 @@ class VectorsView(Panel):
         ]
 
     def _why_not(self) -> str:
-        """The reason why the search is disabled, or “”."""
         if self._state.chosen_place is None:
             return self.tr("Select a word of the text above, or type one.")
         return ""

@@ -135,8 +135,7 @@ class Candidates(Part):
             if answer is None:
                 continue
             if len(answers) > 1:
-                model = self.state.explore.both[number].model
-                rows.append([f"— {model.name if model else ''} —", "", ""])
+                rows.append([f"— {self.state.explore.both[number].model_name} —", "", ""])
             rows += [
                 [token_names(one), probability_text(one), log_probability_text(one)]
                 for one in answer.found

@@ -210,15 +210,13 @@ class Lens(Part):
         is_shown = self.state.applied() is not None or query.is_waiting
         self.stack.show_query(query, self.page if is_shown else self.nothing)
         for side, (name, grid) in enumerate(zip(self.names, self.grids, strict=True)):
-            model = self.state.explore.both[side].model
-            name.setText(model.name if model else "")
+            name.setText(self.state.explore.both[side].model_name)
             name.setVisible(self.state.explore.is_compared)
             grid.show_lens(self.state.applied(side), self._names(side))
             grid.setVisible(side < len(self.state.explore.sides))
         self._show_readout(0, -1, -1)
 
     def _names(self, side: int) -> tuple[str, ...]:
-        """Column names of a grid and its figure."""
         applied, shown = self.state.applied(side), self.state.explore.both[side]
         if applied is None:
             return ()
@@ -229,7 +227,6 @@ class Lens(Part):
         )
 
     def _show_readout(self, side: int, row: int, column: int) -> None:
-        """Show the top predictions of a cell."""
         applied = self.state.applied(side)
         if applied is None or not (0 <= row < len(applied.layers)):
             self.readout.setText(self.tr("Hover over a cell to see its top predictions."))
@@ -242,7 +239,6 @@ class Lens(Part):
         self.readout.setText(text.format(prediction.first + 1, layer_name(row), best))
 
     def _pick(self, side: int, column: int) -> None:
-        """Select the token of a column on the page."""
         applied, explore = self.state.applied(side), self.state.explore
         if applied is not None:
             number = applied.positions[column]

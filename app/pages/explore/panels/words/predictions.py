@@ -106,7 +106,7 @@ class Predictions(Part):
         return 1.0 if self.state.explore.is_over_training else top_of_scale(shown)
 
     def _models(self) -> str:
-        first, second = (side.model.name if side.model else "" for side in self.state.explore.both)
+        first, second = (side.model_name for side in self.state.explore.both)
         text = self.tr(
             "Upper bars: {0}. Lower bars: {1}. Last column: second minus first, in "
             "percentage points. –: the model does not have this token, or tokenises this "
@@ -136,7 +136,7 @@ class Predictions(Part):
         return " ".join(parts)
 
     def _on_picked(self, picked: int) -> None:
-        """TokenAnchor the selected token's card and scroll to it."""
+        """Mark the selected token's card and scroll to it."""
         for position, card in zip(self.state.positions(), self.cards, strict=False):
             card.set_picked(position.token == picked)
             if position.token == picked:

@@ -191,7 +191,6 @@ class PseudoPerplexity(Part):
     # ── what the user does ───────────────────────────────────────────────────────────────────
 
     def _on_go(self) -> None:
-        """Start, or stop a running computation."""
         runs = any(scoring.is_running for scoring in self._shown())
         for scoring in self._shown():
             scoring.stop() if runs else scoring.resume()

@@ -128,7 +128,7 @@ class WordsState(QObject):
         Adjacent typed masks are one gap.
         """
         shown = self.explore.both[side]
-        masked = masked_tokens(shown)
+        masked = shown.all_masked
         if side == 0:
             at = self.explore.picked if self.explore.picked in masked else next(iter(masked), -1)
         else:
@@ -206,7 +206,7 @@ class WordsState(QObject):
         self._wants_search = False
 
     def _fill(self, side: ModelInput) -> FillMask | None:
-        if not can_predict(side) or not masked_tokens(side):
+        if not can_predict(side) or not side.all_masked:
             return None
         return side.question(
             FillMask, top=TOP, wanted=self._named_by_other(side), exact=self.explore.is_exact
@@ -242,13 +242,13 @@ class WordsState(QObject):
         return side.question(FindCandidates, first=gap[0], last=gap[1])
 
     def _apply_lens(self, side: ModelInput) -> ApplyLens | None:
-        positions = set(masked_tokens(side))
+        positions = set(side.all_masked)
         picked = self.explore.picked
         if 0 <= picked < len(self.explore.first.tokens):
             token = self.explore.first.tokens[picked]
             positions.add(picked if side.index == 0 else side.counterpart(token))
-        is_causal = side.model is not None and side.model.info is not None
-        is_causal = is_causal and side.model.info.causal  # type: ignore[union-attr]
+        info = side.model.info if side.model is not None else None
+        is_causal = info is not None and info.causal
         positions = {position for position in positions if position >= int(is_causal)}
         if not can_predict(side) or not positions:
             return None
@@ -273,11 +273,6 @@ def same_token(side: ModelInput, token: Token) -> int:
 def can_predict(side: ModelInput) -> bool:
     """True if a model has an MLM head, or is not read yet."""
     return side.model is None or side.model.info is None or side.has_head("mlm")
-
-
-def masked_tokens(side: ModelInput) -> dict[int, None]:
-    """Indices of all masked tokens, typed masks included, in order."""
-    return {n: None for n in range(len(side.tokens)) if side.is_masked(n) or side.is_typed_mask(n)}
 
 
 class Scoring(QObject):
