@@ -117,11 +117,6 @@ class WordsState(QObject):
         filled = self.query.answer_of(MaskFilled)
         return filled is not None and filled.causal
 
-    @property
-    def can_predict(self) -> bool:
-        """True if the model has an MLM head, or is not read yet."""
-        return can_predict(self.explore.first)
-
     def gap(self, side: int = 0) -> tuple[int, int] | None:
         """First and last token of the selected masked word, or of the first one.
 
@@ -139,22 +134,20 @@ class WordsState(QObject):
         if not shown.is_typed_mask(at):
             word = shown.word_tokens(at)
             return word[0], word[-1]
-        first_number, last_number = at, at
-        while first_number - 1 in masked and shown.is_typed_mask(first_number - 1):
-            first_number -= 1
-        while last_number + 1 in masked and shown.is_typed_mask(last_number + 1):
-            last_number += 1
-        return first_number, last_number
+        start = end = at
+        while start - 1 in masked and shown.is_typed_mask(start - 1):
+            start -= 1
+        while end + 1 in masked and shown.is_typed_mask(end + 1):
+            end += 1
+        return start, end
 
     def gap_text(self) -> str:
         """The text typed in the gap; empty if there is none."""
         gap = self.gap()
         if gap is None:
             return ""
-        tokens, explore = self.explore.first.tokens, self.explore
-        return explore.first.texts[tokens[gap[0]].segment][
-            tokens[gap[0]].start : tokens[gap[1]].end
-        ]
+        first, last = (self.explore.first.tokens[index] for index in gap)
+        return self.explore.first.texts[first.segment][first.start : last.end]
 
     def scored(self, side: int = 0) -> tuple[Candidate, ...]:
         answer = self.candidate_scores[side].answer_of(CandidatesScored)

@@ -11,7 +11,7 @@ from app.pages.explore.panels.words.lens import Lens
 from app.pages.explore.panels.words.part import Part
 from app.pages.explore.panels.words.predictions import Predictions
 from app.pages.explore.panels.words.pseudo_perplexity import PseudoPerplexity
-from app.pages.explore.panels.words.state import WordsState
+from app.pages.explore.panels.words.state import WordsState, can_predict
 from app.theme import SPACE, Role, colour
 from app.widgets import buttons, layouts
 from app.widgets.charts.bars import percentage
@@ -89,7 +89,7 @@ class WordsView(Panel):
         """Only the displayed part asks, and the next-sentence gauge."""
         self._is_seen = seen
         for part in self.parts:
-            part.set_seen(seen and part is self.shown.currentWidget())
+            part.set_seen(seen and part is self._part())
         self.next_sentences.set_seen(seen)
 
     def show_part(self, number: int) -> None:
@@ -101,18 +101,19 @@ class WordsView(Panel):
         self.show_state()
 
     def show_state(self) -> None:
-        self.stack.setCurrentIndex(0 if self._state.can_predict else 1)
+        self.stack.setCurrentIndex(0 if can_predict(self._state.explore.first) else 1)
         self.unmask.setEnabled(bool(self._state.explore.first.masked))
         self.next_sentences.show_state()
-        part = self.shown.currentWidget()
-        assert isinstance(part, Part)
-        part.show_state()
+        self._part().show_state()
         self.figure_button.refresh()
 
     def figure(self) -> Figure | None:
+        return self._part().figure()
+
+    def _part(self) -> Part:
         part = self.shown.currentWidget()
         assert isinstance(part, Part)
-        return part.figure()
+        return part
 
     def _want_starter(self) -> None:
         self._state.explore.model_wanted.emit(starter_model())

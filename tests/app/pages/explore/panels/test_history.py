@@ -219,10 +219,6 @@ def test_tooltips_show_the_whole_texts(view, explore, history):
     ]
 
 
-def test_the_rows_are_a_valid_model(full, qtmodeltester):
-    qtmodeltester.check(full.entries)
-
-
 def test_everything_is_accessible(full, looks):
     assert_accessible(full)
     index = full.entries.index(0, 0)

@@ -34,6 +34,12 @@ def page(qtbot, workshop, home) -> ExplorePage:
     return made
 
 
+def arrive(page, explorer, wait, folder, text) -> None:
+    page.arrive(folder)
+    page.text.set_text(text)
+    wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == text)
+
+
 def answer(page: ExplorePage, explorer, **what: object) -> None:
     """Answer the newest question."""
     asked = explorer.asked[-1]
@@ -81,9 +87,7 @@ def test_spans_are_marked_in_the_text_and_named(page, home, explorer, wait, scre
     folder = make_model(
         home.models / "tags", Heads(outputs=4, kind="token_classification"), labels=TAGS
     )
-    page.arrive(folder)
-    page.text.set_text(TYPED)
-    wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
+    arrive(page, explorer, wait, folder, TYPED)
     found = (span("Ada Lovelace", "person"), span("London", "place"))
     answer(page, explorer, task="token_classification", spans=found)
     shown = page.panels["predictions"].sides[0].views["token_classification"]
@@ -116,9 +120,7 @@ def test_tags_of_words_are_named(page, home, explorer, wait):
     folder = make_model(
         home.models / "tags", Heads(outputs=4, kind="token_classification"), labels=labels
     )
-    page.arrive(folder)
-    page.text.set_text(TYPED)
-    wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == TYPED)
+    arrive(page, explorer, wait, folder, TYPED)
     found = (span("Ada", "PROPN"), span("born", "VERB"))
     answer(page, explorer, task="token_classification", spans=found)
     shown = page.panels["predictions"].sides[0].views["token_classification"]
@@ -136,9 +138,7 @@ def ranked(*chances: tuple[str, float]) -> tuple[Prediction, ...]:
 
 def test_each_label_has_its_own_threshold(page, home, explorer, wait):
     folder = make_model(home.models / "labels", Heads(outputs=3, kind="multi_label"))
-    page.arrive(folder)
-    page.text.set_text("the cat sat")
-    wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
+    arrive(page, explorer, wait, folder, "the cat sat")
     chances = ranked(("mat", 0.9), ("cat", 0.5), ("dog", 0.4))
     answer(page, explorer, task="multi_label", predictions=chances, predicted=("mat", "cat"))
     shown = page.panels["predictions"].sides[0].views["multi_label"]
@@ -157,9 +157,7 @@ def test_each_label_has_its_own_threshold(page, home, explorer, wait):
 
 def test_a_number_is_shown_on_the_range_of_the_training_rows(page, home, explorer, wait):
     folder = make_model(home.models / "numbers", Heads(outputs=1, kind="regression"))
-    page.arrive(folder)
-    page.text.set_text("the cat sat")
-    wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
+    arrive(page, explorer, wait, folder, "the cat sat")
     answer(page, explorer, task="regression", value=3.14159, range=(0, 5))
     shown = page.panels["predictions"].sides[0].views["regression"]
     assert shown.verdict.whole() == "3.142"
@@ -214,15 +212,8 @@ def test_the_choices_of_a_row_are_filled_in_and_can_be_edited(qtbot, page, home,
 def test_two_models_are_compared_side_by_side(page, home, explorer, wait):
     first = make_model(home.models / "a-first", Heads(outputs=3))
     second = make_model(home.models / "b-second", Heads(outputs=3))
-    page.arrive(first)
-    page.text.set_text("the cat sat")
-    wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
-    answer(
-        page,
-        explorer,
-        task="text_classification",
-        predictions=ranked(("good", 0.75), ("bad", 0.25)),
-    )
+    arrive(page, explorer, wait, first, "the cat sat")
+    answer(page, explorer, task=CLASSES, predictions=ranked(("good", 0.75), ("bad", 0.25)))
     page.state.compare(describe_model("b-second", second, "imported"))
     wait(lambda: explorer.asked[-1].side == 1 and explorer.asked[-1].checkpoint == second)
     answer(page, explorer, task=CLASSES, predictions=ranked(("bad", 0.6), ("good", 0.4)))
@@ -238,17 +229,12 @@ def test_two_models_are_compared_side_by_side(page, home, explorer, wait):
 
 
 def test_the_figure_has_the_exact_probabilities(page, home, explorer, wait):
-    page.arrive(make_model(home.models / "a-first", Heads(outputs=3)))
-    page.text.set_text("the cat sat")
-    wait(lambda: bool(explorer.asked) and explorer.asked[-1].text == "the cat sat")
+    folder = make_model(home.models / "a-first", Heads(outputs=3))
+    arrive(page, explorer, wait, folder, "the cat sat")
     state = page.panels["predictions"]._states[0]
     assert make_figure(state) is None
-    answer(
-        page,
-        explorer,
-        task="text_classification",
-        predictions=ranked(("good", 0.75), ("<b>bad</b>", 0.25)),
-    )
+    chances = ranked(("good", 0.75), ("<b>bad</b>", 0.25))
+    answer(page, explorer, task=CLASSES, predictions=chances)
     made = make_figure(state)
     assert made.array.tolist() == [0.75, 0.25]
     assert made.table().rows == [("good", 0.75, "fp32"), ("<b>bad</b>", 0.25, "fp32")]

@@ -54,6 +54,11 @@ def strip(area: StripArea) -> Strip:
     return area.strip
 
 
+def read(explore, wait, *texts: str) -> None:
+    explore.set_texts(*texts)
+    wait(lambda: explore.is_settled)
+
+
 def middle(strip, number: int):
     return strip.boxes[number].center().toPoint()
 
@@ -93,8 +98,7 @@ def test_words_are_masked_with_the_keyboard(qtbot, view, strip, explore, explore
 
 
 def test_up_and_down_go_to_the_row_above_and_below(qtbot, strip, explore, wait):
-    explore.set_texts("the cat sat on the mat the dog sat on the cat")
-    wait(lambda: explore.is_settled)
+    read(explore, wait, "the cat sat on the mat the dog sat on the cat")
     strip.window().resize(260, 200)
     wait(lambda: strip.boxes[-1].top() > strip.boxes[0].top())
     explore.pick(0)
@@ -124,8 +128,7 @@ def test_a_late_answer_is_not_drawn(view, explore, explorer):
 
 
 def test_a_typed_mask_is_predicted(view, explore, explorer, wait):
-    explore.set_texts("the [MASK] sat")
-    wait(lambda: explore.is_settled)
+    read(explore, wait, "the [MASK] sat")
     explorer.fill(explorer.asked[-1], "cat")
     assert shown(view) == [["cat"]]
     assert view.predictions.cards[0].head.whole() == "[MASK]"
@@ -157,8 +160,7 @@ def test_a_refusal_is_shown_as_plain_text(view, explore, explorer):
 
 
 def test_more_places_than_cards_are_counted(view, explore, explorer, wait):
-    explore.set_texts("[MASK] " * (MAX_POSITIONS + 5))
-    wait(lambda: explore.is_settled)
+    read(explore, wait, "[MASK] " * (MAX_POSITIONS + 5))
     explorer.fill(explorer.asked[-1], "cat")
     assert len(shown(view)) == MAX_POSITIONS
     assert f"{MAX_POSITIONS} of {MAX_POSITIONS + 5}" in view.predictions.note.whole()
@@ -271,9 +273,8 @@ def saved(figure) -> list[list[str]]:
     return [line.split(",") for line in figures.csv_text(figure.table()).splitlines()]
 
 
-def test_own_words_are_scored_as_a_whole_and_ranked(qtbot, view, explore, explorer):
-    explore.set_texts("the unhappy cat")
-    qtbot.waitUntil(lambda: explore.is_settled)
+def test_own_words_are_scored_as_a_whole_and_ranked(qtbot, view, explore, explorer, wait):
+    read(explore, wait, "the unhappy cat")
     explore.toggle_mask(2)
     view.show_part(CANDIDATES)
     assert explorer.of_kind("score_candidates") == [], "there are no words yet"
@@ -293,9 +294,8 @@ def test_own_words_are_scored_as_a_whole_and_ranked(qtbot, view, explore, explor
     assert len(saved(view.figure())) == 4
 
 
-def test_a_search_runs_on_request_or_automatically(qtbot, view, explore, explorer):
-    explore.set_texts("the unhappy cat")
-    qtbot.waitUntil(lambda: explore.is_settled)
+def test_a_search_runs_on_request_or_automatically(view, explore, explorer, wait):
+    read(explore, wait, "the unhappy cat")
     explore.toggle_mask(2)
     view.show_part(CANDIDATES)
     assert explorer.of_kind("find_candidates") == []
@@ -316,8 +316,7 @@ def test_a_search_runs_on_request_or_automatically(qtbot, view, explore, explore
 
 
 def test_adjacent_typed_masks_are_one_gap(state, explore, wait):
-    explore.set_texts("the [MASK] [MASK] sat [MASK]")
-    wait(lambda: explore.is_settled)
+    read(explore, wait, "the [MASK] [MASK] sat [MASK]")
     assert state.gap() == (2, 3)
     explore.pick(5)
     assert state.gap() == (5, 5)
@@ -350,10 +349,9 @@ def test_every_layer_has_its_prediction_and_a_click_selects_the_token(
     assert float(table[1][4]) == pytest.approx(best.probability, rel=1e-8)
 
 
-def test_scores_arrive_in_parts_and_can_be_stopped(qtbot, view, explore, explorer, monkeypatch):
+def test_scores_arrive_in_parts_and_can_be_stopped(view, explore, explorer, monkeypatch, wait):
     monkeypatch.setattr(pseudo_perplexity, "SLICE", 7)  # one token at a time
-    explore.set_texts("the cat sat on")
-    qtbot.waitUntil(lambda: explore.is_settled)
+    read(explore, wait, "the cat sat on")
     view.show_part(PERPLEXITY)
     assert explorer.of_kind("score_tokens") == []
     view.pseudo_perplexity.go.click()
@@ -384,22 +382,19 @@ def test_scores_arrive_in_parts_and_can_be_stopped(qtbot, view, explore, explore
     assert written == pytest.approx([place.log_probability for place in places], rel=1e-8)
 
 
-def test_another_text_is_scored_automatically_only_on_request(qtbot, view, explore, explorer):
+def test_another_text_is_scored_automatically_only_on_request(view, explore, explorer, wait):
     view.show_part(PERPLEXITY)
     view.pseudo_perplexity.go.click()
     explorer.truly(explorer.of_kind("score_tokens")[-1])
-    explore.set_texts("the dog")
-    qtbot.waitUntil(lambda: explore.is_settled)
+    read(explore, wait, "the dog")
     assert view.pseudo_perplexity.summary.text() == "Not computed"
     assert len(explorer.of_kind("score_tokens")) == 1
     view.pseudo_perplexity.automatic.setChecked(True)
     explorer.truly(explorer.of_kind("score_tokens")[-1])
-    explore.set_texts("the cat")
-    qtbot.waitUntil(lambda: explore.is_settled)
+    read(explore, wait, "the cat")
     assert explorer.of_kind("score_tokens")[-1].text == "the cat"
     view.show_part(PREDICTIONS)
-    explore.set_texts("the mat")
-    qtbot.waitUntil(lambda: explore.is_settled)
+    read(explore, wait, "the mat")
     assert explorer.of_kind("score_tokens")[-1].text == "the cat", "it is not seen"
 
 
@@ -416,8 +411,7 @@ def test_a_click_on_a_token_selects_it(qtbot, view, explore, explorer):
 
 def test_the_next_sentence_is_predicted_for_two_texts(view, explore, explorer, other, wait):
     assert view.next_sentences.isHidden()
-    explore.set_texts("the cat sat", "on the mat")
-    wait(lambda: explore.is_settled)
+    read(explore, wait, "the cat sat", "on the mat")
     assert "no next-sentence" in view.next_sentences.labels[0].text()
     assert explorer.of_kind("predict_next_sentence") == []
     explore.choose_model(other)
