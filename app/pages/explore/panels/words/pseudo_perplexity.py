@@ -4,7 +4,6 @@ import math
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QFocusEvent,
     QFontMetricsF,
     QKeyEvent,
     QMouseEvent,
@@ -97,14 +96,6 @@ class ScoreStrip(QWidget):
             return
         self.picked.emit(clamp(self.chosen + step, len(self.tokens) - 1))
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self.update()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        self.update()
-
     def mousePressEvent(self, event: QMouseEvent) -> None:
         for number, box in enumerate(self._boxes):
             if box.contains(event.position()):
@@ -121,12 +112,12 @@ class ScoreStrip(QWidget):
             if not box.intersects(QRectF(event.rect()).adjusted(0, -ROW_GAP, 0, 0)):
                 continue
             score = self.scores.get(number)
-            painter.setPen(
+            pen = (
                 QPen(colour(PICKED), 1.5) if number == self.chosen else QPen(colour(Role.BORDER), 1)
             )
-            painter.setBrush(
-                colour(Role.SURFACE) if score is None else colour(Role.ACCENT, surprise(score))
-            )
+            painter.setPen(pen)
+            tint = colour(Role.ACCENT, surprise(score)) if score else colour(Role.SURFACE)
+            painter.setBrush(tint)
             painter.drawRoundedRect(box.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
             painter.setPen(colour(Role.MUTED if token.special else Role.TEXT))
             painter.setFont(mono_font())
