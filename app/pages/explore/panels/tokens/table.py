@@ -56,37 +56,39 @@ class TokenRows(ColumnsModel[Row]):
             self.update_rows(rows)
 
     def _columns(self) -> list[Column[Row]]:
-        tr, tables = self.tr, self.tables
+        tables = self.tables
         titles: dict[Table, tuple[str, str]] = {
-            "token": (tr("‖token‖"), tr("Norm of the token embedding")),
-            "position": (tr("‖position‖"), tr("Norm of the position embedding")),
-            "segment": (tr("‖segment‖"), tr("Norm of the segment embedding")),
+            "token": (self.tr("‖token‖"), self.tr("Norm of the token embedding")),
+            "position": (self.tr("‖position‖"), self.tr("Norm of the position embedding")),
+            "segment": (self.tr("‖segment‖"), self.tr("Norm of the segment embedding")),
         }
         norms = [
             *(titles[table] for table in tables),
-            (tr("‖sum‖"), tr("Norm of the sum")),
-            (tr("‖input‖"), tr("Norm of the input to the first layer")),
+            (self.tr("‖sum‖"), self.tr("Norm of the sum")),
+            (self.tr("‖input‖"), self.tr("Norm of the input to the first layer")),
         ]
         positions = (
-            tr("Index of the position embedding")
+            self.tr("Index of the position embedding")
             if "position" in tables
-            else tr("Place in the input; this model has no position embeddings")
+            else self.tr("Place in the input; this model has no position embeddings")
         )
         return [
             Column(
-                tr("Token"),
-                lambda row: token_text(row.name),
-                meaning=tr("Each token as the model sees it"),
+                self.tr("Token"),
+                lambda row: painted(row.name),
+                meaning=self.tr("Each token as the model sees it"),
             ),
             _number(
-                tr("ID"), tr("Token ID in the vocabulary, as the model sees it"), lambda row: row.id
+                self.tr("ID"),
+                self.tr("Token ID in the vocabulary, as the model sees it"),
+                lambda row: row.id,
             ),
             _number(
-                tr("Segment"),
-                tr("0 in the first text, 1 in the second"),
+                self.tr("Segment"),
+                self.tr("0 in the first text, 1 in the second"),
                 lambda row: row.token.segment,
             ),
-            _number(tr("Position"), positions, lambda row: row.position),
+            _number(self.tr("Position"), positions, lambda row: row.position),
             *(_norm(*title, index) for index, title in enumerate(norms)),
         ]
 
