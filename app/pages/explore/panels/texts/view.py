@@ -6,13 +6,13 @@ import numpy as np
 from PySide6.QtCore import QCoreApplication, QItemSelection, QItemSelectionModel, QModelIndex, Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QComboBox,
     QHeaderView,
     QPlainTextEdit,
     QTableView,
 )
 
 from app.notices import Notices
+from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.texts.figure import make_figure
 from app.pages.explore.panels.texts.state import MAX_TYPED, TextsState
@@ -31,7 +31,6 @@ from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
-from app.widgets.forms.controls import ComboBox
 from app.widgets.tables import ColumnsModel, apply_style
 from app.widgets.text.labels import Text, visible
 from app.widgets.text.numbers import count, decimal, percent
@@ -60,11 +59,8 @@ class TextsView(Panel):
     def __init__(self, state: TextsState, notices: Notices) -> None:
         super().__init__()
         self._state = state
-        self.source, self.part = ComboBox(), ComboBox()
-        self.source.setAccessibleName(self.tr("Texts of"))
-        self.part.setAccessibleName(self.tr("Part of the data set"))
-        for box in (self.source, self.part):
-            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+        self.source = ChoiceBox(self.tr("Texts of"))
+        self.part = ChoiceBox(self.tr("Part of the data set"))
         self.source.setMaximumWidth(60 * SPACE)
         self.typed = QPlainTextEdit()
         self.typed.setAccessibleName(self.tr("Typed texts"))
@@ -99,8 +95,8 @@ class TextsView(Panel):
         self._is_sorting = False
         self._pause = debounced(self, 2 * TYPING_PAUSE_MS, self._on_typed)
         self.typed.textChanged.connect(self._pause.start)
-        self.source.activated.connect(lambda _: self._on_source())
-        self.part.activated.connect(lambda _: self._on_part())
+        self.source.chosen.connect(self._on_source)
+        self.part.chosen.connect(state.use_part)
         self.table.activated.connect(self._on_activated)
         self.table.selectionModel().selectionChanged.connect(lambda *_: self._on_selected())
         state.sources_changed.connect(self._show_sources)
@@ -130,16 +126,12 @@ class TextsView(Panel):
     def _on_typed(self) -> None:
         self._state.set_typed(self.typed.toPlainText())
 
-    def _on_source(self) -> None:
-        number = self.source.currentIndex() - 1
-        if number < 0:
+    def _on_source(self, folder: str) -> None:
+        entry = next((e for e in self._state.sources if str(e.folder) == folder), None)
+        if entry is None:
             self._state.use_typed()
         else:
-            self._state.use_data(self._state.sources[number])
-
-    def _on_part(self) -> None:
-        part: SplitName = self.part.currentData()
-        self._state.use_part(part)
+            self._state.use_data(entry)
 
     def _on_activated(self, index: QModelIndex) -> None:
         self._state.show_input(self.rows.order[index.row()])
@@ -153,24 +145,16 @@ class TextsView(Panel):
 
     def _show_sources(self) -> None:
         state = self._state
-        self.source.clear()
-        self.source.addItem(self.tr("Typed list"), TYPED)
-        for entry in state.sources:
-            name = self.tr("{0}, version {1}").format(entry.name, entry.version)
-            self.source.addItem(visible(name), str(entry.folder))
-        folder = str(state.source.folder) if state.source is not None else TYPED
-        self.source.setCurrentIndex(max(0, self.source.findData(folder)))
+        name = self.tr("{0}, version {1}")
+        entries = [(str(e.folder), visible(name.format(e.name, e.version))) for e in state.sources]
+        self.source.show_entries([(TYPED, self.tr("Typed list")), *entries])
+        self.source.choose(str(state.source.folder) if state.source is not None else TYPED)
 
     def show_state(self) -> None:
         state = self._state
         parts = state.parts()
-        shown = [(self.part.itemData(n), self.part.itemText(n)) for n in range(self.part.count())]
-        names = [(p, f"{self._part_name(p)} ({count(n)})") for p, n in parts.items()]
-        if shown != names:
-            self.part.clear()
-            for part, name in names:
-                self.part.addItem(name, part)
-        self.part.setCurrentIndex(self.part.findData(state.part))
+        self.part.show_entries((p, f"{self._part_name(p)} ({count(n)})") for p, n in parts.items())
+        self.part.choose(state.part)
         self.part.setVisible(len(parts) > 0)
         self.typed.setVisible(state.source is None)
         self._show_rows()
