@@ -234,7 +234,7 @@ def test_how_does_a_word_differ_between_two_contexts(hand, model):
     view = hand.panel("vectors")
     hand.type(view.texts, "a cat sat on a dog")
     hand.until(lambda: len(view.matrix.rows.rows) == 2)
-    hand.row(view.heights, 1)
+    hand.row(view.layers, 1)
     answer = compare(
         load(model),
         CompareWord(checkpoint=model, word="cat", texts=(TEXTS[0], "a cat sat on a dog")),
@@ -257,10 +257,10 @@ def test_are_my_texts_apart_in_a_layer(hand):
     view = hand.panel("map")
     hand.click(view.bar.run)
     hand.until(lambda: len(view.points.points) == len(TEXTS) and not view._state.work.is_running)
-    hand.row(view.heights, 2)
+    hand.row(view.layers, 2)
     hand.until(lambda: view._state.answer and not view._state.work.is_running)
-    assert view.height_box.currentText() == "Layer 2"
-    silhouette, by_chance = view.heights.rows.rows[2][1:3]
+    assert view.layer_box.currentText() == "Layer 2"
+    silhouette, by_chance = view.layers.rows.rows[2][1:3]
     assert -1 <= float(silhouette) <= 1 and -1 <= float(by_chance) <= 1
 
 

@@ -24,23 +24,23 @@ class MapState(TextSetState):
         super().__init__(explore, home, start_worker)
         self.answer: TextsPlaced | None = None
         self.points = np.zeros((0, 2), np.float32)
-        self.height = -1  # −1: the last
+        self.layer = -1  # −1: the last
         self.pooling: Pooling = "mean"
         self.method: Literal["pca", "tsne"] = "pca"
         self.colouring: Colouring = "label"
         self.inside: tuple[int, ...] = ()  # indices in the lasso
 
     @property
-    def heights(self) -> int:
+    def layers(self) -> int:
         """Number of layers with the embeddings."""
         model = self.explore.first.model
         info = model.info if model is not None else None
         return info.layers + 1 if info is not None else 1
 
     @property
-    def shown_height(self) -> int:
-        last = self.heights - 1
-        return last if self.height < 0 or self.pooling == "pooled" else min(self.height, last)
+    def shown_layer(self) -> int:
+        last = self.layers - 1
+        return last if self.layer < 0 or self.pooling == "pooled" else min(self.layer, last)
 
     def place(self) -> None:
         """Compute the map, or continue."""
@@ -50,15 +50,15 @@ class MapState(TextSetState):
 
     def set(
         self,
-        height: int | None = None,
+        layer: int | None = None,
         pooling: Pooling | None = None,
         method: Literal["pca", "tsne"] | None = None,
     ) -> None:
         """Change the projection; known vectors are projected at once."""
-        before = self.height, self.pooling, self.method
-        self.height = self.height if height is None else height
+        before = self.layer, self.pooling, self.method
+        self.layer = self.layer if layer is None else layer
         self.pooling, self.method = pooling or self.pooling, method or self.method
-        if before == (self.height, self.pooling, self.method):
+        if before == (self.layer, self.pooling, self.method):
             return
         if self.of is not None:
             self._start(self.of)
@@ -107,7 +107,7 @@ class MapState(TextSetState):
         self.work.start(
             PlaceTexts(
                 **self._question_fields(chosen),
-                height=self.height,
+                height=self.layer,
                 pooling=self.pooling,
                 method=self.method,
             )

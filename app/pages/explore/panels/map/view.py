@@ -44,7 +44,7 @@ class MapView(Panel):
         self.bar = SetBar(state.work, state.explore, self.tr("P&lace on a map"), state.place)
         self.figure_button = FigureButton(partial(make_figure, state), notices)
         self.bar.line.addWidget(self.figure_button)
-        self.height_box = ChoiceBox(self.tr("Layer"))
+        self.layer_box = ChoiceBox(self.tr("Layer"))
         self.pooling = ChoiceBox(
             self.tr("Vectors of a text"),
             [
@@ -66,14 +66,14 @@ class MapView(Panel):
         )
         self.points = PointsView(self.tr("Map of texts"))
         self.points.describe = self._hover_text
-        self.heights = NumbersTable(self.tr("Labels apart, by layer"), 1)
+        self.layers = NumbersTable(self.tr("Labels apart, by layer"), 1)
         self.note = Text("", "small")
         self._lay_out()
-        self.height_box.chosen.connect(lambda height: state.set(height=height))
+        self.layer_box.chosen.connect(lambda layer: state.set(layer=layer))
         self.pooling.chosen.connect(lambda pooling: state.set(pooling=pooling))
         self.method.chosen.connect(lambda method: state.set(method=method))
         self.colouring.chosen.connect(state.colour_by)
-        self.heights.row_picked.connect(lambda height: state.set(height=height))
+        self.layers.row_picked.connect(lambda layer: state.set(layer=layer))
         self.points.selected.connect(state.select)
         self.points.opened.connect(state.show_input)
         state.changed.connect(self.show_state)
@@ -82,7 +82,7 @@ class MapView(Panel):
 
     def _lay_out(self) -> None:
         boxes = layouts.row(
-            self.height_box,
+            self.layer_box,
             self.pooling,
             self.method,
             self.colouring,
@@ -91,7 +91,7 @@ class MapView(Panel):
         )
         right = layouts.column(
             Text(self.tr("Are the labels apart?"), "strong", wraps=False),
-            (self.heights, 1),
+            (self.layers, 1),
             spacing=SPACE,
         )
         below = layouts.row((self.points, 5), (right, 4), spacing=4 * SPACE)
@@ -107,20 +107,20 @@ class MapView(Panel):
 
     def show_state(self) -> None:
         state = self._state
-        self.height_box.show_entries((n, layer_title(n)) for n in range(state.heights))
-        self.height_box.choose(state.shown_height)
-        self.height_box.setEnabled(state.pooling != "pooled")
+        self.layer_box.show_entries((n, layer_title(n)) for n in range(state.layers))
+        self.layer_box.choose(state.shown_layer)
+        self.layer_box.setEnabled(state.pooling != "pooled")
         self.pooling.choose(state.pooling)
         self.method.choose(state.method)
         self.colouring.choose(state.colouring)
         self.points.show_points(state.points, state.names(), state.legend(), state.inside)
-        self.heights.blockSignals(True)
-        self.heights.show_rows(*self._height_rows())
-        self.heights.blockSignals(False)
+        self.layers.blockSignals(True)
+        self.layers.show_rows(*self._layer_rows())
+        self.layers.blockSignals(False)
         self.note.setText(self._note())
         self.figure_button.refresh()
 
-    def _height_rows(self) -> tuple[list[str], list[list[str]]]:
+    def _layer_rows(self) -> tuple[list[str], list[list[str]]]:
         answer = self._state.answer
         if answer is None or not answer.silhouettes:
             return [], []
@@ -140,11 +140,11 @@ class MapView(Panel):
         )
         return header, [
             [
-                layer_title(height),
+                layer_title(layer),
                 *(f"{one:.3f}" for one in (silhouette, by_chance)),
                 *(percent(one) for one in (near, near_by_chance)),
             ]
-            for height, (silhouette, by_chance, near, near_by_chance) in enumerate(columns)
+            for layer, (silhouette, by_chance, near, near_by_chance) in enumerate(columns)
         ]
 
     def _hover_text(self, point: int) -> str:
@@ -226,8 +226,8 @@ def make_figure(state: MapState) -> Figure | None:
         vectors_name(state), count(len(points)), of.name, across
     )
     return Figure(
-        name=f"map-layer-{state.shown_height}",
-        title=tr("Texts of {0} at layer {1}").format(of.name, state.shown_height),
+        name=f"map-layer-{state.shown_layer}",
+        title=tr("Texts of {0} at layer {1}").format(of.name, state.shown_layer),
         caption=f"{text} {source(state.explore)}",
         size=QSize(SIDE + BELOW, SIDE),
         paint=paint,

@@ -25,7 +25,7 @@ def make_figure(state: VectorsState) -> Figure | None:
         return None
     names = [token_text(name) for name in state.names()]
     cosines = np.array(shown.cosines, dtype=np.float32)  # [N, N]
-    every = np.array([height.cosines for height in answer.heights], dtype=np.float32)
+    every = np.array([layer.cosines for layer in answer.heights], dtype=np.float32)
 
     def paint(painter: QPainter, _size: QSizeF) -> None:
         paint_matrix(
@@ -40,8 +40,8 @@ def make_figure(state: VectorsState) -> Figure | None:
 
     def table() -> Table:
         rows = [
-            (number, a + 1, names[a], b + 1, names[b], height.cosines[a][b], height.random)
-            for number, height in enumerate(answer.heights)
+            (number, a + 1, names[a], b + 1, names[b], layer.cosines[a][b], layer.random)
+            for number, layer in enumerate(answer.heights)
             for a in range(len(names))
             for b in range(a)
         ]
@@ -51,10 +51,10 @@ def make_figure(state: VectorsState) -> Figure | None:
     text = tr(
         "Cosines of the vectors of “{0}”, means of its tokens, at layer {1} (0: embeddings). Mean "
         "of 1,000 random pairs of tokens: {2}. The array (.npy) has all layers."
-    ).format(token_text(answer.word), state.height, decimal(shown.random, 3))
+    ).format(painted(answer.word), state.layer, decimal(shown.random, 3))
     return Figure(
-        name=f"word-vectors-layer-{state.height}",
-        title=tr("“{0}” in {1} places").format(token_text(answer.word), len(names)),
+        name=f"word-vectors-layer-{state.layer}",
+        title=tr("“{0}” in {1} places").format(painted(answer.word), len(names)),
         caption=f"{text} {source(state.explore)}",
         size=QSize(NAME + CELL * len(names), ROW * (len(names) + 1)),
         paint=paint,
@@ -77,12 +77,12 @@ def _make_nearest_figure(state: VectorsState) -> Figure | None:
         for name, cosine in zip(names, cosines.tolist(), strict=True)
     ]
     text = tr("Cosines with the vector of {0}, the mean of its tokens, at layer {1}.")
-    caption = text.format(word, state.height)
+    caption = text.format(word, state.layer)
     if state.showing == "words" and state.of is not None:
         among = tr("Among the words of {0}.").format(state.of.name)
         caption = f"{caption} {among}"
     return Figure(
-        name=f"nearest-{state.showing}-layer-{state.height}",
+        name=f"nearest-{state.showing}-layer-{state.layer}",
         title=tr("Nearest to {0}").format(word),
         caption=f"{caption} {source(state.explore)}",
         size=bars_size(len(names), NAME),

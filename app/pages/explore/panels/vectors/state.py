@@ -39,11 +39,11 @@ class VectorsState(QObject):
 
     Signals:
         changed: the answer, the reason for none, or whether one is pending.
-        height_changed: another layer is shown.
+        layer_changed: another layer is shown.
     """
 
     changed = Signal()
-    height_changed = Signal()
+    layer_changed = Signal()
 
     def __init__(
         self, explore: ExploreState, explorer: Explorer, home: Home, start_worker: StartWorker
@@ -59,7 +59,7 @@ class VectorsState(QObject):
         self._sizing: background.Job | None = None
         self.typed_word = ""  # empty: the selected word
         self.more: tuple[str, ...] = ()  # texts in addition to the page's
-        self._height: int | None = None  # None: the last
+        self._layer: int | None = None  # None: the last
         self.query = LiveQuery(explore, explorer, self._question)
         self.query.changed.connect(self._on_query)
         self.tokens = LiveQuery(explore, explorer, self._tokens_question)
@@ -93,15 +93,15 @@ class VectorsState(QObject):
         return self.query.answer_of(WordCompared)
 
     @property
-    def height(self) -> int:
+    def layer(self) -> int:
         """0: embeddings, 1 to L: layers."""
         last = len(self.answer.heights) - 1 if self.answer is not None else 0
-        return last if self._height is None else min(self._height, last)
+        return last if self._layer is None else min(self._layer, last)
 
     @property
     def shown(self) -> WordHeight | None:
         """The numbers of the displayed layer."""
-        return self.answer.heights[self.height] if self.answer is not None else None
+        return self.answer.heights[self.layer] if self.answer is not None else None
 
     def names(self) -> list[str]:
         """The word with its context, for each occurrence."""
@@ -120,10 +120,10 @@ class VectorsState(QObject):
         self.more = tuple(line for line in lines if line)[:MAX_TEXTS]
         self.query.invalidate()
 
-    def set_height(self, height: int) -> None:
-        if height != self.height:
-            self._height = height
-            self.height_changed.emit()
+    def set_layer(self, layer: int) -> None:
+        if layer != self.layer:
+            self._layer = layer
+            self.layer_changed.emit()
             self.tokens.invalidate()
 
     # ── what is nearest ──────────────────────────────────────────────────────────────────────
@@ -180,7 +180,7 @@ class VectorsState(QObject):
             text=answer.texts[place.text],
             start=place.start,
             end=place.end,
-            height=self.height,
+            height=self.layer,
             **side.ablation,
         )
 
@@ -196,7 +196,7 @@ class VectorsState(QObject):
             text=answer.texts[place.text],
             start=place.start,
             end=place.end,
-            height=self.height,
+            height=self.layer,
             **self.explore.first.ablation,
         )
 

@@ -56,7 +56,7 @@ class VectorsView(Panel):
         self.title, self.note = OneLine("", "strong"), Text("", "small")
         self.figure_button = FigureButton(partial(make_figure, state), notices)
         self.matrix = NumbersTable(self.tr("Cosines"), 1)
-        self.heights = NumbersTable(self.tr("Layers"), 1)
+        self.layers = NumbersTable(self.tr("Layers"), 1)
         self.figure_button.offer_on(self.matrix)
         self.what = ChoiceBox(
             self.tr("What is shown of the word"),
@@ -83,16 +83,16 @@ class VectorsView(Panel):
         label = Text(self.tr("Compa&re"), "strong", wraps=False)
         label.setBuddy(self.word)
         line = layouts.row(label, (self.word, 1), spacing=SPACE)
-        left = layouts.column(line, (self.texts, 2), (self.heights, 3), spacing=SPACE)
+        left = layouts.column(line, (self.texts, 2), (self.layers, 3), spacing=SPACE)
         head = layouts.row((self.title, 1), self.what, self.figure_button, spacing=2 * SPACE)
         right = layouts.column(head, (self.pages, 1), self.note, spacing=SPACE)
         layouts.row((left, 4), (right, 5), parent=self, spacing=6 * SPACE, margins=(0, SPACE, 0, 0))
-        self.heights.row_picked.connect(state.set_height)
+        self.layers.row_picked.connect(state.set_layer)
         self.what.chosen.connect(state.show)
         self.matrix.row_picked.connect(state.set_place)
         self.near_words.activated.connect(self._on_activated)
         state.changed.connect(self.show_state)
-        state.height_changed.connect(self.show_state)
+        state.layer_changed.connect(self.show_state)
         state.explore.picked_changed.connect(lambda _: self.show_state())
         self.show_state()
 
@@ -104,12 +104,12 @@ class VectorsView(Panel):
     def show_state(self) -> None:
         state = self._state
         answer, shown = state.answer, state.shown
-        self.heights.show_rows(*self._height_rows())
-        if answer is not None and self.heights.currentIndex().row() != state.height:
-            self.heights.blockSignals(True)
-            self.heights.selectRow(state.height)
-            self.heights.blockSignals(False)
-        names = [token_text(name) for name in state.names()]
+        self.layers.show_rows(*self._layer_rows())
+        if answer is not None and self.layers.currentIndex().row() != state.layer:
+            self.layers.blockSignals(True)
+            self.layers.selectRow(state.layer)
+            self.layers.blockSignals(False)
+        names = [painted(name) for name in state.names()]
         header = [self.tr("Place"), *(str(number + 1) for number in range(len(names)))]
         rows = [
             [f"{number + 1}  {name}", *(decimal(value, DIGITS) for value in cosines)]
@@ -135,12 +135,12 @@ class VectorsView(Panel):
             text = self.tr(
                 "“{0}” at layer {1}: cosines between %Ln place(s)", "", len(answer.places)
             )
-            return text.format(token_text(answer.word), state.height)
+            return text.format(painted(answer.word), state.layer)
         place = state.chosen_place
         assert place is not None
         text = self.tr("Nearest at layer {0} to {1}")
         shown = around(answer.texts[place.text], place.start, place.end)
-        return text.format(state.height, token_text(shown))
+        return text.format(state.layer, painted(shown))
 
     def _token_rows(self) -> tuple[list[str], list[list[str]]]:
         nearest = self._state.near_tokens
@@ -175,7 +175,7 @@ class VectorsView(Panel):
         if nearest is not None and index.row() < len(nearest.words):
             self._state.show_input(nearest.words[index.row()])
 
-    def _height_rows(self) -> tuple[list[str], list[list[str]]]:
+    def _layer_rows(self) -> tuple[list[str], list[list[str]]]:
         answer = self._state.answer
         if answer is None:
             return [], []
@@ -187,15 +187,15 @@ class VectorsView(Panel):
             self.tr("To static"),
         ]
         rows = []
-        for number, height in enumerate(answer.heights):
-            mean = height.mean
-            static = sum(height.static) / len(height.static) if height.static else None
+        for number, layer in enumerate(answer.heights):
+            mean = layer.mean
+            static = sum(layer.static) / len(layer.static) if layer.static else None
             rows.append(
                 [
                     layer_title(number),
                     "–" if mean is None else decimal(mean, DIGITS),
-                    decimal(height.random, DIGITS),
-                    "–" if mean is None else decimal(mean - height.random, DIGITS),
+                    decimal(layer.random, DIGITS),
+                    "–" if mean is None else decimal(mean - layer.random, DIGITS),
                     "–" if static is None else decimal(static, DIGITS),
                 ]
             )

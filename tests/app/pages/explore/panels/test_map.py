@@ -32,13 +32,13 @@ def view(qtbot, make_page, choose_texts, classifier, wait):
 
 def test_texts_are_projected_and_their_labels_compared(view, workers, wait, qtbot):
     """Five actions with the fixture's: the texts, the panel, Map, a layer, t-SNE."""
-    rows = view.heights.rows.rows
+    rows = view.layers.rows.rows
     assert [row[0] for row in rows] == ["Embeddings", "Layer 1", "Layer 2", "Layer 3"]
     before = view.points.points.copy()
-    view.heights.setFocus()
-    view.heights.selectRow(1)
+    view.layers.setFocus()
+    view.layers.selectRow(1)
     wait(lambda: not view._state.work.is_running)
-    assert workers.asked[-1].height == 1 and view.height_box.currentText() == "Layer 1"
+    assert workers.asked[-1].height == 1 and view.layer_box.currentText() == "Layer 1"
     assert not np.array_equal(view.points.points, before)
     assert "of the variance" in view.note.text()
     view.method.setFocus()

@@ -36,12 +36,12 @@ def test_a_word_is_compared_between_texts(page, explorer, wait, qtbot):
     ]  # fmt: skip
     assert "Without the word: 1 text(s)." in view.note.text()
     assert "at layer 3" in view.title.whole()
-    view.heights.setFocus()
-    view.heights.selectRow(1)  # 4
+    view.layers.setFocus()
+    view.layers.selectRow(1)  # 4
     assert "at layer 1" in view.title.whole()
     shown = answer.heights[1]
     assert view.matrix.rows.rows[1][1] == f"{shown.cosines[1][0]:.3f}"
-    assert view.heights.rows.rows[1][1:4] == tuple(
+    assert view.layers.rows.rows[1][1:4] == tuple(
         f"{value:.3f}" for value in (shown.mean, shown.random, shown.mean - shown.random)
     )
     assert_accessible(view)
@@ -84,8 +84,8 @@ def test_nearest_tokens_of_a_word_are_listed(page, explorer, wait):
     )
     assert "Cosines to all 31 rows" in view.note.text()
     assert view.title.whole() == "Nearest at layer 3 to the [cat] sat on the mat"
-    view.heights.setFocus()
-    view.heights.selectRow(0)
+    view.layers.setFocus()
+    view.layers.selectRow(0)
     wait(lambda: explorer.of_kind("find_tokens")[-1].height == 0)
     answer = explorer.truly(explorer.of_kind("find_tokens")[-1])
     made = make_figure(view._state)
@@ -118,7 +118,7 @@ def test_nearest_words_in_the_chosen_texts_are_listed(
     first = next(n for n, row in enumerate(rows) if row[1] == "1")
     view.near_words.selectRow(first)
     place = view.near_words.visualRect(view.near_words.model().index(first, 0)).center()
-    view.heights.selectRow(0)
+    view.layers.selectRow(0)
     assert "Find again" in view.note.text() and make_figure(view._state) is None
     qtbot.mouseDClick(view.near_words.viewport(), Qt.MouseButton.LeftButton, pos=place)
     QTest.keyClick(view.near_words, Qt.Key.Key_Return)
