@@ -57,7 +57,7 @@ def over_texts(bench: Any) -> None:
     choose(bench, sentences)
     whole = timed(bench, place._state, place._state.place)[1]
     bench.row(f"vectors of {PLACED} texts at all layers", f"{whole:.1f} s", "≤ 90 s")
-    whole = timed(bench, place._state, lambda: place._state.set(height=6))[1]
+    whole = timed(bench, place._state, lambda: place._state.set(layer=6))[1]
     bench.row("… PCA at another layer, with the start of its process", f"{whole:.1f} s", "–")
     bench.row(f"PCA of {PLACED} vectors of 768", f"{pca_seconds():.2f} s", "≤ 1 s")
     choose(bench, sentences[:TSNE])
