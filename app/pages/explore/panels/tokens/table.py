@@ -75,7 +75,7 @@ class TokenRows(ColumnsModel[Row]):
         return [
             Column(
                 self.tr("Token"),
-                lambda row: painted(row.name),
+                lambda row: token_text(row.name),
                 meaning=self.tr("Each token as the model sees it"),
             ),
             _number(

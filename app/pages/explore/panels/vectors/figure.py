@@ -51,10 +51,10 @@ def make_figure(state: VectorsState) -> Figure | None:
     text = tr(
         "Cosines of the vectors of “{0}”, means of its tokens, at layer {1} (0: embeddings). Mean "
         "of 1,000 random pairs of tokens: {2}. The array (.npy) has all layers."
-    ).format(painted(answer.word), state.layer, decimal(shown.random, 3))
+    ).format(token_text(answer.word), state.layer, decimal(shown.random, 3))
     return Figure(
         name=f"word-vectors-layer-{state.layer}",
-        title=tr("“{0}” in {1} places").format(painted(answer.word), len(names)),
+        title=tr("“{0}” in {1} places").format(token_text(answer.word), len(names)),
         caption=f"{text} {source(state.explore)}",
         size=QSize(NAME + CELL * len(names), ROW * (len(names) + 1)),
         paint=paint,

@@ -109,7 +109,7 @@ class VectorsView(Panel):
             self.layers.blockSignals(True)
             self.layers.selectRow(state.layer)
             self.layers.blockSignals(False)
-        names = [painted(name) for name in state.names()]
+        names = [token_text(name) for name in state.names()]
         header = [self.tr("Place"), *(str(number + 1) for number in range(len(names)))]
         rows = [
             [f"{number + 1}  {name}", *(decimal(value, DIGITS) for value in cosines)]
@@ -135,12 +135,12 @@ class VectorsView(Panel):
             text = self.tr(
                 "“{0}” at layer {1}: cosines between %Ln place(s)", "", len(answer.places)
             )
-            return text.format(painted(answer.word), state.layer)
+            return text.format(token_text(answer.word), state.layer)
         place = state.chosen_place
         assert place is not None
         text = self.tr("Nearest at layer {0} to {1}")
         shown = around(answer.texts[place.text], place.start, place.end)
-        return text.format(state.layer, painted(shown))
+        return text.format(state.layer, token_text(shown))
 
     def _token_rows(self) -> tuple[list[str], list[list[str]]]:
         nearest = self._state.near_tokens
