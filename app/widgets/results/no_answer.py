@@ -47,11 +47,9 @@ class NoAnswerPicture(ChartPicture):
         self.withheld = buttons.plain(self.tr("Rows without answer"), self._on_withheld)
         self.best = buttons.quiet(self.tr("Best F1"), self._on_best)
         self.use = buttons.plain(self.tr("Use for predictions"), self._on_use)
-        foot = layouts.row(spacing=2 * SPACE)
-        for button in (self.withheld, self.best, self.use):
-            foot.addWidget(button)
-        foot.addStretch()
-        self.column.addLayout(foot)
+        self.column.addLayout(
+            layouts.row(self.withheld, self.best, self.use, layouts.STRETCH, spacing=2 * SPACE)
+        )
         self.view.moved.connect(self._on_moved)
 
     def show_measured(self, measured: NoAnswer) -> None:

@@ -72,12 +72,9 @@ class ReliabilityPicture(ChartPicture):
         self.measured: Reliability | None = None
         self.use = buttons.plain(self.tr("Use this temperature"), self._on_use)
         self.off = buttons.quiet(self.tr("Turn temperature scaling off"), self._on_off)
-        foot = layouts.row(spacing=2 * SPACE)
         for button in (self.use, self.off):
             button.hide()
-            foot.addWidget(button)
-        foot.addStretch()
-        self.column.addLayout(foot)
+        self.column.addLayout(layouts.row(self.use, self.off, layouts.STRETCH, spacing=2 * SPACE))
 
     def show_measured(self, measured: Reliability) -> None:
         self.measured = measured

@@ -66,11 +66,9 @@ class SlicesPicture(GroupPicture):
         super().__init__()
         self.rename = buttons.plain(self.tr("Rename slice…"), self._ask_name, "pencil")
         self.delete = buttons.plain(self.tr("Delete slice"), self._on_delete, "trash-2")
-        row = layouts.row(spacing=2 * SPACE)
-        for button in (self.rename, self.delete):
-            row.addWidget(button)
-        row.addStretch()
-        self.column.addLayout(row)
+        self.column.addLayout(
+            layouts.row(self.rename, self.delete, layouts.STRETCH, spacing=2 * SPACE)
+        )
         self.table.selectionModel().currentRowChanged.connect(lambda *_: self._show_buttons())
         self.table.installEventFilter(self)
         self._show_buttons()

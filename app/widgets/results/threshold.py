@@ -80,11 +80,7 @@ class ThresholdPicture(ChartPicture):
         self.use_best = buttons.quiet(self.tr("Best F1 for all labels"), self._on_use_best)
         self.reset = buttons.quiet(self.tr("Back to 50 %"), self._on_reset)
         for row in ((self.above, self.below, self.best), (self.use, self.use_best, self.reset)):
-            foot = layouts.row(spacing=2 * SPACE)
-            for button in row:
-                foot.addWidget(button)
-            foot.addStretch()
-            self.column.addLayout(foot)
+            self.column.addLayout(layouts.row(*row, layouts.STRETCH, spacing=2 * SPACE))
         self.label.currentIndexChanged.connect(lambda _: self._on_label())
         self.form.chosen.connect(lambda _: self._draw())
         self.view.moved.connect(self._on_moved)
