@@ -57,7 +57,7 @@ class ComparisonCard(QWidget):
     def __init__(self, studio: Studio, state: ResultsState, folder: Path) -> None:
         super().__init__()
         self._studio, self._state, self._folder = studio, state, folder
-        self.found: Comparison | None = None
+        self.rows: Comparison | None = None
         self.claim = Text("", "strong", selectable=True)
         self.about = Text("", "muted")
         self.better = buttons.plain(self.tr("Rows that &got better"), partial(self._choose, True))
@@ -106,8 +106,8 @@ class ComparisonCard(QWidget):
 
     def end(self) -> None:
         """Show one result alone."""
-        if self.found is not None:
-            self.found = None
+        if self.rows is not None:
+            self.rows = None
             self.hide()
             if self._state.chosen_by(SOURCE):
                 self._state.choose(SOURCE, ())
@@ -120,7 +120,7 @@ class ComparisonCard(QWidget):
             return
 
         def show(other: Other | None) -> None:
-            if other is not None and self._state.predictions is shown and self.found is None:
+            if other is not None and self._state.predictions is shown and self.rows is None:
                 self.compare_with(other)
 
         background.run(
@@ -130,10 +130,10 @@ class ComparisonCard(QWidget):
             self._studio.notices.show,
         )
 
-    def _on_others(self, found: list[Other]) -> None:
+    def _on_others(self, offered: list[Other]) -> None:
         file = Choice("file", self.tr("Choose a &file…"))
         cancel = Choice("cancel", self.tr("Cancel"))
-        if not found:
+        if not offered:
             ask(
                 self,
                 self.tr("Compare with"),
@@ -147,12 +147,12 @@ class ComparisonCard(QWidget):
             return
         choices = QListWidget()
         choices.setAccessibleName(self.tr("Results to compare with"))
-        choices.addItems([visible(one.name) for one in found])
+        choices.addItems([visible(one.name) for one in offered])
         choices.setCurrentRow(0)
 
         def answered(key: str) -> None:
             if key == "compare":
-                self.compare_with(found[choices.currentRow()])
+                self.compare_with(offered[choices.currentRow()])
             elif key == "file":
                 self._choose_file()
 
@@ -182,17 +182,17 @@ class ComparisonCard(QWidget):
         dialog.open()
 
     def _on_compared(self, name: str, compared: Compared) -> None:
-        self.found = found = compared.rows
+        self.rows = rows = compared.rows
         self.claim.setText(translated(compared.claim))
         self._show_seeds(compared.seeds)
         about = self.tr("First: {0}. Second: the one below. {1}.")
-        self.about.setText(about.format(name, translated(found.matching.sentence)))
-        better, worse = int(found.better.sum()), int(found.worse.sum())
+        self.about.setText(about.format(name, translated(rows.matching.sentence)))
+        better, worse = int(rows.better.sum()), int(rows.worse.sum())
         texts = (
             (self.tr("%Ln row(s) wrong before, right now", "", better), self.better, better),
             (self.tr("%Ln row(s) right before, wrong now", "", worse), self.worse, worse),
         )
-        if not found.is_binary:
+        if not rows.is_binary:
             texts = (
                 (self.tr("%Ln row(s) better now", "", better), self.better, better),
                 (self.tr("%Ln row(s) worse now", "", worse), self.worse, worse),
@@ -219,9 +219,9 @@ class ComparisonCard(QWidget):
         self.seeds_about.setText(template.format(heading, first, second))
 
     def _choose(self, better: bool) -> None:
-        assert self.found is not None
-        rows = self.found.better if better else self.found.worse
-        self._state.choose(SOURCE, self.found.conditions(rows))
+        assert self.rows is not None
+        chosen = self.rows.better if better else self.rows.worse
+        self._state.choose(SOURCE, self.rows.conditions(chosen))
 
 
 def find_comparable(record: Record, folder: Path, facts: PredictionInfo) -> list[Other]:
@@ -232,14 +232,14 @@ def find_comparable(record: Record, folder: Path, facts: PredictionInfo) -> list
     with record.read() as session:
         runs = [(run.name, RunFolder(run.folder).results) for run in all_runs(session)]
     folders = [("", folder), *((name, path) for name, path in runs if path != folder)]
-    found = [
+    pairs = [
         (name or one.info.model, one)
         for name, path in folders
         for one in stored_predictions(path)
         if one.info.task == facts.task and one.info != facts and _may_share(one.info, facts)
     ]
-    found.sort(key=lambda pair: _distance(pair[1].info, facts))
-    return [Other(_title(name, one), one.file) for name, one in found]
+    pairs.sort(key=lambda pair: _distance(pair[1].info, facts))
+    return [Other(_title(name, one), one.file) for name, one in pairs]
 
 
 def find_earlier(record: Record, folder: Path, facts: PredictionInfo) -> Other | None:
@@ -283,12 +283,12 @@ def _but_the_data(job: JobSpec, other: JobSpec) -> JobSpec:
 
 def compare_results(other: Other, shown: Predictions, record: Record, folder: Path) -> Compared:
     """Both results row by row: the other one first, that in `folder` second."""
-    found = compare(read_predictions(other.file), shown)
+    rows = compare(read_predictions(other.file), shown)
     first, second = (find_seed_runs(record, one) for one in (other.file.parent, folder))
     seeds = None
     if first and second and first != second and max(len(first), len(second)) > 1:
         seeds = compare_runs([RunFolder(one) for one in first], [RunFolder(one) for one in second])
-    return Compared(found, found.sentence, seeds)
+    return Compared(rows, rows.sentence, seeds)
 
 
 def find_seed_runs(record: Record, results: Path) -> list[Path]:

@@ -199,8 +199,8 @@ class ResultsView(QWidget):
 
     # ── what there is ────────────────────────────────────────────────────────────────────────
 
-    def _on_kept(self, found: tuple[list[StoredPredictions], int]) -> None:
-        kept, self.times_tested = found
+    def _on_kept(self, read: tuple[list[StoredPredictions], int]) -> None:
+        kept, self.times_tested = read
         text = self.tr("Score the &test rows (%Ln time(s) so far)", "", self.times_tested)
         self.test_action.setText(text)
         self.headline.set_times_tested(self.times_tested)
@@ -244,7 +244,7 @@ class ResultsView(QWidget):
             return
         metric = main_metric(shown)
 
-        def found(scores: dict[int, float]) -> None:
+        def show_scores(scores: dict[int, float]) -> None:
             if self.state.predictions is shown:
                 self.headline.show_seeds(metric, scores)
 
@@ -253,7 +253,7 @@ class ResultsView(QWidget):
             lambda: scores_like(
                 map(RunFolder, find_seed_runs(record, folder)), shown.info, metric.name
             ),
-            found,
+            show_scores,
             self._studio.notices.show,
         )
 
@@ -361,11 +361,11 @@ def texts_of(predictions: Predictions, place: int) -> dict[str, Any]:
     text = cell(mapping.text) or ""
     if mapping.tags is not None:
         text = " ".join(split_words(text))
-    found: dict[str, Any] = {"text": text, "pair": cell(second)}
+    texts: dict[str, Any] = {"text": text, "pair": cell(second)}
     if mapping.endings:
         choices = tuple(cell(name) or "" for name in mapping.endings)
-        found["choices"] = (parse_list(choices[0]) or ()) if len(choices) == 1 else choices
-    return found
+        texts["choices"] = (parse_list(choices[0]) or ()) if len(choices) == 1 else choices
+    return texts
 
 
 def _title(one: StoredPredictions) -> str:
@@ -399,8 +399,8 @@ class ModelSettings(QObject):
             save_settings(checkpoint, after)
             return before, after
 
-        def done(found: tuple[PredictionSettings, PredictionSettings]) -> None:
-            before, after = found
+        def done(settings: tuple[PredictionSettings, PredictionSettings]) -> None:
+            before, after = settings
             undo = self.tr("Undo") if can_undo else ""
             self._notices.say(
                 self._told(after), undo, lambda: self._run(checkpoint, lambda _: before, False)
@@ -475,19 +475,19 @@ class BaselineLine(QWidget):
             self._notices.show,
         )
 
-    def _on_read(self, of: Predictions, found: list[BaselineComparison]) -> None:
+    def _on_read(self, of: Predictions, baselines: list[BaselineComparison]) -> None:
         if of is not self._state.predictions:
             return
-        self.fit.setVisible(not found)
-        self.verdict.setVisible(bool(found))
+        self.fit.setVisible(not baselines)
+        self.verdict.setVisible(bool(baselines))
         self.show()
-        if not found:
+        if not baselines:
             return
         shown = partial(value_text, main_metric(of))
-        scores = ", ".join(f"{one.name} {with_ends(one.score, shown)}" for one in found)
-        is_beaten = all(one.verdict == BETTER for one in found)
+        scores = ", ".join(f"{one.name} {with_ends(one.score, shown)}" for one in baselines)
+        is_beaten = all(one.verdict == BETTER for one in baselines)
         self.verdict.set_style("good" if is_beaten else "warn")
-        verdict = translated(baseline_advice(found))
+        verdict = translated(baseline_advice(baselines))
         self.verdict.setText(self.tr("Baselines: {0}. {1}").format(scores, verdict))
 
 

@@ -54,8 +54,8 @@ class Axis:
         """Positions of ticks between two positions; positions of a logarithmic axis are decades."""
         if self.hidden:
             return []
-        found = log_ticks(low, high, count) if self.log else ticks(low, high, count)
-        return [at for at in found if not self.whole or float(at).is_integer()]
+        positions = log_ticks(low, high, count) if self.log else ticks(low, high, count)
+        return [at for at in positions if not self.whole or float(at).is_integer()]
 
     def label(self, position: float) -> str:
         return self.text(10**position if self.log else position)
@@ -89,10 +89,10 @@ class Line(Series):
     @cached_property
     def levels(self) -> list[tuple[Floats, Floats]]:
         """Levels of detail: all points, then ever fewer with the minima and maxima of spans."""
-        found = [(self.x, self.y)]
-        while len(found[-1][0]) > 4 * FACTOR * FACTOR:
-            found.append(peaks(*found[-1], FACTOR))
-        return found
+        levels = [(self.x, self.y)]
+        while len(levels[-1][0]) > 4 * FACTOR * FACTOR:
+            levels.append(peaks(*levels[-1], FACTOR))
+        return levels
 
     def between(self, first: float, last: float) -> Floats:
         """Values in view, with those of the band; of a long line only minima and maxima."""
@@ -252,9 +252,9 @@ def log_ticks(low: float, high: float, count: int = TICKS) -> list[float]:
     for digits in ((1,), (1, 2, 5)):
         powers = range(math.floor(low), math.ceil(high) + 1)
         every = (power + math.log10(digit) for power in powers for digit in digits)
-        found = [at for at in every if low <= at <= high]
-        if len(found) >= 3:
-            return found[:: -(-len(found) // max(1, count))]
+        positions = [at for at in every if low <= at <= high]
+        if len(positions) >= 3:
+            return positions[:: -(-len(positions) // max(1, count))]
     return [math.log10(value) for value in ticks(10**low, 10**high, count) if value > 0]
 
 

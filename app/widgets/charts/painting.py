@@ -55,13 +55,13 @@ class Frame:
 
     def _x_ticks(self) -> list[float]:
         """As many ticks as have room for their labels."""
-        axis, span, found = self.chart.x, self.span, list[float]()
+        axis, span, ticks = self.chart.x, self.span, list[float]()
         for count in range(min(6, int(self.box.width() / 40)), 0, -1):
-            found = axis.ticks(span.left, span.right, count)
-            widths = [self.metrics.horizontalAdvance(axis.label(at)) + 12 for at in found]
-            if max(widths, default=0.0) * (len(found) - 1) <= self.box.width():
+            ticks = axis.ticks(span.left, span.right, count)
+            widths = [self.metrics.horizontalAdvance(axis.label(at)) + 12 for at in ticks]
+            if max(widths, default=0.0) * (len(ticks) - 1) <= self.box.width():
                 break
-        return found
+        return ticks
 
     def x(self, values: Floats | float) -> Floats:
         fractions = (values - self.span.left) / (self.span.right - self.span.left)

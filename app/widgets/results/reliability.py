@@ -34,30 +34,30 @@ GAIN = 1e-3  # nats a row, below which another temperature is not worth it
 class Reliability:
     """The bins, the present temperature, and the one that fits the rows best.
 
-    `best` divides the raw logits; `found` is relative to the present temperature.
+    `best` divides the raw logits; `fitted` is relative to the present temperature.
     """
 
     bins: tuple[Bin, ...]
     applied_temperature: float = 1.0
-    found: Temperature | None = None
+    fitted: Temperature | None = None
 
     @property
     def best(self) -> float:
-        value = self.applied_temperature * (self.found.value if self.found is not None else 1.0)
+        value = self.applied_temperature * (self.fitted.value if self.fitted is not None else 1.0)
         return min(max(value, LOWEST), HIGHEST)
 
     @property
     def gains(self) -> bool:
         """True if another temperature lowers the loss of rows that it was not fitted on."""
-        found = self.found
-        return found is not None and found.nll_after < found.nll_before - GAIN
+        fitted = self.fitted
+        return fitted is not None and fitted.nll_after < fitted.nll_before - GAIN
 
 
 def measured_reliability(predictions: Predictions) -> Reliability:
     """The reliability diagram, and temperature scaling if the task has it."""
     facts = predictions.info
-    found = temperature(predictions) if has_temperature(facts.task) else None
-    return Reliability(reliability(predictions), applied_temperature(facts), found)
+    fitted = temperature(predictions) if has_temperature(facts.task) else None
+    return Reliability(reliability(predictions), applied_temperature(facts), fitted)
 
 
 class ReliabilityPicture(ChartPicture):
@@ -134,12 +134,12 @@ class ReliabilityPicture(ChartPicture):
     def _scaling(self) -> str:
         """The effect of temperature scaling in a sentence."""
         measured = self.measured
-        if measured is None or measured.found is None:
+        if measured is None or measured.fitted is None:
             return ""
         if measured.gains:
             return self.tr(
                 "With a temperature of {0} the ECE is {1}, measured on rows it was not fitted on."
-            ).format(numbers.decimal(measured.best, 2), numbers.percent(measured.found.ece_after))
+            ).format(numbers.decimal(measured.best, 2), numbers.percent(measured.fitted.ece_after))
         if measured.applied_temperature != 1:
             return self.tr("The model predicts at a temperature of {0}.").format(
                 numbers.decimal(measured.applied_temperature, 2)
