@@ -9,16 +9,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from engine.applying.chunks import Chunks, kept_rows
-from engine.applying.columns import (
+from engine.applying.writing import (
     CERTAINTY,
     SAID,
+    WRITERS,
     check_threshold,
     chunk_of,
     outer_names,
+    write,
     written,
     written_schema,
 )
-from engine.applying.conll import WRITERS, write
 from engine.data.datasets.rows import Rows
 from engine.data.formats.reading import TableReader, read
 from engine.errors import BadFile, StudioError

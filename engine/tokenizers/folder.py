@@ -13,17 +13,17 @@ from typing import Any
 from engine.errors import BadCheckpoint
 from engine.files.snapshot_folder import shared_folder
 from engine.phrases import phrase
-from engine.tokenizers import (
-    byte_bpe,
-    herbert,
-    sentencepiece,
-    tokenizer_json,
-    unigram,
-    wordpiece,
-)
+from engine.tokenizers import byte_bpe, sentencepiece, tokenizer_json, unigram, wordpiece
 from engine.tokenizers.stated import CONFIG, Stated, read_stated
+from engine.tokenizers.tokenizer_json import TokenizerJson
 from engine.tokenizers.vocabulary import Vocabulary
-from engine.tokenizers.vocabulary_files import ADVICE, SPECIAL_KEYS, json_of
+from engine.tokenizers.vocabulary_files import (
+    ADVICE,
+    SPECIAL_KEYS,
+    json_of,
+    lines_of,
+    special_names,
+)
 
 GOOGLE_CONFIG = "bert_config.json"  # config.json in Google's releases
 PUBLISHED = "tokenizer.json"
@@ -35,6 +35,7 @@ WORDPIECE_CLASSES = (  # in transformers, without “Fast”; all split like BER
     *("SplinterTokenizer", "SqueezeBertTokenizer"),
 )
 BYTE_LEVEL_CLASSES = ("RobertaTokenizer", "GPT2Tokenizer", "LongformerTokenizer")
+HERBERT = "HerbertTokenizer"
 
 
 def read_folder(folder: Path) -> Vocabulary:
@@ -71,14 +72,60 @@ def _plain(folder: Path, stated: Stated) -> Vocabulary:
     has_merged = (folder / byte_bpe.WORDS).exists()
     if has_lines and (is_open or named in WORDPIECE_CLASSES):
         return wordpiece.from_plain(folder, stated, lowercase_by_name(folder))
-    if has_merged and named == herbert.CLASS:
-        return herbert.from_plain(folder, stated)
+    if has_merged and named == HERBERT:
+        return _read_herbert(folder, stated)
     if has_merged and (is_open or named in BYTE_LEVEL_CLASSES):
         return byte_bpe.from_plain(folder, stated)
     pieces = sentencepiece.file_in(folder)
     if pieces is not None and (read := sentencepiece.from_model(pieces, stated)) is not None:
         return read
     raise _unread(folder, named, has_lines or has_merged)
+
+
+def _read_herbert(folder: Path, stated: Stated) -> TokenizerJson:
+    """Read vocab.json and merges.txt of HerBERT (Mroczkowski et al. 2021).
+
+    It is a BPE with end-of-word marks, split like its class in transformers; newer folders have a
+    tokenizer.json. Raises BadCheckpoint.
+    """
+    suffix = "</w>"
+    words = json_of(folder / byte_bpe.WORDS)
+    merges = lines_of(folder / byte_bpe.MERGES)
+    lines = [line for line in merges if line and not line.startswith("#version")]
+    special = special_names(stated.config, ("<pad>", "<unk>", "<s>", "</s>", "<mask>"))
+    _, unknown, cls, sep, _ = special
+    flags = {"lstrip": False, "rstrip": False, "single_word": False, "normalized": False}
+    content: dict[str, Any] = {
+        "added_tokens": [
+            {"id": words.get(name), "content": name, "special": True, **flags} for name in special
+        ],
+        "normalizer": {
+            "type": "BertNormalizer",
+            "clean_text": True,
+            "handle_chinese_chars": True,
+            "strip_accents": False,
+            "lowercase": False,
+        },
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {
+            "type": "BertProcessing",
+            "sep": [sep, words.get(sep, -1)],
+            "cls": [cls, words.get(cls, -1)],
+        },
+        "decoder": {"type": "BPEDecoder", "suffix": suffix},
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": unknown,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": suffix,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "vocab": words,
+            "merges": lines,
+        },
+    }
+    return tokenizer_json.from_published(content, stated, folder / byte_bpe.WORDS)
 
 
 def _unread(folder: Path, named: str, has_words: bool) -> BadCheckpoint:

@@ -24,11 +24,15 @@ from engine.progress import ProgressCallback
 from engine.tokenizers.batches import batches
 from engine.tokenizers.folder import read_folder, read_vocabulary, write_folder
 from engine.tokenizers.training import learn_vocabulary
-from engine.tokenizers.unmarked import Found, LongestMatch
 from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.vocabulary_files import ADVICE
-from engine.tokenizers.word_cache import WordCache, parts_at_spaces
-from engine.tokenizers.wordpiece import WordPiece
+from engine.tokenizers.wordpiece import (
+    LongestMatch,
+    MatchedTokens,
+    WordCache,
+    WordPiece,
+    parts_at_spaces,
+)
 
 MOST_TOKENS = 1 << 24  # of one text
 Placed = tuple[list[int], list[tuple[int, int]]]  # ids, and start and end character of each
@@ -255,7 +259,7 @@ class Tokenizer:
         """Write the Hugging Face files into an existing folder."""
         write_folder(self.vocabulary, self._library.to_str(pretty=False), folder)
 
-    def _beginning(self, text: str, max_length: int) -> LibraryEncoding | Found:
+    def _beginning(self, text: str, max_length: int) -> LibraryEncoding | MatchedTokens:
         """Encode a text, or enough of it for more than `max_length` correct tokens."""
         cuts_beginning = self.vocabulary.cuts_beginning
         if self._unmarked is not None:
@@ -280,7 +284,7 @@ class Tokenizer:
         )
 
     def _tokens(
-        self, encoded: LibraryEncoding | Found, text: str, segment: int, kept: slice
+        self, encoded: LibraryEncoding | MatchedTokens, text: str, segment: int, kept: slice
     ) -> list[Token]:
         tokens = []
         word, last = -1, object()

@@ -1,7 +1,8 @@
 """Import files as a version of a data set: read, split, write a folder."""
 
 import hashlib
-from collections.abc import Callable, Collection
+import re
+from collections.abc import Callable, Collection, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from engine.checkpoints.elsewhere import DATA_PREFIX, SNAPSHOTS
 from engine.config.dataset import (
     SPLITS,
     Cleaning,
@@ -28,12 +30,12 @@ from engine.data.columns.label_sets import count_label_sets, parse_label_sets
 from engine.data.columns.numbers import is_scale, scale_bins
 from engine.data.columns.spellings import Spellings, find_spellings, match_labels
 from engine.data.datasets.collecting import NO_CLEANING, Sources, collect, list_files
-from engine.data.datasets.hub_cache import cached_origin
 from engine.data.datasets.row_writer import Collected
 from engine.data.datasets.splitting import count_grouped_rows, draw_splits, group_rows
+from engine.data.formats.archives import file_on_disk
 from engine.errors import StudioError
 from engine.files.atomic_write import atomic_folder
-from engine.files.regular_file import check_regular
+from engine.files.regular_file import check_regular, open_regular
 from engine.phrases import join, phrase
 from engine.progress import Cancelled, ProgressCallback
 
@@ -41,6 +43,9 @@ SPEC, DATA = "spec.json", "data.parquet"
 COLON, NOTHING = pa.scalar(":", pa.large_string()), pa.scalar("", pa.large_string())
 SHOWN_UNSEEN = 10  # unseen labels that are stored
 SHOWN = 1_000  # labels in several spellings that are reported
+CARD, LARGEST_CARD = "README.md", 1_000_000  # bytes read of the card
+FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---", re.DOTALL)
+LICENCE = re.compile(r"^license:[ \t]*[\"']?([\w.+-]{1,60})[\"']?[ \t]*$", re.MULTILINE)
 
 
 def import_dataset(
@@ -90,6 +95,39 @@ def import_dataset(
             fingerprint="",
         )
         return write_version(folder, spec, collected, splits, cancelled)
+
+
+def cached_origin(paths: Iterable[Path]) -> HubOrigin | None:
+    """Origin of files that are all in one commit of the hub cache, else None.
+
+    The cache stores neither host nor subset, so these stay empty.
+    """
+    commits = {_commit_of(file_on_disk(path).absolute()) for path in paths}
+    commit = commits.pop() if len(commits) == 1 else None
+    if commit is None:
+        return None
+    name = commit.parent.parent.name.removeprefix(DATA_PREFIX).replace("--", "/")
+    return HubOrigin(name=name, revision=commit.name, host="", licence=_licence(commit / CARD))
+
+
+def _commit_of(path: Path) -> Path | None:
+    """The folder datasets--OWNER--NAME/snapshots/COMMIT above a path."""
+    for commit in path.parents:
+        snapshots = commit.parent
+        if snapshots.name == SNAPSHOTS and snapshots.parent.name.startswith(DATA_PREFIX):
+            return commit
+    return None
+
+
+def _licence(card: Path) -> str:
+    """Licence in the data set card, or ""."""
+    try:
+        with open_regular(card) as file:
+            front = FRONT.match(file.read(LARGEST_CARD).decode("utf-8", errors="replace"))
+    except OSError:
+        return ""
+    found = None if front is None else LICENCE.search(front[1])
+    return "" if found is None else found[1]
 
 
 def write_version(

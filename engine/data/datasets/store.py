@@ -22,7 +22,6 @@ from engine.data.columns.label_sets import YES, count_label_sets, parse_label_se
 from engine.data.datasets.importing import DATA, SPEC, Fingerprint, import_dataset
 from engine.data.datasets.row_writer import GROUP_ROWS
 from engine.data.datasets.rows import Rows, StoredColumn
-from engine.data.datasets.text_columns import cells_of, matching, size_of
 from engine.data.formats.reading import recognise
 from engine.errors import BadCheckpoint, StudioError
 from engine.files.atomic_write import MANIFEST, verify
@@ -415,6 +414,50 @@ def _texts(column: "pa.ChunkedArray[Any]") -> list[str]:
     cells = column.fill_null(pa.scalar("")) if column.null_count else column
     found: list[str] = cells.to_numpy(zero_copy_only=False).tolist()
     return found
+
+
+def size_of(table: pa.Table) -> int:
+    """Size of all texts of a table in bytes if it were not dictionary-encoded.
+
+    A small file may repeat a long text thousands of times; it is stored and searched once.
+    """
+    return sum(
+        pc.sum(pc.binary_length(part.dictionary).take(part.indices).cast(pa.int64())).as_py() or 0
+        for column in table.columns
+        for part in _parts(column)
+    )
+
+
+def cells_of(column: "pa.ChunkedArray[Any]", longest: int | None = None) -> list[Any]:
+    """Cells of a column, truncated to `longest` characters."""
+    if not pa.types.is_dictionary(column.type):
+        return column.to_pylist()
+    return [cell for part in _parts(column) for cell in _texts_of(part, longest)]
+
+
+def matching(
+    column: "pa.ChunkedArray[Any]", match: Callable[["pa.Array[Any]"], "pa.Array[Any]"]
+) -> NDArray[np.bool_]:
+    """Rows whose text matches, bool [rows]; null never does."""
+    found = [np.zeros(0, dtype=bool)]
+    for part in _parts(column):
+        hits = match(part.dictionary).take(part.indices).fill_null(pa.scalar(False))
+        found.append(hits.to_numpy(zero_copy_only=False))
+    return np.concatenate(found)
+
+
+def _parts(column: "pa.ChunkedArray[Any]") -> list[Any]:
+    return column.chunks if pa.types.is_dictionary(column.type) else []
+
+
+def _texts_of(part: Any, longest: int | None) -> list[Any]:
+    used = pc.unique(part.indices)
+    texts = part.dictionary.take(used)
+    if longest is not None:
+        texts = pc.utf8_slice_codeunits(texts, 0, longest)
+    once = texts.to_pylist()
+    places = pc.index_in(part.indices, value_set=used).to_pylist()
+    return [once[place] for place in places]
 
 
 def _damaged(folder: Path) -> StudioError:

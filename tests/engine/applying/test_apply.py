@@ -11,7 +11,7 @@ import pytest
 from engine.applying import apply as applying
 from engine.applying.apply import apply, predict_first
 from engine.applying.chunks import folder_of, kept_rows
-from engine.applying.columns import certainty
+from engine.applying.writing import certainty
 from engine.config.dataset import Mapping
 from engine.data.datasets.rows import Rows
 from engine.data.formats.reading import read

@@ -4,12 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.tokenizers import word_cache
+from engine.tokenizers import wordpiece
 from engine.tokenizers.added import Added
 from engine.tokenizers.byte_bpe import ByteLevelBpe
 from engine.tokenizers.tokenizer import Tokenizer
-from engine.tokenizers.word_cache import WordCache, parts_at_spaces
-from engine.tokenizers.wordpiece import SPECIAL, WordPiece
+from engine.tokenizers.wordpiece import SPECIAL, WordCache, WordPiece, parts_at_spaces
 from tests.often import tries
 
 PIECES = (
@@ -105,13 +104,13 @@ def test_texts_of_new_words_are_encoded_whole_and_some_words_learned(cache):
     texts = [" ".join(f"w{number}" for number in range(64))]
     found = words.encode(texts)
     assert found == counted(texts) and texts[0] in counted.asked
-    assert len(words._known) == 64 // word_cache.LEARNED
+    assert len(words._known) == 64 // wordpiece.LEARNED
 
 
 def test_long_words_and_too_many_words_are_not_kept(cache, monkeypatch):
-    monkeypatch.setattr(word_cache, "MOST_WORDS", 3)
+    monkeypatch.setattr(wordpiece, "MAX_CACHED_WORDS", 3)
     words, _ = cache
-    long = "x" * (word_cache.MAX_LENGTH + 1)
+    long = "x" * (wordpiece.MAX_CACHED_LENGTH + 1)
     assert words.encode([f"a a a {long} {long} {long}"]) == [[1, 1, 1, 41, 41, 41]]
     assert list(words._known) == ["a"]
     assert words.encode(["a bb ccc dddd " * 3 + "a"])[0][:4] == [1, 2, 3, 4]

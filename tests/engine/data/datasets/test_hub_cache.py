@@ -6,8 +6,7 @@ import pytest
 from huggingface_hub import scan_cache_dir
 
 from engine.config.dataset import HubOrigin, Split
-from engine.data.datasets.hub_cache import cached_origin
-from engine.data.datasets.importing import import_dataset
+from engine.data.datasets.importing import cached_origin, import_dataset
 from engine.data.formats.reading import recognise
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
