@@ -1,1 +1,2 @@
-"""What is asked of a checkpoint: predictions, attention. An answer is a function of a question."""
+"""Queries of a checkpoint: predictions, attention, attributions. Each answer is a function of the
+question."""

@@ -1,8 +1,8 @@
-"""Attention heads that are switched off, while a question is answered.
+"""Ablation of attention heads while a question is answered.
 
-What a head gathers is replaced before the output matrix: by zero (Michel et al. 2019, §2.3), or by
-its mean over texts. Shapes: B sequences, R tokens, D hidden size, H heads, K size of a head,
-L layers; D = H * K.
+The output of a head is replaced before the output matrix: by zero (Michel et al. 2019, §2.3), or by
+its mean over texts. Shapes: B sequences, R tokens, D hidden size, H heads, K head size, L layers; D
+= H * K.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,9 +26,9 @@ Head = tuple[int, int]  # layer and head, from 0
 
 @contextmanager
 def as_asked(network: Network, question: AblationQuestion) -> Iterator[None]:
-    """The heads of a question are off meanwhile.
+    """Ablate the heads named by a question.
 
-    Raises StudioError where there is no such head, or its means are not to be had.
+    Raises StudioError if a head does not exist or its means are not available.
     """
     means = None
     if question.heads_off and question.head_means is not None:
@@ -41,15 +41,14 @@ def as_asked(network: Network, question: AblationQuestion) -> Iterator[None]:
 def heads_off(
     network: Network, heads: Sequence[Head], means: Tensor | None = None
 ) -> Iterator[None]:
-    """What these heads gather is replaced before the output matrix, at every pass meanwhile.
+    """Replace the output of these heads, before the output matrix, in every forward pass.
 
-    Where one layer works at several heights, as in ALBERT, its calls are counted from the
-    embeddings on.
+    If one module serves several layers, as in ALBERT, its calls are counted from the embeddings up.
 
     Args:
-        means: float [L, D], what is in the place of each head; None: zero.
+        means: float [L, D], replacement for each head; None: zero.
 
-    Raises StudioError where there is no such head.
+    Raises StudioError if a head does not exist.
     """
     spec = network.spec
     for layer, head in heads:
@@ -85,13 +84,14 @@ def heads_off(
         yield
 
 
-Change = Callable[[int, Attention, Tensor], Tensor]  # of a height from 0, its attention, and
-# float [B, R, D] or [R, D], what the heads have gathered; gives what the output matrix reads
+# (layer index from 0, its attention, head outputs as float [B, R, D] or [R, D]) → replacement
+Change = Callable[[int, Attention, Tensor], Tensor]
 
 
 @contextmanager
 def gathered_by(network: Network, change: Change) -> Iterator[None]:
-    """Change what the heads of every layer gather before the output matrix, at every pass."""
+    """Change the output of the heads of every layer, before the output matrix, in every forward
+    pass."""
     parts: dict[int, _Part] = {}
     for height, module in enumerate(network.encoder.iter_layers()):
         assert isinstance(module, Layer)
@@ -113,7 +113,7 @@ def gathered_by(network: Network, change: Change) -> Iterator[None]:
 
 
 class _Part:
-    """The attention of one layer, and the heights that it works at."""
+    """The attention of one layer module, and the layer indices that it serves."""
 
     def __init__(self, attention: Attention, change: Change) -> None:
         self.attention, self._change = attention, change
@@ -127,7 +127,7 @@ class _Part:
 
 
 def _read(network: Network, question: AblationQuestion) -> Tensor:
-    """The means of the heads, float32 [L, D]."""
+    """Mean output of the heads, float32 [L, D]."""
     assert question.head_means is not None
     wanted = (network.spec.layers, network.spec.hidden_size)
     try:

@@ -20,9 +20,10 @@ from engine.models.checkpoint import Checkpoint
 from engine.tasks.finite import not_finite
 from engine.tasks.inputs import Inputs, inputs, typed
 
-KEPT_FILES = 2  # the newest, and the one before it, which a window may be about to map
-BY_HEAD: tuple[Measure, ...] = ("weights", "norms")  # of each head; the others of each layer
-REPORT_SECONDS = 0.25  # after which the layers that are computed are told of
+KEPT_FILES = 2  # the newest, and the previous one, which the window may be about to map
+# one map per head; the other measures have one per layer
+BY_HEAD: tuple[Measure, ...] = ("weights", "norms")
+REPORT_SECONDS = 0.25  # between reports of the layers that are ready
 
 
 @torch.inference_mode()
@@ -31,7 +32,7 @@ def weights(
 ) -> tuple[tuple[Token, ...], np.ndarray]:
     """The tokens of a text or pair, and the attention of all heads as float32 [L, H, T, T].
 
-    With another `measure`, what `Attended` says of it.
+    For other values of `measure` see `Attended`.
     """
     given = typed(checkpoint, text, pair)
     return given.described, np.stack(list(_layers(checkpoint, given, measure)))
@@ -44,9 +45,9 @@ def attend(
     scratch: Path,
     emit: Callable[[Answer], object] = lambda _: None,
 ) -> Attended:
-    """Write the attention of all heads into `scratch` and say where.
+    """Write the attention of all heads into a file in `scratch`; the answer has its path.
 
-    `emit` hears meanwhile how many layers there are already. Where it fails no file is left.
+    `emit` gets the number of layers that are ready. On failure no file is left.
     """
     began = time.perf_counter()
     given, spec = inputs(checkpoint, question), checkpoint.network.spec
@@ -79,9 +80,10 @@ def attend(
 def _write(
     into: ArrayFile, layers: Iterator[np.ndarray], on_part: Callable[[int, float], None]
 ) -> float:
-    """Write layer by layer, so that those that are there can be read; gives the largest number.
+    """Write layer by layer, so that a reader can map the finished ones; returns the largest value.
 
-    There is no flush to the disk, for it is scratch. `on_part` is told how many layers there are.
+    Not flushed to disk: these are scratch files. `on_part` gets the number of layers that are
+    ready.
     """
     told, largest = time.perf_counter(), 0.0
     with disk_errors_for(into.path), open(into.path, "wb") as file:
@@ -98,15 +100,17 @@ def _write(
 
 
 def _layers(checkpoint: Checkpoint, given: Inputs, measure: Measure) -> Iterator[np.ndarray]:
-    """L of float32 [H, T, T]: rows are query tokens, columns key tokens."""
+    """Yield L arrays, float32 [H, T, T]: rows are query tokens, columns key tokens."""
     for layer in measured(steps(checkpoint.network, given), measure):
-        if not torch.isfinite(layer.sum()):  # one that is not makes the sum so, in a pass of four
+        # a non-finite value makes the sum non-finite; one pass instead of four
+        if not torch.isfinite(layer.sum()):
             raise not_finite()
         yield layer.float().cpu().numpy()
 
 
 def remove_older(scratch: Path, newest: Path) -> None:
-    """Keep the last few answers; a file that a window on Windows still maps goes the next time."""
+    """Remove all but the last few files; one that a window on Windows still maps is removed next
+    time."""
     others = [p for p in scratch.glob("attention-*.npy") if p != newest]
     others.sort(key=lambda p: p.stat().st_mtime_ns)
     for old in others[: len(others) - KEPT_FILES + 1]:

@@ -1,8 +1,8 @@
-"""How much each word contributes to a logit; `Attribute` in the messages says by which formulas.
+"""Contribution of each word to a logit; `Attribute` in the messages has the formulas.
 
-Gradients are those of the plain network. The packed one, which answers quickly, is made of library
-calls that know no way back, and refuses it. Shapes: B inputs, T tokens, E width of the token
-embeddings, N words, P points of a path.
+Gradients are computed by the plain network: the packed one, which answers faster, consists of
+library calls without a backward pass, and raises an error. Shapes: B inputs, T tokens, E width of
+the token embeddings, N words, P points of a path.
 """
 
 from collections.abc import Iterator
@@ -26,16 +26,16 @@ from engine.messages.explore.occlusion import WordEffect
 from engine.models.checkpoint import Checkpoint
 from engine.tasks.finite import not_finite
 
-FORWARD_SLICE = 4_096  # tokens that one answer reads, so that the next question never waits long
-BACKWARD_SLICE = 512  # tokens of one answer with gradients, which take three times as long
+FORWARD_SLICE = 4_096  # tokens per answer, so that the next question does not wait long
+BACKWARD_SLICE = 512  # tokens per answer with gradients, which take three times as long
 GRADIENTS: tuple[Method, ...] = ("integrated_gradients", "input_x_gradient")
 
 
 def attribute(checkpoint: Checkpoint, question: Attribute) -> Attributed:
     """The next part of the effects.
 
-    `checkpoint` must be the plain one for a method in GRADIENTS. Raises StudioError where there is
-    no such logit.
+    For a method in GRADIENTS `checkpoint` must hold the plain network. Raises StudioError if there
+    is no such logit.
     """
     with torch.no_grad():
         target = target_of(checkpoint, question)
@@ -52,7 +52,7 @@ def attribute(checkpoint: Checkpoint, question: Attribute) -> Attributed:
 def without(
     checkpoint: Checkpoint, target: Target, words: list[list[int]], at_once: int = FORWARD_SLICE
 ) -> Tensor:
-    """The score while these tokens are masked, each list by itself: float [B] on the CPU."""
+    """The score with each list of tokens masked in turn: float [B] on the CPU."""
     found = [torch.zeros(0)]
     rows = max(1, at_once // target.given.tokens.size(1))
     for first in range(0, len(words), rows):
@@ -66,7 +66,7 @@ def without(
 
 
 def effect_of(target: Target, word: list[int], effect: float) -> WordEffect:
-    """A word of the typed texts with its effect."""
+    """A word of the typed texts and its effect."""
     first, last = (target.given.described[word[place]] for place in (0, -1))
     text = target.texts[first.segment][first.start : last.end]
     return WordEffect(
@@ -95,7 +95,7 @@ def _occlusion(checkpoint: Checkpoint, question: Attribute, target: Target) -> A
 
 
 def _rollout(checkpoint: Checkpoint, question: Attribute, target: Target) -> Attributed:
-    """From the token that the logit is computed from, in the last layer, to all tokens."""
+    """Attention from the token of the logit, in the last layer, to all tokens."""
     given = target.given
     *_, last = measured(steps(checkpoint.network, given), "rollout")
     causal = checkpoint.network.spec.is_causal
@@ -118,7 +118,7 @@ def _input_x_gradient(checkpoint: Checkpoint, question: Attribute, target: Targe
 def _integrated_gradients(
     checkpoint: Checkpoint, question: Attribute, target: Target
 ) -> Attributed:
-    """Gauss–Legendre points; doubled where the sum is not close enough at the last of them."""
+    """Gauss–Legendre quadrature; the points are doubled until the sum is close enough."""
     given = target.given
     vectors, base = _embedded(checkpoint, given.tokens), _baseline(checkpoint, question, target)
     places, shares = _points(question.points)
@@ -146,13 +146,13 @@ def _integrated_gradients(
 
 
 def _points(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Places in (0, 1) and their shares, which sum to 1: float64 [P] each."""
+    """Nodes in (0, 1) and weights, which sum to 1: float64 [P] each."""
     places, shares = np.polynomial.legendre.leggauss(count)
     return (places + 1) / 2, shares / 2
 
 
 def _baseline(checkpoint: Checkpoint, question: Attribute, target: Target) -> Tensor:
-    """The embeddings with every token of a word replaced, float [1, T, E]."""
+    """The embeddings of the baseline, with every token of a word replaced, float [1, T, E]."""
     given, tokenizer = target.given, checkpoint.tokenizer
     words = [number for word in words_of(given) for number in word]
     tokens = given.tokens.clone()
@@ -164,13 +164,13 @@ def _baseline(checkpoint: Checkpoint, question: Attribute, target: Target) -> Te
 
 
 def _embedded(checkpoint: Checkpoint, tokens: Tensor) -> Tensor:
-    """The rows of the token embedding, float [B, T, E], as numbers alone."""
+    """Detached rows of the token embedding, float [B, T, E]."""
     rows: Tensor = checkpoint.network.encoder.embeddings.token(tokens)
     return rows.detach().clone()
 
 
 def _gradients(checkpoint: Checkpoint, target: Target, vectors: Tensor) -> Tensor:
-    """Of the score by the token embeddings, float [B, T, E], at these embeddings."""
+    """Gradient of the score with respect to the token embeddings, float [B, T, E]."""
     given = target.given
     with torch.enable_grad():
         read = vectors.detach().requires_grad_()
@@ -185,7 +185,7 @@ def _gradients(checkpoint: Checkpoint, target: Target, vectors: Tensor) -> Tenso
 
 @contextmanager
 def _reading(checkpoint: Checkpoint, vectors: Tensor) -> Iterator[None]:
-    """Let the network read these in place of its token embeddings, float [B, T, E]."""
+    """Feed these to the network in place of its token embeddings, float [B, T, E]."""
     token = checkpoint.network.encoder.embeddings.token
     hook = token.register_forward_hook(lambda *_: vectors)
     try:
@@ -195,7 +195,7 @@ def _reading(checkpoint: Checkpoint, vectors: Tensor) -> Iterator[None]:
 
 
 def _summed(question: Attribute, target: Target, effects: Tensor) -> Attributed:
-    """float [T] with the sums over the tokens of each word."""
+    """Sum the effects of the tokens, float [T], over each word."""
     numbers = effects.tolist()
     return Attributed(
         to=question.number,

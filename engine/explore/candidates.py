@@ -1,7 +1,7 @@
-"""Whole words of one token or several in a masked place: given ones scored, likely ones found.
+"""Whole words of one or more tokens at a masked position: score given ones, search likely ones.
 
-`Candidate` in `messages/explore/candidates.py` says what a joint log-probability is. Shapes: C rows
-that are predicted at once, P tokens of a word, T tokens, V vocabulary.
+`Candidate` in `messages/explore/candidates.py` defines the joint log-probability. Shapes: C rows
+predicted at once, P tokens of a word, T tokens, V vocabulary.
 """
 
 import time
@@ -24,14 +24,14 @@ from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.tasks.inputs import Inputs, inputs, max_tokens
 
-BATCH_TOKENS = 2048  # of rows that are predicted at once
+BATCH_TOKENS = 2048  # per batch of rows
 MAX_CANDIDATES = 200
 
 
 class Gap(NamedTuple):
-    """A text around the tokens from `first` to `last`, in whose place others are put."""
+    """A text whose tokens from `first` to `last` are replaced by candidates."""
 
-    given: Inputs  # the text as typed, other words masked
+    given: Inputs  # the text as typed, with the other masked words
     first: int
     last: int
 
@@ -44,7 +44,7 @@ class Gap(NamedTuple):
 def score(checkpoint: Checkpoint, question: ScoreCandidates) -> CandidatesScored:
     """The joint log-probability of every candidate.
 
-    Raises StudioError where the model has no MLM head, or there is no such place.
+    Raises StudioError if the model has no MLM head, or the position does not exist.
     """
     began = time.perf_counter()
     mlm_head(checkpoint)
@@ -79,10 +79,10 @@ def score(checkpoint: Checkpoint, question: ScoreCandidates) -> CandidatesScored
 
 @torch.inference_mode()
 def find(checkpoint: Checkpoint, question: FindCandidates) -> CandidatesFound:
-    """The sequences of tokens with the best joint log-probability that a beam search finds.
+    """The token sequences with the best joint log-probability, by beam search.
 
-    Where a word was typed, only tokens that begin a word are tried where it began, and tokens
-    that continue one elsewhere. Raises StudioError as `score` does.
+    If a word was typed, only tokens that begin a word are tried at its start, and only continuation
+    tokens elsewhere. Raises StudioError as `score` does.
     """
     began = time.perf_counter()
     mlm_head(checkpoint)
@@ -121,7 +121,7 @@ def find(checkpoint: Checkpoint, question: FindCandidates) -> CandidatesFound:
 
 
 def joint(checkpoint: Checkpoint, gap: Gap, tokens: Tensor) -> Tensor:
-    """Of each token of int64 [C, P] in the gap, those before it shown: log-probabilities [C, P]."""
+    """Log-probability of each token of int64 [C, P] in the gap, given those before it: [C, P]."""
     found = []
     for number in range(tokens.size(1)):
         begun, which = _different(tokens[:, :number])
@@ -131,7 +131,7 @@ def joint(checkpoint: Checkpoint, gap: Gap, tokens: Tensor) -> Tensor:
 
 
 def _different(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows of int64 [C, P] that differ, and which of them each row is, int64 [C]."""
+    """The unique rows of int64 [C, P], and the index of each row among them, int64 [C]."""
     if not rows.size(1):
         return rows[:1], torch.zeros(len(rows), dtype=torch.long)
     different, which = rows.unique(dim=0, return_inverse=True)
@@ -139,7 +139,7 @@ def _different(rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def next_token(checkpoint: Checkpoint, gap: Gap, begun: Tensor, width: int) -> Tensor:
-    """Log-probabilities of what comes after `begun` in a gap of `width`, float [C, V].
+    """Log-probabilities of the token after `begun` in a gap of `width`, float [C, V].
 
     The rest of the gap is masked.
 
@@ -160,7 +160,7 @@ def _predicted(checkpoint: Checkpoint, gap: Gap, begun: Tensor, width: int) -> T
     segment = int(gap.given.segments[0, gap.first])
     segments = _around(gap.given.segments, gap, torch.full_like(middle, segment))
     place = gap.first + known
-    if network.spec.is_causal:  # it never saw a mask, and what comes later tells it nothing
+    if network.spec.is_causal:  # it was not trained with masks, and does not see later tokens
         last = network.encoder(tokens[:, :place], segments[:, :place]).last[:, -1]  # [C, D]
     else:
         places = torch.full((count, 1), place, device=device)
@@ -169,17 +169,17 @@ def _predicted(checkpoint: Checkpoint, gap: Gap, begun: Tensor, width: int) -> T
 
 
 def _around(row: Tensor, gap: Gap, middle: Tensor) -> Tensor:
-    """int64 [1, T] with [C, P] in place of the gap, [C, T]."""
+    """Replace the gap in int64 [1, T] by [C, P]; returns [C, T]."""
     before, after = row[:, : gap.first], row[:, gap.last + 1 :]
     count = middle.size(0)
     return torch.cat((before.expand(count, -1), middle, after.expand(count, -1)), 1)
 
 
 def tokens_of(checkpoint: Checkpoint, question: ScoreCandidates, gap: Gap, text: str) -> list[int]:
-    """The ids of the tokens that a word has in the place of the gap.
+    """The token ids of a word in the gap.
 
-    It is typed there and tokenised with its text, since spaces and neighbours matter to some
-    tokenizers; where it melts into a neighbour, its own tokens are taken.
+    The word is tokenised within its text, since spaces and neighbours matter to some tokenizers; if
+    it merges with a neighbour, it is tokenised alone.
     """
     word = text.strip()
     if not word:
@@ -188,7 +188,8 @@ def tokens_of(checkpoint: Checkpoint, question: ScoreCandidates, gap: Gap, text:
     segment = tokens[gap.first].segment
     start, end = tokens[gap.first].start, tokens[gap.last].end
     parts = [question.text, question.pair or ""]
-    while start < end and parts[segment][start].isspace():  # a typed mask takes the space before it
+    # a typed mask includes the space before it
+    while start < end and parts[segment][start].isspace():
         start += 1
     parts[segment] = parts[segment][:start] + word + parts[segment][end:]
     tokenizer, stop = checkpoint.tokenizer, start + len(word)
@@ -202,13 +203,13 @@ def tokens_of(checkpoint: Checkpoint, question: ScoreCandidates, gap: Gap, text:
 
 
 def holds(start: int, end: int, first: int, last: int) -> bool:
-    """Whether a token of these characters is one of the word from `first` to `last`: also a “▁”
-    alone before it, which has no character."""
+    """True if a token of these characters belongs to the word from `first` to `last`; also for a
+    separate “▁” before it, which has no characters."""
     return (start < last and end > first) or start == end == first
 
 
 def _gap(checkpoint: Checkpoint, question: ScoreCandidates | FindCandidates) -> Gap:
-    """Raises StudioError where these tokens make no place."""
+    """Raises StudioError if these tokens cannot be replaced."""
     given = inputs(checkpoint, question)
     tokens, first, last = given.described, question.first, question.last
     is_place = 0 <= first <= last < len(tokens) and all(
@@ -228,7 +229,7 @@ def _gap(checkpoint: Checkpoint, question: ScoreCandidates | FindCandidates) -> 
 
 
 def _problem(checkpoint: Checkpoint, ids: list[int], room: int) -> str:
-    """Why a candidate has no score; empty where it has one."""
+    """Why a candidate has no score; empty if it has one."""
     if not ids:
         return phrase("The candidate is empty.")
     if checkpoint.tokenizer.unknown in ids:

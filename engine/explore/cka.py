@@ -6,14 +6,14 @@ Shapes: N vectors, D and E their sizes.
 
 import numpy as np
 
-FEWEST = 4  # vectors that the estimator needs
+FEWEST = 4  # vectors needed by the estimator
 
 
 def hsic(x: np.ndarray, y: np.ndarray) -> float:
-    """Unbiased, of linear kernels; float64 [N, D] and [N, E].
+    """Unbiased HSIC of linear kernels; float64 [N, D] and [N, E].
 
-    HSIC₁ = (tr(K̃L̃) + 1ᵀK̃1 · 1ᵀL̃1 / ((N−1)(N−2)) − 2 · 1ᵀK̃L̃1 / (N−2)) / (N(N−3)), where K̃ = XXᵀ and
-    L̃ = YYᵀ without their diagonals. It is computed from the vectors, so that no [N, N] is made.
+    HSIC₁ = (tr(K̃L̃) + 1ᵀK̃1 · 1ᵀL̃1 / ((N−1)(N−2)) − 2 · 1ᵀK̃L̃1 / (N−2)) / (N(N−3)), with K̃ =
+    XXᵀ and L̃ = YYᵀ without their diagonals; computed from the vectors, without any [N, N] matrix.
     """
     count = len(x)
     own_x, own_y = (x * x).sum(1), (y * y).sum(1)  # the diagonals
@@ -26,13 +26,13 @@ def hsic(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def linear_cka(x: np.ndarray, y: np.ndarray) -> float:
-    """CKA of two sets of vectors of the same N things, float [N, D] and [N, E].
+    """CKA of two representations of the same N items, float [N, D] and [N, E].
 
-    Not a number for fewer than four, or where all vectors of one set are the same.
+    NaN for fewer than four items, or if all vectors of one side are the same.
     """
     if len(x) < FEWEST:
         return float("nan")
     x, y = (values.astype(np.float64) - values.mean(0, dtype=np.float64) for values in (x, y))
-    # what does not depend on the mean is computed from small numbers
+    # centre first: what does not depend on the mean is then computed from small numbers
     norm = hsic(x, x) * hsic(y, y)
     return hsic(x, y) / norm**0.5 if norm > 0 else float("nan")

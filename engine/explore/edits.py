@@ -1,4 +1,4 @@
-"""What becomes of a logit when a text is changed, one edit at a time."""
+"""Change of a logit under edits of the text, one edit at a time."""
 
 import torch
 
@@ -20,15 +20,15 @@ from engine.phrases import phrase
 from engine.tasks.inputs import typed
 
 MAX_EDITS = 100
-LEFT_OUT = 10  # predictions beyond those wanted, of which many are no words
+LEFT_OUT = 10  # extra predictions, since many are not words
 
 
 @torch.inference_mode()
 def score(checkpoint: Checkpoint, question: ScoreEdits) -> EditsScored:
-    """The score of what is explained in every changed text.
+    """The score of the explained logit in every edited text.
 
-    What is masked, and the token of the logit, stay with their characters; an edit that touches
-    that token has a problem instead of a score. Raises StudioError where there is no such logit.
+    Masked words and the token of the logit move with their characters; an edit that touches that
+    token has a problem instead of a score. Raises StudioError if there is no such logit.
     """
     if len(question.edits) > MAX_EDITS:
         raise StudioError(
@@ -46,9 +46,9 @@ def score(checkpoint: Checkpoint, question: ScoreEdits) -> EditsScored:
 
 
 def suggest(checkpoint: Checkpoint, question: SuggestWords) -> WordsSuggested:
-    """The top predictions of the MLM head where the characters are replaced by one mask.
+    """The top predictions of the MLM head with the characters replaced by one mask.
 
-    Raises StudioError where the model has no MLM head.
+    Raises StudioError if the model has no MLM head.
     """
     tokenizer = checkpoint.tokenizer
     texts = [question.text, question.pair]
@@ -91,12 +91,12 @@ def _edited(checkpoint: Checkpoint, question: ScoreEdits, target: Target, edit: 
 
 
 def changed(text: str, edit: Edit) -> str:
-    """A text with the edit made."""
+    """Apply an edit to a text."""
     return text[: edit.start] + edit.text + text[edit.end :]
 
 
 def moved(token: Token, tokens: tuple[Token, ...], edit: Edit) -> int:
-    """The number of the same token after an edit, by its characters; -1 where it was changed."""
+    """Index of the same token after an edit, by its characters; -1 if the edit changed it."""
     start, end = token.start, token.end
     if token.segment == edit.segment:
         if start < edit.end and end > edit.start:

@@ -1,4 +1,4 @@
-"""What a token is before the first layer: the addends of its vector, and how long each is.
+"""Vectors of the tokens before the first layer: the addends, and their norms.
 
 Shapes: T tokens, E width of the tables, D hidden size of the layers.
 """
@@ -16,17 +16,17 @@ from engine.models.checkpoint import Checkpoint
 from engine.tasks.finite import not_finite
 from engine.tasks.inputs import inputs
 
-TABLES: tuple[tuple[Table, str], ...] = (  # name, and its module
+TABLES: tuple[tuple[Table, str], ...] = (  # name and module
     ("token", "token"),
     ("position", "position"),
     ("segment", "segment"),
 )
-Seen = dict[str, tuple[Tensor, Tensor]]  # of each module: what it was given, and what it gave
+Seen = dict[str, tuple[Tensor, Tensor]]  # input and output of each module
 
 
 @torch.inference_mode()
 def embed(checkpoint: Checkpoint, question: Embed) -> Embedded:
-    """The norms of the vectors of a text, masked words as the model sees them."""
+    """The norms of the vectors of a text, with masked words as the model sees them."""
     began = time.perf_counter()
     given = inputs(checkpoint, question)
     part = checkpoint.network.encoder.embeddings
@@ -52,7 +52,7 @@ def embed(checkpoint: Checkpoint, question: Embed) -> Embedded:
 
 @contextmanager
 def _watching(part: nn.Module) -> Iterator[Seen]:
-    """Keep what goes into and out of the parts while they work, whatever the family does there."""
+    """Record the inputs and outputs of the parts in forward passes, for any model family."""
     seen: Seen = {}
 
     def keep(name: str) -> Any:
@@ -74,10 +74,9 @@ def _watching(part: nn.Module) -> Iterator[Seen]:
 
 
 def _rows(rows: Tensor, count: int) -> tuple[int, ...]:
-    """[T] or [1, T] as numbers."""
     return tuple(rows.reshape(-1)[:count].tolist())
 
 
 def _norms(vectors: Tensor, count: int) -> tuple[float, ...]:
-    """Of [T, E] or [1, T, E], one for each token."""
+    """Norms of [T, E] or [1, T, E], one per token."""
     return tuple(vectors.float().reshape(count, -1).norm(dim=-1).tolist())

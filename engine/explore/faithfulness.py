@@ -1,4 +1,4 @@
-"""Whether the words that are said to matter do; `CheckFaithfulness` in the messages says how.
+"""Faithfulness of attributions; `CheckFaithfulness` in the messages has the definitions.
 
 Shapes: N words.
 """
@@ -19,16 +19,16 @@ from engine.messages.explore.attribution import (
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 
-SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # of the words (DeYoung et al. 2020, §4.2)
+SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)  # fractions of the words (DeYoung et al. 2020, §4.2)
 RANDOM_ORDERS = 20
 SEED = 20  # the same random orders for every method
 
 
 @torch.inference_mode()
 def check(checkpoint: Checkpoint, question: CheckFaithfulness) -> FaithfulnessChecked:
-    """The next inputs; the answer that has no `next` has the figures of all orders.
+    """The next inputs; the answer without `next` has the figures of all orders.
 
-    Raises StudioError where `order` does not name every word once, or there is no such logit.
+    Raises StudioError if `order` is not a permutation of the words, or there is no such logit.
     """
     target = target_of(checkpoint, question)
     words = words_of(target.given)
@@ -56,18 +56,18 @@ def check(checkpoint: Checkpoint, question: CheckFaithfulness) -> FaithfulnessCh
 
 
 def random_orders(count: int) -> list[tuple[int, ...]]:
-    """Twenty orders of N words, the same each time."""
+    """Twenty fixed random orders of N words."""
     rng = np.random.default_rng(SEED)
     return [tuple(rng.permutation(count).tolist()) for _ in range(RANDOM_ORDERS)]
 
 
 def firsts(count: int) -> tuple[int, ...]:
-    """How many of N words are taken: a number for each share, at least one."""
+    """Number of words for each fraction of N, at least one."""
     return tuple(max(1, round(share * count)) for share in SHARES)
 
 
 def masks(order: Sequence[int]) -> list[frozenset[int]]:
-    """The words that are masked: the first ones, then all others, for each share."""
+    """The sets of masked words for each fraction: the first ones, then all others."""
     found = []
     for count in firsts(len(order)):
         found += [frozenset(order[:count]), frozenset(order[count:])]
@@ -75,7 +75,7 @@ def masks(order: Sequence[int]) -> list[frozenset[int]]:
 
 
 def figures(order: Sequence[int], known: dict[frozenset[int], float], score: float) -> Faithfulness:
-    """Means over the shares, from the scores of all inputs."""
+    """Means over the fractions, from the scores of all inputs."""
     found = masks(order)
     gone, alone = found[::2], found[1::2]
     return Faithfulness(

@@ -1,4 +1,4 @@
-"""Which tokens a checkpoint predicts at masked positions.
+"""Predicted tokens at masked positions.
 
 Shapes: T tokens, N masked positions, D hidden size, V vocabulary.
 """
@@ -20,11 +20,11 @@ from engine.tasks.inputs import Inputs, inputs
 
 @torch.inference_mode()
 def fill_mask(checkpoint: Checkpoint, question: FillMask) -> MaskFilled:
-    """The most likely tokens at each masked position; each is predicted by itself.
+    """The most likely tokens at each masked position, predicted independently.
 
-    A left-to-right model predicts them one after the other, each from the tokens before it.
+    A left-to-right model predicts them in order, each from the tokens before it.
 
-    Raises StudioError where the model has no MLM head.
+    Raises StudioError if the model has no MLM head.
     """
     began = time.perf_counter()
     network = checkpoint.network
@@ -76,16 +76,16 @@ def _left_to_right(checkpoint: Checkpoint, given: Inputs) -> Tensor:
 
 
 def shown_tokens(checkpoint: Checkpoint, given: Inputs) -> Tensor:
-    """The tokens as the network is given them, int64 [1, T].
+    """The input tokens of the network, int64 [1, T].
 
-    A left-to-right model has never seen [MASK], so a masked position shows its top prediction.
+    A left-to-right model was not trained with [MASK], so a masked position gets its top prediction.
     """
     causal = checkpoint.network.spec.is_causal and given.masked
     return _predicted_in_turn(checkpoint, given)[0] if causal else given.tokens
 
 
 def _predicted_in_turn(checkpoint: Checkpoint, given: Inputs) -> tuple[Tensor, Tensor]:
-    """Tokens int64 [1, T] with predictions where they were masked, and their logits, [N, V]."""
+    """Tokens int64 [1, T] with the masks replaced by predictions, and their logits, [N, V]."""
     network, tokens, head = checkpoint.network, given.tokens.clone(), mlm_head(checkpoint)
     found = []
     for position in given.masked:
@@ -97,7 +97,7 @@ def _predicted_in_turn(checkpoint: Checkpoint, given: Inputs) -> tuple[Tensor, T
 
 
 def mlm_head(checkpoint: Checkpoint) -> MlmHead:
-    """The MLM head. Raises StudioError where the model has none."""
+    """The MLM head. Raises StudioError if the model has none."""
     head = checkpoint.network.mlm
     if head is None:
         raise StudioError(
@@ -138,7 +138,7 @@ def ranked(
 
 
 def _actual(checkpoint: Checkpoint, row: Tensor, token_id: int) -> LabelProbability:
-    """The token that was typed at a position; an empty label where [MASK] itself was typed."""
+    """The token that was typed at a position; an empty label if [MASK] itself was typed."""
     if token_id == checkpoint.tokenizer.mask:
         return LabelProbability(label="", probability=0)
     return LabelProbability(
@@ -147,7 +147,7 @@ def _actual(checkpoint: Checkpoint, row: Tensor, token_id: int) -> LabelProbabil
 
 
 def _rank(checkpoint: Checkpoint, row: Tensor, token_id: int) -> int:
-    """From 1, among the tokens of the vocabulary; 0 where [MASK] itself was typed."""
+    """Rank from 1 among the tokens of the vocabulary; 0 if [MASK] itself was typed."""
     if token_id == checkpoint.tokenizer.mask:
         return 0
     known = row[: checkpoint.tokenizer.size]
@@ -157,7 +157,7 @@ def _rank(checkpoint: Checkpoint, row: Tensor, token_id: int) -> int:
 def _wanted(
     checkpoint: Checkpoint, row: Tensor, labels: tuple[str, ...]
 ) -> tuple[LabelProbability, ...]:
-    """Those that the vocabulary has, with their probabilities."""
+    """Probabilities of those labels that are in the vocabulary."""
     tokenizer = checkpoint.tokenizer
     numbers = {label: tokenizer.id(label) for label in labels}
     if any(tokenizer.token(number) != label for label, number in numbers.items()):

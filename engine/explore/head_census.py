@@ -1,4 +1,4 @@
-"""What every head does in many texts.
+"""Statistics of every head over many texts.
 
 Shapes: N texts, L layers, H heads, T tokens, W words, G tags, C columns, B resamples.
 """
@@ -25,28 +25,28 @@ from engine.models.checkpoint import Checkpoint
 from engine.tasks.finite import not_finite
 from engine.tasks.inputs import Inputs, stacked, typed
 
-REACH = 16  # offsets to each side that are counted
-FAR = 10  # words to each side of a word in which its head is looked for at a fixed offset
-MAX_TAGS = 20  # the most frequent ones
+REACH = 16  # offsets counted to each side
+FAR = 10  # words to each side that are searched for a syntactic head at a fixed offset
+MAX_TAGS = 20  # most frequent tags
 RESAMPLES, SEED = 500, 7
 HEADS = "head"  # the column of CoNLL-U
-NO_TAGS = ("O", "_")  # of a word that is in no span, and an empty cell of CoNLL-U
+NO_TAGS = ("O", "_")  # outside all spans, and an empty CoNLL-U cell
 
 
 class Words(NamedTuple):
-    """What the columns of a row say of its words."""
+    """The words of a row, from its columns."""
 
-    spans: list[tuple[int, int]]  # characters of each
+    spans: list[tuple[int, int]]  # start and end character of each word
     tags: list[str]
-    heads: list[int]  # number of the head, -1 for none; empty where nobody says
+    heads: list[int]  # index of the syntactic head, -1 for none; empty if unannotated
 
 
 def census(
     checkpoint: Checkpoint, question: CountHeads, scratch: Path, emit: Callable[[Answer], object]
 ) -> HeadsCounted:
-    """The last answer; `emit` hears of the means of the texts before.
+    """The final answer; `emit` gets the means of the texts so far.
 
-    Raises StudioError where the texts cannot be read.
+    Raises StudioError if the texts cannot be read.
     """
     rows = rows_of(question.texts)
     words = words_in(rows, column_of(question.texts, HEADS))
@@ -95,17 +95,17 @@ def of_texts(
     words: Sequence[Words],
     tags: Sequence[str],
 ) -> list[Arrays]:
-    """The sums over the query tokens of each text.
+    """Sums over the query tokens of each text.
 
-    sums: float32 [L, H, 11]. offsets: int32 [L, H, 2 * REACH + 1]. queries: int. Where there are
-    tags, mass: float32 [L, H, G] and share: float32 [G]. Where there are heads, right: int32
+    sums: float32 [L, H, 11]. offsets: int32 [L, H, 2 * REACH + 1]. queries: int. With tags, also
+    mass: float32 [L, H, G] and share: float32 [G]. With syntactic heads, also right: int32
     [L, H, 2], fixed: int32 [2 * FAR + 1] and words: int.
 
-    Texts of about equal length go through the model together, for reading its weights takes most
-    of the time.
+    Texts of similar length are batched, since reading the weights of the model takes most of the
+    time.
 
     Args:
-        words: of each text; empty where nobody says them.
+        words: one per text; empty if unannotated.
     """
     rulers = list[_Ruler]()
     for number, (text, pair) in enumerate(pairs):
@@ -123,7 +123,7 @@ def of_texts(
 
 
 class _Ruler:
-    """The tokens of a text, and what is measured in its attention, a layer after the other."""
+    """Statistics of the attention to the tokens of one text, layer by layer."""
 
     def __init__(self, checkpoint: Checkpoint, given: Inputs) -> None:
         self.given, self.count = given, len(given.described)  # T
@@ -132,7 +132,7 @@ class _Ruler:
         self._layers: dict[str, list[np.ndarray]] = {}
 
     def measure(self, weights: np.ndarray) -> None:
-        """Of the next layer, float32 [H, T, T]."""
+        """Add the next layer, float32 [H, T, T]."""
         if not np.isfinite(weights.sum()):
             raise not_finite()
         sums, offsets = head_sums(weights, self.kinds)
@@ -143,21 +143,21 @@ class _Ruler:
             self._layers.setdefault(name, []).append(values)
 
     def arrays(self) -> Arrays:
-        """As `of_texts` gives them."""
+        """One entry of `of_texts`."""
         arrays = {name: np.stack(layers) for name, layers in self._layers.items()}
         arrays["queries"] = np.array(len(self.kinds.queries))
         return arrays if self.by_words is None else arrays | self.by_words.counts
 
 
 def histograms(offsets: np.ndarray) -> np.ndarray:
-    """How often each offset within REACH, int32 [H, 2 * REACH + 1], of int [H, Q]."""
+    """Counts of each offset within REACH, int32 [H, 2 * REACH + 1], from int [H, Q]."""
     near = np.clip(offsets, -REACH - 1, REACH + 1) + REACH + 1
     counts = np.stack([np.bincount(row, minlength=2 * REACH + 3) for row in near])
     return counts[:, 1:-1].astype(np.int32)
 
 
 class _WordRuler:
-    """The words of a text as its tokens have them, and what is measured with them."""
+    """The annotated words of a text, aligned with its tokens, and their statistics."""
 
     def __init__(self, text: _Ruler, words: Words, tags: Sequence[str]) -> None:
         tokens, kinds = text.given.described, text.kinds
@@ -166,7 +166,8 @@ class _WordRuler:
         self.tokens = [
             [n for n, t in own if t.start < end and t.end > start] for start, end in words.spans
         ]
-        self.seen = [n for n, inside in enumerate(self.tokens) if inside]  # words that are read
+        # words within the truncated input
+        self.seen = [n for n, inside in enumerate(self.tokens) if inside]
         self.heads = words.heads
         self.counts: Arrays = {}
         self.marks = np.zeros((len(tokens), len(tags)), np.float32)  # [T, G]
@@ -183,7 +184,7 @@ class _WordRuler:
             self.counts["words"] = np.array(len(self.ends))
 
     def measured(self, weights: np.ndarray) -> Arrays:
-        """Of one layer, float32 [H, T, T]."""
+        """Statistics of one layer, float32 [H, T, T]."""
         found: Arrays = {}
         if self.marks.shape[1]:
             found["mass"] = (weights[:, self.kinds.queries] @ self.marks).sum(1)  # [H, G]
@@ -192,10 +193,10 @@ class _WordRuler:
         return found
 
     def _right(self, weights: np.ndarray) -> np.ndarray:
-        """How often the largest weight from a word, and to a word, is its head's: int32 [H, 2].
+        """Counts of the largest weight from a word, and to a word, being on its head: int32 [H, 2].
 
-        To a word of several tokens their weights are added, from one the mean is taken (Clark et
-        al. 2019, §4.1); a word itself is left out.
+        Weights to the tokens of a word are summed, weights from them averaged (Clark et al. 2019,
+        §4.1); the word itself is excluded.
         """
         if not self.ends:
             return np.zeros((len(weights), 2), np.int32)
@@ -215,7 +216,7 @@ class _WordRuler:
 
 
 class Census(NamedTuple):
-    """What comes of the sums."""
+    """Means and intervals of the statistics."""
 
     columns: tuple[str, ...]
     values: np.ndarray  # float64 [3, L, H, C]: mean, and the ends of its interval
@@ -227,7 +228,7 @@ def summary(arrays: Arrays, tags: Sequence[str], resamples: int = RESAMPLES) -> 
     """Means over all query tokens, and 95 % intervals by a bootstrap over texts (percentiles).
 
     Args:
-        arrays: as `of_texts` gives them, with a row for each text.
+        arrays: from `of_texts`, one row per text.
         resamples: 0: no intervals.
     """
     queries = arrays["queries"].astype(np.float64)  # [N]
@@ -260,14 +261,15 @@ def summary(arrays: Arrays, tags: Sequence[str], resamples: int = RESAMPLES) -> 
 
 
 def _draws(count: int, resamples: int) -> np.ndarray:
-    """How often each text counts: first each once, then as drawn; float64 [1 + B, N]."""
+    """Weights of the texts: the first row is all ones, the others are resamples; float64 [1 + B,
+    N]."""
     rng = np.random.default_rng(SEED)
     drawn = rng.multinomial(count, np.full(count, 1 / count), resamples)
     return np.concatenate([np.ones((1, count)), drawn])
 
 
 def _ends(draws: np.ndarray, sums: np.ndarray, divisors: np.ndarray) -> np.ndarray:
-    """Means and interval, float64 [3, L, H, C], of [N, L, H, C] over [N, 1 or C]."""
+    """Means and interval, float64 [3, L, H, C], of [N, L, H, C] divided by [N, 1 or C]."""
     shape = sums.shape[1:]
     below = draws @ divisors  # [1 + B, 1 or C]
     every = (draws @ sums.reshape(len(sums), -1)).reshape(len(draws), *shape)
@@ -276,7 +278,7 @@ def _ends(draws: np.ndarray, sums: np.ndarray, divisors: np.ndarray) -> np.ndarr
     if len(draws) == 1:
         return np.concatenate([every, np.full((2, *shape), np.nan)])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # a tag that no chosen text has
+        warnings.simplefilter("ignore", RuntimeWarning)  # a tag that occurs in no chosen text
         low, high = np.nanpercentile(every[1:], (2.5, 97.5), axis=0)
     return np.stack([every[0], low, high])
 
@@ -285,10 +287,10 @@ def _ends(draws: np.ndarray, sums: np.ndarray, divisors: np.ndarray) -> np.ndarr
 
 
 def words_in(rows: Rows, heads: Sequence[str] | None) -> list[Words]:
-    """The words of each row with their tags and heads; none where nobody says either.
+    """The words of each row with their tags and heads; empty if the rows have neither.
 
-    A row whose columns do not fit its words has neither. Without tags the text is read as it
-    stands, so its words must have single spaces between them.
+    A row whose columns do not match its words has neither. Without tags the text is split at single
+    spaces.
     """
     if rows.tags is None and heads is None:
         return []
@@ -313,6 +315,6 @@ def words_in(rows: Rows, heads: Sequence[str] | None) -> list[Words]:
 
 
 def frequent_tags(words: Sequence[Words]) -> list[str]:
-    """The most frequent tags, without those that say nothing of a word."""
+    """The most frequent tags, except those that mean “none”."""
     counts = Counter(tag for one in words for tag in one.tags if tag not in NO_TAGS)
     return [tag for tag, _ in counts.most_common(MAX_TAGS)]

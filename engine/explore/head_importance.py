@@ -1,6 +1,6 @@
-"""Which heads a model needs on many texts (Michel et al. 2019).
+"""Importance of the heads of a model on many texts (Michel et al. 2019).
 
-Shapes: L layers, H heads, T tokens, D hidden size, K size of a head, N texts.
+Shapes: L layers, H heads, T tokens, D hidden size, K head size, N texts.
 """
 
 import tempfile
@@ -34,13 +34,13 @@ from engine.tasks.learner import Batch, Learner, total
 from engine.tasks.rng import VALIDATION, rng_for
 
 RESAMPLES, SEED = 1_000, 7
-MASKED = 7  # one token of so many is masked for a model with an MLM head alone
+MASKED = 7  # every seventh token is masked if the model has only an MLM head
 
 
 def weigh(
     checkpoint: Checkpoint, question: WeighHeads, scratch: Path, emit: Callable[[Answer], object]
 ) -> HeadsWeighed:
-    """The last answer; `emit` hears of the means of the texts before. Takes the plain network.
+    """The final answer; `emit` gets the means of the texts so far. Needs the plain network.
 
     Raises StudioError as `weighed` does.
     """
@@ -76,7 +76,7 @@ def weigh(
     return answer(weighed(checkpoint, question, on_part, on_means), total)
 
 
-Emit = Callable[[Arrays, int, int], object]  # as `over_texts` tells
+Emit = Callable[[Arrays, int, int], object]  # as in `over_texts`
 
 
 def weighed(
@@ -85,9 +85,9 @@ def weighed(
     emit: Emit,
     hear_means: Callable[[int], object] = lambda done: None,
 ) -> Arrays:
-    """What each text says of each head, as `of_texts` gives it, with a row for each text.
+    """The arrays of `of_texts`, one row per text.
 
-    Raises StudioError where the texts have no labels for the task, or there is no head to score.
+    Raises StudioError if the texts have no labels for the task, or there is no head to score.
     """
     rows = rows_of(question.texts)
     learner = learner_of_rows(checkpoint, rows)
@@ -110,7 +110,7 @@ def weighed(
 
 
 def check_loss(checkpoint: Checkpoint, learner: Learner | None, rows: Rows) -> None:
-    """Raise StudioError where these rows give this model no loss."""
+    """Raise StudioError if the model has no loss on these rows."""
     if learner is None and checkpoint.network.mlm is None:
         raise StudioError(
             phrase("This model has neither a task head nor an MLM head, so it has no loss."),
@@ -125,7 +125,7 @@ def check_loss(checkpoint: Checkpoint, learner: Learner | None, rows: Rows) -> N
 
 # ── some texts ───────────────────────────────────────────────────────────────────────────────
 
-Loss = Callable[[Network, Batch], Tensor]  # float32 [], the mean loss of a batch
+Loss = Callable[[Network, Batch], Tensor]  # float32 [], mean loss of a batch
 
 
 def of_texts(
@@ -134,14 +134,13 @@ def of_texts(
     each_head: bool,
     instead: Tensor | None = None,
 ) -> list[Arrays]:
-    """What each text says of each head.
+    """Importance and losses of each text.
 
-    importance: float64 [L, H], |∂L/∂ξ|, where ξ = 1 is what each head's slice is multiplied by
-    before the output matrix (§4.1). loss: float64. off: float64 [L, H], the loss without each head
-    (§3.2), where `each_head`; `instead` has what is in its place, float [L, D], else zero.
+    importance: float64 [L, H], |∂L/∂ξ|, with gates ξ = 1 on each head's slice before the output
+    matrix (§4.1). loss: float64. off: float64 [L, H], the loss without each head (§3.2), if
+    `each_head`; `instead` is the replacement, float [L, D], else zero.
 
-    Texts of about equal length go through the layers together, for reading the weights takes most
-    of the time.
+    Texts of similar length are batched, since reading the weights takes most of the time.
     """
     found: list[Arrays] = [{} for _ in texts]
     for numbers in batches([batch.tokens.numel() for batch, _ in texts]):
@@ -156,7 +155,7 @@ def of_texts(
 
 
 def _importance(network: Network, texts: Sequence[tuple[Batch, Loss]]) -> list[Arrays]:
-    """The importance and the loss of each text, of one pass forth and one back."""
+    """The importance and the loss of each text, from one forward and one backward pass."""
     layers, heads = network.spec.layers, network.spec.heads
     inputs = [batch.tokens.shape for batch, _ in texts]
     longest = max(count for _, count in inputs)
@@ -207,15 +206,15 @@ def _each_off(
 ) -> np.ndarray:
     """The loss without each head, float64 [L, H].
 
-    The layers below it are computed once, and those above for several heads of its layer at once.
+    The layers below are computed once, those above for several heads of the layer in one batch.
     """
     layers, heads = network.spec.layers, network.spec.heads
     off = np.zeros((layers, heads))
     encoder, (rows, tokens) = network.encoder, batch.tokens.shape
-    is_shared = len(set(encoder.iter_layers())) < layers  # as in ALBERT; calls are counted
+    is_shared = len(set(encoder.iter_layers())) < layers  # as in ALBERT: the calls are counted
     x = encoder.embeddings(batch.tokens, batch.segments)
     layout = encoder.padded(x, batch.attention_mask)
-    given = list[Tensor]()  # to each layer
+    given = list[Tensor]()  # inputs of each layer
     for layer in encoder.iter_layers():
         given.append(x)
         x, _ = layer(x, layout)
@@ -225,7 +224,7 @@ def _each_off(
         for some in (range(n, min(n + step, heads)) for n in range(0, heads, step)):
             with gathered_by(network, _without(number, some, instead)):
                 if is_shared:
-                    encoder.embeddings(batch.tokens, batch.segments)  # the count begins
+                    encoder.embeddings(batch.tokens, batch.segments)  # resets the counter
                 hidden = [one.repeat(len(some), 1, 1) for one in given[: first + 1]]
                 mask = batch.attention_mask
                 repeated = encoder.padded(x, None if mask is None else mask.repeat(len(some), 1))
@@ -243,9 +242,9 @@ def _each_off(
 
 
 def _loss_of(network: Network, hidden: Sequence[Tensor], batch: Batch, loss: Loss) -> Tensor:
-    """The loss where the embeddings and the layers make these of the batch, float [B, T, D] each.
+    """The loss with these hidden states in place of the encoder's, float [B, T, D] each.
 
-    A probe reads the vectors at its heights; it would compute them without a gradient.
+    A probe reads the hidden states of its layers; it would compute them without a gradient.
     """
     if network.probe is not None:
         every = (*hidden[:-1], network.encoder.norm(hidden[-1]))
@@ -256,7 +255,7 @@ def _loss_of(network: Network, hidden: Sequence[Tensor], batch: Batch, loss: Los
 
 
 def _without(layer: int, heads: Sequence[int], instead: Tensor | None) -> Change:
-    """Of as many batches, one after the other, each without one of the heads of a layer."""
+    """Remove one head of a layer from each of the stacked batches."""
 
     def switch(height: int, attention: Attention, gathered: Tensor) -> Tensor:
         if height != layer:
@@ -272,7 +271,7 @@ def _without(layer: int, heads: Sequence[int], instead: Tensor | None) -> Change
 
 @contextmanager
 def _made(network: Network, outcome: Tensor, batch: Batch) -> Iterator[None]:
-    """All layers make this of the batch meanwhile, float [B, T, D], in place of what they would."""
+    """Make the layers return this for the batch, float [B, T, D]."""
     encoder = network.encoder
     vars(encoder)["iter_layers"] = lambda: iter([_Made(outcome, batch.unpadded)])
     try:
@@ -282,7 +281,7 @@ def _made(network: Network, outcome: Tensor, batch: Batch) -> Iterator[None]:
 
 
 class _Made(nn.Module):
-    """Stands for layers whose outcome is known, with padding."""
+    """Replacement of the layers by a known output, with padding."""
 
     def __init__(self, outcome: Tensor, plan: Plan | None) -> None:
         super().__init__()
@@ -290,24 +289,24 @@ class _Made(nn.Module):
 
     def forward(self, x: Tensor, layout: Layout) -> tuple[Tensor, None]:
         made = self._outcome
-        if x.dim() == 2:  # the loss passes over padding
+        if x.dim() == 2:  # the loss runs without padding
             assert isinstance(self._plan, UnpaddedBatch)
             made = made.flatten(0, 1)[self._plan.indices]
         return layout.wanted(made), None
 
 
 class MaskedLoss:
-    """−log P of what stood at the masked places of a text, the mean."""
+    """Mean −log P of the original tokens at the masked positions of a text."""
 
     def __call__(self, network: Network, batch: Batch) -> Tensor:
         return self.each(network, batch)[0]
 
     def each(self, network: Network, batch: Batch) -> Tensor:
-        """Of each of the V outcomes that the layers are made to have, float32 [V]: the matrix of
-        the vocabulary is read once for all of them."""
+        """The loss of each of V replaced encoder outputs, float32 [V], reading the vocabulary
+        matrix once."""
         assert network.mlm is not None and batch.positions is not None
         last: Tensor = network.encoder(batch.tokens, batch.segments).last  # [V, T, D]
-        if not len(batch.positions):  # a text without any token
+        if not len(batch.positions):  # an empty text
             return last.sum((1, 2)) * 0
         logits = network.mlm(last[:, batch.positions].flatten(0, 1)).float()
         targets = batch.targets.repeat(len(last))
@@ -330,7 +329,7 @@ def prepared(checkpoint: Checkpoint, learner: Learner | None, row: Rows) -> tupl
 
 
 def _masked(checkpoint: Checkpoint, row: Rows) -> tuple[Batch, Loss]:
-    """Every seventh token is masked, from the fourth on; −log P of what stood there, the mean."""
+    """Mask every seventh token, from the fourth on; the loss is their mean −log P."""
     given = typed(checkpoint, *typed_pairs(row)[0])
     ordinary = [n for n, token in enumerate(given.described) if not token.special]
     places = torch.tensor(
@@ -351,7 +350,7 @@ def _masked(checkpoint: Checkpoint, row: Rows) -> tuple[Batch, Loss]:
 def summary(arrays: Arrays) -> tuple[np.ndarray, tuple[str, ...]]:
     """Means over texts with 95 % intervals, float64 [3, L, H, C], and the names of the columns.
 
-    “importance”: E|∂L/∂ξ|. “loss off”: by how much the loss grows without the head, with a paired
+    “importance”: E|∂L/∂ξ|. “loss off”: increase of the loss without the head, with a paired
     bootstrap: both losses of a text are drawn together.
     """
     parts = {"importance": arrays["importance"]}

@@ -1,4 +1,4 @@
-"""What each head gathers on average over many texts, to be put in its place.
+"""Mean output of each head over many texts, used to replace it in ablations.
 
 Shapes: L layers, T tokens, D hidden size, N texts.
 """
@@ -26,9 +26,9 @@ from engine.tasks.inputs import typed
 def average(
     checkpoint: Checkpoint, question: AverageHeads, scratch: Path, emit: Callable[[Answer], object]
 ) -> HeadsAveraged:
-    """The last answer; `emit` hears how far it is. The file lies beside what is kept.
+    """The final answer; `emit` gets the progress. The file is in the folder of the cached arrays.
 
-    Raises StudioError where the texts cannot be read.
+    Raises StudioError if the texts cannot be read.
     """
     total = len(rows_of(question.texts))
 
@@ -67,7 +67,7 @@ def means(
 
 @torch.inference_mode()
 def of_text(checkpoint: Checkpoint, text: str, pair: str | None) -> tuple[np.ndarray, int]:
-    """The sums over the tokens of a text, special ones too, float64 [L, D], and how many."""
+    """Sums over the tokens of a text, special ones included, float64 [L, D], and their number."""
     given, network = typed(checkpoint, text, pair), checkpoint.network
     sums = np.zeros((network.spec.layers, network.spec.hidden_size))
 

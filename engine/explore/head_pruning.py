@@ -1,7 +1,7 @@
-"""How many heads a model can lose before it gets worse (Michel et al. 2019, §4), and its copy
+"""Head pruning: the score of a model with ever fewer heads (Michel et al. 2019, §4), and a copy
 without them.
 
-Shapes: L layers, H heads, N texts, K size of a head, D hidden size.
+Shapes: L layers, H heads, N texts, K head size, D hidden size.
 """
 
 import math
@@ -37,17 +37,17 @@ from engine.progress import ProgressCallback
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.learner import Learner
 
-WEIGHED = 128  # texts that the importance is computed on, drawn evenly from all of them
-MASKED_ACCURACY = "accuracy"  # of masked tokens, where there is no task head
+WEIGHED = 128  # evenly spaced texts on which the importance is computed
+MASKED_ACCURACY = "accuracy"  # on masked tokens, if there is no task head
 
 
 def prune(
     checkpoint: Checkpoint, question: PruneHeads, emit: Callable[[Answer], object]
 ) -> HeadsPruned:
-    """The last answer; `emit` hears of the rounds before. Takes the plain network.
+    """The final answer; `emit` gets the rounds so far. Needs the plain network.
 
-    The figure is that by which the task chooses checkpoints, or the accuracy for every seventh
-    token, masked, of a model with an MLM head alone. One head at least stays.
+    The score is the selection metric of the task, or, for a model with only an MLM head, the
+    accuracy on every seventh token, masked. At least one head remains.
 
     Raises StudioError as `weighed` does.
     """
@@ -55,8 +55,6 @@ def prune(
 
 
 class _Pruning:
-    """The rounds of one question."""
-
     def __init__(
         self, checkpoint: Checkpoint, question: PruneHeads, emit: Callable[[Answer], object]
     ) -> None:
@@ -73,7 +71,7 @@ class _Pruning:
         self.units = units(checkpoint.network)
         every = sum(len(unit) for unit in self.units)
         each = max(1, round(question.fraction * every))
-        self.each = max(1, each // len(self.units[0]))  # units of a round
+        self.each = max(1, each // len(self.units[0]))  # units per round
         self.sample = _sample(question.texts, len(self.rows))
         self.sampled = min(len(self.rows), WEIGHED)
         rounds = math.ceil((len(self.units) - 1) / self.each)
@@ -98,12 +96,12 @@ class _Pruning:
 
     @property
     def off(self) -> tuple[Head, ...]:
-        """All heads that are off by now."""
+        """All heads removed so far."""
         return tuple(sorted({head for one in self.rounds for head in one.heads}))
 
     @property
     def is_within(self) -> bool:
-        """Whether the last round is allowed."""
+        """True if the last round is within the allowed loss."""
         return self._is_allowed(self.rounds[-1])
 
     def _is_allowed(self, one: PruningRound) -> bool:
@@ -115,7 +113,7 @@ class _Pruning:
         return one.figure >= whole - self.question.max_fall - 1e-9
 
     def _least_important(self) -> tuple[Head, ...]:
-        """The heads of the next round; none where one head would be left at the most."""
+        """The heads of the next round; empty if at most one would remain."""
         off = set(self.off)
         left = [unit for unit in self.units if not off.issuperset(unit)]
         count = min(self.each, len(left) - 1)
@@ -133,13 +131,14 @@ class _Pruning:
                 self.checkpoint, asked, lambda _, first, done: self._say(before + done)
             )
         importance = arrays["importance"].mean(0)  # [L, H]
-        norms = np.linalg.norm(importance, axis=1, keepdims=True)  # by layer, as in §4.1
+        # normalised per layer, as in §4.1
+        norms = np.linalg.norm(importance, axis=1, keepdims=True)
         importance = importance / np.maximum(norms, np.finfo(float).tiny)
         left.sort(key=lambda unit: (sum(importance[head] for head in unit), unit))
         return tuple(sorted(head for unit in left[:count] for head in unit))
 
     def _measure(self, kept: Kept, heads: tuple[Head, ...]) -> None:
-        """One round: the figure without these heads and those before."""
+        """Measure the score without these heads and the earlier ones."""
         before = self.done
 
         def progress(done: int, total: int) -> None:
@@ -180,8 +179,8 @@ class _Pruning:
 
 
 def units(network: Network) -> list[tuple[Head, ...]]:
-    """The heads whose weights can go alone: of a layer that works at several heights, one of its
-    heads at all of them."""
+    """Groups of heads that can be removed separately: of a module shared by several layers, the
+    same head in all of them."""
     heights: dict[torch.nn.Module, list[int]] = {}
     for height, module in enumerate(network.encoder.iter_layers()):
         heights.setdefault(module, []).append(height)
@@ -198,7 +197,7 @@ def figure_of(
     rows: Rows,
     progress: ProgressCallback = lambda done, total: None,
 ) -> float:
-    """How good the model is on rows; more is better, NaN where that is not defined."""
+    """Score of a model on rows; higher is better, NaN if undefined."""
     if learner is None:
         return _masked_accuracy(checkpoint, rows, progress)
     sentence = checkpoint.network.heads.sentence
@@ -210,7 +209,7 @@ def figure_of(
 
 @torch.inference_mode()
 def _masked_accuracy(checkpoint: Checkpoint, rows: Rows, progress: ProgressCallback) -> float:
-    """The share of masked tokens that are predicted; the same tokens as for the importance."""
+    """Accuracy on the masked tokens; the same tokens as for the importance."""
     network, right, count = checkpoint.network, 0, 0
     assert network.mlm is not None
     for number in range(len(rows)):
@@ -226,7 +225,7 @@ def _masked_accuracy(checkpoint: Checkpoint, rows: Rows, progress: ProgressCallb
 
 
 def _sample(texts: TextSet, count: int) -> TextSet:
-    """The texts that the importance is computed on."""
+    """Evenly spaced texts on which the importance is computed."""
     if count <= WEIGHED:
         return texts
     numbers = texts.rows if texts.rows is not None else range(count)
@@ -238,12 +237,12 @@ def _sample(texts: TextSet, count: int) -> TextSet:
 
 
 def remove(question: RemoveHeads) -> HeadsRemoved:
-    """A checkpoint in whose output matrices the columns of these heads are zero.
+    """Write a checkpoint whose output matrices have zero columns for these heads, atomically.
 
-    It loads wherever the original did, and is as large. It appears whole or not at all.
+    It loads wherever the original does, and has the same size.
 
-    Raises StudioError where there is no such head, or a layer works at several heights and the
-    head is not among `heads` at all of them.
+    Raises StudioError if a head does not exist, or if a module serves several layers and `heads`
+    does not have the head in all of them.
     """
     loaded = load(question.checkpoint)
     cut(loaded.network, question.heads)
@@ -254,8 +253,8 @@ def remove(question: RemoveHeads) -> HeadsRemoved:
 
 @torch.no_grad()
 def cut(network: Network, heads: tuple[Head, ...]) -> None:
-    """Make the columns of these heads in the output matrices zero. Raises as `remove` does."""
-    with heads_off(network, heads):  # which says what is not there
+    """Zero the columns of these heads in the output matrices. Raises as `remove` does."""
+    with heads_off(network, heads):  # validates the heads
         pass
     wanted, layers = set(heads), list(network.encoder.iter_layers())
     for unit in units(network):

@@ -1,4 +1,4 @@
-"""A pass through the encoder, one layer after the other, with the attention of each.
+"""Forward passes through the encoder, layer by layer, with the attention of each.
 
 Shapes: B texts, T tokens, D hidden size, H heads, L layers.
 """
@@ -15,26 +15,26 @@ from engine.tasks.inputs import Inputs
 
 
 class Pass(NamedTuple):
-    """One layer at work on a batch."""
+    """One layer in the forward pass of a batch."""
 
     attention: Attention
-    x: Tensor  # float [B, T, D], what the layer is given
+    x: Tensor  # float [B, T, D], input of the layer
     layout: PaddedLayout
     weights: Tensor  # float [B, H, T, T], query tokens over key tokens; rows sum to 1
 
 
 class Step(NamedTuple):
-    """One layer at work on one text."""
+    """One layer in the forward pass of one text."""
 
     attention: Attention
-    given: Tensor  # float [T, D], what attention reads: of pre-norm layers, what was normalised
-    x: Tensor  # float [1, T, D], what the layer is given
+    given: Tensor  # float [T, D], input of the attention; normalised in pre-norm layers
+    x: Tensor  # float [1, T, D], input of the layer
     layout: PaddedLayout
     weights: Tensor  # float [H, T, T], query tokens over key tokens; rows sum to 1
 
 
 def steps(network: Network, given: Inputs) -> Iterator[Step]:
-    """L steps through one text, as `passes` has them."""
+    """The L layer passes of one text."""
     for attention, x, layout, weights in passes(network, given.tokens, given.segments):
         yield Step(attention, attention.read(x)[0], x, layout, weights[0])
 
@@ -42,14 +42,14 @@ def steps(network: Network, given: Inputs) -> Iterator[Step]:
 def passes(
     network: Network, tokens: Tensor, segments: Tensor, attention_mask: Tensor | None = None
 ) -> Iterator[Pass]:
-    """L of them, the lowest first; a layer that works at several heights comes as often.
+    """Yield the L layers from the lowest; a module that serves several layers comes as often.
 
-    What the last layer would make of what it gathers is left out, for nobody asks for it.
+    The feed-forward part of the last layer is skipped, since nothing reads its output.
 
     Args:
         tokens: int64 [B, T].
         segments: int64 [B, T].
-        attention_mask: bool [B, T], False on padding; None where there is none.
+        attention_mask: bool [B, T], False on padding; None without padding.
     """
     encoder = network.encoder
     x = encoder.embeddings(tokens, segments)  # [B, T, D]

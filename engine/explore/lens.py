@@ -1,4 +1,4 @@
-"""The logit lens: what would be predicted at a position after each layer.
+"""The logit lens: predictions at a position after each layer.
 
 Shapes: T tokens, N positions, D hidden size, L layers, V vocabulary.
 """
@@ -20,11 +20,11 @@ MAX_POSITIONS = 24
 
 @torch.inference_mode()
 def apply(checkpoint: Checkpoint, question: ApplyLens) -> LensApplied:
-    """The predictions at the embeddings and after every layer; `LensApplied` says how.
+    """The predictions at the embeddings and after every layer; see `LensApplied`.
 
-    In a left-to-right model what is predicted at a position is read from the vector before it.
+    In a left-to-right model the prediction at a position is read from the vector before it.
 
-    Raises StudioError where the model has no MLM head, or there is no such position.
+    Raises StudioError if the model has no MLM head, or the position does not exist.
     """
     began = time.perf_counter()
     head = mlm_head(checkpoint)

@@ -1,6 +1,6 @@
-"""A limit on memory while a foreign folder is read.
+"""Memory limit while a foreign folder is read.
 
-A small file can claim to be a huge one: packed zeros, a tensor of stride 0, a header that lies.
+A small file can claim to be a huge one: compressed zeros, a tensor of stride 0, a false header.
 """
 
 import os
@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-TIMES = 6  # float16 on disk becomes float32 in memory, and is held twice while it is converted
+TIMES = 6  # float16 on disk becomes float32 in memory, with two copies during conversion
 BESIDES = 2_000_000_000  # bytes for libraries, threads and small files
 
 
 @contextmanager
 def limited_memory(folder: Path) -> Iterator[None]:
-    """Allow this process only so much more memory as the files in `folder` can need.
+    """Limit the additional memory of this process to the needs of the files in `folder`.
 
-    Only on Linux, where address space can be limited and measured; elsewhere nothing is limited.
+    Only on Linux, which can limit and measure the address space; no limit elsewhere.
     """
     if sys.platform != "linux":
         yield
@@ -36,7 +36,7 @@ def limited_memory(folder: Path) -> Iterator[None]:
 
 
 def _size(folder: Path) -> int:
-    """Bytes of the plain files in `folder`; 0 where there is none."""
+    """Bytes of the regular files in `folder`; 0 if it does not exist."""
     try:
         return sum(f.stat().st_size for f in folder.iterdir() if f.is_file())
     except OSError:

@@ -1,6 +1,6 @@
-"""Attention as other numbers than its weights, layer by layer.
+"""Measures of attention other than the weights, layer by layer.
 
-Shapes: T tokens, D hidden size, H heads, K size of a head, L layers.
+Shapes: T tokens, D hidden size, H heads, K head size, L layers.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ from engine.tasks.inputs import inputs
 
 
 def measured(passing: Iterable[Step], measure: Measure) -> Iterator[Tensor]:
-    """float [H, T, T] of every layer, H is 1 for `head_average` and `rollout`."""
+    """Yield float [H, T, T] for every layer; H is 1 for `head_average` and `rollout`."""
     rolled: Tensor | None = None
     for step in passing:
         match measure:
@@ -36,8 +36,8 @@ def measured(passing: Iterable[Step], measure: Measure) -> Iterator[Tensor]:
 def value_norms(step: Step) -> Tensor:
     """‖f(x)‖ of every token in every head, float [H, T] (Kobayashi et al. 2020, §3.2).
 
-    f is the value of a token on its way through the head's share of the output matrix; the bias
-    after it belongs to no token. Since a weight is not negative, ‖α f(x)‖ = α ‖f(x)‖.
+    f is the value of a token times the head's slice of the output matrix, without the bias, which
+    belongs to no token. Since weights are not negative, ‖α f(x)‖ = α ‖f(x)‖.
     """
     attention = step.attention
     values = attention.value(step.given).unflatten(-1, (attention.heads, attention.head_size))
@@ -48,10 +48,10 @@ def value_norms(step: Step) -> Tensor:
 
 
 def rolled_on(mean: Tensor, before: Tensor | None) -> Tensor:
-    """Attention rollout one layer further, float [T, T] (Abnar and Zuidema 2020, §3).
+    """Attention rollout through one more layer, float [T, T] (Abnar and Zuidema 2020, §3).
 
-    Half of each vector comes by the residual connection: A = (W + I) / 2, rows made to sum to 1;
-    what comes from where is then the product of A with that of the layers below.
+    Half of each vector comes by the residual connection: A = (W + I) / 2, with rows normalised to
+    sum to 1, times the rollout of the layers below.
     """
     one = torch.eye(mean.size(0), dtype=mean.dtype, device=mean.device)
     mixed = (mean + one) / 2
@@ -61,9 +61,9 @@ def rolled_on(mean: Tensor, before: Tensor | None) -> Tensor:
 
 @torch.inference_mode()
 def query_key(checkpoint: Checkpoint, question: ShowQueryKey) -> QueryKeyShown:
-    """The query of one token and the key of another in one head, and the weight they lead to.
+    """The query of one token, the key of another in one head, and the resulting weight.
 
-    Raises StudioError where there is no such layer, head or token.
+    Raises StudioError if there is no such layer, head or token.
     """
     given = inputs(checkpoint, question)
     spec, count = checkpoint.network.spec, len(given.described)

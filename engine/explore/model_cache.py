@@ -1,4 +1,4 @@
-"""The last few checkpoints that were asked about, loaded and ready."""
+"""Cache of the most recently used checkpoints, loaded and ready."""
 
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ class Held(NamedTuple):
 
 
 class ModelCache:
-    """Loads checkpoints onto `device`, a name torch knows; again when their files have changed."""
+    """Loads checkpoints onto the torch device `device`, and reloads them if their files change."""
 
     def __init__(self, device: str = "cpu") -> None:
         self._device = device
@@ -38,14 +38,14 @@ class ModelCache:
         self.snapshots = SnapshotCache(self._load_snapshot, _signature)
 
     def take(self, folder: Path) -> Checkpoint:
-        """The checkpoint in `folder`, to be computed exactly; see `serving`."""
+        """The checkpoint in `folder`, computed exactly; see `serving`."""
         return self.serving(folder).exact
 
     def serving(self, folder: Path) -> Serving:
-        """The checkpoint in `folder`; the one used longest ago makes room. Snapshots of a run have
-        a room of their own.
+        """The checkpoint in `folder`, evicting the least recently used one. Snapshots of a run have
+        a cache of their own.
 
-        Raises StudioError where it cannot be loaded, or where the device is not there.
+        Raises StudioError if it cannot be loaded, or the device is not available.
         """
         if is_snapshot(folder):
             return self.snapshots.serving(folder)
@@ -69,8 +69,8 @@ class ModelCache:
         return checkpoint
 
     def prepare(self) -> bool:
-        """Do a little towards quick answers of the models that are held, or load the snapshots
-        that may come next; whether more is left."""
+        """Do one small step of preparing the cached models for quick answers, or of preloading
+        snapshots; True if more is left."""
         if self.snapshots.prepare():
             return True
         for held in reversed(self._held.values()):
@@ -78,7 +78,8 @@ class ModelCache:
                 next(held.preparing)
             except StopIteration:
                 continue
-            except (MemoryError, RuntimeError) as error:  # of torch, where memory is short
+            # torch raises RuntimeError if memory is short
+            except (MemoryError, RuntimeError) as error:
                 echo_error(f"No quick answers: {error}")
                 held.serving.give_up()
                 continue
@@ -97,8 +98,8 @@ def _device(name: str) -> torch.device:
 
 
 def _signature(folder: Path) -> Signature:
-    """Name, size and time of change of each entry, in what snapshots share of each file; empty
-    where there is no folder."""
+    """Name, size and modification time of each entry, without what snapshots share; empty if there
+    is no folder."""
     try:
         files = sorted(folder.iterdir())
         if folder.name == SNAPSHOTS:

@@ -1,4 +1,4 @@
-"""What one model has that another has not, on the same texts.
+"""Differences between two models on the same texts.
 
 Shapes: N texts, L layers, H heads, T tokens, Q of them that are not special, D hidden size.
 """
@@ -30,15 +30,15 @@ from engine.serving.serving import Serving
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs, max_tokens, typed
 
-MAX_VECTORS = 4_000  # of all texts, that a CKA is of
-SAME = 0.5  # mean cosine of the token embeddings, from which on one model came from the other
+MAX_VECTORS = 4_000  # over all texts, for the CKA
+SAME = 0.5  # minimum mean cosine of the token embeddings of related models
 SEED = 7
 
 
 def compare(
     a: Serving, b: Serving, question: CompareModels, scratch: Path, emit: Callable[[Answer], object]
 ) -> ModelsDiffered:
-    """The last answer; `emit` hears of the means of the texts before."""
+    """The final answer; `emit` gets the means of the texts so far."""
     rows = rows_of(question.texts)
     pairs = typed_pairs(rows)
     is_comparable = comparable(a.exact, b.exact, question) and all(
@@ -90,8 +90,8 @@ def compare(
 
 
 def comparable(a: Checkpoint, b: Checkpoint, question: CompareModels) -> bool:
-    """Whether heads correspond: both are of one run, or the token embeddings of one are mostly
-    those of the other. Vectors of models that were trained apart are at right angles."""
+    """True if the heads correspond: both models are of one run, or most token embeddings agree.
+    Embeddings of models that were trained independently are almost orthogonal."""
     one, two = a.network.spec, b.network.spec
     if (one.layers, one.heads, one.family) != (two.layers, two.heads, two.family):
         return False
@@ -106,7 +106,7 @@ def comparable(a: Checkpoint, b: Checkpoint, question: CompareModels) -> bool:
 
 
 def same_tokens(a: Checkpoint, b: Checkpoint, text: str, pair: str | None) -> bool:
-    """Whether both cut a text into the same tokens."""
+    """True if both models tokenise a text identically."""
     one, two = (c.tokenizer.encode(text, pair, max_tokens(c)).ids for c in (a, b))
     return one == two
 
@@ -118,11 +118,11 @@ def same_tokens(a: Checkpoint, b: Checkpoint, text: str, pair: str | None) -> bo
 def of_text(
     a: Checkpoint, b: Checkpoint, text: str, pair: str | None, each: int, heads: bool
 ) -> Arrays:
-    """What is measured of one text, by name.
+    """Measurements of one text, by name.
 
     js: float64 [L, H], summed over the query tokens. sums_a, sums_b: float64 [L, H, 11].
     offsets_a, offsets_b: int32 [L, H, offsets]. queries: int. kl: float64, of the predictions of
-    MLM heads. vectors_a, vectors_b: float16 [heights, each, D], of which `vectors` are used;
+    MLM heads. vectors_a, vectors_b: float16 [layers, each, D], of which `vectors` are used;
     by_word: bool.
     """
     one, two = typed(a, text, pair), typed(b, text, pair)
@@ -168,7 +168,7 @@ def _of_heads(a: Checkpoint, b: Checkpoint, one: Inputs, two: Inputs) -> Arrays:
 def jensen_shannon(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """½ KL(p ‖ m) + ½ KL(q ‖ m), m = (p + q) / 2, in nats, from 0 to ln 2; float64 [..., T] to
     [...] (Lin 1991)."""
-    middle = (p + q) / 2  # of equal ones exactly these
+    middle = (p + q) / 2  # exact for equal ones
 
     def part(one: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -181,7 +181,7 @@ def jensen_shannon(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def _groups(one: Inputs, two: Inputs, text: str, same: bool) -> list[tuple[list[int], list[int]]]:
-    """Tokens of A and of B that stand for the same; of models with different tokens, words."""
+    """Corresponding token indices of A and B; by word if the tokens differ."""
     if same:
         return [([n], [n]) for n, token in enumerate(one.described) if not token.special]
     found = []
@@ -200,8 +200,8 @@ def _groups(one: Inputs, two: Inputs, text: str, same: bool) -> list[tuple[list[
 
 
 def _heights(first: int, second: int) -> np.ndarray:
-    """Which heights are held beside one another, int [2, heights]: all of the lower model, and
-    those at the same share of the way up of the other."""
+    """Layers that are compared, int [2, layers]: all of the shallower model, and those at the same
+    relative depth of the other."""
     fewest = min(first, second)
     return np.stack(
         [np.round(np.linspace(0, one - 1, fewest)).astype(int) for one in (first, second)]
@@ -211,8 +211,8 @@ def _heights(first: int, second: int) -> np.ndarray:
 def _kl_of_tokens(
     a: Checkpoint, b: Checkpoint, one: Inputs, same: bool, hidden: list[Encoded]
 ) -> float:
-    """Mean KL(A ‖ B) of what MLM heads predict at each token that is shown; NaN where one has no
-    such head, or they have other vocabularies."""
+    """Mean KL(A ‖ B) of the MLM predictions at each unmasked token; NaN if a model has no MLM head,
+    or the vocabularies differ."""
     first, second = a.network.mlm, b.network.mlm
     if not same or first is None or second is None or a.spec.vocab_size != b.spec.vocab_size:
         return float("nan")
@@ -242,7 +242,7 @@ def _said(a: Serving, b: Serving, rows: Rows, kl: np.ndarray) -> Arrays:
 
 
 def kl_of_classes(p: np.ndarray, q: np.ndarray, independent: bool) -> np.ndarray:
-    """KL(p ‖ q) of each row, float64 [N]; of `independent` labels the sum of those of each."""
+    """KL(p ‖ q) of each row, float64 [N]; for `independent` labels the sum over the labels."""
     tiny = np.finfo(np.float32).tiny
     p, q = np.maximum(p, tiny), np.maximum(q, tiny)
     found = p * np.log(p / q)
@@ -257,13 +257,13 @@ def kl_of_classes(p: np.ndarray, q: np.ndarray, independent: bool) -> np.ndarray
 
 
 class Difference(NamedTuple):
-    arrays: Arrays  # as `ModelsDiffered` says
+    arrays: Arrays  # see `ModelsDiffered`
     vectors: int
     of_words: bool
 
 
 def summary(arrays: Arrays, is_whole: bool = True) -> Difference:
-    """Means over all query tokens; the CKA once all texts are there."""
+    """Means over all query tokens; the CKA only after all texts."""
     found: Arrays = {"kl": arrays["kl"]}
     if "js" in arrays:
         queries = arrays["queries"].sum()

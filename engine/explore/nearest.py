@@ -1,4 +1,4 @@
-"""The rows of a data set that are nearest to a text; their vectors are computed once, and kept."""
+"""Nearest rows of a data set to a text; the vectors of the rows are computed once and cached."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ SHOWN_CHARACTERS = 500  # of the text of a row
 def encode_rows(
     model: Checkpoint, question: EncodeRows, emit: Callable[[Working], object]
 ) -> RowsEncoded:
-    """Write the vectors, whole or not at all. Raises StudioError where there are no rows."""
+    """Write the vectors, atomically. Raises StudioError if there are no rows."""
     rows = _rows(question)
     stage = phrase("Computing vectors")
 
@@ -40,7 +40,7 @@ def encode_rows(
 
 
 def find_nearest(model: Checkpoint, question: FindNearest) -> NearestRows:
-    """Raises StudioError where the vectors are gone, or are not those of the rows."""
+    """Raises StudioError if the vectors are missing, or do not match the rows."""
     rows = _rows(question)
     try:
         vectors = np.load(check_regular(question.file), mmap_mode="r")

@@ -1,4 +1,4 @@
-"""Whether a second text follows a first."""
+"""Next-sentence prediction."""
 
 import time
 
@@ -16,7 +16,7 @@ from engine.tasks.inputs import inputs
 def predict(checkpoint: Checkpoint, question: PredictNextSentence) -> NextSentencePredicted:
     """The probability that the second text follows the first.
 
-    Raises StudioError where there is no second text, or the model was not trained for this.
+    Raises StudioError without a second text, or if the model was not trained for this.
     """
     began = time.perf_counter()
     network = checkpoint.network

@@ -1,7 +1,7 @@
-"""Which words decided what a fine-tuned model predicts, by masking one at a time.
+"""Occlusion: effect of each word on the prediction of a fine-tuned model, masking one at a time.
 
-`Attribute` has this among other methods, for every logit; here it is of the prediction alone, as
-where a text is tried. Shapes: N words.
+`Attribute` offers this for every logit, with other methods; this is for the predicted class only.
+Shapes: N words.
 """
 
 import torch
@@ -16,9 +16,9 @@ from engine.phrases import phrase
 
 @torch.inference_mode()
 def occlude(checkpoint: Checkpoint, question: Occlude) -> Occluded:
-    """The next words from `start` on; special tokens, and [MASK] that was typed, stay.
+    """The next words from `start` on; special tokens and typed [MASK] tokens are not masked.
 
-    Raises StudioError where the model predicts nothing, or says no single score.
+    Raises StudioError if the model predicts nothing, or has no single score.
     """
     if checkpoint.network.heads.reads_tokens:
         raise StudioError(

@@ -1,7 +1,7 @@
-"""Work over many texts: told of twice a second, cancelled at once, resumed where it was.
+"""Computations over many texts: reported twice a second, cancelled at once, resumable.
 
-What is computed of each text lies as arrays in chunks, in a folder named after the question and
-the files of the checkpoint.
+The arrays of the texts are stored in chunks, in a folder named after the question and the files of
+the checkpoint.
 """
 
 import hashlib
@@ -18,18 +18,18 @@ from engine.files.atomic_write import atomic_file, disk_errors_for
 from engine.files.regular_file import check_regular
 from engine.messages.explore.text_set import SetQuestion
 
-Arrays = dict[str, np.ndarray]  # by name, with a row for each text
+Arrays = dict[str, np.ndarray]  # by name, one row per text
 
 TELL_SECONDS = 0.5
-LONG, SHORT = 0.4, 0.15  # s of a slice, above and below which the next is smaller or larger
+LONG, SHORT = 0.4, 0.15  # seconds per slice above and below which the next is smaller or larger
 MAX_SLICE = 256  # texts
-TOKENS, LETTERS = 512, 4  # of a batch, with padding; and letters of a token, about
+TOKENS, LETTERS = 512, 4  # per batch, with padding; and letters per token, about
 MOST_TOGETHER = 16  # texts
-MAX_FOLDERS, MAX_BYTES = 40, 500_000_000  # of what is kept of earlier questions
+MAX_FOLDERS, MAX_BYTES = 40, 500_000_000  # cached answers to earlier questions
 
 
 class Kept:
-    """What is computed already; without a folder it lasts as long as this object."""
+    """Arrays computed so far; without a folder they last as long as this object."""
 
     def __init__(self, question: SetQuestion) -> None:
         self.folder: Path | None = None
@@ -46,11 +46,11 @@ class Kept:
         return sum(len(next(iter(chunk.values()))) for chunk in self.chunks)
 
     def arrays(self) -> Arrays:
-        """Those of all texts that are done, in their order."""
+        """The arrays of all finished texts, in order."""
         return joined(self.chunks)
 
     def add(self, chunk: Arrays) -> None:
-        """Keep more; the file is there whole or not at all."""
+        """Append a chunk; the file is written atomically."""
         if self.folder is not None:
             path = self.folder / f"chunk-{len(self.chunks):08}.npz"
             with disk_errors_for(path), atomic_file(path) as file, open(file, "wb") as out:
@@ -79,12 +79,12 @@ def over_texts(
     emit: Callable[[Arrays, int, int], object],
     step: int = 0,
 ) -> Arrays:
-    """Compute what is not kept yet of `count` texts, and give the arrays of all.
+    """Compute the missing ones of `count` texts, and return the arrays of all.
 
     Args:
-        compute: gives the arrays of the texts from one number to another.
-        emit: gets what has become known, as (arrays, first text, number of finished texts).
-        step: `compute` is asked for so many texts each time; 0: for more, where it is quick.
+        compute: returns the arrays of the texts from one index to another.
+        emit: gets the new results, as (arrays, first text, number of finished texts).
+        step: number of texts per call of `compute`; 0: adapts to the speed.
     """
     done = min(kept.rows, count)
     assert done == count or not step or done % step == 0
@@ -92,7 +92,7 @@ def over_texts(
         emit(kept.arrays(), 0, done)
     pending: list[Arrays] = []
     least = max(1, step)
-    told, groups = time.perf_counter(), 1  # of so many texts is a slice
+    told, groups = time.perf_counter(), 1  # texts per slice
     while done < count:
         began = time.perf_counter()
         stop = min(done + groups * least, count)
@@ -112,20 +112,20 @@ def over_texts(
 
 
 def together(pairs: Sequence[tuple[str, str | None]]) -> int:
-    """How many of these texts go through a model in about the time that one long text takes."""
+    """Number of these texts that take about the time of one long text when batched."""
     letters = sum(len(text) + len(pair or "") for text, pair in pairs) / max(1, len(pairs))
     return max(1, min(MOST_TOGETHER, int(TOKENS * LETTERS / max(1.0, letters))))
 
 
 def batches(tokens: Sequence[int]) -> list[list[int]]:
-    """Which texts go through a model as a batch: of about equal length, the shortest first, with no
-    more than TOKENS tokens in all when they are padded, or a single text.
+    """Indices of the texts of each batch: of similar length, the shortest first, with at most
+    TOKENS tokens including padding, or a single text.
 
-    The last bits of numbers depend on what a text goes with: so what is given here must not depend
-    on how quick the machine is.
+    The last bits of the results depend on the batch, so the arguments must not depend on the speed
+    of the machine.
 
     Args:
-        tokens: of each text.
+        tokens: number of tokens of each text.
     """
     found = list[list[int]]()
     for number in sorted(range(len(tokens)), key=lambda number: tokens[number]):
@@ -136,13 +136,13 @@ def batches(tokens: Sequence[int]) -> list[list[int]]:
 
 
 def joined(chunks: list[Arrays]) -> Arrays:
-    """One after another."""
+    """Concatenate the arrays of several chunks."""
     names = chunks[0] if chunks else ()
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in names}
 
 
 def question_key(question: SetQuestion) -> str:
-    """What the numbers depend on: what was asked, and the files of the checkpoint."""
+    """Hash of the inputs of the result: the question and the files of the checkpoint."""
     asked = question.model_dump(mode="json", exclude={"number", "side", "kept", *question.free})
     asked["files"] = sorted(
         (file.name, file.stat().st_size, file.stat().st_mtime_ns)
@@ -156,7 +156,7 @@ def question_key(question: SetQuestion) -> str:
 
 def _folders(question: SetQuestion) -> tuple[Path, ...]:
     data = question.texts.data
-    other = getattr(question, "other", None)  # of two models
+    other = getattr(question, "other", None)  # of a comparison of two models
     return tuple(
         folder
         for folder in (question.checkpoint, other, None if data is None else data.folder)
@@ -165,7 +165,7 @@ def _folders(question: SetQuestion) -> tuple[Path, ...]:
 
 
 def _make_room(parent: Path, present: Path) -> None:
-    """Remove what was asked for longest ago, until there is not too much of it."""
+    """Remove the oldest cached answers until the cache is within its limits."""
     present.touch()
     folders = [path for path in parent.iterdir() if path.is_dir() and path != present]
     folders.sort(key=lambda path: path.stat().st_mtime_ns, reverse=True)

@@ -1,4 +1,4 @@
-"""Pictures without a window: a curve and an attention map, as SVG.
+"""Charts without a window: a curve and an attention map, as SVG.
 
 Shapes: T tokens.
 """
@@ -18,7 +18,7 @@ def curve_svg(
     width: int = 720,
     height: int = 400,
 ) -> str:
-    """Up to two curves of (step, value) over a common axis."""
+    """Plot up to two curves of (step, value) on a common axis."""
     points = [point for one in series.values() for point in one]
     steps, values = [p[0] for p in points], [p[1] for p in points]
     low, high = min(values), max(values)
@@ -58,7 +58,7 @@ def curve_svg(
 
 
 def attention_svg(title: str, tokens: Sequence[str], weights: np.ndarray) -> str:
-    """One head as a matrix, query tokens over key tokens; the darker, the stronger.
+    """One head as a matrix, query tokens over key tokens; darker is stronger.
 
     Args:
         weights: [T, T], rows sum to 1.

@@ -1,4 +1,4 @@
-"""What a fine-tuned checkpoint predicts for a typed text."""
+"""Predictions of a fine-tuned checkpoint for a typed text."""
 
 import torch
 
@@ -12,9 +12,9 @@ from engine.tasks.inputs import inputs
 
 @torch.inference_mode()
 def predict(checkpoint: Checkpoint, question: Predict) -> Predicted:
-    """The prediction of the head that fine-tuning added.
+    """The prediction of the task head.
 
-    Raises StudioError where the model has none.
+    Raises StudioError if the model has none.
     """
     learner = learner_of(checkpoint)
     if learner is None:

@@ -1,4 +1,4 @@
-"""How likely each token of a text is in its position.
+"""Pseudo-perplexity: probability of each token of a text at its position.
 
 Shapes: T tokens, N positions, V vocabulary.
 """
@@ -14,17 +14,17 @@ from engine.messages.explore.text import LabelProbability
 from engine.models.checkpoint import Checkpoint
 from engine.tasks.inputs import Inputs, typed
 
-SLICE = 512  # tokens that one answer reads; so that the next question never waits long
+SLICE = 512  # tokens per answer, so that the next question does not wait long
 
 
 @torch.inference_mode()
 def score(checkpoint: Checkpoint, question: ScoreTokens) -> TokensScored:
     """The next tokens from `start` on, each masked in turn while all others are shown.
 
-    A left-to-right model predicts each token from those before it, all in one pass: its
-    perplexity is the usual one, and no pseudo-perplexity.
+    A left-to-right model predicts each token from those before it, all in one pass: this gives the
+    usual perplexity.
 
-    Raises StudioError where the model has no MLM head.
+    Raises StudioError if the model has no MLM head.
     """
     began = time.perf_counter()
     mlm_head(checkpoint)
@@ -54,7 +54,7 @@ def score(checkpoint: Checkpoint, question: ScoreTokens) -> TokensScored:
 
 
 def token_score(checkpoint: Checkpoint, row: Tensor, position: int, token_id: int) -> TokenScore:
-    """The token `token_id` among the log-probabilities of all tokens, float [V]."""
+    """Score of the token `token_id`, from the log-probabilities of all tokens, float [V]."""
     known = row[: checkpoint.tokenizer.size]
     best = known.max(0)
     return TokenScore(

@@ -1,7 +1,7 @@
-"""Snapshots of a run, kept ready: the one that is looked at, and those nearest to it.
+"""Cache of the snapshots of a run: the one on display and its neighbours.
 
-They are kept as long as there is memory for them, and the farthest goes first. While nobody asks,
-the nearest that is not there is loaded, where that takes so little that nobody waits for it.
+Snapshots are cached as far as memory allows, and the farthest is evicted first. While idle, the
+nearest missing one is preloaded, if loading is quick enough not to delay an answer.
 """
 
 import time
@@ -18,8 +18,8 @@ from engine.serving.serving import Serving
 from engine.system.terminal import echo_error
 from engine.tokenizers.tokenizer import Tokenizer
 
-QUICK = 0.5  # s to load one: those that take longer are loaded only when they are asked about
-RESERVE = 0.25  # of the memory, that stays free
+QUICK = 0.5  # seconds to load one; slower ones are loaded only on request
+RESERVE = 0.25  # fraction of the memory that stays free
 COPIES = 2  # of the weights in float32: plain, and packed for fast products
 
 Signature = tuple[tuple[str, int, int], ...]
@@ -34,24 +34,24 @@ class HeldSnapshot(NamedTuple):
 
 
 class SnapshotCache:
-    """`load` makes a checkpoint of a folder, with a tokenizer that was read already."""
+    """`load` reads a checkpoint from a folder, with an already loaded tokenizer."""
 
     def __init__(self, load: Load, signature: Callable[[Path], Signature]) -> None:
         self._load, self._signature = load, signature
         self._held: dict[Path, HeldSnapshot] = {}
-        self._damaged: set[Path] = set()  # not tried again unasked
-        self._words: tuple[Path, Signature, Tokenizer] | None = None  # of the run that was last
+        self._damaged: set[Path] = set()  # not preloaded again
+        self._words: tuple[Path, Signature, Tokenizer] | None = None  # of the last run
         self._latest: Path | None = None
-        self._seconds = 0.0  # that the last one took to load
-        self._bytes = 0  # that it takes in memory
+        self._seconds = 0.0  # load time of the last one
+        self._bytes = 0  # its size in memory
 
     @property
     def held(self) -> tuple[Path, ...]:
-        """The folders of those that are ready."""
+        """The folders of the cached snapshots."""
         return tuple(self._held)
 
     def serving(self, folder: Path) -> Serving:
-        """The snapshot in `folder`. Raises StudioError where it cannot be loaded."""
+        """The snapshot in `folder`. Raises StudioError if it cannot be loaded."""
         self._latest = folder
         signature = self._signature(folder)
         held = self._held.get(folder)
@@ -63,7 +63,7 @@ class SnapshotCache:
         return self._take(folder, signature)
 
     def prepare(self) -> bool:
-        """Load the nearest that is not held; whether it was worth to be called again."""
+        """Preload the nearest snapshot that is not cached; True if there may be more to do."""
         if self._latest is None or self._seconds > QUICK or not self._has_room():
             return False
         distances = self._distances(self._latest)
@@ -71,7 +71,7 @@ class SnapshotCache:
             if folder not in self._held and folder not in self._damaged:
                 try:
                     self._take(folder, self._signature(folder))
-                except StudioError as error:  # told when somebody asks about it
+                except StudioError as error:  # reported when this snapshot is requested
                     self._damaged.add(folder)
                     echo_error(f"Not loaded ahead: {error}")
                 return True
@@ -95,8 +95,8 @@ class SnapshotCache:
         return memory.available - self._bytes > RESERVE * memory.total
 
     def _distances(self, folder: Path) -> dict[Path, float]:
-        """How far each snapshot of the run is from `folder`, in snapshots; later ones first. Those
-        of another run are the farthest."""
+        """Distance of each snapshot of the run from `folder`, counted in snapshots; later ones
+        first. Snapshots of other runs are the farthest."""
         run = run_of(folder)
         order = snapshot_folders(run) if run is not None else []
         here = order.index(folder) if folder in order else 0

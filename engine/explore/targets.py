@@ -1,8 +1,8 @@
-"""One logit of a text, or the difference of two: what attributions and edits are about.
+"""One logit of a text, or the difference of two: the target of attributions and edits.
 
 A softmax ties every probability to all logits, so a word that lowers another class would seem to
-speak for this one; the logit of a class is its own. Shapes: B inputs, T tokens, C outputs,
-V vocabulary.
+support this one; the logit of a class is independent of the others. Shapes: B inputs, T tokens, C
+outputs, V vocabulary.
 """
 
 from typing import NamedTuple
@@ -25,22 +25,22 @@ ENDS = ("start", "end")  # of an answer
 
 
 class Target(NamedTuple):
-    """An input of the network, and which of its logits is meant."""
+    """An input of the network, and the selected logit."""
 
     given: Inputs
     texts: tuple[str, str]
     names: tuple[str, ...]  # of the outputs of a task; empty for a number and for tokens
     output: int
     against: int | None
-    position: int | None  # of the token; None: one logit for the whole input
-    is_token: bool  # a token of the vocabulary at a mask
+    position: int | None  # index of the token; None: one logit for the whole input
+    is_token: bool  # True for a vocabulary token at a mask
     explained: Explained
 
 
 def target_of(checkpoint: Checkpoint, question: AboutTarget) -> Target:
-    """What a question is about.
+    """The target of a question.
 
-    Raises StudioError where the model has no such head, class, token or position.
+    Raises StudioError if the model has no such head, class, token or position.
     """
     if question.head == "mlm":
         return _token(checkpoint, question)
@@ -71,10 +71,10 @@ def target_of(checkpoint: Checkpoint, question: AboutTarget) -> Target:
 
 
 def scores(checkpoint: Checkpoint, target: Target, tokens: Tensor, segments: Tensor) -> Tensor:
-    """The score of the target in other inputs, float [B]; with a gradient where one is computed.
+    """The score of the target in other inputs, float [B]; with a gradient if grad mode is on.
 
     Args:
-        tokens: int64 [B, T], as long as those of the target.
+        tokens: int64 [B, T], of the same length as the target's.
         segments: int64 [B, T].
     """
     if target.is_token:
@@ -89,9 +89,9 @@ def scores(checkpoint: Checkpoint, target: Target, tokens: Tensor, segments: Ten
 
 
 def outputs(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor) -> Tensor:
-    """What the task head says, float32 [B, C] or [B, T, C].
+    """Output of the task head, float32 [B, C] or [B, T, C].
 
-    A probe says it of vectors that are computed here, for it computes them without a gradient.
+    The inputs of a probe are computed here, since it computes them without a gradient.
     """
     network = checkpoint.network
     if network.probe is None:
@@ -101,9 +101,9 @@ def outputs(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor) -> Tensor:
 
 
 def words_of(given: Inputs) -> list[list[int]]:
-    """The numbers of the tokens of each word, in the order of the input.
+    """Token indices of each word, in input order.
 
-    Special tokens and what is masked belong to no word.
+    Special tokens and masked words are left out.
     """
     words: dict[tuple[int, int], list[int]] = {}
     for number, token in enumerate(given.described):
@@ -113,7 +113,7 @@ def words_of(given: Inputs) -> list[list[int]]:
 
 
 def predicted(checkpoint: Checkpoint, target: Target, tokens: Tensor, segments: Tensor) -> str:
-    """What the model says at the place of the target; empty for a number, or for an answer."""
+    """The prediction at the target's position; empty for regression and for answer spans."""
     if target.is_token:
         assert target.position is not None
         logits = _vocabulary(checkpoint, tokens, segments, target.position)[0]
@@ -156,7 +156,7 @@ def _named(label: str, names: tuple[str, ...]) -> int:
 
 
 def _position(given: Inputs, question: AboutTarget, logits: Tensor, ends: tuple[str, ...]) -> int:
-    """The token that is meant: where an answer most likely begins or ends; of a word the first.
+    """The token of the target: the most likely start or end of an answer, or the first of a word.
 
     Args:
         logits: [T, C].
@@ -234,7 +234,7 @@ def _token(checkpoint: Checkpoint, question: AboutTarget) -> Target:
 def _vocabulary(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor, position: int) -> Tensor:
     """Logits over the vocabulary at a masked token, float [B, V]."""
     network, head = checkpoint.network, mlm_head(checkpoint)
-    read = position - network.spec.is_causal  # it predicts the token after the one that it reads
+    read = position - network.spec.is_causal  # a causal model predicts the next token
     if read < 0:
         raise StudioError(
             phrase("A left-to-right model does not predict the first token."),
@@ -245,9 +245,9 @@ def _vocabulary(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor, positi
 
 
 def _vocabulary_id(checkpoint: Checkpoint, label: str) -> int:
-    """The id of a token as it is shown, or of a word that is one token.
+    """The id of a token as displayed, or of a word that is one token.
 
-    Raises StudioError where the vocabulary has none.
+    Raises StudioError if the vocabulary has none.
     """
     tokenizer = checkpoint.tokenizer
     if tokenizer.token(tokenizer.id(label)) == label:
@@ -255,7 +255,8 @@ def _vocabulary_id(checkpoint: Checkpoint, label: str) -> int:
     for number in range(tokenizer.size):
         if tokenizer.token(number) == label:
             return number
-    after = tokenizer.placed(f"a {label}")[0][1:]  # with the space that some vocabularies keep
+    # some vocabularies include the space before a word
+    after = tokenizer.placed(f"a {label}")[0][1:]
     if len(after) == 1 and after[0] != tokenizer.unknown:
         return after[0]
     raise StudioError(

@@ -1,4 +1,4 @@
-"""How much a filler makes a target more likely, in templates (Kurita et al. 2019)."""
+"""Association of fillers and targets in templates (Kurita et al. 2019)."""
 
 import re
 from typing import NamedTuple
@@ -22,26 +22,26 @@ from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.tasks.inputs import typed
 
-ROWS = 4  # of one answer, so that the next question never waits long
+ROWS = 4  # per answer, so that the next question does not wait long
 
 
 class Filled(NamedTuple):
-    """A template with a filler; its target is masked."""
+    """A template with a filler and a masked target."""
 
     text: str
-    filler: tuple[int, int]  # characters of it
-    target: int  # the character at which the mask of the target begins
+    filler: tuple[int, int]  # its start and end character
+    target: int  # first character of the target's mask
 
 
 @torch.inference_mode()
 def score(checkpoint: Checkpoint, question: ScoreTemplates) -> TemplatesScored:
     """The next rows from `start` on.
 
-    A target of several tokens stands as so many masks, which are filled from left to right; the
-    tokens of a masked filler stay masked.
+    A target of several tokens has as many masks, filled from left to right; the tokens of a masked
+    filler stay masked.
 
-    Raises StudioError where the model has no MLM head or is left-to-right, or a template has not
-    one slot of each kind.
+    Raises StudioError if the model has no MLM head or is left-to-right, or a template does not have
+    exactly one slot of each kind.
     """
     mlm_head(checkpoint)
     if checkpoint.network.spec.is_causal:
@@ -63,7 +63,8 @@ def score(checkpoint: Checkpoint, question: ScoreTemplates) -> TemplatesScored:
 
 
 def check(template: str, number: int) -> None:
-    """Raise StudioError where a template, counted from 1, has not one slot of each kind."""
+    """Raise StudioError if a template (numbered from 1) does not have exactly one slot of each
+    kind."""
     for slot in (FILLER, TARGET):
         if len(_places(template, slot)) != 1:
             raise StudioError(
@@ -77,7 +78,7 @@ def _places(template: str, slot: str) -> list[int]:
 
 
 def filled(template: str, filler: str, mask: str) -> Filled:
-    """A template with a word in its place, and the mask in that of the target."""
+    """A template with the filler inserted and the target masked."""
     at_filler, at_target = _places(template, FILLER)[0], _places(template, TARGET)[0]
     put = {at_filler: (FILLER, filler), at_target: (TARGET, mask)}
     text, end, begins = "", 0, dict[int, int]()

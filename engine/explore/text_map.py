@@ -1,6 +1,6 @@
-"""Many texts as points of a plane, and how far their labels are apart at each height.
+"""Map of many texts in the plane, and separation of their labels in each layer.
 
-Shapes: N texts, D hidden size, L layers; heights are the embeddings and the layers.
+Shapes: N texts, D hidden size, L layers; layer 0 is the embeddings.
 """
 
 import tempfile
@@ -25,12 +25,12 @@ from engine.serving.serving import Serving
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs, stacked, typed
 
-MAX_TSNE = 1_000  # texts that it places itself
-MAX_EXACT = 300  # texts of which all pairs count; of more the far ones are summed up (Barnes-Hut)
-MAX_MEASURED = 1_000  # texts that silhouettes and neighbours are of
-MORE = 1.25  # times as many texts are known: then there is a new map of them
-NEIGHBOURS = 10  # of the accuracy
-BESIDE = 5  # neighbours between which a text stands that t-SNE did not place
+MAX_TSNE = 1_000  # texts placed by t-SNE itself
+MAX_EXACT = 300  # texts up to which all pairs are computed; beyond, the Barnes-Hut approximation
+MAX_MEASURED = 1_000  # texts used for silhouettes and neighbours
+MORE = 1.25  # growth of the number of texts after which the map is recomputed
+NEIGHBOURS = 10  # for the k-nearest-neighbour accuracy
+BESIDE = 5  # neighbours that place a text that t-SNE did not
 SHUFFLES, SEED = 5, 7
 MIN_PERPLEXITY, PERPLEXITY = 2.0, 30.0
 
@@ -38,9 +38,9 @@ MIN_PERPLEXITY, PERPLEXITY = 2.0, 30.0
 def place(
     serving: Serving, question: PlaceTexts, scratch: Path, emit: Callable[[Answer], object]
 ) -> TextsPlaced:
-    """The last answer; `emit` hears of a PCA of the texts before, and how far it is between.
+    """The final answer; `emit` gets a PCA of the texts so far, and the progress in between.
 
-    Raises StudioError where there are fewer than three texts, or no pooler.
+    Raises StudioError if there are fewer than three texts, or no pooler.
     """
     checkpoint = serving.exact
     rows = rows_of(question.texts)
@@ -53,8 +53,8 @@ def place(
             phrase("This model has no pooler."), phrase("Choose the mean of the tokens, or [CLS].")
         )
     labels = labels_of(rows)
-    known: list[Arrays] = []  # the vectors that are asked for, and what is said of their texts
-    mapped = 0  # texts of the last map
+    known: list[Arrays] = []  # the requested vectors, and the predictions and labels of their texts
+    mapped = 0  # number of texts of the last map
 
     def compute(start: int, stop: int) -> Arrays:
         return vectors_of(serving, rows.take(range(start, stop)))
@@ -98,7 +98,7 @@ def place(
         known.append(asked(arrays))
         if done < 3 or done == len(rows):
             return
-        if done < MORE * mapped:  # a map places all texts so far: none is made for a few more
+        if done < MORE * mapped:  # a map places all texts so far: not worth it for a few more
             emit(Working(to=question.number, stage="", done=done, total=len(rows)))
             return
         mapped = done
@@ -110,17 +110,16 @@ def place(
 
 
 def labels_of(rows: Rows) -> list[str]:
-    """What each row is labelled with; “” where nobody says."""
+    """The label of each row; “” if unlabelled."""
     return [""] * len(rows) if rows.labels is None else [cell.strip() for cell in rows.labels]
 
 
 @torch.inference_mode()
 def vectors_of(serving: Serving, rows: Rows) -> Arrays:
-    """cls, mean: float16 [N, heights, D], of [CLS] and of the tokens that are not special; pooled:
-    float16 [N, D], zeros where there is no pooler; prediction, label: [N], in the model's names.
+    """cls, mean: float16 [N, layers, D], of [CLS] and of the tokens that are not special; pooled:
+    float16 [N, D], zeros without a pooler; prediction, label: [N], in the model's names.
 
-    Texts of about equal length go through the layers together, for reading the weights takes most
-    of the time.
+    Texts of similar length are batched, since reading the weights takes most of the time.
     """
     checkpoint, learner = serving.exact, learner_of_rows(serving.exact, rows)
     given = [typed(checkpoint, *pair) for pair in typed_pairs(rows)]
@@ -134,14 +133,14 @@ def vectors_of(serving: Serving, rows: Rows) -> Arrays:
         return found | {"prediction": np.full(len(rows), ""), "label": np.full(len(rows), "")}
     try:
         said = by_task(serving, learner, rows)
-    except StudioError:  # its labels are none of the model's
+    except StudioError:  # the labels are not those of the model
         said = by_task(serving, learner, rows.unlabelled())
     return found | {"prediction": said["prediction"], "label": said["label"]}
 
 
 def _of_batch(checkpoint: Checkpoint, given: Sequence[Inputs]) -> list[Arrays]:
     encoded = checkpoint.network.encoder(*stacked(checkpoint, given), keep_hidden=True)
-    hidden = torch.stack(encoded.hidden, 1)  # [B, heights, T, D]
+    hidden = torch.stack(encoded.hidden, 1)  # [B, layers, T, D]
     found = []
     for row, one in enumerate(given):
         own = finite(hidden[row, :, : len(one.described)])
@@ -155,7 +154,7 @@ def _of_batch(checkpoint: Checkpoint, given: Sequence[Inputs]) -> list[Arrays]:
 
 
 def at_height(arrays: Arrays, pooling: Pooling, height: int) -> np.ndarray:
-    """float64 [N, D]; −1 is the last height. The pooler has one alone."""
+    """float64 [N, D]; −1 is the last layer. The pooler has only one."""
     found: np.ndarray
     if pooling == "pooled":
         found = arrays["pooled"]
@@ -166,9 +165,9 @@ def at_height(arrays: Arrays, pooling: Pooling, height: int) -> np.ndarray:
 
 
 def pca(vectors: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
-    """The two axes of the largest variance, float64 [N, 2], and their shares of it.
+    """The first two principal components, float64 [N, 2], and their fractions of the variance.
 
-    The sign is fixed: of each axis the loading with the largest absolute value is positive.
+    Signs are fixed: the loading with the largest absolute value of each axis is positive.
     """
     centred = vectors - vectors.mean(0)
     if centred.shape[0] < centred.shape[1]:  # the smaller of both products has the same axes
@@ -182,14 +181,14 @@ def pca(vectors: np.ndarray) -> tuple[np.ndarray, tuple[float, float]]:
         axes, squares = np.vstack([axes, np.zeros_like(axes)]), np.append(0.0, squares)
     signs = np.sign(axes[np.arange(2), np.abs(axes).argmax(1)])
     axes = axes * np.where(signs == 0, 1, signs)[:, None]
-    squares = np.maximum(squares[::-1], 0)  # the largest first; nothing is less than zero
+    squares = np.maximum(squares[::-1], 0)  # the largest first; rounding can make it negative
     shares = squares[:2] / (float(squares.sum()) or 1.0)
     return centred @ axes.T, (float(shares[0]), float(shares[1]))
 
 
 def tsne(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """t-SNE (van der Maaten and Hinton 2008) of up to 1,000 texts, float64 [N, 2], and which they
-    are. The others stand at the mean of their five nearest neighbours among these."""
+    """t-SNE (van der Maaten and Hinton 2008) of up to 1,000 texts, float64 [N, 2], and their
+    indices. The others are placed at the mean of their five nearest neighbours among these."""
     from sklearn.manifold import TSNE
 
     count = len(vectors)
@@ -212,7 +211,7 @@ def tsne(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Euclidean, float64 [N, M]."""
+    """Euclidean distances, float64 [N, M]."""
     squares = (one**2).sum(1)[:, None] + (other**2).sum(1) - 2 * one @ other.T
     found: np.ndarray = np.sqrt(np.maximum(squares, 0))
     return found
@@ -222,14 +221,14 @@ def distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 class Apart(NamedTuple):
-    """At one height."""
+    """Separation of the labels in one layer."""
 
     silhouette: float
-    neighbours: float  # accuracy
+    neighbours: float  # k-nearest-neighbour accuracy
 
 
 def _apart(arrays: Arrays, labels: Sequence[str], question: PlaceTexts) -> dict[str, object]:
-    """What the answer says of each height; nothing without two labels that occur twice."""
+    """Separation in each layer; empty unless two labels occur at least twice."""
     counts = Counter(label for label in labels if label)
     numbers = {label: n for n, label in enumerate(sorted(counts)) if counts[label] > 1}
     rows = np.array([n for n, label in enumerate(labels) if label in numbers], int)
@@ -259,15 +258,15 @@ def _apart(arrays: Arrays, labels: Sequence[str], question: PlaceTexts) -> dict[
 
 
 def apart(between: np.ndarray, ids: np.ndarray) -> Apart:
-    """How far labels are apart.
+    """Separation of labels.
 
-    The silhouette is the mean of (b − a) / max(a, b), with the mean distance a to texts of the
-    same label and b to those of the nearest other one (Rousseeuw 1987). The accuracy is that of
-    the most frequent label among the ten nearest other texts, the nearest where it is a tie.
+    The silhouette is the mean of (b − a) / max(a, b), with the mean distance a to texts of the same
+    label and b to those of the nearest other one (Rousseeuw 1987). The accuracy is that of the most
+    frequent label among the ten nearest other texts; the nearest breaks ties.
 
     Args:
         between: float64 [N, N], distances.
-        ids: int [N], of the labels, from 0.
+        ids: int [N], label indices from 0.
     """
     count, labels = len(ids), np.unique(ids)
     sums = np.stack([between[:, ids == label].sum(1) for label in labels], 1)  # [N, labels]

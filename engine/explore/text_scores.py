@@ -1,4 +1,4 @@
-"""What a model says of each of many texts, and which are hard for it.
+"""Predictions and losses of a model on many texts, and the hardest of them.
 
 Shapes: N texts of a slice.
 """
@@ -25,7 +25,7 @@ from engine.tasks.predicting import Predictor
 from engine.tasks.row_predictions import RowPredictions
 
 MAX_LENGTH, BATCH = 512, 16
-TOLD_AT_ONCE = 500  # texts in one message
+TOLD_AT_ONCE = 500  # texts per message
 MAX_SHOWN = 200  # characters of a prediction
 
 
@@ -34,9 +34,9 @@ def score(
 ) -> TextsScored:
     """Prediction and loss of each text; the last answer has only the last of them.
 
-    A model without a task head is asked for each token in turn, where it has an MLM head.
+    Without a task head, the MLM head is evaluated at each token in turn.
 
-    Raises StudioError where the labels are none of the model's, or the texts lack what it reads.
+    Raises StudioError if the labels are not those of the model, or a column is missing.
     """
     checkpoint = serving.exact
     rows = rows_of(question.texts)
@@ -77,22 +77,22 @@ def score(
 
 
 def learner_of_rows(checkpoint: Checkpoint, rows: Rows) -> Learner | None:
-    """The learner of the task of a checkpoint, where it says something of these rows: one that
-    makes vectors says how alike two texts are, and nothing of a text that stands alone."""
+    """The learner of the checkpoint's task if it applies to these rows: a sentence-embedding model
+    compares two texts, and predicts nothing for single ones."""
     learner = learner_of(checkpoint)
     head = None if learner is None else learner.task.info.head
     return None if head is not None and head.pools and rows.pairs is None else learner
 
 
 def loss_kind(checkpoint: Checkpoint, learner: Learner | None) -> LossKind:
-    """What is meant by the loss of a text."""
+    """Definition of the loss of a text."""
     if learner is not None:
         return "task"
     return "none" if checkpoint.network.mlm is None else "pseudo"
 
 
 def by_task(serving: Serving, learner: Learner, rows: Rows) -> Arrays:
-    """As the head of the task answers; rows without a label have no loss."""
+    """Predictions of the task head; rows without a label have no loss."""
     labels = rows.labels
     known = [labels is None or bool(labels[n].strip()) for n in range(len(rows))]
     if not learner.says_what_is_right(rows) or not any(known):
@@ -111,7 +111,7 @@ def by_task(serving: Serving, learner: Learner, rows: Rows) -> Arrays:
 
 
 def predict_rows(serving: Serving, rows: Rows) -> RowPredictions:
-    """What the head of the task says of rows, and how right it is where they are labelled."""
+    """Predictions of the task head, scored if the rows are labelled."""
     return Predictor(serving, MAX_LENGTH, BATCH).collected(rows).row_predictions()
 
 
@@ -131,7 +131,7 @@ def _row_predictions(serving: Serving, rows: Rows) -> Arrays:
 
 
 def _nothing(count: int) -> Arrays:
-    """Texts of which nothing is said."""
+    """Texts without predictions."""
     return {
         "prediction": np.full(count, ""),
         "label": np.full(count, ""),
@@ -160,7 +160,7 @@ def _by_token(checkpoint: Checkpoint, rows: Rows) -> Arrays:
 
 
 def _lengths(checkpoint: Checkpoint, rows: Rows) -> np.ndarray:
-    """Tokens of each text with the special ones, before anything is cut, int64 [N]."""
+    """Tokens of each text, special ones included, before truncation, int64 [N]."""
     longest = max((len(text) + len(pair or "") for text, pair in typed_pairs(rows)), default=0)
     return np.array(
         [

@@ -1,4 +1,4 @@
-"""What is nearest to the vector of a word: rows of the token embedding, or words of many texts.
+"""Nearest neighbours of the vector of a word: rows of the token embedding, or words of many texts.
 
 Shapes: T tokens, N words, D hidden size, V vocabulary, L layers.
 """
@@ -31,7 +31,7 @@ from engine.tasks.inputs import typed
 
 @torch.inference_mode()
 def find_tokens(checkpoint: Checkpoint, question: FindTokens) -> TokensFound:
-    """Raises StudioError where there is no such word, or the rows are narrower than the layers."""
+    """Raises StudioError if the word is missing, or the rows are narrower than the layers."""
     vector = vector_of(checkpoint, question)
     table = checkpoint.network.encoder.embeddings.token.weight[: checkpoint.tokenizer.size]
     if table.size(1) != len(vector):
@@ -55,9 +55,9 @@ def find_tokens(checkpoint: Checkpoint, question: FindTokens) -> TokensFound:
 def find_words(
     checkpoint: Checkpoint, question: FindWords, emit: Callable[[Answer], object]
 ) -> WordsFound:
-    """The last answer; `emit` hears of the nearest ones so far.
+    """The final answer; `emit` gets the nearest ones so far.
 
-    Raises StudioError where there is no such word.
+    Raises StudioError if the word is missing.
     """
     texts = typed_pairs(rows_of(question.texts))
     wanted = F.normalize(vector_of(checkpoint, question), dim=0).numpy()  # [D]
@@ -87,7 +87,7 @@ def find_words(
 
 @torch.inference_mode()
 def vector_of(checkpoint: Checkpoint, question: FindTokens | FindWords) -> Tensor:
-    """The mean of the tokens of the word, float [D]."""
+    """The mean of the vectors of the word's tokens, float [D]."""
     tokens, hidden = _at_height(checkpoint, question.text, None, question.height)
     inside = [
         n
@@ -106,8 +106,9 @@ def vector_of(checkpoint: Checkpoint, question: FindTokens | FindWords) -> Tenso
 def vectors_of_words(
     checkpoint: Checkpoint, texts: Sequence[tuple[str, str | None]], height: int
 ) -> Arrays:
-    """counts: [texts], of their words; vectors: float16 [N, D], the means of their tokens; places:
-    int [N, 3], which text of a pair, and characters of it."""
+    """counts: [texts], number of words; vectors: float16 [N, D], means over their tokens; places:
+    int [N, 3], index in the pair, first and last character.
+    """
     counts, vectors, places = list[int](), list[Tensor](), list[tuple[int, int, int]]()
     for text, pair in texts:
         tokens, hidden = _at_height(checkpoint, text, pair, height)
@@ -131,7 +132,7 @@ def vectors_of_words(
 def _at_height(
     checkpoint: Checkpoint, text: str, pair: str | None, height: int
 ) -> tuple[tuple[Token, ...], Tensor]:
-    """The tokens, and float [T, D]; of a height that is not there the last."""
+    """The tokens, and float [T, D]; the last layer if there is no such layer."""
     given = typed(checkpoint, text, pair)
     encoded = checkpoint.network.encoder(given.tokens, given.segments, keep_hidden=True)
     hidden = encoded.hidden[min(height, len(encoded.hidden) - 1)][0]
@@ -145,7 +146,7 @@ def _nearest(
     wanted: np.ndarray,
     question: FindWords,
 ) -> list[NearWord]:
-    """The nearest of some words, whose texts begin with the number `first`."""
+    """The nearest of some words; `first` is the index of their first text."""
     vectors = arrays["vectors"].astype(np.float32)
     cosines = vectors @ wanted / np.maximum(np.linalg.norm(vectors, axis=1), 1e-12)
     owners = first + np.repeat(np.arange(len(arrays["counts"])), arrays["counts"])

@@ -1,6 +1,6 @@
-"""The vectors of one word in several texts, compared at every height.
+"""Vectors of one word in several texts, compared in every layer.
 
-Shapes: T tokens, D hidden size, L layers, N places of the word.
+Shapes: T tokens, D hidden size, L layers, N occurrences of the word.
 """
 
 import re
@@ -31,11 +31,11 @@ SEED = 7
 
 @torch.inference_mode()
 def compare(checkpoint: Checkpoint, question: CompareWord) -> WordCompared:
-    """Cosines of the word's places with one another, with its static rows, and of random pairs.
+    """Cosines between the occurrences of a word, with its static embedding, and of random pairs.
 
-    Random pairs are tokens of different texts: of these and of some that are built in.
+    Random pairs are tokens of different texts, of these and of some built-in ones.
 
-    Raises StudioError where no text has the word.
+    Raises StudioError if no text has the word.
     """
     word = question.word.strip()
     texts = question.texts[:MAX_TEXTS]
@@ -77,7 +77,7 @@ def compare(checkpoint: Checkpoint, question: CompareWord) -> WordCompared:
 
 
 def places_of(word: str, text: str) -> list[tuple[int, int]]:
-    """Where a whole word stands, whatever its case."""
+    """Occurrences of a whole word, ignoring case."""
     if not word:
         return []
     pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
@@ -85,7 +85,7 @@ def places_of(word: str, text: str) -> list[tuple[int, int]]:
 
 
 def random_cosines(texts: list[Tensor]) -> list[float]:
-    """Means over random pairs of tokens of different texts, one for each height.
+    """Mean cosines of random pairs of tokens of different texts, one per layer.
 
     Args:
         texts: float [L + 1, T, D] each.
@@ -113,12 +113,11 @@ def _hidden(checkpoint: Checkpoint, text: str) -> tuple[tuple[Token, ...], Tenso
 
 
 def _ordinary(tokens: tuple[Token, ...], hidden: Tensor) -> Tensor:
-    """Without special tokens."""
     return hidden[:, [n for n, token in enumerate(tokens) if not token.special]]
 
 
 def _height(vectors: Tensor, static: Tensor | None, random: float) -> WordHeight:
-    """float [N, D], and the static rows likewise."""
+    """Cosines in one layer: float [N, D], and the static rows."""
     unit = F.normalize(vectors, dim=-1)
     cosines = (unit @ unit.T).clamp(-1, 1)
     to_static: list[float] = []
