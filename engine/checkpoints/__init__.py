@@ -1,1 +1,1 @@
-"""Checkpoint folders as they are published: families, config.json, heads, TF1. No torch."""
+"""Published checkpoint folders: families, config.json, heads, TF1. No torch."""

@@ -1,8 +1,7 @@
 """Models in an archive (.zip, .tar.gz, .tgz, .tar), and in a folder of folders.
 
-Only files that a model needs are written, under names that are known, so nothing in an archive can
-lead out of the folder, however its members are named; links in it are never followed, and no more
-bytes are written than there is room for.
+Only the files of a model are extracted, under known names, so no member of an archive can escape
+the folder; links are never followed, and no more is extracted than fits on the disk.
 """
 
 import tarfile
@@ -22,9 +21,9 @@ from engine.phrases import phrase
 TAR_SUFFIXES = (".tar.gz", ".tgz", ".tar")
 SUFFIXES = (".zip", *TAR_SUFFIXES)
 MAX_MEMBERS = 20_000
-LOOKED_AT = 200  # members of a tar that are looked at to know what it is
-LOOKED_BYTES = 50_000_000  # and how far apart they may lie
-MODULES = "0_Transformer"  # where older sentence-transformers keep their network
+LOOKED_AT = 200  # members of a tar that are read to detect a model
+LOOKED_BYTES = 50_000_000  # maximum bytes between them
+MODULES = "0_Transformer"  # folder of the network in older sentence-transformers
 
 Member = zipfile.ZipInfo | tarfile.TarInfo
 Members = dict[str, Member]
@@ -32,7 +31,7 @@ Opener = Callable[[Member], IO[bytes]]
 
 
 def is_model_archive(path: Path) -> bool:
-    """Whether a file is a tar with a model in it, as its first members tell."""
+    """True if a file is a tar with a model among its first members."""
     if not path.name.lower().endswith(TAR_SUFFIXES) or not path.is_file():
         return False
     with (
@@ -48,10 +47,9 @@ def is_model_archive(path: Path) -> bool:
 
 
 def unpack(archive: Path, into: Path) -> Path:
-    """Write the model of an archive into the empty folder `into`, and give that folder.
+    """Extract the model of an archive into the empty folder `into`; returns its folder.
 
-    Raises BadCheckpoint where there is none in it, or it is damaged; DiskFull where there is no
-    room.
+    Raises BadCheckpoint if the archive has no model or is damaged; DiskFull if there is no room.
     """
     with _damage(archive), _opened(archive) as (members, content):
         folder = _folder_of_model(members, archive)
@@ -72,7 +70,7 @@ def unpack(archive: Path, into: Path) -> Path:
 
 
 def folder_of_model(folder: Path) -> Path | None:
-    """The folder that has the config of a model: this one, or the only one in it that has."""
+    """The folder with the config of a model: this one, or the only subfolder that has one."""
     if _has_config(folder):
         return folder
     if _has_config(older := folder / MODULES):
@@ -89,7 +87,7 @@ def _has_config(folder: Path) -> bool:
 
 
 def _folder_of_model(members: Members, archive: Path) -> PurePosixPath:
-    """The folder in the archive that is nearest to its top and has a config."""
+    """The topmost folder in the archive that has a config."""
     found = [PurePosixPath(name).parent for name in members if PurePosixPath(name).name in CONFIGS]
     if not found:
         raise BadCheckpoint(
@@ -103,7 +101,7 @@ def _folder_of_model(members: Members, archive: Path) -> PurePosixPath:
 
 @contextmanager
 def _opened(archive: Path) -> Iterator[tuple[Members, Opener]]:
-    """The plain files of an archive by name, and a way to read each."""
+    """The regular files of an archive by name, and a function to open each."""
     if archive.name.lower().endswith(TAR_SUFFIXES):
         with tarfile.open(archive) as tar:
             members: Members = {}
@@ -132,7 +130,7 @@ def _is_file(member: zipfile.ZipInfo) -> bool:
 def _of_tar(tar: tarfile.TarFile, member: Member) -> IO[bytes]:
     assert isinstance(member, tarfile.TarInfo)
     content = tar.extractfile(member)
-    assert content is not None  # it is a plain file
+    assert content is not None  # it is a regular file
     return content
 
 
@@ -149,7 +147,7 @@ def _size(member: Member) -> int:
 
 
 def _copy(packed: IO[bytes], out: IO[bytes], size: int, archive: Path) -> None:
-    """Copy exactly the bytes that were declared; more of them are a bomb, fewer are damage."""
+    """Copy exactly the declared number of bytes; more mean a bomb, fewer mean damage."""
     left = size
     while left and (block := packed.read(min(left, 1 << 20))):
         out.write(block)
@@ -164,7 +162,7 @@ def _damage(archive: Path) -> Iterator[None]:
         yield
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, zlib.error, RuntimeError) as error:
         raise _damaged(archive) from error
-    except NotImplementedError as error:  # a kind of compression that Python does not know
+    except NotImplementedError as error:  # unsupported compression
         raise _damaged(archive) from error
 
 

@@ -1,4 +1,4 @@
-"""A config.json ↔ the spec of a network, of each family."""
+"""Conversion between config.json and the spec of a network, for each family."""
 
 import re
 from typing import Any, get_args
@@ -16,13 +16,13 @@ from engine.files.untrusted import safe_name
 from engine.phrases import join, phrase
 
 CONFIG = "config.json"
-CAUSAL = "is_decoder"  # a network without cross-attention is then left-to-right, and nothing else
-TIED = "tie_word_embeddings"  # False: the decoder of masked words has weights of its own
-# Of a left-to-right network we pool the last token, as Radford et al. 2018 do: [CLS] has seen
-# nothing. transformers has no such class and pools [CLS] all the same; hence this entry of our own.
+CAUSAL = "is_decoder"  # without cross-attention this means left-to-right
+TIED = "tie_word_embeddings"  # False: the MLM decoder has weights of its own
+# Left-to-right networks pool the last token, as in Radford et al. 2018, since [CLS] sees nothing.
+# transformers has no such class and pools [CLS] regardless; hence this entry of our own.
 POOLED_FROM, LAST = "pooled_from", "last"
-POOLING = "classifier_pooling"  # of ModernBERT; a base model says it too, and has no such head
-ACTIVATIONS = {  # other names of the same
+POOLING = "classifier_pooling"  # of ModernBERT; also in base models, which have no such head
+ACTIVATIONS = {  # synonyms
     "gelu_python": "gelu",
     "gelu_accurate": "gelu_new",
     "gelu_fast": "gelu_new",
@@ -30,7 +30,7 @@ ACTIVATIONS = {  # other names of the same
     "gelu_pytorch_tanh": "gelu_new",
     "swish": "silu",
 }
-ANOTHER_NETWORK: dict[str, tuple[object, ...]] = {  # and the values that leave it ours
+ANOTHER_NETWORK: dict[str, tuple[object, ...]] = {  # with the values that are compatible with ours
     "position_embedding_type": (None, "absolute"),
     "add_cross_attention": (None, False),
     "pruned_heads": (None, {}),
@@ -39,7 +39,7 @@ ANOTHER_NETWORK: dict[str, tuple[object, ...]] = {  # and the values that leave 
 
 
 def family_of(config: dict[str, Any]) -> Family:
-    """The family that a config.json names; BERT where nothing is said, as in Google's.
+    """The family of a config.json; BERT if unspecified, as in Google's.
 
     Raises BadCheckpoint for another kind of network.
     """
@@ -56,9 +56,9 @@ def family_of(config: dict[str, Any]) -> Family:
 
 
 def spec_of(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
-    """The network that a config.json describes, or another `file` that is made like one.
+    """The network that a config.json describes, or another `file` of the same form.
 
-    Raises BadCheckpoint for another kind of network, and for values that none can have.
+    Raises BadCheckpoint for another kind of network, and for invalid values.
     """
     family = family_of(config)
     config = family.reads(config) if family.reads else config
@@ -136,7 +136,7 @@ def _refuse_activation(named: object, file: str) -> None:
 
 
 def _values(family: Family, config: dict[str, Any]) -> dict[str, Any]:
-    """What a config.json says of the fields of a spec; the values may be anything."""
+    """The unvalidated values of the fields of a spec."""
     said = family.absent | config
     values: dict[str, Any] = {
         ours: said[theirs] for theirs, ours in family.entries.items() if theirs in said
@@ -148,12 +148,13 @@ def _values(family: Family, config: dict[str, Any]) -> dict[str, Any]:
     if family.positions_after_padding:
         rows, padding = values.get("max_positions", 512), values.get("pad_token_id", 1)
         if type(rows) is int and type(padding) is int:
-            values["max_positions"] = rows - padding - 1  # those up to padding's stand for no place
+            # rows up to the padding index are not positions
+            values["max_positions"] = rows - padding - 1
     return values
 
 
 def entries_of(spec: EncoderSpec) -> dict[str, Any]:
-    """What config.json says of a network without its heads."""
+    """The entries of config.json for a network without its heads."""
     family = FAMILIES[spec.family]
     entries = {theirs: getattr(spec, ours) for theirs, ours in family.entries.items()}
     entries |= family.constants | {family.entry_of("max_positions"): spec.position_rows}
@@ -161,13 +162,13 @@ def entries_of(spec: EncoderSpec) -> dict[str, Any]:
 
 
 def first_architecture(config: dict[str, Any]) -> str:
-    """The class in transformers that the weights were saved from; empty where none is named."""
+    """The class in transformers that the weights were saved from; empty if unspecified."""
     named = config.get("architectures")
     return named[0] if isinstance(named, list) and named and isinstance(named[0], str) else ""
 
 
 def is_whole_text_head(config: dict[str, Any]) -> bool:
-    """Whether the weights were saved from a class that reads the pooled vector of [CLS]."""
+    """True if the weights were saved from a class that reads the pooled vector of [CLS]."""
     read_it = ("ForSequenceClassification", "ForMultipleChoice", "ForNextSentencePrediction")
     return first_architecture(config).endswith(read_it)
 

@@ -1,7 +1,7 @@
-"""Models that lie elsewhere and are used in place: those of the hub's cache, and of a folder.
+"""Models outside the library that are used in place: in the hub's cache, and in the user's folder.
 
-Nothing is copied, and nothing there is written. What cannot be loaded as it is stands on no list;
-importing such a folder says why.
+Nothing there is copied or written. Folders that cannot be loaded as they are are not listed;
+importing one reports the reason.
 """
 
 import os
@@ -11,14 +11,14 @@ from pathlib import Path
 from engine.checkpoints.info import checkpoint_info
 from engine.errors import StudioError
 
-PREFIX = "models--"  # of the folder of a model in the cache, with “--” for each “/”
-DATA_PREFIX = "datasets--"  # of that of a data set
-SNAPSHOTS = "snapshots"  # in such a folder, with a folder for each commit
-MAX_FOLDERS = 2_000  # that are looked into
+PREFIX = "models--"  # of a model folder in the cache, with “--” for each “/”
+DATA_PREFIX = "datasets--"  # of a data set folder
+SNAPSHOTS = "snapshots"  # subfolder with a folder for each commit
+MAX_FOLDERS = 2_000  # maximum folders searched
 
 
 def hub_cache(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where the hub's library keeps what any program of this user has fetched."""
+    """The cache folder of the hub's library, shared by all programs of this user."""
     for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         if environment.get(name):
             return Path(os.path.expandvars(environment[name])).expanduser()
@@ -28,7 +28,7 @@ def hub_cache(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def models_elsewhere(folder: Path | None, cache: Path) -> dict[str, Path]:
-    """The models of the user's folder and of the cache that can be used, by name."""
+    """The usable models of the user's folder and of the cache, by name."""
     found: dict[str, Path] = {}
     for name, path in (*_in_folder(folder), *_in_cache(cache)):
         if name not in found and _is_usable(path):
@@ -37,7 +37,7 @@ def models_elsewhere(folder: Path | None, cache: Path) -> dict[str, Path]:
 
 
 def datasets_elsewhere(cache: Path) -> dict[str, Path]:
-    """The data sets of the cache by name, each the folder of its newest snapshot."""
+    """The data sets of the cache by name, each as the folder of its newest snapshot."""
     return dict(_in_cache(cache, DATA_PREFIX))
 
 
@@ -57,7 +57,7 @@ def _in_folder(folder: Path | None) -> Iterator[tuple[str, Path]]:
 
 
 def _in_cache(cache: Path, prefix: str = PREFIX) -> Iterator[tuple[str, Path]]:
-    """The newest snapshot of each model; the cache keeps older ones beside it."""
+    """The newest snapshot of each model in the cache."""
     for model in _entries(cache):
         if not model.name.startswith(prefix):
             continue

@@ -1,4 +1,4 @@
-"""Which base model fits which task: rules that need more of a checkpoint than its path."""
+"""Compatibility of base models and tasks, beyond what the path of a checkpoint shows."""
 
 from engine.config.families.family import Family
 from engine.config.task import TaskSpec
@@ -7,7 +7,7 @@ from engine.phrases import phrase
 
 
 def wrong_direction(task: TaskSpec, name: str, causal: bool) -> StudioError | None:
-    """Why the task cannot use the base model `name`, which is `causal` or not."""
+    """The reason why the task cannot use the base model `name`, which is `causal` or not."""
     if task.causal in (None, causal):
         return None
     if causal:
@@ -30,7 +30,7 @@ def wrong_direction(task: TaskSpec, name: str, causal: bool) -> StudioError | No
 
 
 def missing_nsp_head(wanted: bool, family: Family) -> BadCheckpoint | None:
-    """Why a base model of this family cannot be used where the NSP head is wanted."""
+    """The error if the NSP head is wanted and the family has none."""
     if not wanted or family.has_nsp_head:
         return None
     return BadCheckpoint(

@@ -1,4 +1,4 @@
-"""For which task the added layer of a fine-tuned checkpoint is, as its config.json says it."""
+"""The task of a fine-tuned checkpoint, according to its config.json."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,16 +13,16 @@ PROBE_FIELDS = (
     "probe",
     "probe_size",
     "pooling",
-)  # what config.json says of a probe
+)  # entries of config.json for a probe
 PROBE_OUTPUT = "probe.dense.weight"
 
 
 def head_kind(config: dict[str, Any], outputs: int) -> str:
-    """The task of an added layer with so many outputs.
+    """The task of a task head with so many outputs.
 
-    A model of ours says it, unless its layer was exchanged by another program; else the rules are
-    those of transformers. Of several tasks with the same layer, a foreign one is for that which
-    reads the fewest columns.
+    Models of ours record it, unless another program has replaced the head; otherwise the rules are
+    those of transformers. If several tasks have the same head, a foreign model gets the one with
+    the fewest columns.
     """
     named, problem = config.get("architectures"), config.get("problem_type")
     architecture = str(named[0]) if isinstance(named, list) and named else ""
@@ -48,7 +48,7 @@ def head_kind(config: dict[str, Any], outputs: int) -> str:
 
 
 def kept_task(config: Mapping[str, Any], kind: str, labels: tuple[str, ...]) -> TaskSpec:
-    """The task of a fine-tuned checkpoint: as a run has kept it, or as it is for a foreign one."""
+    """The task of a fine-tuned checkpoint: as recorded by a run, or inferred for a foreign one."""
     entry = config.get(TASK)
     foreign = TASKS[kind].of_foreign(labels)
     if not isinstance(entry, Mapping) or entry.get("kind") != kind or len(entry) == 1:
@@ -60,13 +60,13 @@ def kept_task(config: Mapping[str, Any], kind: str, labels: tuple[str, ...]) -> 
 
 
 def _simplest(head: Head) -> str:
-    """The task with this layer that reads the fewest columns."""
+    """The task with this head and the fewest columns."""
     same = [kind for kind, other in heads() if other == head]
     return min(same, key=lambda kind: len(TASKS[kind].info.reads))
 
 
 def _belongs(head: Head, architecture: str, problem: object) -> bool:
-    """Whether config.json still says what it said when we wrote it."""
+    """True if config.json is unchanged since we wrote it."""
     return architecture.endswith(head.architecture) and (
         not head.problem_type or head.problem_type == problem
     )

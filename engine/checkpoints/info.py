@@ -1,8 +1,8 @@
-"""What is known of a checkpoint folder from its config and the header of its weights; no torch.
+"""Summary of a checkpoint folder, from its config and the header of its weights; no torch.
 
-It reads a few kilobytes, and the vocabulary where only that tells whether it is lowercase, so a
-page can list many folders. Whether the weights fit the config in every tensor is for
-`engine.models.checkpoint` to find out when it loads them.
+Reads a few kilobytes, and the vocabulary only if needed to detect lowercase models, so that a page
+can list many folders. `engine.models.checkpoint` checks that the weights fit the config in every
+tensor.
 """
 
 import json
@@ -23,7 +23,7 @@ from engine.messages.reports import CheckpointInfo
 from engine.phrases import phrase
 from engine.tokenizers.folder import GOOGLE_CONFIG, read_folder
 
-LARGEST_CONFIG = 4_000_000  # bytes; labels may be many
+LARGEST_CONFIG = 4_000_000  # bytes; there may be many labels
 LARGEST_HEADER = 32_000_000  # bytes
 CONFIG = "config.json"
 TOKENIZER = "tokenizer_config.json"
@@ -37,16 +37,16 @@ DAMAGE = (
     OverflowError,
 )
 
-Tensors = dict[str, tuple[str, list[int]]]  # published name → dtype as torch names it, and shape
-Stamp = tuple[tuple[str, int, int], ...]  # name, ns and bytes of each file
+Tensors = dict[str, tuple[str, list[int]]]  # published name → torch's name of the dtype, and shape
+Stamp = tuple[tuple[str, int, int], ...]  # name, mtime in ns, and bytes of each file
 
 _known: dict[Path, tuple[Stamp, CheckpointInfo]] = {}
 
 
 def checkpoint_info(folder: Path) -> CheckpointInfo:
-    """Describe the checkpoint in `folder`; quick for one that did not change since the last time.
+    """Describe the checkpoint in `folder`; cached until the folder changes.
 
-    Raises BadCheckpoint where the folder is no checkpoint or a damaged one.
+    Raises BadCheckpoint if the folder is no checkpoint or damaged.
     """
     try:
         stamp = _stamp(folder)
@@ -63,7 +63,7 @@ def checkpoint_info(folder: Path) -> CheckpointInfo:
 def fine_tuned_task(folder: Path) -> TaskSpec | None:
     """The task that the checkpoint in `folder` was fine-tuned for, with its settings.
 
-    Raises BadCheckpoint where the folder is no checkpoint or a damaged one.
+    Raises BadCheckpoint if the folder is no checkpoint or damaged.
     """
     info = checkpoint_info(folder)
     if info.task is None:
@@ -73,7 +73,7 @@ def fine_tuned_task(folder: Path) -> TaskSpec | None:
 
 
 def _stamp(folder: Path) -> Stamp:
-    """What changes with the files that are read; of weights that are not torch's, with any file."""
+    """Cache key: the state of the files that are read; without torch weights, of all files."""
     if _has_torch(folder):
         names = (CONFIG, GOOGLE_CONFIG, TOKENIZER, "vocab.txt", WEIGHTS, INDEX, MODULES)
         files = [folder / name for name in names]
@@ -139,7 +139,7 @@ def _lowercase(folder: Path, family: Family) -> bool:
 
 
 def _heads(family: Family, kind: str | None, tensors: Tensors, own_decoder: bool) -> list[str]:
-    """The heads of pre-training that have tensors, and the pooler."""
+    """The pre-training heads that have tensors, and the pooler."""
     beginnings = {"mlm": "mlm.bias", "decoder": "", "nsp": "nsp."}
     names = {
         head: tuple(theirs for ours, theirs in family.names.items() if ours.startswith(beginning))
@@ -152,7 +152,7 @@ def _heads(family: Family, kind: str | None, tensors: Tensors, own_decoder: bool
 
 
 def _head_kind(family: Family, config: dict[str, Any], tensors: Tensors) -> str | None:
-    """The task of the layer that fine-tuning added; None where there is none."""
+    """The task of the task head; None if there is none."""
     if PROBE_OUTPUT in tensors:
         return head_kind(config, tensors[PROBE_OUTPUT][1][0])
     for (weight, _), kinds in family.all_task_names().items():
@@ -176,7 +176,7 @@ def _has_torch(folder: Path) -> bool:
 
 
 def _weights(folder: Path) -> tuple[list[Path], Tensors]:
-    """The files with the weights, and the tensors in them."""
+    """The weight files, and the tensors in them."""
     if not _has_torch(folder) and (found := _tensorflow(folder)) is not None:
         return found
     tensors: Tensors = {}
@@ -187,8 +187,9 @@ def _weights(folder: Path) -> tuple[list[Path], Tensors]:
 
 
 def _tensorflow(folder: Path) -> tuple[list[Path], Tensors] | None:
-    """The same of a checkpoint of TensorFlow; None where there is none."""
-    from engine.checkpoints.tf1.bundle import open_bundle  # NumPy: the window opens without it
+    """The same for a TensorFlow checkpoint; None if there is none."""
+    # imports NumPy, which the window starts without
+    from engine.checkpoints.tf1.bundle import open_bundle
     from engine.checkpoints.tf1.folder import find_index
     from engine.checkpoints.tf1.names import published_name
 
@@ -204,7 +205,7 @@ def _tensorflow(folder: Path) -> tuple[list[Path], Tensors] | None:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The safetensors of the folder; a shard has a plain name and lies in the folder itself."""
+    """The safetensors files of the folder; shards must be in the folder itself."""
     if _has(folder, WEIGHTS):
         return [folder / WEIGHTS]
     if not _has(folder, INDEX):

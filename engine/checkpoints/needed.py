@@ -1,4 +1,4 @@
-"""Which files of a model are fetched: weights, config, vocabulary, card and licence; never code."""
+"""Files that are fetched of a model: weights, config, vocabulary, card and licence; never code."""
 
 import re
 from collections.abc import Iterable
@@ -15,13 +15,13 @@ TOKENIZERS = (
     *("vocab.txt", "vocab.json", "merges.txt"),
     *("spiece.model", "sentencepiece.bpe.model", "spm.model", "tokenizer.model"),
 )
-SENTENCES = (  # of sentence-transformers: how a text gets one vector
+SENTENCES = (  # sentence-transformers: pooling of the tokens
     *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
 )
 PAPERS = ("README.md", *LICENCES)
 MODULE = re.compile(r"[0-9]_(?:Pooling|Dense|Normalize)/(?:config\.json|model\.safetensors)")
 SHARD = r"-\d{5}-of-\d{5}\."
-WEIGHTS = (  # by the order in which they are preferred; the first kind that is there is fetched
+WEIGHTS = (  # by preference; the first available kind is fetched
     ("model.safetensors",),
     ("model.safetensors.index.json", rf"model{SHARD}safetensors"),
     ("pytorch_model.bin",),
@@ -32,9 +32,9 @@ MAX_NAME = 200  # characters
 
 
 def needed(names: Iterable[str], model: str) -> list[str]:
-    """The files that are fetched, in the order in which they are: small ones before the weights.
+    """The files to fetch, in order: small ones before the weights.
 
-    Raises BadCheckpoint where a config, a vocabulary or weights are missing.
+    Raises BadCheckpoint if a config, a vocabulary or weights are missing.
     """
     there = [name for name in names if is_plain(name)]
     small = (*CONFIGS, *TOKENIZERS, *SENTENCES, *PAPERS)
@@ -59,12 +59,12 @@ def needed(names: Iterable[str], model: str) -> list[str]:
 
 
 def is_pickled(name: str) -> bool:
-    """Whether a file of weights is a pickle, which is read with care and no code of it run."""
+    """True if a weight file is a pickle, which is read without running its code."""
     return name.endswith(".bin")
 
 
 def is_plain(name: str, most_parts: int = 2) -> bool:
-    """Whether a name that somebody else gave may be one below a folder of ours."""
+    """True if an untrusted name is safe as a path below one of our folders."""
     path = PurePosixPath(name)
     return (
         0 < len(name) <= MAX_NAME

@@ -1,6 +1,6 @@
-"""Networks that are known by name and not supported: what they are, and what is possible instead.
+"""Known but unsupported networks, and the supported alternatives.
 
-A model that is dropped here and cannot be used is named in one sentence.
+The error for an unsupported model names its kind in one sentence.
 """
 
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from engine.phrases import phrase
 
 @dataclass(frozen=True)
 class Other:
-    """A kind of network that no family of ours is.
+    """An unsupported kind of network.
 
     Args:
-        title: as papers call it.
-        classes: the beginning of the names of its classes in transformers.
-        encodes: whether it is an encoder of text, as BERT is.
+        title: name in papers.
+        classes: prefix of its classes in transformers.
+        encodes: True for text encoders like BERT.
     """
 
     title: str
@@ -24,7 +24,7 @@ class Other:
     encodes: bool = False
 
 
-ENCODERS = {  # model_type → what it is
+ENCODERS = {  # model_type → kind
     "big_bird": Other("BigBird", "BigBird", True),
     "bros": Other("BROS", "Bros", True),
     "canine": Other("CANINE", "Canine", True),
@@ -94,12 +94,12 @@ OTHERS = ENCODERS | {
 
 
 def refusal(named: str, shown: str, supported: str) -> BadCheckpoint:
-    """Why a model of this kind cannot be used, and which can.
+    """The error for an unsupported model, with alternatives.
 
     Args:
         named: its model_type, or the class that its weights were saved from.
-        shown: the same, fit to be shown.
-        supported: the families that are, as a list in words.
+        shown: the same, sanitised for display.
+        supported: the supported families, as a list in words.
     """
     other = _other(named)
     advice = phrase("Choose a checkpoint whose config.json names one of these as its model_type.")
@@ -128,7 +128,7 @@ def refusal(named: str, shown: str, supported: str) -> BadCheckpoint:
 
 
 def _other(named: str) -> Other | None:
-    """The network of that model_type, or whose classes begin like this one's most closely."""
+    """The network with that model_type, or the longest matching class prefix."""
     if named in OTHERS:
         return OTHERS[named]
     alike = [one for one in OTHERS.values() if named.startswith(one.classes)]

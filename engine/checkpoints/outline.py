@@ -1,6 +1,6 @@
-"""What a network is made of, with shapes and parameter counts, from its configuration alone.
+"""Structure of a network, with shapes and parameter counts, from its configuration only.
 
-It follows the parts of `engine.models` without torch; a test holds the two equal for every family.
+It mirrors `engine.models` without torch; a test compares both for every family.
 """
 
 import math
@@ -16,13 +16,13 @@ Shapes = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True)
 class Block:
-    """A block with blocks of its own, or a leaf with the shapes of its tensors.
+    """A block with child blocks, or a leaf with the shapes of its tensors.
 
     Args:
         name: as in the paper.
-        shapes: of a leaf's tensors, weight before bias; numbers count from the first dimension.
-        number: which of several alike, from 1; 0 where there is only one.
-        tied: its weights are those of another block and are not counted again.
+        shapes: of a leaf's tensors, weight before bias.
+        number: index among identical blocks, from 1; 0 if there is only one.
+        tied: the weights are those of another block and are not counted again.
     """
 
     name: str
@@ -41,8 +41,8 @@ def outline(spec: EncoderSpec, heads: tuple[str, ...] = (), classes: int = 0) ->
     """The blocks of a network from its input to its heads.
 
     Args:
-        heads: as `CheckpointInfo.task_heads` names them.
-        classes: how many classes, labels or tags the task head knows.
+        heads: as in `CheckpointInfo.task_heads`.
+        classes: number of classes, labels or tags of the task head.
     """
     blocks = [_embeddings(spec)]
     blocks += [_layer(spec, number) for number in range(spec.stored_layers)]
@@ -69,7 +69,7 @@ def outline(spec: EncoderSpec, heads: tuple[str, ...] = (), classes: int = 0) ->
 
 
 def parameters(blocks: tuple[Block, ...]) -> int:
-    """How many parameters they have together."""
+    """Total number of parameters."""
     return sum(block.parameters for block in blocks)
 
 
@@ -99,7 +99,7 @@ def _layer(spec: EncoderSpec, number: int) -> Block:
 
 
 def _relative(spec: EncoderSpec) -> Block:
-    """What all layers share: of every bucket of distances a number for each head, or a vector."""
+    """Relative position embedding of all layers: per bucket, a scalar for each head or a vector."""
     if spec.parts.relative == "buckets":
         return Block(phrase("Distances"), ((spec.relative_buckets, spec.heads),))
     size = spec.hidden_size

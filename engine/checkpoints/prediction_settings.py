@@ -1,7 +1,7 @@
-"""The thresholds and the temperature of a checkpoint, in config.json or in a file beside it.
+"""Thresholds and temperature of a checkpoint, in config.json or in a separate file.
 
-The files of a run's checkpoint are sealed by their sums, so what is chosen later stands beside
-them. An export or a copy has it in its config.json, as plain numbers.
+The files of a run's checkpoint are protected by checksums, so later choices are stored in a
+separate file. Exports and copies have them in config.json, as plain numbers.
 """
 
 from pathlib import Path
@@ -21,23 +21,23 @@ PREDICTION = "bert_studio_prediction"  # in config.json
 
 
 def prediction_settings(folder: Path) -> PredictionSettings:
-    """Those of the checkpoint in a folder.
+    """The settings of the checkpoint in a folder.
 
-    Raises BadCheckpoint where they are damaged.
+    Raises BadCheckpoint if they are damaged.
     """
     return settings_in(with_settings(folder, json_object(folder, CONFIG) or {}))
 
 
 def with_settings(folder: Path, config: dict[str, Any]) -> dict[str, Any]:
-    """The config of a folder with the settings that were chosen since it was written."""
+    """The config of a folder, updated with the settings chosen since it was written."""
     chosen = json_object(folder, FILE)
     return config if chosen is None else {**config, PREDICTION: chosen}
 
 
 def settings_in(config: dict[str, Any]) -> PredictionSettings:
-    """What a config says of predictions.
+    """The prediction settings in a config.
 
-    Raises BadCheckpoint where that is damaged.
+    Raises BadCheckpoint if they are damaged.
     """
     try:
         return PredictionSettings.model_validate(config.get(PREDICTION, {}))
@@ -49,14 +49,14 @@ def settings_in(config: dict[str, Any]) -> PredictionSettings:
 
 
 def entries_of(settings: PredictionSettings) -> dict[str, Any]:
-    """What config.json says of settings; nothing of the usual ones."""
+    """The entries of config.json for these settings; empty for the defaults."""
     return {} if settings.is_usual else {PREDICTION: settings.model_dump(mode="json")}
 
 
 def save_settings(folder: Path, settings: PredictionSettings) -> None:
-    """Keep them beside a checkpoint, for every prediction from now on; whole or not at all.
+    """Store the settings of a checkpoint for all later predictions, atomically.
 
-    Raises StudioError where the disk refuses it.
+    Raises StudioError if they cannot be written.
     """
     with disk_errors_for(folder):
         write_file(folder / FILE, (settings.model_dump_json(indent=2) + "\n").encode("utf-8"))

@@ -1,8 +1,8 @@
 """The layout of sentence-transformers: modules.json, and a folder for each module.
 
-`modules.json` lists what a text goes through: the encoder (in the folder itself or in one inside,
-such as `0_Transformer`), the pooling, dense layers, and the normalisation. The files are those that
-every version of sentence-transformers reads.
+`modules.json` lists the stages: the encoder (in the folder itself or in a subfolder such as
+`0_Transformer`), the pooling, dense layers, and the normalisation. The files can be read by every
+version of sentence-transformers.
 """
 
 import json
@@ -29,7 +29,7 @@ ENCODER_CONFIGS = (
     "sentence_xlnet_config.json",
 )
 TOKENIZER = "tokenizer_config.json"
-MAX_LENGTH = 1_000_000  # tokens; more stand for no limit
+MAX_LENGTH = 1_000_000  # tokens; above this there is no limit
 LARGEST_LIST = 100_000  # bytes of modules.json
 MOST_MODULES = 20
 POOLED = {
@@ -57,17 +57,17 @@ CLASSES = {
 
 
 class SentenceFolder(NamedTuple):
-    """What lies where in a folder of a sentence encoder."""
+    """The parts of a sentence encoder's folder."""
 
     spec: SentenceSpec
     encoder: Path  # the folder with config.json, the weights and the tokenizer
-    dense: tuple[Path, ...]  # a folder for each dense layer, in their order
+    dense: tuple[Path, ...]  # a folder for each dense layer, in order
 
 
 def read_sentence(folder: Path) -> SentenceFolder | None:
-    """The pooling of a folder; None where it is no sentence encoder.
+    """The pooling of a folder; None if it is no sentence encoder.
 
-    Raises BadCheckpoint where it has a module that is not supported, or is damaged.
+    Raises BadCheckpoint if it has an unsupported module, or is damaged.
     """
     listed = _modules(folder)
     if listed is None:
@@ -104,18 +104,18 @@ def read_sentence(folder: Path) -> SentenceFolder | None:
 
 
 def encoder_folder(folder: Path) -> Path:
-    """Where the config.json and the weights of a checkpoint lie: mostly in the folder itself."""
+    """The folder with config.json and the weights: usually the checkpoint folder itself."""
     found = read_sentence(folder)
     return folder if found is None else found.encoder
 
 
 def dense_folder(number: int) -> str:
-    """The folder of a dense layer, from 0, as it is written; its tensors are named after it."""
+    """The folder name of a dense layer, from 0, which is also the prefix of its tensors."""
     return f"{number + 2}_Dense"
 
 
 def write_sentence(folder: Path, spec: SentenceSpec, hidden_size: int) -> None:
-    """Write all of the layout but the encoder and the weights of dense layers."""
+    """Write the layout without the encoder and the weights of dense layers."""
     modules = [("Transformer", ""), ("Pooling", "1_Pooling")]
     modules += [("Dense", dense_folder(number)) for number in range(len(spec.dense))]
     modules += [("Normalize", f"{len(modules)}_Normalize")] if spec.normalize else []
@@ -158,7 +158,7 @@ def write_sentence(folder: Path, spec: SentenceSpec, hidden_size: int) -> None:
 
 
 def _modules(folder: Path) -> list[tuple[str, str]] | None:
-    """The class and the path of each module; None where there is no list of them."""
+    """The class and the path of each module; None without modules.json."""
     listed = json_list(folder, MODULES, LARGEST_LIST)
     if listed is None:
         return None
@@ -171,7 +171,7 @@ def _modules(folder: Path) -> list[tuple[str, str]] | None:
 
 
 def _inside(folder: Path, path: str) -> Path:
-    """The folder of a module, which lies in `folder` itself."""
+    """The folder of a module, which must be inside `folder`."""
     path = path.rstrip("/")
     if path in ("", "."):
         return folder
@@ -217,7 +217,7 @@ def _dense(folder: Path) -> DenseSpec:
 
 
 def _max_length(folder: Path) -> int | None:
-    """Where sentence-transformers has it, before version 6 and since."""
+    """From its place in sentence-transformers before version 6, or since."""
     places = [(name, "max_seq_length") for name in ENCODER_CONFIGS]
     for name, key in (*places, (TOKENIZER, "model_max_length")):
         config = json_object(folder, name) if folder.is_dir() else None
@@ -228,7 +228,7 @@ def _max_length(folder: Path) -> int | None:
 
 
 def _prompt(folder: Path) -> str:
-    """What sentence-transformers puts before every text unless it is told otherwise."""
+    """The default prompt, which sentence-transformers prepends to every text."""
     config = json_object(folder, WORDS) or {}
     prompts, name = config.get("prompts"), config.get("default_prompt_name")
     if not isinstance(prompts, dict) or not isinstance(name, str):

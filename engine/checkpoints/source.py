@@ -1,4 +1,4 @@
-"""Where a model came from, kept in its folder as `source.json`."""
+"""Origin of a model, stored in its folder as `source.json`."""
 
 import shutil
 from pathlib import Path
@@ -14,12 +14,12 @@ LARGEST = 1_000_000  # bytes
 
 
 def write_source(folder: Path, source: Source) -> None:
-    """Keep it in the folder of a model."""
+    """Store the origin in the folder of a model."""
     (folder / SOURCE).write_text(source.model_dump_json(indent=1) + "\n", encoding="utf-8")
 
 
 def source_of(folder: Path) -> Source | None:
-    """Where the model in `folder` came from; None where nobody wrote it down, or not readably."""
+    """Origin of the model in `folder`; None if not recorded or unreadable."""
     try:
         path = plain_file(folder, SOURCE)
         return None if path is None else Source.model_validate_json(read_regular(path, LARGEST))
@@ -28,7 +28,7 @@ def source_of(folder: Path) -> Source | None:
 
 
 def copy_source(folder: Path, into: Path) -> None:
-    """Copy what says where a model came from and under which licence it stands."""
+    """Copy the origin and the licence of a model."""
     for name in (SOURCE, *LICENCES):
         path = plain_file(folder, name)
         if path is not None and path.stat().st_size <= LARGEST:

@@ -1,1 +1,1 @@
-"""What is asked of the desktop: a notification, no sleep, and a command of the user's own."""
+"""Desktop services: notifications, sleep inhibition, and a user command at the end of runs."""

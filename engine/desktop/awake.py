@@ -1,7 +1,7 @@
-"""The system does not sleep while a run trains.
+"""Keep the system awake while a run trains.
 
-Linux: logind, or where it refuses the screen saver service of the desktop; macOS: caffeinate;
-Windows: the execution state of a thread. The wish ends with this process, however it ends.
+Linux: logind, or the screen saver service of the desktop if it refuses; macOS: caffeinate; Windows:
+the execution state of a thread. The request ends with this process.
 """
 
 import os
@@ -17,13 +17,13 @@ from engine.desktop.preferences import run_preferences
 
 WHY = "A model is being trained"
 WHO = "BERT Studio"
-CONTINUOUS, SYSTEM_REQUIRED = 0x80000000, 0x00000001  # of SetThreadExecutionState
+CONTINUOUS, SYSTEM_REQUIRED = 0x80000000, 0x00000001  # flags of SetThreadExecutionState
 
 
 class Awake:
     """Keeps the system awake from `hold` to `release`; both return at once, in any thread.
 
-    `problem` says why it cannot be done here, once that is known.
+    `problem` is the reason why this is not possible here, once known.
     """
 
     def __init__(self) -> None:
@@ -33,14 +33,14 @@ class Awake:
         self._thread: threading.Thread | None = None
 
     def hold(self) -> None:
-        """Ask the system, unless that was done, or is no use here."""
+        """Inhibit sleep, unless already done, or not possible here."""
         if self._thread is None and not self.problem:
             self._wanted = threading.Event()
             self._thread = threading.Thread(target=self._keep, args=(self._wanted,), daemon=True)
             self._thread.start()
 
     def release(self) -> None:
-        """Let it sleep again."""
+        """Let the system sleep again."""
         if self._thread is not None:
             self._wanted.set()
             self._thread = None
@@ -59,7 +59,7 @@ class Awake:
 
 @contextmanager
 def awake_while_training(settings: Path) -> Iterator[None]:
-    """Keep the system awake for the time of a block, where the settings of a home want that."""
+    """Keep the system awake during a block, if the preferences say so."""
     awake = Awake()
     if run_preferences(settings).keep_awake:
         awake.hold()
@@ -70,7 +70,7 @@ def awake_while_training(settings: Path) -> Iterator[None]:
 
 
 def _asked() -> Callable[[], object]:
-    """Ask the system, and what takes that back. Raises OSError where it cannot be asked."""
+    """Inhibit sleep; returns the function that undoes it. Raises OSError if not possible."""
     if sys.platform == "linux":
         try:
             return _by_logind()
@@ -88,7 +88,7 @@ def _asked() -> Callable[[], object]:
 
 
 def _by_logind() -> Callable[[], object]:
-    """A file of logind, which counts as long as it is open."""
+    """A file descriptor of logind; the lock lasts while it is open."""
     with connect("SYSTEM") as connection:
         (handle,) = call(
             connection,
@@ -103,7 +103,7 @@ def _by_logind() -> Callable[[], object]:
 
 
 def _by_desktop() -> Callable[[], object]:
-    """A wish at the service of the desktop, which counts as long as we are connected."""
+    """A lock of the desktop's service, which lasts while we are connected."""
     connection = connect("SESSION")
     try:
         call(

@@ -1,4 +1,4 @@
-"""D-Bus of Linux: one call to a service of the session or of the system."""
+"""D-Bus on Linux: one call to a service of the session or of the system."""
 
 import sys
 from typing import TYPE_CHECKING, Any, Literal
@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from jeepney.io.blocking import DBusConnection
 
-TIMEOUT = 3.0  # s for a service to answer
+TIMEOUT = 3.0  # seconds for a service to answer
 
 Bus = Literal["SESSION", "SYSTEM"]
 
 
 class NoAnswer(OSError):
-    """There is no such bus or service here, or it refuses."""
+    """The bus or service does not exist, or refuses."""
 
 
 def connect(bus: Bus) -> "DBusConnection":
-    """A connection that can carry files. Raises NoAnswer where there is no bus."""
+    """A connection that can carry files. Raises NoAnswer if there is no bus."""
     if sys.platform != "linux":
         raise NoAnswer("no D-Bus")
     from jeepney.io.blocking import open_dbus_connection
@@ -35,7 +35,7 @@ def call(
     signature: str,
     body: tuple[Any, ...],
 ) -> tuple[Any, ...]:
-    """What a method answers. Raises NoAnswer where it does not, or says no."""
+    """Call a method and return its result. Raises NoAnswer if it fails or does not answer."""
     from jeepney import DBusAddress, new_method_call
     from jeepney.wrappers import DBusErrorResponse
 

@@ -1,7 +1,7 @@
-"""What the machine does while a run trains: processors, memory, GPUs, heat and power.
+"""Load of the machine while a run trains: CPU, memory, GPUs, temperature and power.
 
-Only what the system tells without being asked for a password: NVIDIA's GPUs by `nvidia-smi`,
-temperatures on Linux. What it does not tell is left out.
+Only values available without a password: NVIDIA's GPUs by `nvidia-smi`, temperatures on Linux.
+Unavailable values are left out.
 """
 
 import shutil
@@ -22,7 +22,7 @@ GPU_FIELDS = (
     "temperature.gpu",
     "power.draw",
 )
-GPU_TIMEOUT = 5  # s; a driver that hangs is not waited for
+GPU_TIMEOUT = 5  # seconds; the driver may hang
 MEBIBYTE = 1 << 20
 
 Number = TypeVar("Number", int, float)
@@ -30,7 +30,7 @@ Number = TypeVar("Number", int, float)
 
 @dataclass(frozen=True)
 class GpuLoad:
-    """One GPU: share of the time it computed, bytes, °C and W; None where it does not say it."""
+    """One GPU: fraction of the time in use, bytes, °C and W; None if not available."""
 
     name: str
     busy: float | None
@@ -42,9 +42,9 @@ class GpuLoad:
 
 @dataclass(frozen=True)
 class MachineLoad:
-    """Shares of all processors since the last look, bytes of memory, °C of the processor.
+    """Utilisation of all CPUs since the last sample, bytes of memory, °C of the CPU.
 
-    `run_processors` and `run_memory` are those of the processes of the run; None where none lives.
+    `run_processors` and `run_memory` cover the processes of the run; None if none is alive.
     """
 
     processors: float
@@ -57,9 +57,9 @@ class MachineLoad:
 
 
 class MachineWatch:
-    """Looks at the machine and at the processes of one run, again and again.
+    """Samples the machine and the processes of one run.
 
-    Shares are those since the look before; the first look of a process has none to say.
+    Utilisation is that since the previous sample; the first sample of a process has none.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class MachineWatch:
         self._times = _processor_times()
 
     def look(self, pid: int) -> MachineLoad:
-        """`pid`: of the process that leads the run. May take a second where GPUs are asked."""
+        """`pid`: leading process of the run. May take a second if there are GPUs."""
         memory = psutil.virtual_memory()
         processes = list(self._processes(pid))
         return MachineLoad(
@@ -82,7 +82,7 @@ class MachineWatch:
         )
 
     def _processors(self) -> float:
-        """By our own count: psutil's begins anew in each thread that asks."""
+        """Computed here, since psutil keeps separate counters for each thread."""
         (idle, total), (idle_before, before) = _processor_times(), self._times
         self._times = idle, total
         if total <= before:
@@ -90,7 +90,7 @@ class MachineWatch:
         return min(1.0, max(0.0, 1 - (idle - idle_before) / (total - before)))
 
     def _processes(self, pid: int) -> Iterator[psutil.Process]:
-        """The leading process and its children; of those known from before the same objects."""
+        """The leading process and its children; known ones as the same objects."""
         try:
             leader = self._seen.get(pid) or psutil.Process(pid)
             now = [leader, *leader.children(recursive=True)]
@@ -101,14 +101,14 @@ class MachineWatch:
 
 
 def _processor_times() -> tuple[float, float]:
-    """Seconds in which the processors did nothing, and all seconds, since the system started."""
+    """Idle seconds and all seconds of the CPUs since the system started."""
     times = psutil.cpu_times()
-    guests = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)  # in user, too
+    guests = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)  # included in user
     return times.idle + getattr(times, "iowait", 0.0), sum(times) - guests
 
 
 def _processors(process: psutil.Process) -> float | None:
-    """The share of all processors that a process took since it was last asked."""
+    """Fraction of all CPUs used by a process since the last call."""
     try:
         return process.cpu_percent() / 100 / (psutil.cpu_count() or 1)
     except psutil.Error:
@@ -128,7 +128,7 @@ def _sum(values: Iterable[Number | None]) -> Number | None:
 
 
 def processor_temperature() -> float | None:
-    """The hottest part of the processor in °C; None where the system does not say it."""
+    """The hottest part of the CPU in °C; None if not available."""
     if not sys.platform.startswith("linux"):
         return None
     found = psutil.sensors_temperatures()
@@ -137,7 +137,7 @@ def processor_temperature() -> float | None:
 
 
 def gpu_loads() -> Iterator[GpuLoad]:
-    """What NVIDIA's driver says of each of its GPUs; nothing where it does not answer."""
+    """Load of each of NVIDIA's GPUs; nothing if the driver does not answer."""
     query = ["nvidia-smi", f"--query-gpu={','.join(GPU_FIELDS)}", "--format=csv,noheader,nounits"]
     try:
         ended = subprocess.run(query, capture_output=True, timeout=GPU_TIMEOUT, check=True)

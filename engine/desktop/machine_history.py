@@ -1,7 +1,7 @@
-"""What the machine did while a run trained: a line of JSON for each look, in the folder of the run.
+"""History of the machine's load during a run: one line of JSON per sample, in the run folder.
 
-The training worker looks by itself, so that it is known of runs without a window, too. A look is
-a help and no part of the training: where it cannot be written or read, nothing is said of it.
+The training worker takes the samples, so they exist also for runs without a window. They are
+optional: errors in writing or reading them are ignored.
 """
 
 import contextlib
@@ -23,15 +23,15 @@ from engine.messages import Count, Message, Moment, now
 from engine.runs.folder import RunFolder
 from engine.runs.lock import open_here
 
-FIRST_PAUSE, LAST_PAUSE = 2.0, 30.0  # s between two looks
-LOOKS = 100  # in the time from the start until now, as far as FIRST_PAUSE and LAST_PAUSE allow it
-LARGEST = 64 << 20  # bytes that are read of one file, of some 200,000 looks
+FIRST_PAUSE, LAST_PAUSE = 2.0, 30.0  # seconds between two samples
+LOOKS = 100  # samples since the start, as far as FIRST_PAUSE and LAST_PAUSE allow
+LARGEST = 64 << 20  # maximum bytes read of one file, about 200,000 samples
 
 Figure = Literal["busy", "memory", "temperature", "power"]
 
 
 class Look(Message):
-    """One look. Shares from 0 to 1, bytes, °C and W; None, or no entry, where it is not known."""
+    """One sample. Fractions from 0 to 1, bytes, °C and W; None, or no entry, if unknown."""
 
     at: Moment = Field(default_factory=now)
     step: Count = 0
@@ -44,7 +44,7 @@ class Look(Message):
 
 
 class GpuLook(Message):
-    """One GPU at that moment."""
+    """One GPU in a sample."""
 
     name: str = Field("", max_length=200)
     busy: float | None = Field(None, allow_inf_nan=False)
@@ -54,7 +54,7 @@ class GpuLook(Message):
 
 
 class Place(NamedTuple):
-    """What a curve is about: the whole machine, the run, or a GPU by its number and name."""
+    """Subject of a curve: the whole machine, the run, or a GPU by index and name."""
 
     of: Literal["machine", "run", "gpu"]
     number: int = 0
@@ -65,7 +65,7 @@ Curves = dict[Place, tuple[list[float], list[float | None]]]
 
 
 def look_of(load: MachineLoad, step: int) -> Look:
-    """What is kept of a load."""
+    """Convert a load to a sample."""
     return Look(
         step=step,
         busy=load.processors,
@@ -88,21 +88,21 @@ def look_of(load: MachineLoad, step: int) -> Look:
 
 @contextmanager
 def looked_at(run: RunFolder, pid: int, step: Callable[[], int]) -> Iterator[None]:
-    """Look at the machine again and again while the block runs, in a thread of its own.
+    """Sample the machine during a block, in a background thread.
 
     Args:
-        pid: of the process that leads the run.
-        step: the last step that was taken.
+        pid: leading process of the run.
+        step: returns the last completed step.
     """
     over = threading.Event()
 
     def look_on() -> None:
-        with contextlib.suppress(OSError, psutil.Error):  # of a system that tells nothing
+        with contextlib.suppress(OSError, psutil.Error):  # the system may not provide any
             follow()
 
     def follow() -> None:
         watch, began = MachineWatch(), time.monotonic()
-        watch.look(pid)  # the first one has no shares to tell
+        watch.look(pid)  # the first sample has no utilisation
         pause = FIRST_PAUSE / 4
         while not over.wait(pause):
             keep(run, look_of(watch.look(pid), step()))
@@ -118,7 +118,7 @@ def looked_at(run: RunFolder, pid: int, step: Callable[[], int]) -> Iterator[Non
 
 
 def keep(run: RunFolder, look: Look) -> None:
-    """Add a look, unless the disk refuses it."""
+    """Append a sample; errors of the disk are ignored."""
     with contextlib.suppress(OSError, StudioError):
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         descriptor = open_here(run.machine_file, flags)
@@ -129,9 +129,9 @@ def keep(run: RunFolder, look: Look) -> None:
 
 
 def looks_after(path: Path, byte: int) -> tuple[list[Look], int]:
-    """The looks from `byte` on, and the byte up to which they reach; what is damaged is left out.
+    """The samples from `byte` on, and the offset at which they end; damaged ones are left out.
 
-    Nothing where there is no such file, or it cannot be read.
+    Empty if the file is missing or unreadable.
     """
     try:
         with open_regular(path, LARGEST, follows_links=False) as file:
@@ -148,10 +148,10 @@ def looks_after(path: Path, byte: int) -> tuple[list[Look], int]:
 
 
 def curves_of(looks: Sequence[Look], figure: Figure) -> Curves:
-    """One figure over the steps, for all that it is known of.
+    """One figure over the steps, for all subjects that have it.
 
-    Of several looks at one step the last counts; a run that resumed from an older step takes back
-    what came after it.
+    The last of several samples at one step counts; a run that resumes from an older step discards
+    the samples after it.
     """
     found: Curves = {}
     for look in looks:

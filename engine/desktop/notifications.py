@@ -1,7 +1,7 @@
-"""A notification of the desktop, also from a process without a window.
+"""Desktop notifications, also from a process without a window.
 
 Linux: org.freedesktop.Notifications of the session, whose server may play a sound. macOS:
-osascript. Windows has none for a program that is not installed by a package; a sound is all there.
+osascript. Windows has none for a program that is not installed as a package, only a sound.
 """
 
 import subprocess
@@ -10,7 +10,7 @@ import sys
 from engine.desktop.bus import NoAnswer, call, connect
 
 PROGRAM, ICON = "BERT Studio", "bert-studio"
-SOUNDS = {True: "complete", False: "dialog-error"}  # of freedesktop's names, for good and bad news
+SOUNDS = {True: "complete", False: "dialog-error"}  # freedesktop's names, for success and failure
 SCRIPT = (
     "on run argv",
     'if item 3 of argv is "" then',
@@ -23,7 +23,7 @@ SCRIPT = (
 
 
 def notify(title: str, text: str, sound: bool, good: bool) -> None:
-    """Show a notification. Raises NoAnswer, an OSError, where the system does not let us."""
+    """Show a notification. Raises NoAnswer, an OSError, if the system refuses."""
     if sys.platform == "linux":
         _by_bus(title, text, sound, good)
     elif sys.platform == "darwin":
@@ -54,11 +54,11 @@ def _by_bus(title: str, text: str, sound: bool, good: bool) -> None:
 
 
 def _escaped(text: str) -> str:
-    """The text as it stands, for servers that read markup in it."""
+    """Escape the text for servers that read markup in it."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _by_script(title: str, text: str, sound: str) -> None:
-    """The texts are arguments of the script, and never a part of it."""
+    """The texts are passed as arguments of the script, never as part of it."""
     lines = [word for line in SCRIPT for word in ("-e", line)]
     subprocess.run(["osascript", *lines, title, text, sound], check=True, timeout=10)

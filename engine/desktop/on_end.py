@@ -1,4 +1,4 @@
-"""A command of the user's own that is started when a run ends."""
+"""User command that is started when a run ends."""
 
 import os
 import shlex
@@ -16,7 +16,7 @@ PREFIX = "BERT_STUDIO_RUN_"
 
 
 def words_of(command: str) -> list[str]:
-    """The program and its arguments. Raises StudioError where a quotation mark is missing."""
+    """Split a command line. Raises StudioError if a quotation mark is missing."""
     try:
         return shlex.split(command, posix=sys.platform != "win32")
     except ValueError as error:
@@ -28,12 +28,12 @@ def words_of(command: str) -> list[str]:
 
 
 def start(command: str, facts: Mapping[str, object], folder: Path, log: Path) -> None:
-    """Start the command in `folder`; what it prints goes into `log`, and nobody waits for it.
+    """Start the command in `folder` in the background, with its output in `log`.
 
-    No shell is between: the facts of the run are in the environment, as BERT_STUDIO_RUN_NAME, and
-    a name can never become a part of the command.
+    No shell is involved: the facts of the run are in the environment, as BERT_STUDIO_RUN_NAME, so
+    that a name never becomes part of the command.
 
-    Raises StudioError where it cannot be started.
+    Raises StudioError if it cannot be started.
     """
     words = words_of(command)
     if not words:
@@ -52,7 +52,7 @@ def start(command: str, facts: Mapping[str, object], folder: Path, log: Path) ->
             env={**os.environ, **told},
             start_new_session=True,
         )
-        threading.Thread(target=process.wait, daemon=True).start()  # so that it leaves no zombie
+        threading.Thread(target=process.wait, daemon=True).start()  # reaps the zombie
     except OSError as error:
         raise StudioError(
             phrase("The command “{command}” could not be started: {error}.", command=words[0],
@@ -64,5 +64,5 @@ def start(command: str, facts: Mapping[str, object], folder: Path, log: Path) ->
 
 
 def _value(value: object) -> str:
-    """What an environment can hold of a fact."""
+    """The value of an environment variable."""
     return "" if value is None else str(value).replace("\0", "")

@@ -24,13 +24,13 @@ class RunPreferences(BaseModel):
     runs_per_device: int = Field(1, ge=1, le=64)  # at the same time
     notify: bool = False  # by a notification of the desktop
     sound: bool = False  # with it
-    on_end: str = Field("", max_length=4_000)  # a command of the user's own; empty: none
+    on_end: str = Field("", max_length=4_000)  # empty: none
     keep_awake: bool = True  # while a run trains
-    live_curves: LiveCurves = "off"  # written while a run trains, below `curves` of the home
+    live_curves: LiveCurves = "off"  # written while a run trains, below `curves` of the home folder
 
 
 class RunPreferencesFile:
-    """The preferences of a settings file, read again when it has changed."""
+    """The preferences of a settings file, reloaded when it changes."""
 
     def __init__(self, settings: Path) -> None:
         self._settings = settings
@@ -38,7 +38,7 @@ class RunPreferencesFile:
         self._read = RunPreferences()
 
     def get(self) -> RunPreferences:
-        """The present preferences."""
+        """The current preferences."""
         try:
             status = self._settings.stat()
             stamp = (status.st_mtime_ns, status.st_size)

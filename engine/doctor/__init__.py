@@ -1,1 +1,1 @@
-"""A check of all that is computed, on a device of this machine, and a report of it to send."""
+"""Self-test of all computations on a device of this machine, with a report to send."""

@@ -1,4 +1,4 @@
-"""The device that is checked beside the processor, and runs on both."""
+"""The device under test, compared with the CPU; runs on both."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,16 +21,16 @@ Curves = dict[tuple[str, int], float | None]  # by name and step
 
 @dataclass
 class Bench:
-    """Trains tiny jobs on the device and on the processor, each once."""
+    """Trains tiny jobs on the device and on the CPU, each once."""
 
-    folder: Path  # an empty one; runs and data lie in it
+    folder: Path  # initially empty; contains runs and data
     device: DeviceName
     machine: Machine
     _runs: dict[str, RunFolder] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
-        """What the device is called, and with how many threads of the processor it works."""
+        """Name of the device, with the number of CPU threads."""
         return f"{device_name(self.machine.device)}, {self.machine.threads} threads"
 
     def hardware(self, precision: Precision = "fp32") -> HardwareSpec:
@@ -45,7 +45,7 @@ class Bench:
     def run(
         self, kind: str, hardware: HardwareSpec = PROCESSOR, base: Path | None = None, **given: Any
     ) -> RunFolder:
-        """A finished run of a job as `material.job` makes it."""
+        """A finished run of a job built by `material.job`."""
         job = material.job(kind, self.folder, hardware, base, **given)
         key = job.model_dump_json()
         if key not in self._runs:
@@ -56,24 +56,24 @@ class Bench:
     def new_run(
         self, kind: str, hardware: HardwareSpec, base: Path | None = None, **given: Any
     ) -> RunFolder:
-        """One that was not started yet."""
+        """A run that has not been started."""
         job = material.job(kind, self.folder, hardware, base, **given)
         return RunFolder.create(self.folder / f"run-{len([*self.folder.glob('run-*')])}", job)
 
     def checkpoint(self, kind: str) -> Path:
-        """A model that the processor trained."""
+        """A model trained on the CPU."""
         return self.run(kind).checkpoint_folders()[-1]
 
 
 def bench(folder: Path, device: DeviceName) -> Bench:
-    """The device as a job takes it by itself; raises StudioError where it is not there."""
+    """The device as resolved by a job; raises StudioError if it is not available."""
     machine = choose_machine(HardwareSpec(device=device))
     material.write(folder)
     return Bench(folder, device, machine)
 
 
 def curves(run: RunFolder) -> Curves:
-    """The points of a run that time does not touch."""
+    """The logged points of a run, except timings."""
     events, _ = run.events_after(0)
     return {
         (event.name, event.step): event.value
@@ -83,7 +83,7 @@ def curves(run: RunFolder) -> Curves:
 
 
 def apart(ours: Curves, theirs: Curves, counts: Callable[[str], bool]) -> float:
-    """The largest difference of the curves whose names count; infinite where points are missing."""
+    """The largest difference of the curves selected by name; infinite if points are missing."""
     if ours.keys() != theirs.keys():
         return float("inf")
     gaps = [0.0]

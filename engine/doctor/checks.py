@@ -1,4 +1,4 @@
-"""What is checked on a device, one thing after another, beside the processor in fp32."""
+"""The checks of a device, in order, each compared with the CPU in fp32."""
 
 import time
 import traceback
@@ -48,18 +48,19 @@ from engine.training.estimate import estimate
 from engine.training.network import set_dropout
 from engine.worker.context import WorkerContext
 
-SAME = 1e-4  # numbers of one forward pass in fp32: sums may be in another order
+SAME = 1e-4  # one forward pass in fp32: sums may be in another order
 LEARNED = 1e-3  # losses after a few steps in fp32
-SHORT: dict[Precision, float] = {"fp32": LEARNED, "bf16": 0.05, "fp16": 0.02}  # the same in each
-PRODUCT: dict[Precision, float] = {"fp32": 1e-5, "bf16": 0.02, "fp16": 0.005}  # of a product
+# the same in each precision
+SHORT: dict[Precision, float] = {"fp32": LEARNED, "bf16": 0.05, "fp16": 0.02}
+PRODUCT: dict[Precision, float] = {"fp32": 1e-5, "bf16": 0.02, "fp16": 0.005}  # of a matrix product
 IMPOSSIBLE = 2**50  # bytes
-COARSER = {"PlaceTexts": 0.01, "CompareModels": 0.01}  # their vectors are kept in float16
+COARSER = {"PlaceTexts": 0.01, "CompareModels": 0.01}  # their vectors are stored in float16
 
-Step = tuple[str, Callable[[], Iterator[Figure]]]  # its name, and what measures its figures
+Step = tuple[str, Callable[[], Iterator[Figure]]]  # name, and generator of figures
 Steps = Iterator[Step]
 
 KINDS = tuple(TASKS)
-WAYS: dict[str, dict[str, Any]] = {  # training settings that take ways of their own
+WAYS: dict[str, dict[str, Any]] = {  # training settings with code paths of their own
     "gradient checkpointing": {"gradient_checkpointing": True},
     "micro-batches": {"micro_batch_size": 3},
     "weight averaging": {"ema_decay": 0.9},
@@ -75,7 +76,7 @@ WAYS_FROM_A_MODEL: dict[str, dict[str, Any]] = {
 
 
 def numbers(bench: Bench) -> Steps:
-    """Kinds of numbers, copies, products and dropout."""
+    """Dtypes, copies, products and dropout."""
     yield "Numbers", partial(_numbers, bench)
 
 
@@ -109,7 +110,7 @@ def _numbers(bench: Bench) -> Iterator[Figure]:
 
 
 def tasks(bench: Bench) -> Steps:
-    """A few steps and an evaluation of every task, in fp32 and in the precision `auto` takes."""
+    """A few steps and an evaluation of every task, in fp32 and in the precision of `auto`."""
     for kind in KINDS:
         yield TASKS[kind].info.title, partial(_task, bench, kind)
 
@@ -124,7 +125,7 @@ def _task(bench: Bench, kind: str) -> Iterator[Figure]:
 
 
 def ways(bench: Bench) -> Steps:
-    """The ways of training that a setting chooses."""
+    """Code paths that are selected by a training setting."""
     for name in WAYS | WAYS_FROM_A_MODEL:
         yield name, partial(_way, bench, name)
 
@@ -169,7 +170,7 @@ def _family(bench: Bench, name: str) -> Iterator[Figure]:
 
 
 def _any_length(bench: Bench) -> Iterator[Figure]:
-    """The way without rectangles, and how long both ways take."""
+    """The unpadded forward pass, and the time of both."""
     pairs = zip(_gathered(torch.device("cpu")), _gathered(bench.machine.device), strict=True)
     for name, (ours, theirs) in zip(("vectors", "gradient"), pairs, strict=True):
         away = float((ours - theirs).abs().max())
@@ -180,7 +181,7 @@ def _any_length(bench: Bench) -> Iterator[Figure]:
 
 
 def _gathered(device: torch.device) -> tuple[Tensor, Tensor]:
-    """What attention gathers over four sequences, and a gradient."""
+    """Attention output over four sequences, and a gradient."""
     torch.manual_seed(1)
     x = torch.randn(43, SIZE["hidden_size"]).to(device).requires_grad_()
     shape = AttentionShape(SIZE["heads"], nested=device.type in MEASURED_ON)
@@ -192,7 +193,7 @@ def _gathered(device: torch.device) -> tuple[Tensor, Tensor]:
 
 
 def prediction(bench: Bench) -> Steps:
-    """What fine-tuned models predict for rows."""
+    """Predictions of fine-tuned models."""
     for kind, _ in heads():
         if kind in KINDS:
             yield TASKS[kind].info.title, partial(_predicted, bench, kind)
@@ -208,7 +209,7 @@ def _predicted(bench: Bench, kind: str) -> Iterator[Figure]:
 
 
 def explore(bench: Bench) -> Steps:
-    """Every question of Explore, each kind with all that is asked of it."""
+    """Every question of Explore, each kind with all variants."""
     models = _models(bench)
     places = [bench.folder / name for name in ("asked-here", "asked-there")]
     for place in places:
@@ -249,7 +250,7 @@ def _asked(
 
 
 def resuming(bench: Bench) -> Steps:
-    """A run that is stopped and resumed, beside one that is not."""
+    """A run that is stopped and resumed, compared with an uninterrupted one."""
     yield "Stop and resume", partial(_resumed, bench)
 
 
@@ -271,7 +272,7 @@ def _resumed(bench: Bench) -> Iterator[Figure]:
 
 
 def _by_graphs(bench: Bench, precision: Precision = "fp32") -> Iterator[tuple[str, HardwareSpec]]:
-    """The device without CUDA graphs, then with them if it has some; each with an end of names."""
+    """The device without, then with CUDA graphs if it has them; each with a suffix for names."""
     plain = bench.hardware(precision)
     yield "", plain
     if bench.machine.device.type in USED_ON:
@@ -279,7 +280,7 @@ def _by_graphs(bench: Bench, precision: Precision = "fp32") -> Iterator[tuple[st
 
 
 def memory(bench: Bench) -> Steps:
-    """What is taken and foretold, and what happens where there is too little."""
+    """Used and predicted memory, and the behaviour when there is too little."""
     yield "Too little memory", partial(_too_little, bench)
     yield "Memory", partial(_taken, bench)
 
@@ -313,7 +314,7 @@ CHECKS: dict[str, Callable[[Bench], Steps]] = {
 
 
 def carry_out(name: str, bench: Bench) -> Checked:
-    """A check with all its steps; what ends one of them does not end the others."""
+    """Run all steps of a check; an error in one step does not end the others."""
     began, figures, faults = time.monotonic(), list[Figure](), list[Fault]()
     steps = iter(CHECKS[name](bench))
     for what, work in _each(steps, name, faults):

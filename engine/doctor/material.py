@@ -1,4 +1,4 @@
-"""What the checks train: tiny jobs of every task, from a few sentences."""
+"""Training material of the checks: tiny jobs of every task, from a few sentences."""
 
 import itertools
 import json
@@ -29,7 +29,7 @@ TRAINING: dict[str, Any] = {
     "max_length": 32,
     "evaluate_every": 4,
     "save_every": 4,
-    "dropout": 0.0,  # every device draws its own
+    "dropout": 0.0,  # random streams differ between devices
 }
 GOOD, BAD = ("warm", "lovely", "fine", "happy"), ("dull", "cold", "poor", "sad")
 NOUNS, ENDS = ("film", "story", "play"), ("and a good end", "of a dog")
@@ -37,7 +37,7 @@ TEXT, OTHER = "a warm film and a good end", "a dull story of a dog"
 
 
 def write(folder: Path) -> None:
-    """Write the files that `data_of` names."""
+    """Write the files named by `data_of`."""
     texts = [
         (f"a {word} {noun} {end}", word in GOOD)
         for word, noun, end in itertools.product(GOOD + BAD, NOUNS, ENDS)
@@ -67,7 +67,7 @@ def write(folder: Path) -> None:
 
 
 def _questions() -> dict[str, Any]:
-    """SQuAD 2.0: who lives where; of one of them nothing is said."""
+    """SQuAD 2.0 with places of residence; one question has no answer."""
     paragraphs = []
     for number, (person, place) in enumerate(
         itertools.product(("ann", "bob", "eve"), ("rome", "oslo", "bern", "cork"))
@@ -83,7 +83,7 @@ def _questions() -> dict[str, Any]:
 
 
 def data_of(kind: str) -> tuple[str, Mapping | None]:
-    """The file of a task, and how its columns are read; None: as the file itself says."""
+    """The file of a task, and its column mapping; None: the columns of the file itself."""
     info = TASKS[kind].info
     if info.is_pretraining:
         return "texts.txt", None
@@ -100,14 +100,14 @@ def data_of(kind: str) -> tuple[str, Mapping | None]:
 
 
 def settings_of(kind: str) -> dict[str, Any]:
-    """Settings of a task that make the checks cover more of it."""
+    """Settings of a task that extend the coverage of the checks."""
     if TASKS[kind].info.is_pretraining:
         return {"nsp": True}
     return {"doc_stride": 6} if head_of(kind).finds_spans else {}
 
 
 def rows_for(kind: str) -> Rows:
-    """A row to ask a model of a task about."""
+    """An example input for a model of a task."""
     reads = TASKS[kind].info.reads
     if "answers" in reads:
         return Rows(["where does ann live ?"], ["ann lives in rome ."])
@@ -123,7 +123,7 @@ def job(
 
     Args:
         base: a checkpoint to start from; None: fresh weights.
-        given: what differs in the training settings; with `features`, those of a probe.
+        given: overrides of the training settings; with `features`, those of a probe.
     """
     file, mapping = data_of(kind)
     reading = Reading(format="csv") if file.endswith(".csv") else None

@@ -1,4 +1,4 @@
-"""Explore's questions, asked of a device and of the processor."""
+"""Explore's questions, answered on a device and on the CPU."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ OF_PLACE = ("to", "computed", "why_exact", "milliseconds", "path", "file", "fold
 
 @dataclass(frozen=True)
 class Models:
-    """Checkpoints to ask, a stored data set, and what may stand in the place of heads."""
+    """The checkpoints, a stored data set, and replacement outputs of heads."""
 
     pretrained: Path
     classifier: Path
@@ -63,7 +63,7 @@ class Models:
 
 
 def questions(models: Models, scratch: Path) -> Iterator[Question]:
-    """At least one of every kind that Explore asks; files that questions name are in `scratch`."""
+    """At least one question of every kind in Explore; files named by them are in `scratch`."""
     words: dict[str, Any] = {"checkpoint": models.pretrained, "text": TEXT}
     yield FillMask(**words, masked=(2, 4), wanted=("film",))
     yield FillMask(**words, masked=(2,), heads_off=((0, 1), (1, 0)))
@@ -117,7 +117,7 @@ def questions(models: Models, scratch: Path) -> Iterator[Question]:
 
 
 def asked(question: Question, context: WorkerContext) -> dict[str, Any]:
-    """All that is answered to a question, to its end, with the numbers of its files."""
+    """All fields of the final answer to a question, with the arrays of its files."""
     told = list[Answer]()
     context.emit = told.append
     parts, last = list[dict[str, Any]](), ANSWERERS[type(question)](question, context)
@@ -131,7 +131,7 @@ def asked(question: Question, context: WorkerContext) -> dict[str, Any]:
         more = {name: value for name, value in more.items() if name in known}
         question = question.model_copy(update=more)
         last = ANSWERERS[type(question)](question, context)
-    if isinstance(last, TextsScored):  # as many texts at a time as there was time for
+    if isinstance(last, TextsScored):  # the number of texts per message depends on the speed
         every = [one for one in (*told, last) if isinstance(one, TextsScored)]
         return {"scores": [score.model_dump() for one in every for score in one.scores]}
     is_whole = "so_far" in type(question).model_fields
@@ -152,7 +152,7 @@ def _files(answer: Answer, question: Question) -> dict[str, Any]:
 
 
 def apart(ours: Any, theirs: Any, name: str = "") -> float:
-    """The largest difference of two answers; infinite where anything but numbers differs."""
+    """The largest difference of two answers; infinite if anything but numbers differs."""
     if name in OF_PLACE:
         return 0.0
     if isinstance(ours, np.ndarray):

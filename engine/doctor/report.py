@@ -1,4 +1,4 @@
-"""What the checks found: as data, and as lines for people."""
+"""Results of the checks, as data and as lines for people."""
 
 import math
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ from pydantic import BaseModel, ConfigDict, computed_field
 
 
 class Figure(BaseModel):
-    """Something that was measured; it passes up to `most`, and where that is None it is told."""
+    """A measured value; it passes up to `most`, and is only reported if that is None."""
 
     model_config = ConfigDict(frozen=True)
 
     name: str
-    value: float | None  # None: it is no number
+    value: float | None  # None: not finite
     most: float | None = None
     unit: str = ""
 
@@ -23,7 +23,7 @@ class Figure(BaseModel):
 
 
 class Fault(BaseModel):
-    """An error that ended one step of a check; `details` are empty where the problem says all."""
+    """An error that ended one step of a check; `details` are empty if the problem is complete."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -33,7 +33,7 @@ class Fault(BaseModel):
 
 
 class Checked(BaseModel):
-    """One check: its figures, and what ended some of its steps."""
+    """One check: its figures, and the errors in its steps."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -49,7 +49,7 @@ class Checked(BaseModel):
 
 
 class Report(BaseModel):
-    """All checks of a device, and what they ran on."""
+    """All checks of a device, and the machine."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -69,24 +69,24 @@ class Report(BaseModel):
 
 
 def held(name: str, value: float, most: float = 0.0, unit: str = "") -> Figure:
-    """A figure that must not be above `most`; what is not finite has failed."""
+    """A figure that must not be above `most`; a value that is not finite fails."""
     return Figure(name=name, value=value if math.isfinite(value) else None, most=most, unit=unit)
 
 
 def told(name: str, value: float, unit: str) -> Figure:
-    """A figure that nothing is held against."""
+    """A figure without a limit."""
     return Figure(name=name, value=value if math.isfinite(value) else None, unit=unit)
 
 
 def head(report: Report) -> Iterator[str]:
-    """What the checks ran on."""
+    """Lines about the device and the machine."""
     width = max(map(len, report.environment), default=0)
     for name, value in report.environment.items():
         yield f"{name:{width}}  {value}"
 
 
 def lines(check: Checked) -> Iterator[str]:
-    """A check, and below it its figures."""
+    """Lines of a check and its figures."""
     yield f"{_word(check.passed)}  {check.name}  ({check.seconds:.1f} s)"
     for figure in check.figures:
         value = "not a number" if figure.value is None else f"{figure.value:.3g}"

@@ -1,1 +1,1 @@
-"""A checkpoint in other forms; each is loaded again in a clean process before it is done."""
+"""Exports of a checkpoint to other formats, each verified by loading it in a clean process."""

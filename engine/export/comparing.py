@@ -1,8 +1,8 @@
-"""Whether an export says what the model said.
+"""Comparison of the outputs of an export with those of the model.
 
-Outputs are compared in float32. A difference counts relative to the largest number that the model
-said, where that is above 1. A pick (the likeliest class, tag, token, position) that differs counts
-only where the model was not undecided itself: where its own pick was clearly the more probable one.
+Outputs are compared in float32. Differences are relative to the largest output of the model, if
+that is above 1. A pick (the likeliest class, tag, token, position) that differs counts only if the
+model's own pick was clearly the more probable one.
 """
 
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ from engine.phrases import phrase
 
 
 class Bounds(NamedTuple):
-    """How far an export may be off.
+    """Tolerances of an export.
 
-    `difference` of numbers, relative; of int8 only where they are no picks. `undecided`: how much
-    more probable a pick must be for another one to count. `agreement`: share of equal picks.
+    `difference`: relative, of outputs; for int8 only of outputs without picks. `undecided`: margin
+    of probability above which another pick counts. `agreement`: fraction of equal picks.
     """
 
     difference: float
@@ -29,15 +29,16 @@ class Bounds(NamedTuple):
     agreement: float
 
 
-SAME_CODE = Bounds(1e-5, 1e-3, 1.0)  # the same weights in our network: only sums may be reordered
+# the same weights in our network: only the order of sums may differ
+SAME_CODE = Bounds(1e-5, 1e-3, 1.0)
 BOUNDS: dict[Precision, Bounds] = {
     # other code, with other orders of sums over many layers
     "float32": Bounds(1e-4, 1e-3, 1.0),
-    # A weight is rounded by up to 2^-12 of itself in float16 and 2^-9 in bfloat16. Through whole
-    # networks that grew to 0.0004 and 0.005 in trials; the bounds leave room for deeper ones.
+    # A weight has a rounding error of up to 2^-12 of itself in float16 and 2^-9 in bfloat16.
+    # Through whole networks that grows to 0.0004 and 0.005; the bounds leave room for deeper ones.
     "float16": Bounds(1e-2, 1e-2, 1.0),
     "bfloat16": Bounds(5e-2, 2e-2, 1.0),
-    # in trials 0.97 and more of the picks stayed, and numbers moved by 0.02 to 0.06
+    # typical: at least 0.97 of the picks agree, and outputs differ by 0.02 to 0.06
     "int8": Bounds(0.25, 5e-2, 0.9),
 }
 
@@ -53,7 +54,7 @@ def compare(
     form: Form,
     precision: Precision,
 ) -> tuple[Comparison, ...]:
-    """Hold the two side by side; raises BrokenExport for other tokens, or outputs too far off."""
+    """Compare the two; raises BrokenExport if the tokens differ, or the outputs are too far off."""
     for number, (ours, theirs) in enumerate(zip(model.tokens, export.tokens, strict=True), 1):
         if ours != theirs:
             raise broken(
@@ -70,7 +71,7 @@ def compare(
 
 
 def broken(why: str) -> BrokenExport:
-    """The refusal of an export; `why` goes on a sentence."""
+    """The error for a broken export; `why` continues a sentence."""
     return BrokenExport(
         phrase("The export was discarded. After reloading, {why}.", why=why),
         phrase("Choose a higher precision or another format. The model itself is unchanged."),
@@ -140,7 +141,7 @@ def _same_pick(p: Floats, q: Floats, undecided: float) -> np.ndarray:
 
 
 def _same_picks(p: Floats, q: Floats, undecided: float) -> np.ndarray:
-    """bool [rows]: the same classes are above one half, but for those that were near it."""
+    """bool [rows]: the same classes are above one half, except those close to it."""
     same: np.ndarray = (((p > 0.5) == (q > 0.5)) | (np.abs(p - 0.5) <= undecided)).all(-1)
     return same
 

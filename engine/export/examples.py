@@ -1,4 +1,4 @@
-"""The texts with which an export is tried: some of our own, and some of what the model is for."""
+"""Texts on which an export is verified: some built-in ones, and some of the model's data."""
 
 from itertools import islice
 from pathlib import Path
@@ -17,11 +17,11 @@ from engine.runs.folder import RunFolder
 MAX_EXAMPLES = 24  # rows of a file or of a run
 
 Sequence = tuple[str, str | None]  # a text, and the second of a pair
-Example = tuple[Sequence, ...]  # one sequence; several where one of several endings is chosen
+Example = tuple[Sequence, ...]  # one sequence; several for multiple choice
 
 OURS: tuple[
     Example, ...
-] = (  # some short, one long, one empty, pairs, and what is in no vocabulary
+] = (  # short, long and empty ones, pairs, and characters outside every vocabulary
     (("Good morning!", None),),
     (("The president of the United States lives in Washington.", None),),
     (("Where does she live?", "She has lived in Paris since 2019, near the river."),),
@@ -48,10 +48,10 @@ ENDINGS: tuple[Example, ...] = tuple(
 
 
 class Examples(NamedTuple):
-    """The examples, and for people: a name for each, and where they come from.
+    """The examples, with a displayed name for each, and their origin.
 
-    An export is made to be passed on. So our own texts are named by themselves, rows of the user by
-    their number alone.
+    An export is meant to be passed on, so built-in texts are named by themselves, and the user's
+    rows by their index only.
     """
 
     examples: tuple[Example, ...]
@@ -60,12 +60,12 @@ class Examples(NamedTuple):
 
 
 def examples(checkpoint: Path, texts: Path | None, chooses: bool) -> Examples:
-    """Our own examples; with them the first rows of `texts`, or else of the checkpoint's run.
+    """The built-in examples and the first rows of `texts`, or else of the checkpoint's run.
 
     Args:
         chooses: the model chooses one of several endings.
 
-    Raises StudioError where `texts` cannot be read, or has not the columns for such a model.
+    Raises StudioError if `texts` cannot be read, or lacks the columns for such a model.
     """
     ours = ENDINGS if chooses else OURS
     names = [" | ".join(dict.fromkeys(_parts(example))) for example in ours]
@@ -109,12 +109,12 @@ def _of_file(path: Path) -> Rows:
 
 
 def _run(checkpoint: Path) -> RunFolder:
-    """The run folder that a checkpoint of a run lies in."""
+    """The run folder that contains a checkpoint."""
     return RunFolder(checkpoint.absolute().parent.parent)
 
 
 def _of_run(checkpoint: Path) -> Rows | None:
-    """The first dev rows of the checkpoint's run; None where the run or its data is not there."""
+    """The first dev rows of the checkpoint's run; None if the run or its data is missing."""
     run = _run(checkpoint)
     if checkpoint.absolute().parent != run.checkpoints or not run.spec_file.is_file():
         return None
@@ -130,7 +130,7 @@ def _of_run(checkpoint: Path) -> Rows | None:
 
 
 def _examples(rows: Rows, chooses: bool) -> tuple[Example, ...]:
-    """Rows as their task reads them."""
+    """Rows as read by their task."""
     if chooses:
         if rows.endings is None:
             raise StudioError(

@@ -1,4 +1,4 @@
-"""From a checkpoint to a folder in another form, loaded again and compared before it is done."""
+"""Export of a checkpoint to a folder in another format, verified by loading and comparing it."""
 
 import platform
 import shutil
@@ -39,8 +39,8 @@ STAGES = (
     phrase("Reloading the export in a separate process"),
 )
 CARD = "README.md"
-MOST_NUMBERS = 50_000_000  # of one output for all texts; 200 MB
-MOST_PLACES = 16  # tokens of a text whose outputs are compared
+MOST_NUMBERS = 50_000_000  # per output over all texts; 200 MB
+MOST_PLACES = 16  # compared tokens per text
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 LIBRARIES = ("torch", "tokenizers", "safetensors", "numpy", "onnx", "onnxscript", "onnxruntime")
 
@@ -48,12 +48,12 @@ Emit = Callable[[Working], object]
 
 
 def export(wanted: Export, scratch: Path | None = None, emit: Emit = lambda _: None) -> Exported:
-    """Carry out an Export; `scratch` is a folder for what may be thrown away.
+    """Carry out an Export; `scratch` is a folder for temporary files.
 
     Raises:
-        BrokenExport: when what was written cannot be loaded, or says something else.
-        StudioError: when the checkpoint, the form or the place will not do.
-        In both cases there is nothing at `wanted.into`.
+        BrokenExport: if the export cannot be loaded, or its outputs differ.
+        StudioError: if the checkpoint, the format or the target folder is unsuitable.
+        In both cases nothing is left at `wanted.into`.
     """
     _check(wanted)
     stage = _stages(wanted, emit)
@@ -99,7 +99,7 @@ def export(wanted: Export, scratch: Path | None = None, emit: Emit = lambda _: N
                 versions=_versions(),
             )
             write_report(inside, report)
-            _check(wanted)  # again: whoever came first in the meantime keeps the place
+            _check(wanted)  # again: the target may have been created in the meantime
         apply_user_umask(wanted.into)
     size = sum(file.stat().st_size for file in wanted.into.iterdir())
     return Exported(to=wanted.number, folder=wanted.into, bytes=size, report=report)
@@ -125,7 +125,7 @@ def _check(wanted: Export) -> None:
 
 
 def _check_head(loaded: Checkpoint, form: Form) -> None:
-    """Refuse a probe, or what pools, where a form has no place for it."""
+    """Raise StudioError for a probe or a pooling that the format cannot represent."""
     heads = loaded.network.heads
     if heads.pools and form == "tf1":
         raise StudioError(
@@ -153,7 +153,7 @@ def _stages(wanted: Export, emit: Emit) -> Callable[[int], object]:
 
 @contextmanager
 def _writing(into: Path) -> Iterator[None]:
-    """Say of an OSError that it was in the way of this export; a full disk says so itself."""
+    """Turn an OSError into a StudioError about this export; a full disk keeps its own error."""
     try:
         yield
     except OSError as error:
@@ -210,7 +210,7 @@ def _write(folder: Path, loaded: Checkpoint, wanted: Export, aside: Path) -> Non
 
 
 def _check_found(found: Reloaded, loaded: Checkpoint, wanted: Export) -> bool | None:
-    """Labels, heads and weights; gives whether the weights are equal, None where none are known."""
+    """Check labels, heads and weights; True if the weights are equal, None if not known."""
     if loaded.labels and found.labels != loaded.labels:
         raise broken(phrase("its labels differ"))
     if found.heads is not None and found.heads != str(loaded.network.heads):

@@ -1,7 +1,7 @@
-"""A network as an ONNX graph, for programs without torch.
+"""Networks as ONNX graphs, for programs without torch.
 
-Inputs and outputs have the names of transformers, and any batch and length. A network without
-segments, as those of some families are, has no input for them.
+Inputs and outputs have the names of transformers, and dynamic batch size and length. A network
+without segments, as in some families, has no input for them.
 """
 
 import logging
@@ -18,12 +18,12 @@ from engine.export.running import INPUTS
 from engine.models.network import Network
 from engine.models.outputs import head_outputs, named_outputs
 
-OPSET = 18  # of the operators; runtimes have known it since 2023
-LARGEST = 1_900_000_000  # bytes of weights in one file: protobuf ends at 2 GiB
+OPSET = 18  # of the operators; supported by runtimes since 2023
+LARGEST = 1_900_000_000  # bytes of weights in one file: the limit of protobuf is 2 GiB
 
 
 class NamedOutputs(nn.Module):
-    """A network that takes and gives what transformers does."""
+    """A network with the inputs and outputs of transformers."""
 
     def __init__(self, network: Network) -> None:
         super().__init__()
@@ -39,16 +39,16 @@ class NamedOutputs(nn.Module):
 
 
 def write_graph(folder: Path, network: Network) -> None:
-    """Write model.onnx, float32; weights that are too large for one file lie in model.onnx.data."""
+    """Write model.onnx in float32; weights too large for one file go to model.onnx.data."""
     chooses = network.heads.scores_choices
     axes = ["batch", *(["endings"] if chooses else []), "length"]
     shape = [2, *([3] if chooses else []), min(8, network.spec.max_positions)]
     ids = torch.ones(shape, dtype=torch.int64)
     inputs = INPUTS if network.spec.segment_rows > 1 else INPUTS[:2]
     dynamic = {number: torch.export.Dim(axis) for number, axis in enumerate(axes)}
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it names libraries that nobody needs
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns about optional libraries
     with torch.no_grad(), _readable_flags(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of its own parts, about one another
+        warnings.simplefilter("ignore")  # deprecations within torch
         program = torch.onnx.export(
             NamedOutputs(network),
             (ids, torch.ones_like(ids), torch.zeros_like(ids))[: len(inputs)],
@@ -61,15 +61,15 @@ def write_graph(folder: Path, network: Network) -> None:
         )
     assert program is not None
     for node in program.model.graph.all_nodes():
-        node.metadata_props.clear()  # the lines of our program, with the folders of this machine
+        node.metadata_props.clear()  # source lines of this program, with folders of this machine
     size = sum(4 * parameter.numel() for parameter in network.parameters())
     program.save(folder / GRAPH, external_data=size > LARGEST)
 
 
 @contextmanager
 def _readable_flags() -> Iterator[None]:
-    """Let torch.export read its flag for TF32, which it cannot where a training has turned it off
-    in this process; on the processor it changes nothing."""
+    """Let torch.export read its TF32 flag, which fails if a training has turned it off in this
+    process; no effect on the CPU."""
     before = torch.backends.fp32_precision  # type: ignore[attr-defined]
     torch.backends.fp32_precision = "none"  # type: ignore[attr-defined]
     try:
@@ -79,21 +79,19 @@ def _readable_flags() -> Iterator[None]:
 
 
 def quantise(source: Path, target: Path) -> None:
-    """Write the graph in the folder `source` into `target` with weights of 8 bits.
+    """Quantise the weights of the graph in the folder `source` to 8 bits, and write it to `target`.
 
-    Each row of a matrix has a scale, and so has each table of embeddings; the numbers between the
-    layers are rounded to 8 bits as they come (“dynamic quantisation”).
+    Each row of a matrix has a scale, and so has each embedding table; activations are rounded to 8
+    bits at run time (“dynamic quantisation”).
     """
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.quant_utils import add_pre_process_metadata
 
     model = onnx.load(source / GRAPH)
-    del model.graph.value_info[
-        :
-    ]  # torch has turned some weights and left their shapes as they were
+    del model.graph.value_info[:]  # torch has transposed some weights without updating their shapes
     is_large = (source / f"{GRAPH}.data").exists()
-    add_pre_process_metadata(model)  # torch has folded constants and told shapes already
+    add_pre_process_metadata(model)  # torch has already folded constants and inferred shapes
     quantize_dynamic(
         model,
         target / GRAPH,

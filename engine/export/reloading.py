@@ -1,8 +1,8 @@
-"""Load an export again in a process that knows nothing but its files.
+"""Load an export in a process that has only its files.
 
-The exporting process writes a Request into a scratch folder, starts a worker on it, and finds there
-what the worker made of the export: a Reloaded and the arrays. The worker ends with its input, so
-that it never outlives who started it.
+The exporting process writes a Request into a scratch folder and starts a worker on it, which leaves
+its results there: a Reloaded and the arrays. The worker ends when its stdin closes, so that it
+never outlives its parent.
 """
 
 import hashlib
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
 GRAPH = "model.onnx"
 REQUEST, ANSWER, ARRAYS = "request.json", "reloaded.json", "values.safetensors"
-LAST_WORDS = 300  # characters of what a failed process printed
+LAST_WORDS = 300  # characters of the output of a failed process
 
 
 class BrokenExport(StudioError):
-    """An export is not what it should be; nothing of it is kept."""
+    """The export is broken; nothing of it is left on disk."""
 
 
 class Request(Spec):
-    """What is to be loaded, and what it is asked; see `saying.say`."""
+    """The export to load, and the examples to run."""
 
     form: Form
     folder: Path
@@ -52,9 +52,9 @@ class Request(Spec):
 
 
 class Reloaded(Spec):
-    """What was found in the export, besides what it says.
+    """Properties of the loaded export, except its outputs.
 
-    `heads`, `missing`, `unexpected` and `weights` (see `fingerprint`) are not known of a graph.
+    `heads`, `missing`, `unexpected` and `weights` (see `fingerprint`) are not known for a graph.
     """
 
     tokens: tuple[tuple[tuple[int, ...], ...], ...] = ()
@@ -67,9 +67,9 @@ class Reloaded(Spec):
 
 
 def reload(request: Request, scratch: Path) -> tuple[Reloaded, Predictions]:
-    """Load an export in a clean process and ask it; `scratch` is an empty folder.
+    """Load an export in a clean process and run it; `scratch` is an empty folder.
 
-    Raises BrokenExport where that process fails.
+    Raises BrokenExport if that process fails.
     """
     (scratch / REQUEST).write_text(request.model_dump_json(), encoding="utf-8")
     process = subprocess.Popen(
@@ -115,7 +115,7 @@ def reload(request: Request, scratch: Path) -> tuple[Reloaded, Predictions]:
 
 
 def fingerprint(network: "Network", dtype: "torch.dtype | None" = None) -> str:
-    """SHA-256 over the names and numbers of all weights, as float32; rounded to `dtype` first."""
+    """SHA-256 over the names and values of all weights, as float32; first rounded to `dtype`."""
     whole = hashlib.sha256()
     for name, parameter in sorted(network.named_parameters()):
         rounded = parameter.detach() if dtype is None else parameter.detach().to(dtype)
@@ -125,7 +125,7 @@ def fingerprint(network: "Network", dtype: "torch.dtype | None" = None) -> str:
 
 
 def main(scratch: Path) -> int:
-    """The clean process: answer the request in `scratch`."""
+    """Entry point of the clean process: answer the request in `scratch`."""
     threading.Thread(target=_end_with_input, daemon=True).start()
     request = Request.model_validate_json((scratch / REQUEST).read_bytes())
     try:
@@ -146,12 +146,13 @@ def main(scratch: Path) -> int:
 
 
 def load_and_ask(request: Request) -> tuple[Reloaded, Predictions]:
-    """What the clean process does; `tokens` are in the second alone."""
+    """Load the export and run the examples."""
     return _graph(request) if request.form == "onnx" else _folder(request)
 
 
 def _end_with_input() -> None:
-    os.read(0, 1)  # nothing is ever written; not through sys.stdin, whose lock outlives this thread
+    # blocks until stdin closes; not through sys.stdin, whose lock outlives this thread
+    os.read(0, 1)
     os._exit(1)
 
 

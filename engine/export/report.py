@@ -1,4 +1,4 @@
-"""What an export was held against, written beside it for people and for programs."""
+"""The report of an export, written into its folder as text and JSON."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A model run on examples, in torch or ONNX. Loads torch only to run torch.
+"""Run a model on examples, in torch or ONNX. Loads torch only to run torch.
 
 Shapes: B inputs, E endings, T tokens, C outputs.
 """
@@ -21,19 +21,18 @@ if TYPE_CHECKING:
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Run = Callable[[Integers, Integers, Integers], dict[str, Floats]]
-"""From token ids, attention mask (0 or 1) and segments, all [B, T] or [B, E, T], to outputs by
-name."""
+"""(token ids, attention mask (0 or 1), segments), all [B, T] or [B, E, T] → outputs by name."""
 
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # in the order of a Run
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")  # arguments of a Run, in order
 MAX_TOKENS = 512  # tokens of an example
-FIRST_BATCHES = (1, 3)  # examples; so that each export has met several sizes
+FIRST_BATCHES = (1, 3)  # batch sizes to begin with, so that each export is run at several
 BATCH = 8
-MOST_TOKENS = 1_024  # of a batch, with its padding, unless it is of one example
+MOST_TOKENS = 1_024  # per batch, padding included, unless it has only one example
 
 
 @dataclass
 class Predictions:
-    """The ids of each sequence of each example, and by output what was predicted for each."""
+    """The ids of each sequence of each example, and its predictions by output."""
 
     tokens: list[list[list[int]]]
     values: dict[str, list[Floats]]
@@ -50,8 +49,8 @@ def predict(
     """Run all examples in batches of several sizes and lengths.
 
     Args:
-        positions: the most tokens that the model takes.
-        places: of long outputs for each token, those of so many tokens are kept, evenly spread.
+        positions: the maximum input length of the model.
+        places: maximum number of tokens, evenly spaced, whose outputs are stored for long outputs.
 
     Returns:
         For an input [C], for its tokens [tokens, C] or, of answers, [tokens]; without the padding.
@@ -74,7 +73,7 @@ def predict(
 
 
 def _batches(encoded: Sequence[list[Encoding]]) -> Iterator[list[list[Encoding]]]:
-    """Examples in their order, those of a batch with equally many endings."""
+    """Consecutive examples with the same number of endings."""
     sizes = iter(FIRST_BATCHES)
     batch: list[list[Encoding]] = []
     most = next(sizes)
@@ -91,7 +90,7 @@ def _batches(encoded: Sequence[list[Encoding]]) -> Iterator[list[list[Encoding]]
 
 
 def _rectangle(batch: list[list[Encoding]], pad: int) -> tuple[Integers, Integers, Integers]:
-    """Ids, attention mask and segments, [B, T], or [B, E, T] where examples have choices."""
+    """Ids, attention mask and segments, [B, T], or [B, E, T] for multiple choice."""
     width = max(len(one.ids) for example in batch for one in example)
     ids = np.full((len(batch), len(batch[0]), width), pad, dtype=np.int64)
     attention_mask, segments = np.zeros_like(ids), np.zeros_like(ids)
@@ -125,10 +124,10 @@ def torch_run(network: "Network") -> Run:
 
 
 def onnx_run(file: Path) -> Run:
-    """Run an ONNX graph on the processor; an input that it does not have is left out."""
+    """Run an ONNX graph on the CPU; inputs that it does not have are left out."""
     import onnxruntime
 
-    onnxruntime.disable_telemetry_events()  # builds for Windows tell the system what they do
+    onnxruntime.disable_telemetry_events()  # builds for Windows send telemetry
     session = onnxruntime.InferenceSession(file, providers=["CPUExecutionProvider"])
     wanted = [one.name for one in session.get_inputs()]
     names = [one.name for one in session.get_outputs()]

@@ -1,1 +1,1 @@
-"""Models from elsewhere: the shelf, the hub, archives, folders used in place; no torch."""
+"""Models from other sources: the shelf, the hub, archives, folders used in place; no torch."""

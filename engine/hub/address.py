@@ -1,4 +1,4 @@
-"""Whom the hub's library will ask, told without loading it."""
+"""Host name of the hub, without loading its library."""
 
 import os
 from urllib.parse import urlsplit
@@ -7,6 +7,6 @@ USUAL = "https://huggingface.co"
 
 
 def host() -> str:
-    """The name of the hub's machine, or of the mirror that HF_ENDPOINT names."""
+    """The host name of the hub, or of the mirror in HF_ENDPOINT."""
     address = os.environ.get("HF_ENDPOINT") or USUAL
     return urlsplit(address).netloc or address

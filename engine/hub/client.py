@@ -1,8 +1,8 @@
-"""The Hugging Face Hub through its library: whom it asks, as whom, and what may go wrong.
+"""Access to the Hugging Face Hub through its library: host, token and errors.
 
-Nothing here is loaded by the window. Addresses, proxies and the offline switch are those of the
-library's environment variables: HF_ENDPOINT, HTTPS_PROXY, HF_HUB_OFFLINE. Files travel by plain
-HTTP, which mirrors understand as well as the hub.
+Not imported by the window. Addresses, proxies and offline mode follow the environment variables of
+the library: HF_ENDPOINT, HTTPS_PROXY, HF_HUB_OFFLINE. Files are transferred by plain HTTP, which
+works with mirrors as well as with the hub.
 """
 
 import os
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-os.environ.setdefault("HF_HUB_DISABLE_XET", "1")  # before the library is loaded, which reads it
+os.environ.setdefault("HF_HUB_DISABLE_XET", "1")  # read when the library is imported
 
 from huggingface_hub import HfApi, constants, utils
 from huggingface_hub.errors import (
@@ -33,8 +33,8 @@ from engine.phrases import phrase
 
 utils.disable_progress_bars()
 
-TIMEOUT = 30.0  # s without a sign of the other side
-MOST_FOUND = 40  # models of a search
+TIMEOUT = 30.0  # seconds without any data
+MOST_FOUND = 40  # models per search
 PROGRAM = "bert-studio"
 WITHOUT = phrase(
     "Or fetch its files on another machine and drop the folder on the window of BERT Studio."
@@ -42,19 +42,19 @@ WITHOUT = phrase(
 
 
 def api() -> HfApi:
-    """The hub as whoever has a token, or as nobody."""
+    """The hub, with the user's token if there is one."""
     return HfApi(token=token.known(), library_name=PROGRAM)
 
 
 def host() -> str:
-    """The name of the machine that is asked."""
+    """The host name of the hub."""
     return urlsplit(constants.ENDPOINT).netloc or constants.ENDPOINT
 
 
 def search(words: str) -> tuple[HubModel, ...]:
     """The models with these words in their names, most downloaded first.
 
-    Raises StudioError where the hub cannot be asked.
+    Raises StudioError if the hub cannot be reached.
     """
     with hub_errors(words):
         found = list(
@@ -83,13 +83,13 @@ def search(words: str) -> tuple[HubModel, ...]:
 
 
 def licence_of(tags: list[str]) -> str:
-    """The licence that a model names, “” where it names none."""
+    """The licence of a model, “” if it has none."""
     return next((tag.removeprefix("license:") for tag in tags if tag.startswith("license:")), "")
 
 
 @contextmanager
 def hub_errors(model: str, repo: HubKind = "model") -> Iterator[None]:
-    """What the hub or the network refuses, as a StudioError."""
+    """Raise errors of the hub and of the network as StudioError."""
     try:
         yield
     except (HfHubHTTPError, HFValidationError, httpx2.HTTPError, ConnectionError) as error:
@@ -97,8 +97,8 @@ def hub_errors(model: str, repo: HubKind = "model") -> Iterator[None]:
 
 
 def explained(error: BaseException, model: str, repo: HubKind = "model") -> StudioError:
-    """What an error of the library or of the network means for whoever wanted `model`, which may
-    also be a data set."""
+    """Explain an error of the library or of the network to a user who wants `model`, which may also
+    be a data set."""
     name = safe_name(model)
     details = str(error)
     match error:

@@ -1,7 +1,7 @@
-"""What a network takes of this machine, from its spec alone: memory, and time for short texts.
+"""Requirements of a network on this machine, from its spec: memory, and time for short texts.
 
-The wizard measures a job exactly; this is for models that are not here yet. The constants are from
-measurements of this engine on a CPU in fp32 (docs/PERFORMANCE.md), which a test holds them to.
+The wizard measures a job exactly; this is for models that are not downloaded yet. The constants are
+measurements of this engine on a CPU in fp32 (docs/PERFORMANCE.md), which a test checks.
 """
 
 import time
@@ -15,23 +15,23 @@ from engine.messages.hub import Cost
 from engine.system.precision import Speeds, ThreadSpeeds
 
 SHORT = 32  # tokens of a short text
-BATCH = 32  # texts of a step
-TEXTS = 1_000  # whose time is told
+BATCH = 32  # texts per step
+TEXTS = 1_000  # texts of the reported time
 
-PROGRAM = 320_000_000  # bytes that Python and torch take before there is a network
-TRAINER = 100_000_000  # and what a training has besides
-TRAINED = 16  # bytes of a weight: itself, its gradient, and the two numbers of AdamW (fp32)
-EXPLORED = 6  # bytes of a weight: itself, and its share of a copy for quick answers
-ACTIVATIONS = 88  # bytes for each number of a hidden state that a layer keeps for its gradients
-SHARE = 0.6  # of the speed of large matrix products that short texts reach
-SIDE = 768  # rows and columns of the matrices that are multiplied to measure
-TIGHT = 0.75  # of the memory that is free: what takes more may be too much
+PROGRAM = 320_000_000  # bytes of Python and torch without a network
+TRAINER = 100_000_000  # additional bytes of a training
+TRAINED = 16  # bytes per weight: itself, its gradient, and the two moments of AdamW (fp32)
+EXPLORED = 6  # bytes per weight: itself, and its part of a copy for quick answers
+ACTIVATIONS = 88  # bytes per element of a hidden state that a layer saves for the backward pass
+SHARE = 0.6  # of the speed of large matrix products, reached on short texts
+SIDE = 768  # size of the square matrices that are multiplied to measure the speed
+TIGHT = 0.75  # fraction of the free memory above which there may be too little
 
 Verdict = Literal["fits", "tight", "too large"]
 
 
 def cost_of(spec: EncoderSpec, rate: float | None = None) -> Cost:
-    """What it takes to fine-tune the network, to explore it, and to answer with it.
+    """Requirements for fine-tuning the network, exploring it, and answering with it.
 
     Args:
         rate: of large matrix products in fp32, operations per second; None: not known.
@@ -46,7 +46,7 @@ def cost_of(spec: EncoderSpec, rate: float | None = None) -> Cost:
 
 
 def operations(spec: EncoderSpec, tokens: int = SHORT) -> int:
-    """Of one text through the layers: two for each weight and token, and the attention maps."""
+    """Operations for one text: two per weight and token, and the attention maps."""
     matrices = 3 if spec.parts.feed_forward == "gated" else 2
     width, inside = spec.hidden_size, spec.intermediate_size
     layer = 2 * tokens * (4 * width * width + matrices * width * inside)
@@ -54,17 +54,17 @@ def operations(spec: EncoderSpec, tokens: int = SHORT) -> int:
 
 
 def verdict(needed: int, free: int) -> Verdict:
-    """Whether that many bytes fit where so many are free."""
+    """Check if that many bytes fit into the free memory."""
     if needed > free:
         return "too large"
     return "tight" if needed > TIGHT * free else "fits"
 
 
 def rate_of(pace: ThreadSpeeds | None, speeds: Speeds | None) -> float:
-    """Matrix products in fp32 on the processor, operations per second.
+    """Speed of matrix products in fp32 on the CPU, operations per second.
 
-    As a training has measured them; else measured now, in a twentieth of a second, by a library
-    that is a little slower than torch.
+    As measured by a training; else measured now, in a twentieth of a second, by a library that is a
+    little slower than torch.
     """
     found = list(pace.rates.values()) if pace else []
     if speeds is not None and speeds.key.startswith("cpu"):
@@ -74,7 +74,7 @@ def rate_of(pace: ThreadSpeeds | None, speeds: Speeds | None) -> float:
 
 def _measured() -> float:
     square = np.ones((SIDE, SIDE), dtype=np.float32)
-    square @ square  # the first one starts threads
+    square @ square  # warm-up: starts the threads
     seconds = []
     for _ in range(3):
         began = time.perf_counter()

@@ -1,4 +1,4 @@
-"""A file that says how much of it was sent."""
+"""Progress of an upload."""
 
 import io
 import threading
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 class Sent:
-    """How many bytes of several files were sent; files may be sent at the same time.
+    """Number of bytes sent of several files, possibly in parallel.
 
-    `tell` hears of the sum, never less than before.
+    `tell` gets the sum, which never decreases.
     """
 
     def __init__(self, tell: Callable[[int], object]) -> None:
@@ -22,9 +22,9 @@ class Sent:
 
 
 class CountedFile(io.BufferedReader):
-    """A file that is read to its end twice, for its sum first and then to be sent.
+    """A file that is read twice: for its checksum, then to be sent.
 
-    What is read again after an error of the network is not counted again.
+    Data that is read again after a network error is not counted again.
     """
 
     def __init__(self, path: Path, sent: Sent) -> None:

@@ -1,7 +1,7 @@
-"""A data set of the hub: which of its files are data, and of which split each of them is.
+"""Data sets of the hub: their data files and splits.
 
-Files of data alone are fetched, never a script: the `configs` of its card say which they are, or
-else their names. What is fetched and how is the business of `download`.
+Only data files are fetched, never scripts: those listed in `configs` of the card, or else found by
+name. The download itself is in `download`.
 """
 
 import re
@@ -22,8 +22,8 @@ from engine.hub.fetched import PREFIX
 from engine.messages.hub import Planned
 from engine.phrases import join, phrase
 
-WHOLE = "default"  # what the hub calls the only subset
-MAX_PARTS = 8  # of the name of a file
+WHOLE = "default"  # the hub's name for the only subset
+MAX_PARTS = 8  # of a file name
 MAX_FILES = 10_000
 SHOWN = 20
 WRITTEN = re.compile(
@@ -33,7 +33,7 @@ ADVICE = phrase("Names are written as owner/name, owner/name/subset or owner/nam
 
 
 class Address(NamedTuple):
-    """What a user writes; what is empty was not named."""
+    """A data set as written by the user; unspecified parts are empty."""
 
     name: str
     subset: str = ""
@@ -41,16 +41,16 @@ class Address(NamedTuple):
 
 
 class Subset(NamedTuple):
-    """The files of a subset, by the names of its splits as its owners write them."""
+    """The files of a subset, by the original names of its splits."""
 
     splits: dict[str, list[str]]
     is_default: bool = False
 
 
 def address_in(text: str) -> Address:
-    """A name as “owner/name/subset@revision”, with or without “hub:”.
+    """Parse “owner/name/subset@revision”, with or without “hub:”.
 
-    Raises StudioError where it is none.
+    Raises StudioError if it is malformed.
     """
     found = WRITTEN.fullmatch(text.strip().removeprefix(PREFIX).strip("/"))
     if found is None:
@@ -62,12 +62,12 @@ def address_in(text: str) -> Address:
 
 
 def plan(address: Address, folder: Path) -> Planned:
-    """What would be fetched of a data set into a folder below `folder`.
+    """Plan the download of a data set into a folder below `folder`.
 
-    Where it has several subsets, none is named and none is its default, it has no files but
+    If it has several subsets, none is named and none is the default, there are no files, but
     `subsets` to choose from.
 
-    Raises StudioError where the hub cannot be asked, or no file of it can be read here.
+    Raises StudioError if the hub cannot be reached, or has no readable file.
     """
     name, wanted, revision = address
     with client.hub_errors(name, "dataset"):
@@ -114,10 +114,10 @@ def plan(address: Address, folder: Path) -> Planned:
 
 
 def subsets_of(sizes: Mapping[str, int], configs: list[dict[str, Any]]) -> dict[str, Subset]:
-    """The subsets with files that can be read, by name; `sizes` has the bytes of each file.
+    """The subsets with readable files, by name; `sizes` has the bytes of each file.
 
-    Those of the card; else the files of the kind that has most bytes. Where these lie in folders
-    as SUBSET/SPLIT/FILE, each upper folder is a subset.
+    Those of the card; else the files of the type with the most bytes. If these are in folders
+    SUBSET/SPLIT/FILE, each top folder is a subset.
     """
     data = [file for file in sizes if _is_data(file)]
     if found := _from_card(data, configs):
@@ -137,9 +137,9 @@ def subsets_of(sizes: Mapping[str, int], configs: list[dict[str, Any]]) -> dict[
 
 
 def splits_of(titles: Mapping[str, list[str]]) -> tuple[dict[SplitName, list[str]], list[str]]:
-    """The files of each split of ours, and what is worth saying of those that are left out.
+    """The files of each standard split, and notes on those that are left out.
 
-    The first split whose name says nothing is for training where no other is.
+    If no split is named for training, the first one with an unknown name is used for it.
     """
     named = {title: split_in(title) for title in titles}
     if "train" not in named.values():
@@ -158,13 +158,13 @@ def splits_of(titles: Mapping[str, list[str]]) -> tuple[dict[SplitName, list[str
 
 
 def split_in(title: str) -> SplitName | None:
-    """The split that the first telling word of a name says: validation of validation_matched."""
+    """The split that the first known word of a name means: validation for validation_matched."""
     words = re.split(r"[\W_\d]+", title.lower())
     return next((split for split in map(split_from_name, words) if split is not None), None)
 
 
 def _title(file: str) -> str:
-    """The name that tells the split of a file: its own, or that of the nearest folder."""
+    """The name with the split of a file: its own, or that of the nearest folder."""
     path = PurePosixPath(file)
     names = (Path(logical_name(Path(path.name))).stem, *reversed(path.parts[:-1]))
     told = next((name for name in names if split_in(name) is not None), "")
@@ -172,7 +172,7 @@ def _title(file: str) -> str:
 
 
 def _is_data(file: str) -> bool:
-    """Whether a file can be data by its name; Markdown tells of data on the hub."""
+    """True if a file can be data, by its name; Markdown files on the hub are cards."""
     return is_data_file(Path(file)) and not file.lower().endswith(".md")
 
 
@@ -181,7 +181,7 @@ def _kind(file: str) -> str:
 
 
 def _default(subsets: Mapping[str, Subset]) -> str:
-    """The subset that is meant where none is named; empty where nobody can tell."""
+    """The default subset; empty if it is ambiguous."""
     if len(subsets) == 1:
         return next(iter(subsets))
     said = [name for name, one in subsets.items() if one.is_default]
@@ -189,7 +189,7 @@ def _default(subsets: Mapping[str, Subset]) -> str:
 
 
 def _configs(card: Any) -> list[dict[str, Any]]:
-    """The `configs` of a card, as far as they are what they should be."""
+    """The valid entries in `configs` of a card."""
     found = getattr(card, "configs", None)
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
@@ -215,7 +215,7 @@ def _from_card(data: list[str], configs: list[dict[str, Any]]) -> dict[str, Subs
 
 
 def _patterns(said: Any) -> Iterable[tuple[str, str]]:
-    """Each split with a pattern of its files, in all ways in which a card may write them."""
+    """Each split with a pattern of its files, from every form allowed in a card."""
     match said:
         case str():
             yield "train", said
@@ -233,7 +233,7 @@ def _patterns(said: Any) -> Iterable[tuple[str, str]]:
 
 
 def _matching(pattern: str, files: list[str]) -> list[str]:
-    """The files that a pattern means, in their order: “*” within a name, “**” in all folders."""
+    """The files that match a pattern, in order: “*” within a name, “**” across folders."""
     written = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.removeprefix("./"))
     signs = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
     wanted = re.compile("".join(signs.get(part) or re.escape(part) for part in written))

@@ -1,8 +1,8 @@
-"""A model or data set from the hub into a folder: listed first, fetched in pieces, then summed up.
+"""Download of a model or data set from the hub: list the files, fetch them, verify checksums.
 
-What was fetched of a file stands beside its place under the name of a part, so a download that was
-cancelled, killed or cut off goes on where it ended, also days later. The revision is a commit:
-whatever its owners change meanwhile, the files belong together.
+Partial files are next to the final ones with the suffix PART, so a download that was cancelled,
+killed or interrupted can be resumed, even days later. The revision is a commit, so the files belong
+together even if the repository changes.
 """
 
 import hashlib
@@ -33,25 +33,25 @@ from engine.messages.hub import HubFile, HubKind, Planned, Source
 from engine.messages.question import Working
 from engine.phrases import phrase
 
-PART = ".part"  # the end of the name of what is not whole yet
-PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)  # s before each try that follows one without a new byte
-MAX_PAUSE = 120.0  # s that the hub may ask to wait before that is said instead
-BETWEEN = 0.1  # s between two words on how far it is
-BLOCK = 1 << 20  # bytes read at once for a sum
-BUSY = (408, 429, 500, 502, 503, 504)  # HTTP: the same may succeed a little later
+PART = ".part"  # suffix of incomplete files
+PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)  # seconds before retries without progress
+MAX_PAUSE = 120.0  # seconds; if the hub asks for a longer pause, that is an error
+BETWEEN = 0.1  # seconds between progress reports
+BLOCK = 1 << 20  # bytes per read for a checksum
+BUSY = (408, 429, 500, 502, 503, 504)  # HTTP: retry later
 
 Emit = Callable[[Working], object]
 
 
 def plan(model: str, revision: str, folder: Path, rate: float | None = None) -> Planned:
-    """What would be fetched of `model` into a folder below `folder`.
+    """Plan the download of `model` into a folder below `folder`.
 
-    Its config alone is fetched for that, which says what the model takes of this machine.
+    Fetches its config only, for the requirements of the model.
 
     Args:
         rate: of matrix products in fp32 here, operations per second; None: not known.
 
-    Raises StudioError where the hub cannot be asked, or the model could not be loaded here.
+    Raises StudioError if the hub cannot be reached, or the model cannot be loaded here.
     """
     with client.hub_errors(model):
         info = client.api().model_info(
@@ -74,7 +74,7 @@ def plan(model: str, revision: str, folder: Path, rate: float | None = None) -> 
 
 
 def _config(planned: Planned) -> tuple[dict[str, Any], str]:
-    """What is in the config of a model, and the name of its file."""
+    """The config of a model, and its file name."""
     file = next(file for file in planned.files if file.name in CONFIGS)
     if file.bytes > MAX_JSON:
         raise BadCheckpoint(
@@ -93,7 +93,7 @@ def plan_of(
     folder: Path,
     repo: HubKind,
 ) -> Planned:
-    """What would be fetched where these files are wanted."""
+    """Plan the download of these files."""
     commit = info.sha or ""
     place = folder_of(folder, name, commit)
     files = tuple(map(_file, siblings))
@@ -110,16 +110,16 @@ def plan_of(
 
 
 def folder_of(parent: Path, model: str, revision: str) -> Path:
-    """Where a model is fetched to; another revision has another folder."""
+    """Target folder of a model; each revision has its own."""
     return parent / f"{folder_name(model.replace('/', '--'))}-{folder_name(revision)[:12]}"
 
 
 def download(
     planned: Planned, folder: Path, emit: Emit, pauses: tuple[float, ...] = PAUSES
 ) -> tuple[Path, Source]:
-    """Fetch what was planned; gives the folder, in which each file is whole and as it should be.
+    """Carry out a planned download; returns the folder, in which every file is verified.
 
-    Raises StudioError where that cannot be done; what was fetched stays for the next try.
+    Raises StudioError on failure; partial files remain for the next try.
     """
     place = folder_of(folder, planned.model, planned.revision)
     missing = planned.bytes - sum(_there(place, file) for file in planned.files)
@@ -156,7 +156,7 @@ def _licence(info: ModelInfo | DatasetInfo) -> str:
 
 
 def _there(place: Path, file: HubFile) -> int:
-    """Bytes of a file that are there already."""
+    """Bytes of a file that are already downloaded."""
     whole, part = place / file.name, _part(place, file)
     found = next((path for path in (whole, part) if path.is_file()), None)
     return min(found.stat().st_size, file.bytes) if found is not None else 0
@@ -167,12 +167,12 @@ def _part(place: Path, file: HubFile) -> Path:
 
 
 class _Progress:
-    """Says how many bytes of all files are there, not more often than can be read."""
+    """Reports the bytes of all files, at a limited rate."""
 
     def __init__(self, planned: Planned, place: Path, emit: Emit) -> None:
         self._planned, self._place, self._emit = planned, place, emit
         self._said = 0.0
-        self._before = 0  # bytes of the files before this one
+        self._before = 0  # bytes of the earlier files
 
     def begin(self, file: HubFile) -> None:
         files = self._planned.files
@@ -181,7 +181,7 @@ class _Progress:
         self._after = sum(_there(self._place, one) for one in files[at + 1 :])
 
     def at(self, done: int, stage: str = "", always: bool = False) -> None:
-        """`done` bytes of the present file are there."""
+        """Set the bytes of the current file."""
         now = time.monotonic()
         if stage or always or now - self._said >= BETWEEN:
             self._said = now
@@ -197,7 +197,7 @@ class _Progress:
 def _fetch(
     planned: Planned, file: HubFile, place: Path, progress: _Progress, pauses: tuple[float, ...]
 ) -> None:
-    """One file; where its sum is wrong it is fetched once more from its beginning."""
+    """Fetch one file; if its checksum is wrong, fetch it once more from the start."""
     target, part = place / file.name, _part(place, file)
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     progress.begin(file)
@@ -225,7 +225,7 @@ def _fetch(
 def _stream(
     planned: Planned, file: HubFile, part: Path, progress: _Progress, pauses: tuple[float, ...]
 ) -> None:
-    """Append to `part` until it has all bytes of `file`, however often the connection breaks."""
+    """Append to `part` until it has all bytes of `file`, reconnecting as needed."""
     waits = iter(pauses)
     while not part.exists() or _size(part) != file.bytes:
         done = _size(part)
@@ -234,7 +234,7 @@ def _stream(
                 _read_on(planned, file, part, done, progress)
         except StudioError as error:
             if _size(part) > done:
-                waits = iter(pauses)  # it went on, so the next break is another one
+                waits = iter(pauses)  # progress was made: start over with short pauses
             pause = _pause(error, waits)
             if pause is None:
                 raise
@@ -246,7 +246,7 @@ def _stream(
 
 
 def _size(path: Path) -> int:
-    """Bytes; 0 where there is no file."""
+    """Bytes; 0 if there is no file."""
     return path.stat().st_size if path.exists() else 0
 
 
@@ -263,7 +263,7 @@ def _not_as_listed(planned: Planned, file: HubFile, part: Path) -> StudioError:
 
 
 def _pause(error: StudioError, waits: Iterator[float]) -> float | None:
-    """How long to wait before the next try, in s; None where none would help."""
+    """Seconds to wait before the next try; None if retrying is useless."""
     cause = error.__cause__
     response = getattr(cause, "response", None)
     if response is not None and response.status_code not in BUSY:
@@ -280,9 +280,9 @@ def _pause(error: StudioError, waits: Iterator[float]) -> float | None:
 
 
 def _read_on(planned: Planned, file: HubFile, part: Path, done: int, progress: _Progress) -> None:
-    """Ask for the bytes from `done` on and append what comes.
+    """Request the bytes from `done` on and append them.
 
-    A token goes to the hub alone, not to where it sends the request on.
+    A token is sent to the hub only, not to the target of a redirect.
     """
     url = hf_hub_url(planned.model, file.name, repo_type=planned.repo, revision=planned.revision)
     headers = build_hf_headers(token=token.known(), library_name=client.PROGRAM)
@@ -291,7 +291,7 @@ def _read_on(planned: Planned, file: HubFile, part: Path, done: int, progress: _
         headers["Range"] = f"bytes={done}-"
     asked = get_session().stream("GET", url, headers=headers, timeout=client.TIMEOUT)
     with asked as response:
-        if done and response.status_code == 416:  # there is nothing after what is there
+        if done and response.status_code == 416:  # already complete
             raise _not_as_listed(planned, file, part)
         hf_raise_for_status(response)
         goes_on = response.status_code == 206 and _begins_at(response, done)
@@ -304,12 +304,12 @@ def _read_on(planned: Planned, file: HubFile, part: Path, done: int, progress: _
 
 
 def _begins_at(response: httpx2.Response, done: int) -> bool:
-    """Whether the answer to a Range begins where it was asked to."""
+    """True if the response begins at the requested byte."""
     return response.headers.get("Content-Range", "").startswith(f"bytes {done}-")
 
 
 def _is_right(path: Path, file: HubFile) -> bool:
-    """Whether a file has its size and its sum, as far as the hub says one."""
+    """True if a file has the right size, and checksum if the hub has one."""
     size = path.stat().st_size
     if size != file.bytes:
         return False

@@ -1,4 +1,4 @@
-"""The files of a data set that were fetched, with the split of each; loads nothing of the hub's."""
+"""Downloaded files of a data set, with the split of each; does not import the hub's library."""
 
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -6,24 +6,24 @@ from typing import NamedTuple, Self
 from engine.config.dataset import SPLITS, HubOrigin, Source, SplitName
 from engine.messages.hub import Planned
 
-PREFIX = "hub:"  # how a data set of the hub is named where files are, too
+PREFIX = "hub:"  # prefix of data sets of the hub, which are entered like files
 
 
 class Fetched(NamedTuple):
-    """What a download of a data set has left in a folder."""
+    """A downloaded data set in a folder."""
 
     folder: Path
     name: str
-    sources: dict[Source, tuple[Path, ...]]  # the first of them has rows for training
+    sources: dict[Source, tuple[Path, ...]]  # the first has rows for training
     origin: HubOrigin
 
     @property
     def first(self) -> Path:
-        """The file by which all are read."""
+        """The file whose format applies to all."""
         return next(iter(self.sources.values()))[0]
 
     def splits(self) -> dict[Path, SplitName | None]:
-        """Each file with its split; a single one has all rows."""
+        """Each file with its split; a single file has all rows."""
         found: dict[Path, SplitName | None] = {}
         for split, paths in self.sources.items():
             own: SplitName = "train" if split == "all" else split
@@ -32,7 +32,7 @@ class Fetched(NamedTuple):
 
     @classmethod
     def of(cls, planned: Planned, folder: Path) -> Self:
-        """What was planned, in the folder to which it was fetched."""
+        """The files of a planned download, in its folder."""
         places = {
             split: tuple(folder / name for name in names) for split, names in planned.splits.items()
         }

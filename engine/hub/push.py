@@ -1,4 +1,4 @@
-"""A checkpoint to the hub, with its card; private unless it is asked for otherwise."""
+"""Upload of a checkpoint to the hub, with a card; private by default."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -26,9 +26,9 @@ Emit = Callable[[Working], object]
 
 
 def plan(checkpoint: Path, model: str, private: bool) -> PushPlanned:
-    """Every file that would be sent, and the text of the card; opens nothing.
+    """The files to upload, and the text of the card; no network access.
 
-    Raises StudioError where the checkpoint cannot be read, or the name is none.
+    Raises StudioError if the checkpoint cannot be read, or the name is invalid.
     """
     with client.hub_errors(model):
         validate_repo_id(model)
@@ -53,10 +53,10 @@ def plan(checkpoint: Path, model: str, private: bool) -> PushPlanned:
 
 
 def push(checkpoint: Path, model: str, private: bool, emit: Emit) -> Pushed:
-    """Make the repository where there is none, and send all files as one commit.
+    """Create the repository if it does not exist, and upload all files as one commit.
 
-    Raises StudioError where the hub refuses; a repository that is public is never filled where a
-    private one was wanted.
+    Raises StudioError if the hub refuses; also if a private repository is requested and the
+    existing one is public.
     """
     planned = plan(checkpoint, model, private)
     api = client.api()
@@ -90,7 +90,7 @@ def push(checkpoint: Path, model: str, private: bool, emit: Emit) -> Pushed:
             sent.add(len(planned.card.encode()))
             try:
                 commit = api.create_commit(model, operations=operations, commit_message=MESSAGE)
-            except RuntimeError as error:  # the library's word for a file that did not get through
+            except RuntimeError as error:  # raised by the library if an upload fails
                 if error.__cause__ is None:
                     raise
                 raise error.__cause__ from None

@@ -1,8 +1,8 @@
-"""The shelf: encoders that were chosen with care, and what is known of each before it is fetched.
+"""The shelf: a curated list of encoders on the hub.
 
-One table. Sizes and licences are those of the models' pages on the hub; the parameters follow from
-the sizes of the network, and a test holds the published size of the weights against them. An entry
-is offered where its family is one that can be loaded.
+Sizes and licences are from the models' pages on the hub; the number of parameters follows from the
+sizes of the network, and a test compares it with the published size of the weights. An entry is
+offered if its family can be loaded.
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from engine.config.model import EncoderSpec
 from engine.phrases import Phrase, phrase
 
 MB = 1_000_000  # bytes
-MOST_NAMED = 3  # languages of a model; more are counted
+MOST_NAMED = 3  # displayed languages of a model; others are counted
 
 
 @dataclass(frozen=True)
@@ -23,16 +23,16 @@ class ShelfEntry:
 
     Args:
         name: owner and name on the hub.
-        title: what people call it.
+        title: displayed name.
         group: a key of GROUPS.
-        languages: codes of ISO 639; “mul”: about a hundred.
-        licence: as its page names it.
-        megabytes: of the weights, as its page says.
+        languages: ISO 639 codes; “mul”: about a hundred.
+        licence: as on its page.
+        megabytes: of the weights, as on its page.
         good_for: in a few words.
-        family: a key of FAMILIES, or of those that are to come.
-        sizes: what its spec has other than the base one of its family.
-        pooled: whether its weights have a pooler, which other programs count, too.
-        half: whether they are stored with two bytes a number.
+        family: a key of FAMILIES, or a future one.
+        sizes: differences of its spec from the base one of its family.
+        pooled: True if the weights have a pooler, which other programs count, too.
+        half: True if the weights are stored in two bytes each.
     """
 
     name: str
@@ -49,27 +49,27 @@ class ShelfEntry:
 
     @property
     def is_offered(self) -> bool:
-        """Whether it can be loaded once it is here."""
+        """True if its family can be loaded."""
         return self.family in FAMILIES
 
     @property
     def spec(self) -> EncoderSpec:
-        """Its network. Raises KeyError where its family cannot be loaded."""
+        """Its network. Raises KeyError if its family cannot be loaded."""
         return FAMILIES[self.family].spec(**self.sizes)
 
     @property
     def max_length(self) -> int:
-        """Tokens of an input at the most."""
+        """Maximum tokens of an input."""
         return self.spec.max_positions
 
     @property
     def parameters(self) -> int:
-        """Of the encoder, without a head."""
+        """Parameters of the encoder, without a head."""
         return parameters(outline(self.spec, ("pooler",) if self.pooled else ()))
 
     @property
     def bytes(self) -> int:
-        """Of the weights that are fetched."""
+        """Size of the downloaded weights."""
         return round(self.megabytes * MB)
 
 

@@ -8,9 +8,9 @@ MAX_LENGTH = 500  # characters
 
 
 def known() -> str | None:
-    """The token that is kept; None: none is, and the library looks where it usually does.
+    """The stored token; None if there is none, and the library uses its usual places.
 
-    A system without a keyring has none.
+    None also on a system without a keyring.
     """
     import keyring
     from keyring.errors import KeyringError
@@ -22,9 +22,9 @@ def known() -> str | None:
 
 
 def keep(token: str) -> None:
-    """Keep it in place of the one before; an empty one is forgotten.
+    """Replace the stored token; an empty one deletes it.
 
-    Raises StudioError where the system has no keyring, or does not open it.
+    Raises StudioError if the system has no keyring, or it cannot be unlocked.
     """
     import keyring
     from keyring.errors import KeyringError, PasswordDeleteError
@@ -41,7 +41,7 @@ def keep(token: str) -> None:
         else:
             keyring.delete_password(SERVICE, ACCOUNT)
     except PasswordDeleteError:
-        return  # there was none
+        return  # not stored
     except (KeyringError, OSError) as error:
         raise StudioError(
             phrase("The keyring of this system cannot be used, so the token was not saved."),

@@ -1,11 +1,11 @@
-"""Tensors in files as TensorFlow's Saver writes them since 2016 (its tensor_bundle.proto).
+"""Tensor bundles, written by TensorFlow's Saver since 2016 (its tensor_bundle.proto).
 
-`PREFIX.index` is a sorted table: under the empty name a header, under each other name the type,
-the shape, the place and the checksum of a tensor. The numbers themselves lie one tensor after the
-other, the lowest byte first, in `PREFIX.data-00000-of-00001`, or in several such files.
+`PREFIX.index` is a sorted table: the empty key has a header, each other key the dtype, shape,
+offset and checksum of a tensor. The data of the tensors follow each other, little-endian, in
+`PREFIX.data-00000-of-00001`, or in several such files.
 
-Tensors are read one at a time and never mapped: a file that is cut meanwhile is an error then, and
-not the end of the process.
+Tensors are read one at a time and never mapped, so that a file that is truncated meanwhile raises
+an error instead of crashing the process.
 """
 
 import math
@@ -35,12 +35,12 @@ from engine.phrases import phrase
 
 INDEX = ".index"
 LARGEST_INDEX = 32_000_000  # bytes
-MOST_SIDES = 8  # of a shape
-VERSION = 1  # of the format, as it is written, and the newest that is read
+MOST_SIDES = 8  # dimensions of a tensor
+VERSION = 1  # of the format: written, and the newest that is read
 OTHER_FORM = phrase("Choose a copy of this model in another format, ideally model.safetensors.")
-OBJECTS = ".ATTRIBUTES/VARIABLE_VALUE"  # ends the names of TensorFlow 2
-SLICE = b"\0"  # begins the names of parts of a tensor
-DTYPES = {  # the numbers of types.proto
+OBJECTS = ".ATTRIBUTES/VARIABLE_VALUE"  # suffix of names in TensorFlow 2
+SLICE = b"\0"  # prefix of names of parts of a tensor
+DTYPES = {  # from types.proto
     1: "float32",
     2: "float64",
     3: "int32",
@@ -57,7 +57,7 @@ DTYPES = {  # the numbers of types.proto
     23: "uint64",
 }
 NUMBERS = {dtype: int_field for int_field, dtype in DTYPES.items()}
-WIDTHS = {  # bytes of one number; a string has no fixed ones
+WIDTHS = {  # bytes per element; strings have no fixed size
     dtype: 2 if dtype == "bfloat16" else np.dtype(dtype).itemsize
     for dtype in NUMBERS
     if dtype != "string"
@@ -66,19 +66,19 @@ WIDTHS = {  # bytes of one number; a string has no fixed ones
 
 @dataclass(frozen=True)
 class Entry:
-    """What the index says of one tensor."""
+    """The index entry of one tensor."""
 
-    dtype: str  # as in DTYPES, or “type 42” for one that is not there
+    dtype: str  # as in DTYPES, or “type 42” for an unknown one
     shape: tuple[int, ...]
     shard: int
-    first: int  # byte in the file of the shard
+    first: int  # offset in the shard file
     size: int  # bytes
     checksum: int  # CRC-32C, masked
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """An index that was found sound, and files that are as long as it says."""
+    """A validated index, and data files of sufficient size."""
 
     folder: Path
     index: str
@@ -87,7 +87,7 @@ class Bundle:
 
     @property
     def files(self) -> list[str]:
-        """The names of the index and of all files that hold tensors."""
+        """The names of the index and of all data files."""
         used = sorted({entry.shard for entry in self.entries.values()})
         return [self.index, *(self.shard_name(number) for number in used)]
 
@@ -97,7 +97,7 @@ class Bundle:
     def read(self, name: str) -> NDArray[np.uint8]:
         """The bytes of a tensor, uint8 [size].
 
-        Raises BadCheckpoint where they are not those that were written.
+        Raises BadCheckpoint if the checksum is wrong.
         """
         entry = self.entries[name]
         file_name = self.shard_name(entry.shard)
@@ -123,10 +123,10 @@ class Bundle:
 
 
 def open_bundle(folder: Path, index: str) -> Bundle:
-    """The tensors that a `.index` of `folder` names; nothing but the index is read.
+    """The tensors in a `.index` of `folder`; only the index is read.
 
-    Raises BadCheckpoint for an index that is damaged or of another kind, and for files with tensors
-    that are missing or too short.
+    Raises BadCheckpoint for an index that is damaged or of another kind, and for data files that
+    are missing or too short.
     """
     path = plain_file(folder, index)
     if path is None:
@@ -220,8 +220,8 @@ def _shape(name: str, described: list[bytes]) -> tuple[int, ...]:
 
 
 def _check_shards(bundle: Bundle) -> None:
-    """Raise BadCheckpoint where a file with tensors is missing, or ends too early."""
-    last: dict[int, tuple[int, str]] = {}  # the end of the last tensor in each file, and its name
+    """Raise BadCheckpoint if a data file is missing, or too short."""
+    last: dict[int, tuple[int, str]] = {}  # the end and name of the last tensor in each file
     for name, entry in bundle.entries.items():
         here = (entry.first + entry.size, name)
         last[entry.shard] = max(here, last.get(entry.shard, here))
@@ -239,7 +239,7 @@ def _check_shards(bundle: Bundle) -> None:
             )
         size = path.stat().st_size
         if size < end:
-            check_content(path)  # why it is so short, if it is plain why
+            check_content(path)  # raises if the reason is recognisable
             raise BadCheckpoint(
                 phrase(
                     "{file_name} is incomplete: it has {size} bytes, but {name} ends at {end}.",
@@ -255,10 +255,10 @@ def _check_shards(bundle: Bundle) -> None:
 def write_bundle(
     folder: Path, prefix: str, tensors: Mapping[str, tuple[str, NDArray[np.generic]]]
 ) -> None:
-    """Write `PREFIX.index` and one file with the tensors.
+    """Write `PREFIX.index` and one data file.
 
     Args:
-        tensors: by name, a type of `WIDTHS` and the numbers; bfloat16 as uint16 of the same bits.
+        tensors: by name, a type of `WIDTHS` and the values; bfloat16 as uint16 of the same bits.
     """
     entries: list[tuple[bytes, bytes]] = [(b"", packed_header(1))]
     with open(folder / f"{prefix}.data-00000-of-00001", "xb") as file:

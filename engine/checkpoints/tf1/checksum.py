@@ -2,10 +2,10 @@
 
 Byte by byte, Python takes minutes for the weights of a BERT. But modulo the polynomial of this
 checksum, x^5685 = x^1362 + x^426 + 1, and by squaring the same is true of x^8 and x^64. So a unit
-of 1 or 8 bytes at the front of a long message can be struck out when it is added to three later
-units, as far behind it as the exponents differ: the remainder stays what it was. As many units as
-lie between it and the first of the three are independent of one another. What is left at the end
-is short enough for the usual table. (The idea: Russell 2024, Chorba, arXiv 2412.16398.)
+of 1 or 8 bytes at the front of a long message can be removed by adding it to three later units, at
+distances equal to the differences of the exponents, without changing the remainder. The units up to
+the first of the three are independent of one another, so they are removed together. What remains is
+short enough for the usual table. (The idea: Russell 2024, Chorba, arXiv 2412.16398.)
 """
 
 from typing import Any
@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-POLYNOMIAL = 0x82F63B78  # the lowest bit first, as the whole checksum is
+POLYNOMIAL = 0x82F63B78  # the lowest bit first, as in the checksum itself
 ONES = 0xFFFFFFFF
-START = bytes.fromhex("0000000054641f64")  # brings a remainder of 0 to ones, where all begins
-STEPS = (5685 - 1362, 5685 - 426, 5685)  # units; found by trying all below 9000
+# turns a remainder of 0 into the initial value of all ones
+START = bytes.fromhex("0000000054641f64")
+STEPS = (5685 - 1362, 5685 - 426, 5685)  # units; found by searching all exponents below 9000
 AT_ONCE, FARTHEST = STEPS[0], STEPS[-1]
-PART = 1 << 19  # units that are copied at a time
+PART = 1 << 19  # units copied at a time
 UNITS = ("<u8", "u1")
 
-Units = NDArray[Any]  # of one of these
+Units = NDArray[Any]  # of one of these dtypes
 
 
 def _of_byte(byte: int) -> int:
@@ -48,7 +49,7 @@ def crc32c(content: bytes | NDArray[np.uint8]) -> int:
 
 
 def _shortened(kept: Units, more: Units) -> Units:
-    """`kept` and `more` as one message with the same remainder, of ten thousand units at most."""
+    """Shorten `kept` followed by `more` to at most ten thousand units with the same remainder."""
     for start in range(0, more.size, PART):
         kept = np.concatenate((kept, more[start : start + PART]))
         done = 0
@@ -62,5 +63,5 @@ def _shortened(kept: Units, more: Units) -> Units:
 
 
 def masked(checksum: int) -> int:
-    """A checksum as LevelDB stores it beside what it is of."""
+    """A checksum as stored by LevelDB."""
     return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & ONES

@@ -1,4 +1,4 @@
-"""Which TensorFlow checkpoint of a folder is meant."""
+"""Selection of a TensorFlow checkpoint in a folder."""
 
 import re
 from pathlib import Path
@@ -9,17 +9,16 @@ from engine.files.regular_file import open_regular
 from engine.files.untrusted import AGAIN, plain_file, safe_name
 from engine.phrases import phrase
 
-STATE = "checkpoint"  # the file in which TensorFlow's Saver notes what it wrote last
-LARGEST_STATE = 1_000_000  # bytes that are read; the last one is named first
+STATE = "checkpoint"  # the file that names the last checkpoint written by TensorFlow's Saver
+LARGEST_STATE = 1_000_000  # maximum bytes read; the last checkpoint comes first
 LATEST = re.compile(rb'^\s*model_checkpoint_path:\s*"(?:[^"\n]*[/\\])?([^"\n/\\]+)"', re.MULTILINE)
 DATA = re.compile(r"(.+)\.data-\d{5}-of-\d{5}")
 
 
 def find_index(folder: Path) -> tuple[str, str] | None:
-    """The name of the index to read, and what is to be said of it; None where there is none.
+    """The name of the index to read, and a note about it; None if there is none.
 
-    Raises BadCheckpoint where there are several and nothing names one, or where the index of what
-    is there is missing.
+    Raises BadCheckpoint if there are several and none is selected, or if the index is missing.
     """
     names = sorted(path.name for path in folder.iterdir())
     found = [name for name in names if name.endswith(INDEX)]
@@ -61,7 +60,7 @@ def find_index(folder: Path) -> tuple[str, str] | None:
 
 
 def _latest(folder: Path) -> str | None:
-    """The prefix that the file `checkpoint` names, wherever it lay when it was written."""
+    """The prefix in the file `checkpoint`, without its original folder."""
     path = plain_file(folder, STATE) if (folder / STATE).is_file() else None
     if path is None:
         return None

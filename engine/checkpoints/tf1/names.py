@@ -1,4 +1,4 @@
-"""Google's names of tensors ↔ those of transformers, which the rest of the program takes."""
+"""Mapping between Google's tensor names and those of transformers, which we use elsewhere."""
 
 import re
 
@@ -29,9 +29,9 @@ LEAVES = {"kernel": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
 
 
 def published_name(google: str) -> str | None:
-    """The name that transformers has for a tensor of Google's; None where it has none.
+    """The name in transformers for a tensor of Google's; None if it has none.
 
-    What only the optimiser needs (adam_m, adam_v, global_step) has none.
+    Optimiser state (adam_m, adam_v, global_step) has none.
     """
     if google in PUBLISHED_NAMES or not (DENSE.fullmatch(google) or NORM.fullmatch(google)):
         return PUBLISHED_NAMES.get(google)
@@ -40,7 +40,7 @@ def published_name(google: str) -> str | None:
 
 
 def google_name(published: str) -> str:
-    """The other way round, for a tensor that our networks have."""
+    """Google's name for a tensor of our networks."""
     if published in PUBLISHED:
         return PUBLISHED[published]
     module, _, leaf = published.rpartition(".")
@@ -50,5 +50,5 @@ def google_name(published: str) -> str:
 
 
 def is_turned(google: str) -> bool:
-    """Whether Google stores a matrix as [in, out], and torch as [out, in]."""
+    """True if Google stores a matrix as [in, out], and torch as [out, in]."""
     return google.endswith("/kernel")

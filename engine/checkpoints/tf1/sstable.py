@@ -1,10 +1,11 @@
-"""A sorted table of keys and values in one file, as LevelDB has it (its doc/table_format).
+"""A sorted table of keys and values in one file, in LevelDB's format (its doc/table_format).
 
     data block … | metaindex block | index block | footer
 
-A block is a run of entries, the places at which a key is written in full, and their number; a byte
-that says how it is packed and a checksum follow it. An entry says how much its key shares with the
-one before. The index block names the place of every data block; the footer, that of the index.
+A block is a sequence of entries, the restart points (offsets of entries with full keys), and their
+number; a compression type and a checksum follow it. An entry has the length of the prefix that its
+key shares with the previous one. The index block has the offset of every data block; the footer has
+that of the index.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,8 +15,8 @@ from engine.files.protobuf import Damage, Unknown, decode_varint, encode_varint
 from engine.phrases import phrase
 
 MAGIC = 0xDB4775248B80FB57.to_bytes(8, "little")
-FOOTER = 48  # bytes, MAGIC among them
-TRAILER = 5  # bytes after a block: how it is packed, and a checksum
+FOOTER = 48  # bytes, including MAGIC
+TRAILER = 5  # bytes after a block: compression type and checksum
 PLAIN, SNAPPY = 0, 1
 RESTART_EVERY = 16  # entries
 BLOCK = 4096  # bytes, about
@@ -24,10 +25,10 @@ MOST_ENTRIES = 50_000
 
 
 def read_table(content: bytes) -> dict[bytes, bytes]:
-    """All entries, in their order.
+    """All entries, in order.
 
-    Raises Damage for what is no table, for a wrong checksum, and for keys that do not rise, Unknown
-    for a packed one; memory and time stay in proportion to the content whatever it claims.
+    Raises Damage for an invalid table, a wrong checksum or unsorted keys, and Unknown for
+    compression; memory and time are proportional to the size of the content.
     """
     if len(content) < FOOTER or not content.endswith(MAGIC):
         raise Damage(phrase("it does not end like a checkpoint index"))
@@ -53,14 +54,14 @@ def read_table(content: bytes) -> dict[bytes, bytes]:
 
 
 def _handle(content: bytes, at: int) -> tuple[tuple[int, int], int]:
-    """Where a block begins and how long it is; and where the next thing begins."""
+    """Offset and size of a block, and the offset of the next field."""
     first, at = decode_varint(content, at)
     size, at = decode_varint(content, at)
     return (first, size), at
 
 
 def _block(content: bytes, first: int, size: int, end: int) -> bytes:
-    """The block at a place before `end`."""
+    """The block at an offset before `end`."""
     if first + size + TRAILER > end:
         raise Damage(phrase("a block is outside the file"))
     block, packing = content[first : first + size], content[first + size]
@@ -75,7 +76,7 @@ def _block(content: bytes, first: int, size: int, end: int) -> bytes:
 
 
 def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Keys and values of a block, one at least; the places in full are not needed for that."""
+    """Keys and values of a block, which has at least one; the restart points are not used."""
     restarts = int.from_bytes(block[-4:], "little")
     end = len(block) - 4 * (restarts + 1)
     if end <= 0:
@@ -95,7 +96,7 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def table_of(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """A table of entries whose keys rise."""
+    """A table of entries in sorted order."""
     whole = bytearray()
     index: list[tuple[bytes, bytes]] = []
     waiting: list[tuple[bytes, bytes]] = []
@@ -138,7 +139,7 @@ def _block_of(entries: list[tuple[bytes, bytes]]) -> bytes:
 
 
 def _shared(one: bytes, other: bytes) -> int:
-    """How many bytes two keys begin alike with."""
+    """Length of the common prefix of two keys."""
     return next(
         (n for n, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]),
         min(len(one), len(other)),
