@@ -1,4 +1,4 @@
-"""A model comes out of an archive whole, and nothing else does."""
+"""Only the model is extracted from an archive, and all of it."""
 
 import io
 import tarfile
@@ -55,7 +55,7 @@ def test_only_the_model_comes_out(
     assert checkpoint_info(into).layers == small.SPEC.layers
     found = {file.relative_to(into).as_posix() for file in into.rglob("*") if file.is_file()}
     assert found <= set(model) and "model.safetensors" in found
-    assert is_model_archive(archive) is (name != "m.zip")  # a zip is told by its list of names
+    assert is_model_archive(archive) is (name != "m.zip")  # a zip is detected by its directory
 
 
 def test_links_and_devices_are_passed_over(tmp_path: Path, model: Files) -> None:

@@ -1,4 +1,4 @@
-"""Every entry of transformers' configs is read, refused where it differs, or can change nothing."""
+"""Every entry of transformers' configs is read, rejected if it differs, or has no effect."""
 
 import dataclasses
 from typing import Any
@@ -13,7 +13,7 @@ from engine.config.families import FAMILIES
 from engine.errors import BadCheckpoint
 from engine.models.feed_forward import ACTIVATIONS as FUNCTIONS
 
-READ = {  # besides the sizes and settings of a spec
+READ = {  # in addition to the sizes and settings of a spec
     "architectures": "which head it has",
     "problem_type": "for which task the head is",
     "id2label": "the labels",
@@ -47,7 +47,7 @@ HARMLESS = {
 }
 
 
-WITHOUT_FIELD = {  # what is taken where a config has no such entry
+WITHOUT_FIELD = {  # defaults for missing entries
     "global_attn_every_n_layers": 3,
     "global_rope_theta": 160_000.0,
     "local_rope_theta": 10_000.0,
@@ -59,7 +59,7 @@ WITHOUT_FIELD = {  # what is taken where a config has no such entry
 }
 
 
-UNPUBLISHED = {  # fields that no entry is for, and why
+UNPUBLISHED = {  # fields without an entry, and the reason
     "one_segment": "the tokenizer says it",
     "causal": "three entries say it together",
     "layer_norm_eps": "DistilBERT's is always the same",

@@ -1,4 +1,4 @@
-"""Models of the hub's cache and of a folder are used where they lie."""
+"""Models in the hub's cache and in a folder are used in place."""
 
 import hashlib
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.engine.models import small
 
 
 def cached(cache: Path, name: str, folder: Path) -> Path:
-    """A model as the hub's library keeps it: a snapshot of links to a store."""
+    """A model in the layout of the hub's cache: a snapshot of links into a store."""
     model = cache / f"models--{name.replace('/', '--')}"
     snapshot, blobs = model / "snapshots" / ("a" * 40), model / "blobs"
     snapshot.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A task that a base model cannot learn is told in the same words wherever it is asked."""
+"""An unsuitable base model gives the same message everywhere."""
 
 from engine.checkpoints.fit import missing_nsp_head, wrong_direction
 from engine.config.families import FAMILIES

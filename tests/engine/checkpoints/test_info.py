@@ -1,4 +1,4 @@
-"""What a folder says of its checkpoint without torch, and that no damage breaks a list of them."""
+"""Summaries of checkpoints without torch; no damage breaks a list of them."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Of what a folder of the hub holds, only what can be used is fetched."""
+"""Only usable files of a hub repository are fetched."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a network is made of adds up to what its checkpoint holds, in every family."""
+"""The outline of a network matches the tensors of its checkpoint, in every family."""
 
 import json
 from pathlib import Path

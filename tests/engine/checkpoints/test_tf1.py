@@ -1,4 +1,4 @@
-"""Checksums, numbers, tables and bundles of TensorFlow, each held against its description."""
+"""Checksums, numbers, tables and bundles of TensorFlow, each tested against its specification."""
 
 import zlib
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""A notification service, and a logind, on a private bus: they write down what they are asked.
+"""Fake notification service and logind on a private bus, which record their calls.
 
 Run as a program with the file to write into; each line is JSON. It ends with its bus.
 """
@@ -37,7 +37,7 @@ def main(file: Path) -> None:
 
 
 def wait(file: Path, read: int) -> None:
-    """Until nobody holds the file of an inhibition any more."""
+    """Wait until the file of an inhibition is closed by all its holders."""
     os.read(read, 1)
     tell(file, ["released"])
 

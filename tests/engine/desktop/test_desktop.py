@@ -1,4 +1,4 @@
-"""A notification, no sleep, and a command of the user's own; against stand-ins on a private bus."""
+"""Notifications, sleep inhibition, and the user's command; with fake services on a private bus."""
 
 import json
 import os
@@ -30,7 +30,7 @@ HOSTILE = "x'; rm -rf $HOME; `touch /tmp/x` & <b>\n"
 
 @pytest.fixture
 def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], list[list[str]]]]:
-    """A private bus with both services; gives what they were asked so far."""
+    """A private bus with both services; returns the calls so far."""
     config = tmp_path / "bus.conf"
     config.write_text(
         f"<busconfig><type>session</type><listen>unix:dir={tmp_path}</listen>"
@@ -110,7 +110,7 @@ def test_a_command_that_trains_keeps_the_system_awake_where_the_settings_say_so(
     settings.write_text('{"preferences": {"keep_awake": false}}')
     with awake_while_training(settings):
         pass
-    with awake_while_training(tmp_path / "none.json"):  # as it is until somebody changes it
+    with awake_while_training(tmp_path / "none.json"):  # the default
         until(bus)
     until(lambda: ["released"] in bus())
     assert [said[0] for said in bus()] == ["Inhibit", "released"], "not where it is unwanted"

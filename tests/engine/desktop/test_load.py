@@ -1,4 +1,4 @@
-"""What the machine does: this process and its children, and what NVIDIA's driver says."""
+"""Load of the machine, of this process and its children, and of NVIDIA's GPUs."""
 
 import os
 import subprocess

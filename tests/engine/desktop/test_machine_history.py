@@ -1,4 +1,4 @@
-"""What the machine did while a run trained is kept in the folder of the run."""
+"""The machine's load during a run is stored in its folder."""
 
 import os
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_a_run_is_looked_at_until_it_ends(run: RunFolder, monkeypatch: pytest.Mo
 
 
 def test_each_figure_is_a_curve_of_whatever_it_is_known_of(run: RunFolder) -> None:
-    for step in (0, 10, 10, 20, 30, 15):  # two looks at step 10; resumed from 10 after 30
+    for step in (0, 10, 10, 20, 30, 15):  # two samples at step 10; resumed from 10 after 30
         keep(run, look_of(LOAD, step))
     kept, _ = looks_after(run.machine_file, 0)
     steps = [0.0, 10.0, 15.0]

@@ -1,5 +1,5 @@
-"""`bert-studio doctor`: it checks everything, says what passed and what failed, and refuses in one
-sentence what is not there. That it finds no fault in a device is shown in tests/simulated."""
+"""`bert-studio doctor` checks everything, reports passes and failures, and rejects a missing device
+in one sentence. tests/simulated shows that it finds no fault in a device."""
 
 import json
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from engine.worker.answerers import ANSWERERS
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fewer of everything that a loop goes over, and no more patience than usual."""
+    """Shorter loops and the usual timeouts."""
     kinds = ("text_classification", "pretraining", "token_classification", "sentence_similarity")
     monkeypatch.setattr(checks, "KINDS", kinds)
     monkeypatch.setattr(checks, "WAYS", {"micro-batches": {"micro_batch_size": 3}})

@@ -1,4 +1,4 @@
-"""A tiny checkpoint with every head, and one of each family, as transformers saved it."""
+"""A tiny checkpoint with every head, and one of each family, saved by transformers."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ def tiny(tiny_folder: Path) -> Checkpoint:
 
 
 class Known(NamedTuple):
-    """The same weights as ours, and in transformers."""
+    """The same weights in our network and in transformers."""
 
     family: str
     folder: Path
@@ -36,7 +36,7 @@ class Known(NamedTuple):
 
     @torch.no_grad()
     def run(self, given: Inputs, tokens: torch.Tensor | None = None, **more: Any) -> Any:
-        """What transformers makes of an input, or of other tokens [B, T] in its place."""
+        """Output of transformers for an input, or for other tokens [B, T]."""
         ids = given.tokens if tokens is None else tokens
         if EXAMPLES[self.family].has_segments:
             more["token_type_ids"] = given.segments.expand_as(ids)

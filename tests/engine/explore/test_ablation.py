@@ -1,4 +1,4 @@
-"""Heads that are switched off, beside transformers with a hook, and with columns really cut."""
+"""Ablated heads, compared with hooks in transformers and with zeroed columns."""
 
 import numpy as np
 import pytest
@@ -24,8 +24,8 @@ def logits(known, given) -> torch.Tensor:
 
 
 def theirs_without(known, given, off, means=None, seen=None) -> torch.Tensor:
-    """The module of ALBERT works at every height: its calls are counted. `seen` gets what the
-    output matrix is given at each height."""
+    """The module of ALBERT serves every layer: its calls are counted. `seen` gets the inputs of the
+    output matrix in each layer."""
     calls = {}
 
     def hook(module, taken):
@@ -66,7 +66,7 @@ def test_a_head_that_is_off_is_that_of_transformers_with_a_hook(known):
 
 
 def test_a_head_is_replaced_by_its_mean_over_texts(known, tmp_path):
-    """Over all tokens of all texts, special ones too; as a file that a question names."""
+    """Over all tokens of all texts, special ones included; as a file named by a question."""
     texts = (("A quiet film.", None), ("Nobody laughs at it, not once.", "A dog."))
     sums, count = torch.zeros(LAYERS, HEADS * SIZE), 0
     for text, pair in texts:
@@ -105,7 +105,7 @@ def test_means_that_are_gone_or_of_another_model_are_named(tiny, tiny_folder, tm
 
 
 def test_columns_that_are_cut_out_of_the_matrix_give_the_same(known):
-    """Of a network with a matrix for each layer."""
+    """For a network with a separate matrix in each layer."""
     if known.family == "albert":
         pytest.skip("one matrix for all layers")
     given, network = known.typed(TEXT, PAIR), known.checkpoint.network

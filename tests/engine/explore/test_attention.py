@@ -1,4 +1,4 @@
-"""Attention of every head, and the file that it travels in."""
+"""Attention of every head, and the file format that transports it."""
 
 from pathlib import Path
 
@@ -38,7 +38,7 @@ def test_the_file_is_the_weights(tiny, tmp_path):
 
 
 def test_weights_are_those_of_a_whole_pass(tiny):
-    """The last layer works out no more than its weights."""
+    """The last layer computes only its weights."""
     found = weights(tiny, "a b c d")[1]
     ids = torch.tensor([tiny.tokenizer.encode("a b c d").ids])
     with torch.inference_mode():

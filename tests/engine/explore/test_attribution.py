@@ -1,4 +1,4 @@
-"""Attributions beside captum on transformers, and the laws that they keep."""
+"""Attributions compared with captum on transformers, and their axioms."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ def asked(text: str = TEXT, **more: object) -> Attribute:
 
 
 def whole(ours: Checkpoint, question: Attribute):
-    """All parts of an answer, one after another."""
+    """All parts of an answer, in order."""
     answer = attribute(ours, question)
     while answer.next is not None:
         change = {"start": answer.next, "points": answer.points, "so_far": answer.effects}
@@ -57,7 +57,7 @@ class Pair:
         self.base[0, [n for n, word in enumerate(self.words) if word]] = tokenizer.mask_token_id
 
     def by_word(self, effects: torch.Tensor) -> list[float]:
-        """Of float [T] the sums over the tokens of each word."""
+        """Sums of float [T] over the tokens of each word."""
         order = list(dict.fromkeys(word for word in self.words if word))
         named = list(zip(effects.tolist(), self.words, strict=True))
         return [sum(effect for effect, other in named if other == word) for word in order]
@@ -76,7 +76,7 @@ def tags(tmp_path_factory) -> Pair:
 
 
 def logit(pair: Pair, output: int, against: int | None = None, position: int | None = None):
-    """A function of token ids [B, T], as captum wants it."""
+    """A function of token ids [B, T], as captum expects."""
 
     def forward(ids: torch.Tensor) -> torch.Tensor:
         rows = {
@@ -137,7 +137,7 @@ def test_every_method_equals_captum(classes, tags, kind, contrast) -> None:
 
 @pytest.mark.parametrize("baseline", ["mask", "pad", "zero"])
 def test_integrated_gradients_sum_to_what_they_explain_in_every_family(known, baseline) -> None:
-    """Of the token that is predicted at a mask, and of it rather than another one."""
+    """For the token predicted at a mask, and for the difference to another one."""
     masked = (2,)
     about = {"head": "mlm", "masked": masked, "method": "integrated_gradients",
              "baseline": baseline}  # fmt: skip
@@ -158,7 +158,7 @@ def test_integrated_gradients_sum_to_what_they_explain_in_every_family(known, ba
 
 
 def test_points_are_doubled_until_the_sum_is_close(classes, monkeypatch) -> None:
-    """Slices of a few points each, so every part continues the one before."""
+    """With slices of a few points, so that every part continues the previous one."""
     monkeypatch.setattr(attribution, "BACKWARD_SLICE", 40)
     ask = asked(method="integrated_gradients", points=1, pair=PAIR)
     first = attribute(classes.ours, ask)
@@ -183,7 +183,7 @@ def attribute_at_once(ours: Checkpoint, points: int):
     not is_available("float32"), reason="there is no packed product on this machine"
 )
 def test_the_packed_network_refuses_a_gradient(classes) -> None:
-    """It shows the same numbers; its gradient would be another one, and nobody would see it."""
+    """The outputs are the same, but its gradient would be silently wrong."""
     packed = Checkpoint(**vars(classes.ours) | {"network": pack_network(classes.ours.network,
                                                                           "float32")})  # fmt: skip
     shown = attribute(packed, asked(pair=PAIR))
@@ -221,7 +221,7 @@ def test_an_answer_begins_and_ends_at_its_most_likely_tokens(tmp_path) -> None:
 
 
 def test_a_probe_has_the_gradient_of_its_encoder(tmp_path) -> None:
-    """What trains a probe keeps its encoder as it is; what explains it must not."""
+    """Training a probe freezes its encoder; explaining it needs the gradient."""
     from engine.config.features import Features
 
     ours = load(

@@ -1,4 +1,4 @@
-"""Words of several pieces: their joint score beside transformers, the search beside all rows."""
+"""Words of several tokens: joint scores compared with transformers, the search with all rows."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Changed texts, and how far an order of words can be trusted, beside transformers by hand."""
+"""Edited texts and the faithfulness of word orders, compared with transformers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The addends of every token's vector, beside transformers."""
+"""The addends of every token's vector, compared with transformers."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ TEXT, PAIR = "A quiet film.", "Nobody laughs."
 
 
 def tables(known):
-    """The tables of words, positions and segments of transformers, and its norm."""
+    """The word, position and segment tables of transformers, and its norm."""
     part = known.model.base_model.embeddings
     others = {"position": "position_embeddings", "segment": "token_type_embeddings"}
     words = "tok_embeddings" if known.family == "modernbert" else "word_embeddings"

@@ -1,4 +1,4 @@
-"""What Explore asks works for every family, with its own mask and its own pieces."""
+"""Every question of Explore works for every family, with its own mask and tokens."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What heads do in many texts: beside transformers in float64, and what must hold of any census."""
+"""Head statistics: compared with transformers in float64, and their invariants."""
 
 from pathlib import Path
 
@@ -97,7 +97,7 @@ def test_a_cancelled_census_that_is_resumed_equals_an_uncut_one(
 
 
 def test_what_a_text_goes_with_changes_no_number(known, monkeypatch) -> None:
-    """Texts of several lengths in a batch, with padding, and each by itself."""
+    """Texts of several lengths in a padded batch, and each alone."""
     pairs = [(TEXTS[2], None), (TEXTS[0], TEXTS[1]), (TEXTS[1], None), (" ".join(TEXTS), None)]
     together = of_texts(known.checkpoint, pairs, [], [])
     monkeypatch.setattr(work, "TOKENS", 0)
@@ -109,7 +109,7 @@ def test_what_a_text_goes_with_changes_no_number(known, monkeypatch) -> None:
 
 
 def test_a_planted_previous_token_head_comes_first(tmp_path) -> None:
-    """Positions are orthogonal, and one head's query asks for the position before its own."""
+    """Positions are orthogonal, and the query of one head matches the previous position."""
     size, count = 32, 12
     spec = BertSpec(
         vocab_size=40, hidden_size=size, layers=1, heads=2, intermediate_size=8,
@@ -138,7 +138,7 @@ def test_a_planted_previous_token_head_comes_first(tmp_path) -> None:
 
 
 def test_lift_and_accuracy_of_heads_are_those_by_hand(tiny) -> None:
-    """Each number by its definition, from the same attention; two of the words have two tokens."""
+    """Each value from its definition, with the same attention; two of the words have two tokens."""
     words = ["a", "bc", "d", "ea"]
     tags, heads = ["X", "Y", "X", "Z"], [2, 0, 2, 3]
     rows = Rows(texts=[" ".join(words)], tags=[" ".join(tags)])
@@ -171,7 +171,7 @@ def test_lift_and_accuracy_of_heads_are_those_by_hand(tiny) -> None:
 
 @pytest.mark.parametrize("tags", ["upos", None])
 def test_a_stored_conllu_has_lift_and_accuracy(tiny, tmp_path, tags) -> None:
-    """The heads count without a column of tags as well; only the lift needs one."""
+    """Syntactic heads need no column of tags; only the lift needs one."""
     file = tmp_path / "some.conllu"
     row = "{}\t{}\t_\t{}\t_\t_\t{}\tdep\t_\t_"
     sentences = [

@@ -1,4 +1,4 @@
-"""Which heads a model needs, beside transformers with hooks."""
+"""Importance of heads, compared with transformers with hooks."""
 
 from pathlib import Path
 
@@ -76,7 +76,7 @@ def test_importance_and_loss_without_a_head_are_those_of_transformers(classifier
 
 
 def test_layers_below_that_are_kept_change_nothing(known, tmp_path):
-    """The loss without a head is that of a whole pass, to 1e-6, by zero and by the mean."""
+    """The loss without a head equals that of a full pass, to 1e-6, by zero and by the mean."""
     checkpoint = known.checkpoint
     if checkpoint.network.mlm is None or checkpoint.network.spec.is_causal:
         pytest.skip("no masked tokens")
@@ -109,7 +109,7 @@ def test_layers_below_that_are_kept_change_nothing(known, tmp_path):
     ids=["one layer", "learned mix"],
 )
 def test_a_probe_needs_the_heads_below_the_vectors_that_it_reads(features, tmp_path) -> None:
-    """Importance beside differences of losses, the loss without a head beside whole passes."""
+    """Importance against differences of losses, the loss without a head against full passes."""
     checkpoint = load(folder(tmp_path / "probe", Heads(outputs=3, features=features)))
     question = asked(tmp_path / "probe", each_head=True)
     found = weighed(checkpoint, question, lambda *_: None)
@@ -163,8 +163,8 @@ def test_inputs_that_belong_together_are_computed_without_a_head_together(classi
 
 
 def test_layers_are_computed_for_several_heads_at_once(classifier) -> None:
-    """Of two layers with two heads: a pass for the gradient and one whose parts are kept, then each
-    layer for both heads of the lower one at once, and the upper one for its own."""
+    """Of two layers with two heads: a pass for the gradient and one that caches its parts, then
+    each layer for both heads of the lower one at once, and the upper one for its own."""
     checkpoint = load(classifier)
     calls = []
     for number, layer in enumerate(checkpoint.network.encoder.layers):
@@ -187,7 +187,7 @@ def test_short_texts_go_together_and_long_ones_alone() -> None:
 
 
 def test_what_a_text_goes_with_changes_no_importance(known, monkeypatch) -> None:
-    """Texts of several lengths in a batch, with padding, and each by itself."""
+    """Texts of several lengths in a padded batch, and each alone."""
     checkpoint = known.checkpoint
     if checkpoint.network.mlm is None or checkpoint.network.spec.is_causal:
         pytest.skip("no masked tokens")
@@ -202,7 +202,8 @@ def test_what_a_text_goes_with_changes_no_importance(known, monkeypatch) -> None
 
 
 def test_every_family_has_a_gradient_for_each_head(known, tmp_path) -> None:
-    """Of masked tokens; ALBERT's one layer has one for each height. It is the slope of the loss."""
+    """For masked tokens; ALBERT's shared layer has one per layer index. It is the slope of the
+    loss."""
     checkpoint = known.checkpoint
     if checkpoint.network.mlm is None or checkpoint.network.spec.is_causal:
         pytest.skip("no masked tokens")
@@ -216,7 +217,7 @@ def test_every_family_has_a_gradient_for_each_head(known, tmp_path) -> None:
 
 
 def test_the_packed_network_has_no_gradient(classifier) -> None:
-    """A silent wrong number would be worse than an error; so the plain network is asked."""
+    """An error instead of a silently wrong number; callers use the plain network."""
     serving = Serving(load(classifier))
     if serving.exact is serving.plain:
         pytest.skip("nothing is packed on this machine")

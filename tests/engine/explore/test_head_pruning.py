@@ -1,4 +1,4 @@
-"""Heads are pruned in rounds; the saved copy is that of transformers without these heads."""
+"""Heads are pruned in rounds; the saved copy equals transformers without these heads."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ CLOSE = 1e-5
 
 @pytest.fixture(scope="module")
 def classifier(tmp_path_factory) -> Path:
-    """Twelve heads of four numbers, of which the third of the second layer adds nothing."""
+    """Twelve heads of size four, of which the third of the second layer outputs zero."""
     path = folder(tmp_path_factory.mktemp("prune") / "model", Heads(outputs=3), FOUR)
     question = RemoveHeads(checkpoint=path, heads=((1, 2),), into=path.parent / "planted")
     return remove(question).folder
@@ -45,7 +45,7 @@ def asked(path: Path, **more) -> PruneHeads:
 
 
 def accuracy(path: Path, off: tuple[tuple[int, int], ...]) -> float:
-    """Of transformers with hooks."""
+    """Accuracy of transformers with hooks."""
     from transformers import AutoModelForSequenceClassification
 
     theirs = AutoModelForSequenceClassification.from_pretrained(path).eval()
@@ -81,7 +81,7 @@ def test_the_figure_of_each_round_is_that_of_transformers(classifier):
 
 
 def test_each_round_takes_the_least_important_by_layer(classifier, tmp_path):
-    """Scored anew without those that went before, over the norm of their layer."""
+    """Recomputed without the earlier ones, divided by the norm of the layer."""
     checkpoint = load(classifier)
     first = prune(checkpoint, asked(classifier, max_fall=1, fraction=0.25), print).rounds[1:3]
     off: tuple[tuple[int, int], ...] = ()
@@ -111,7 +111,7 @@ def test_it_ends_before_the_figure_falls_by_more(classifier):
 
 
 def test_the_saved_copy_is_loaded_by_transformers(known, tmp_path):
-    """Its numbers are those of the model with these heads off."""
+    """Its outputs are those of the model with these heads ablated."""
     from transformers import AutoModelForMaskedLM
 
     network = known.checkpoint.network
@@ -147,7 +147,7 @@ def test_a_model_with_an_mlm_head_alone_keeps_its_masked_accuracy(tmp_path):
 
 
 def test_a_cancelled_pruning_is_resumed(classifier, tmp_path, monkeypatch):
-    """Also where more may go than before: the rounds that are known are not computed again."""
+    """Also with a larger allowed loss: known rounds are not recomputed."""
     checkpoint = load(classifier)
     uncut = prune(checkpoint, asked(classifier, max_fall=1), print)
     question = asked(classifier, max_fall=0.02, kept=tmp_path / "kept")

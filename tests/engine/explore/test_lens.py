@@ -1,4 +1,4 @@
-"""The head for masked words on every height, beside transformers."""
+"""The MLM head on every layer, compared with transformers."""
 
 import math
 from pathlib import Path
@@ -20,7 +20,7 @@ TEXT = "A quiet film, isn't it?"
 
 
 def head_of(known):
-    """What transformers puts on the vectors after the last layer."""
+    """The head that transformers applies after the last layer."""
     match known.family:
         case "bert" | "deberta-v2" | "nomic_bert":
             return known.model.cls

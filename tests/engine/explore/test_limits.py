@@ -1,4 +1,4 @@
-"""A foreign folder gets only so much memory."""
+"""Memory limit for foreign folders."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Norms, mean and rollout beside NumPy and transformers; a query and a key, and what they give."""
+"""Norms, mean and rollout compared with NumPy and transformers; query, key and weight."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ LAYERS, HEADS = 3, 4
 
 
 def parts(known, layer):
-    """The query, key, value and output modules of transformers at one height."""
+    """The query, key, value and output modules of one layer of transformers."""
     family, model = known.family, known.model
     match family:
         case "distilbert":
@@ -67,7 +67,7 @@ def linear(module, x):
 
 
 def read(known, layer, hidden):
-    """What queries, keys and values are made of: with norms before them, what was normalised."""
+    """Inputs of queries, keys and values; normalised in pre-norm layers."""
     if known.family != "modernbert" or layer == 0:
         return hidden[layer]
     norm = known.model.model.layers[layer].attn_norm
@@ -75,7 +75,7 @@ def read(known, layer, hidden):
 
 
 def turned(known, layer, x):
-    """[H, T, K] turned by the angles of its positions, where a family has such."""
+    """Apply rotary embeddings to [H, T, K], if the family has them."""
     if known.checkpoint.spec.parts.positions != "rotary":
         return x
     model, given = known.model.base_model, torch.tensor(x).float()[None]
@@ -105,7 +105,7 @@ def test_rollout_is_the_product_of_half_attention_and_half_identity(known):
 
 
 def test_norms_are_the_lengths_of_what_each_token_takes(known):
-    """Every vector α f(x) is made and measured, without the shortcut of taking α out."""
+    """Every vector α f(x) is computed and measured, without factoring out α."""
     hidden, theirs = looked(known)
     _, ours = weights(known.checkpoint, TEXT, PAIR, "norms")
     for layer in range(LAYERS):
@@ -120,7 +120,7 @@ def test_norms_are_the_lengths_of_what_each_token_takes(known):
 
 
 def test_the_parts_of_all_heads_sum_to_what_attention_adds(known):
-    """So the share of each head is the right one: Σ α f(x) + bias is the output of the layer."""
+    """Each head gets the right slice: Σ α f(x) + bias is the output of the attention."""
     hidden, theirs = looked(known)
     _, _, value, output = parts(known, 0)
     values = by_head(linear(value, hidden[0]))
@@ -133,7 +133,7 @@ def test_the_parts_of_all_heads_sum_to_what_attention_adds(known):
 
 
 def disentangled(known, layer, query_part, key_part, x):
-    """What transformers adds to the scores, [H, T, T], for positions that are asked, or ask."""
+    """The position terms that transformers adds to the scores, [H, T, T]."""
     encoder = known.model.deberta.encoder
     part = encoder.layer[layer].attention.self
     q, k = (torch.tensor(by_head(linear(m, x))).float() for m in (query_part, key_part))

@@ -1,4 +1,4 @@
-"""Checkpoints that stay loaded."""
+"""Cache of loaded checkpoints."""
 
 import shutil
 

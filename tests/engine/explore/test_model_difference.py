@@ -1,4 +1,4 @@
-"""Two models on the same texts: divergences, differences, CKA; what must hold of any."""
+"""Two models on the same texts: divergences, differences, CKA, and their invariants."""
 
 import math
 from pathlib import Path
@@ -36,7 +36,7 @@ def differed(a: Path, b: Path, scratch: Path):
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory) -> tuple[Path, Path]:
-    """A classifier, and the same with somewhat other weights."""
+    """A classifier, and the same with perturbed weights."""
     home = tmp_path_factory.mktemp("models")
     first = folder(home / "a", Heads(outputs=3))
     other = network(Heads(outputs=3))
@@ -114,7 +114,7 @@ def test_models_without_lineage_have_a_cka_alone(pair, tmp_path) -> None:
 
 
 def gram_hsic(x: np.ndarray, y: np.ndarray) -> float:
-    """Song et al. 2012, equation 5, from the whole matrices."""
+    """Song et al. 2012, equation 5, from the full matrices."""
     n = len(x)
     k, m = x @ x.T, y @ y.T
     np.fill_diagonal(k, 0)

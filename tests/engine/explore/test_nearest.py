@@ -1,4 +1,4 @@
-"""The nearest rows of a data set, beside sentence-transformers."""
+"""The nearest rows of a data set, compared with sentence-transformers."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The second text after the first, beside transformers."""
+"""Next-sentence prediction, compared with transformers."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""What a word does for a prediction, beside the feature ablation of captum on transformers."""
+"""Occlusion of words, compared with the feature ablation of captum on transformers."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def asked(text: str = TEXT, **more: object) -> Occlude:
 
 
 def ablated(model, tokenizer, text: str, pair: str | None) -> tuple[list[float], int]:
-    """The logit of the predicted class minus that without each word, as captum has it."""
+    """The logit of the predicted class minus that without each word, by captum."""
     pairs = (text, pair) if pair else (text,)
     given = tokenizer(*pairs, return_tensors="pt")
     words, groups = given.word_ids(0), dict[tuple[int | None, int], list[int]]()
@@ -41,7 +41,7 @@ def ablated(model, tokenizer, text: str, pair: str | None) -> tuple[list[float],
             same = {name: value.expand(len(changed), -1) for name, value in given.items()}
             return model(**{**same, "input_ids": changed}).logits[:, best]
 
-        features = torch.zeros_like(ids)  # 0: what is never masked
+        features = torch.zeros_like(ids)  # 0: never masked
         for number, numbers in enumerate(groups.values(), 1):
             features[0, numbers] = number
         masks = torch.full_like(ids, tokenizer.mask_token_id)

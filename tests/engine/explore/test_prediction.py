@@ -1,4 +1,4 @@
-"""What fine-tuned models predict, beside transformers."""
+"""Predictions of fine-tuned models, compared with transformers."""
 
 import json
 from dataclasses import replace

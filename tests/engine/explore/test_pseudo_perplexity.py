@@ -1,4 +1,4 @@
-"""Every token in its place, beside transformers."""
+"""Scores of every token, compared with transformers."""
 
 import math
 from pathlib import Path
@@ -20,7 +20,7 @@ TEXT, PAIR = "A quiet film, isn't it?", "Nobody laughs."
 
 
 def scored(checkpoint, text, pair=None):
-    """All places, and how many answers it took."""
+    """All positions, and the number of answers."""
     start, answers = 0, []
     while start is not None:
         ask = ScoreTokens(number=3, checkpoint=Path("any"), text=text, pair=pair, start=start)

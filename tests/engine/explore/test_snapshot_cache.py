@@ -1,4 +1,4 @@
-"""Snapshots are checkpoints for every question, are kept ready, and are loaded nearest first."""
+"""Snapshots can answer every question, are cached, and are preloaded nearest first."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,7 +35,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 @pytest.fixture
 def half(run: RunFolder, tmp_path: Path) -> Path:
-    """The last checkpoint with its weights rounded to fp16, as an ordinary folder."""
+    """The last checkpoint with its weights rounded to fp16, as a regular folder."""
     loaded = checkpoint.load(run.checkpoint(33))
     with torch.no_grad():
         for parameter in loaded.network.parameters():
@@ -52,7 +52,7 @@ def without_places(said: object) -> object:
 
 
 def of_texts(folder: Path, tmp_path: Path) -> list[Question]:
-    """Every question about one model alone that this model can answer, as the doctor asks it."""
+    """Every question about a single model that this model can answer, from the doctor."""
     nothing = tmp_path / "nothing"
     models = asking.Models(folder, nothing, nothing, nothing, nothing, nothing)
     mine = []
@@ -91,7 +91,7 @@ def test_an_answer_says_that_a_snapshot_is_always_exact(run: RunFolder, tmp_path
 
 @pytest.fixture
 def loaded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The steps that are loaded, in their order; the tokenizer is read once."""
+    """The steps of the loaded snapshots, in order; the tokenizer is read once."""
     steps: list[int] = []
     load = model_cache.load
 
@@ -106,7 +106,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Says how much memory is free, of 8 GB."""
+    """Sets the free memory, of 8 GB."""
     real = psutil.virtual_memory()
 
     def set_free(free: int) -> None:

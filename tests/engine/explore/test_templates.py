@@ -1,4 +1,4 @@
-"""Targets in templates, with a filler and with it masked, beside transformers."""
+"""Targets in templates, with a filler and with it masked, compared with transformers."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ TEMPLATES = ("[TARGET] is a [FILLER].", "The [filler] said that [Target] laughs.
 
 
 def chain(known, text: str, target: str, masked: str = "") -> float:
-    """ln of the joint probability of a target from left to right, a filler of `masked` hidden."""
+    """Joint log-probability of a target from left to right, with the filler in `masked` masked."""
     tokenizer = known.checkpoint.tokenizer
     given = known.typed(text.replace("@", target))
     start, tokens = text.index("@"), given.tokens.clone()
@@ -36,7 +36,7 @@ def chain(known, text: str, target: str, masked: str = "") -> float:
 
 
 def within(own, first: int, last: int) -> list[int]:
-    """A “▁” before a word has no character, and belongs to it."""
+    """A “▁” before a word has no characters, and belongs to it."""
     return [n for n, t in own if (t.start < last and t.end > first) or t.start == t.end == first]
 
 

@@ -1,4 +1,4 @@
-"""Texts as points, beside scikit-learn and transformers."""
+"""The map of texts, compared with scikit-learn and transformers."""
 
 from pathlib import Path
 
@@ -55,7 +55,7 @@ def test_vectors_are_those_of_transformers(classifier) -> None:
 
 
 def test_what_a_text_goes_with_changes_no_vector(classifier, monkeypatch) -> None:
-    """Texts of several lengths in a batch, with padding, and each by itself."""
+    """Texts of several lengths in a padded batch, and each alone."""
     serving, rows = Serving(load(classifier)), Rows(texts=list(TEXTS), labels=list(LABELS))
     found = vectors_of(serving, rows)
     monkeypatch.setattr(text_map, "batches", lambda tokens: [[n] for n in range(len(tokens))])
@@ -94,7 +94,7 @@ def test_how_far_labels_are_apart_is_that_of_scikit_learn(monkeypatch) -> None:
     np.fill_diagonal(between, 0)
     found = apart(between, ids)
     assert found.silhouette == pytest.approx(silhouette_score(x, ids), abs=1e-6)
-    monkeypatch.setattr(text_map, "NEIGHBOURS", 5)  # of two labels there is no tie
+    monkeypatch.setattr(text_map, "NEIGHBOURS", 5)  # no ties with two labels
     two = ids > 1
     theirs = cross_val_score(KNeighborsClassifier(5), x, two, cv=LeaveOneOut()).mean()
     assert apart(between, two.astype(int)).neighbours == pytest.approx(theirs)
@@ -111,7 +111,7 @@ def test_another_height_or_method_is_answered_from_what_is_kept(
     told: list = []
     first = place(serving, question, tmp_path, told.append)
     assert len(work.Kept(question.model_copy(update={"height": 0})).chunks) > 0
-    monkeypatch.setattr(text_map, "vectors_of", None)  # nothing is computed any more
+    monkeypatch.setattr(text_map, "vectors_of", None)  # nothing is computed again
     other = place(
         serving, question.model_copy(update={"height": 0, "pooling": "cls"}), tmp_path, told.append
     )
@@ -126,7 +126,7 @@ def test_another_height_or_method_is_answered_from_what_is_kept(
 def test_while_texts_are_encoded_maps_are_told_of_clearly_more_and_progress_between(
     classifier, tmp_path, monkeypatch
 ) -> None:
-    """A map of all texts so far, each time some more are known, took as long as their vectors."""
+    """A map of all texts so far for each few more would take as long as their vectors."""
     monkeypatch.setattr(work, "TELL_SECONDS", 0)
     monkeypatch.setattr(work, "SHORT", 0)
     monkeypatch.setattr(text_map, "together", lambda pairs: 1)
@@ -185,7 +185,7 @@ def test_tsne_is_as_good_as_the_exact_one_of_scikit_learn(monkeypatch) -> None:
     theirs = exact.fit_transform(x)
     assert kl_of(x, theirs, 30) == pytest.approx(exact.kl_divergence_, rel=0.01)
     assert kl_of(x, rng.normal(size=theirs.shape), 30) > 2 * exact.kl_divergence_
-    monkeypatch.setattr(text_map, "MAX_EXACT", 100)  # else these are the same
+    monkeypatch.setattr(text_map, "MAX_EXACT", 100)  # else both are the same
     points, placed = tsne(x)
     assert len(placed) == 110
     assert kl_of(x, points, 30) <= 1.05 * exact.kl_divergence_
@@ -210,7 +210,7 @@ def test_few_texts_and_no_pooler_are_said_in_a_sentence(classifier, tmp_path) ->
 
 
 def test_labels_have_the_names_of_the_model_where_it_knows_them(classifier, tmp_path) -> None:
-    """In a file they may be its numbers; those of another task stay as they are."""
+    """In a file they may be label indices; labels of another task are left unchanged."""
     for given, expected in (("0", "bad"), ("purple", "purple")):
         typed = tuple(TypedText(text=text, label=given) for text in TEXTS[:3])
         question = PlaceTexts(checkpoint=classifier, texts=TextSet(typed=typed))

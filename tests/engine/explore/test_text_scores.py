@@ -1,4 +1,4 @@
-"""Many texts through one model, beside transformers; cancelled and resumed."""
+"""Scores of many texts, compared with transformers; cancelled and resumed."""
 
 import contextlib
 from pathlib import Path
@@ -24,7 +24,7 @@ ALL = TextSet(
 
 
 def all_scores(serving: Serving, question: ScoreTexts) -> list[TextScore]:
-    """The last answer, behind those that were told."""
+    """The scores of the last answer after those of the earlier ones."""
     told: list = []
     told.append(score(serving, question, told.append))
     assert [one.is_final for one in told] == [False] * (len(told) - 1) + [True]
@@ -87,7 +87,7 @@ def test_an_encoder_alone_has_lengths_and_no_loss(tmp_path) -> None:
 def test_a_cancelled_question_is_resumed_and_equals_an_uncut_one(
     classifier, tmp_path, monkeypatch
 ) -> None:
-    """Every text is a slice, and every slice is told; the third is where it ends."""
+    """Every text is a slice, and every slice is reported; cancelled at the third."""
     monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
     monkeypatch.setattr(work, "MOST_TOGETHER", 1)
     monkeypatch.setattr(work, "MAX_SLICE", 1)
@@ -119,7 +119,7 @@ def test_what_is_kept_and_damaged_is_computed_anew(classifier, tmp_path) -> None
 
 @pytest.mark.parametrize("step", [1, 3, 5, 16])
 def test_what_is_computed_together_does_not_depend_on_the_clock(step, monkeypatch) -> None:
-    """However quick the machine is, and whether it was cut: the same texts go together."""
+    """Regardless of the speed of the machine and of a resume, the same texts are batched."""
 
     def groups(kept: work.Kept, stop_at: int = 300) -> list[tuple[int, int]]:
         asked: list[tuple[int, int]] = []
@@ -138,7 +138,7 @@ def test_what_is_computed_together_does_not_depend_on_the_clock(step, monkeypatc
 
     question = ScoreTexts(checkpoint=Path("any"), texts=ALL)
     quick = groups(work.Kept(question))
-    monkeypatch.setattr(work, "LONG", 0.0)  # as if each slice took too long
+    monkeypatch.setattr(work, "LONG", 0.0)  # simulates slow slices
     monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
     slow = groups(work.Kept(question))
     kept = work.Kept(question)

@@ -1,4 +1,4 @@
-"""What is nearest to a word, beside the hidden states of transformers in NumPy."""
+"""Nearest neighbours of a word, compared with the hidden states of transformers in NumPy."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def cosines(vector: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def film_of(known) -> np.ndarray:
-    """The mean of the tokens of “film”, without what else its tokenizer may take for its word."""
+    """The mean of the tokens of “film”, without others that a tokenizer may assign to the word."""
     given = known.typed(FILM["text"])
     hidden = known.run(given, output_hidden_states=True).hidden_states[1][0].double().numpy()
     inside = [n for n, token in enumerate(given.described) if token.end > 8 and token.start < 12]

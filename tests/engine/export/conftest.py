@@ -1,4 +1,4 @@
-"""Exports of tiny networks, loaded again in the process of the test where that is not tested."""
+"""Exports of tiny networks, reloaded in the process of the test unless the process is tested."""
 
 from pathlib import Path
 
@@ -58,7 +58,7 @@ def exported(tmp_path: Path, kind: str = "text_classification", **wanted: object
 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Load exports again in this process, which is quicker."""
+    """Reload exports in this process, which is quicker."""
 
     def reload(request: Request, scratch: Path) -> tuple[Reloaded, Predictions]:
         return reloading.load_and_ask(request)

@@ -1,4 +1,4 @@
-"""What counts as the same, and what does not."""
+"""Tolerances of the comparison."""
 
 import numpy as np
 import pytest

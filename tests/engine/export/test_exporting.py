@@ -1,4 +1,4 @@
-"""An export is what the model is, or it is not there at all."""
+"""An export equals the model, or does not exist at all."""
 
 import json
 import os
@@ -398,7 +398,7 @@ def cut_short(folder: Path) -> None:
     ],
 )
 def test_a_broken_export_is_refused_and_leaves_nothing(tmp_path, monkeypatch, here, corrupt, why):
-    """Each part that a writer could get wrong; it is done after the writer has done it right."""
+    """Each part that a writer could get wrong, corrupted after writing."""
     write = exporting._write
 
     def wrong(folder: Path, *given: object) -> None:

@@ -1,4 +1,4 @@
-"""An ONNX graph says what the network says, for any batch and length, without torch."""
+"""ONNX graphs have the outputs of the network, for any batch and length, without torch."""
 
 import json
 import shutil
@@ -27,13 +27,14 @@ from tests.engine.models.family_folders import EXAMPLES, OTHERS, OWN_NETWORKS, p
 from tests.engine.models.small import network, tokenizer
 
 SIZES = [(1, 5), (3, 17), (2, 128), (3, 1)]
-SHALLOW = LONG.model_copy(update={"layers": 1})  # layers are slow to trace
-TWO_LAYERS = ("albert", "modernbert")  # whose second is the first again, or of another kind
-SAID_BY_OTHERS = ("pooler", "text_classification", "token_classification")  # their outputs
+SHALLOW = LONG.model_copy(update={"layers": 1})  # tracing layers is slow
+TWO_LAYERS = ("albert", "modernbert")  # their second layer is shared or differs
+# outputs covered by other tests
+SAID_BY_OTHERS = ("pooler", "text_classification", "token_classification")
 
 
 def given(shape: tuple[int, ...]) -> dict[str, np.ndarray]:
-    """Random ids, the second half of every sequence but the first padding, in two segments."""
+    """Random ids in two segments; the second half of every sequence but the first is padding."""
     random = np.random.default_rng(4)
     real = np.ones(shape, dtype=np.int64)
     real[1:, ..., (shape[-1] + 1) // 2 :] = 0
@@ -55,20 +56,20 @@ def assert_same(folder: Path, ours: torch.nn.Module, shapes: list[tuple[int, ...
             expected = wanted[output.name].numpy()
             assert value.dtype == np.float32
             assert value.shape == expected.shape
-            if output.of == "token":  # what is said of padding means nothing
+            if output.of == "token":  # outputs at padding are meaningless
                 value, expected = value[inputs[INPUTS[1]] > 0], expected[inputs[INPUTS[1]] > 0]
             assert np.abs(value - expected).max() <= 1e-4
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Exported:
-    """The export of a model of classes, tried in a clean process."""
+    """The export of a classifier, verified in a clean process."""
     return exported(tmp_path_factory.mktemp("done"), "text_classification", form="onnx")
 
 
 @pytest.fixture
 def traced(done: Exported, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the graph of `done` for that of another model of classes, whose weights are the same."""
+    """Use the graph of `done` for other classifiers with the same weights."""
     monkeypatch.setattr(
         exporting, "write_graph", lambda folder, ours: shutil.copy(done.folder / GRAPH, folder)
     )
@@ -89,13 +90,13 @@ def test_a_graph_says_what_the_network_says(tmp_path, kind):
     write_graph(tmp_path, ours)
     assert [path.name for path in tmp_path.iterdir()] == [GRAPH]
     program = str(Path(onnx_graph.__file__).parent).encode()
-    assert program not in (tmp_path / GRAPH).read_bytes()  # nothing of this machine's folders
+    assert program not in (tmp_path / GRAPH).read_bytes()  # no folders of this machine
     shapes = [(b, 2 + b % 2, t) for b, t in SIZES] if kind == "multiple_choice" else SIZES
     assert_same(tmp_path, ours, shapes)
 
 
 def test_a_graph_reads_left_to_right_where_the_network_does_and_a_training_ran_before(tmp_path):
-    """In the process where a training has turned TF32 off, which stays as it is."""
+    """In a process in which a training has turned TF32 off, which is preserved."""
     spec = SHALLOW.model_copy(update={"causal": True})
     ours = network(KINDS["text_classification"][0], spec)
     before = torch.backends.fp32_precision
@@ -114,7 +115,7 @@ def test_the_graph_of_a_checkpoint_says_what_its_network_says(done):
 
 
 def test_a_graph_does_not_have_the_heads_that_were_pruned(tmp_path, here):
-    """Its matrices are narrower, and it says what the checkpoint with zeroed heads says."""
+    """Its matrices are narrower, and its outputs are those of the checkpoint with zeroed heads."""
     pruned = network(KINDS["text_classification"][0], SHALLOW)
     cut(pruned, ((0, 1),))
     folder = tmp_path / "model"
@@ -161,7 +162,7 @@ def test_an_exported_graph_was_tried_in_a_clean_process(done):
 
 
 def test_the_process_that_tries_a_graph_has_no_torch(done, tmp_path):
-    """So what the export says cannot come from our network."""
+    """So the outputs of the export cannot come from our network."""
     request = Request(
         form="onnx",
         folder=done.folder,
@@ -228,7 +229,7 @@ def test_a_graph_that_is_cut_is_refused_in_the_clean_process(done, tmp_path, mon
     [f if f in OWN_NETWORKS else pytest.param(f, marks=pytest.mark.long) for f in OTHERS],
 )
 def test_a_graph_of_another_family_agrees_with_transformers(tmp_path, here, family):
-    """It has the inputs that transformers' tokenizer of this family gives."""
+    """It has the inputs that the tokenizer of this family in transformers returns."""
     suffix = "ForSequenceClassification"
     layers = 2 if family in TWO_LAYERS else 1
     sizes = {"n_layers" if family == "distilbert" else "num_hidden_layers": layers, "num_labels": 3}

@@ -16,7 +16,7 @@ from tests.engine.hub.stand_in import Hub
 
 
 class Memory(KeyringBackend):
-    """A keyring of the library's own kind that forgets all at the end."""
+    """A keyring backend in memory."""
 
     priority = 1  # type: ignore[assignment]
 
@@ -46,7 +46,7 @@ def keys() -> Iterator[Memory]:
 
 @pytest.fixture(scope="session")
 def certificates() -> ssl.SSLContext:
-    """Those of the system, which take a quarter of a second to read."""
+    """The certificates of the system, which take a quarter of a second to read."""
     return ssl.create_default_context()
 
 
@@ -54,7 +54,7 @@ def certificates() -> ssl.SSLContext:
 def hub(
     certificates: ssl.SSLContext, keys: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Hub]:
-    """The hub of the library's settings, as HF_ENDPOINT sets it at the start of a process."""
+    """The hub in the library's settings, as set by HF_ENDPOINT at the start of a process."""
     with stand_in.running() as hub:
         template = f"{hub.address}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
         monkeypatch.setattr(constants, "ENDPOINT", hub.address)

@@ -1,8 +1,8 @@
-"""A stand-in of the hub on the loopback device: a real HTTP server, with the faults of real ones.
+"""Fake hub on the loopback device: a real HTTP server with realistic faults.
 
-It speaks what the library asks: the facts of a model with the sums of its files, a search, the
-files themselves with ETags and ranges, large ones by a redirect to a second host; and what a push
-sends. What goes wrong is set on it: connections that break, wrong bytes, refusals.
+It implements the requests of the library: metadata of a model with checksums of its files, search,
+the files themselves with ETags and ranges, large ones by a redirect to a second host; and uploads.
+Faults are set as attributes: broken connections, wrong bytes, refusals.
 """
 
 import base64
@@ -23,7 +23,7 @@ TOKEN = "hf_goodtoken"
 
 @dataclass
 class Repo:
-    """A model or data set: its files by name, and what the hub says of it."""
+    """A model or data set: its files by name, and its metadata."""
 
     files: dict[str, bytes]
     tags: list[str] = field(default_factory=lambda: ["license:apache-2.0"])
@@ -38,14 +38,14 @@ class Repo:
 
 
 class Hub:
-    """Both hosts, what they hold, what goes wrong with them, and what they were asked."""
+    """Both hosts, their contents and faults, and the requests received."""
 
     def __init__(self) -> None:
         self.repos: dict[str, Repo] = {}  # of data sets, “datasets/owner/name”
-        self.cut: int | None = None  # bytes after which each answer with a file breaks off
-        self.cuts = -1  # how many answers break; -1: all
-        self.wrong = 0  # answers with a file whose bytes are wrong
-        self.refusals: list[tuple[int, dict[str, str]]] = []  # of the next answers with a file
+        self.cut: int | None = None  # bytes after which each response with a file breaks off
+        self.cuts = -1  # number of broken responses; -1: all
+        self.wrong = 0  # number of file responses with wrong bytes
+        self.refusals: list[tuple[int, dict[str, str]]] = []  # of the next file responses
         self.ignores_ranges = False
         self.asked: list[tuple[str, str, dict[str, str]]] = []  # method, path, headers
         self.pushed: dict[str, dict[str, bytes]] = {}
@@ -71,7 +71,7 @@ class Hub:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
-            wbufsize = 1 << 16  # head and body in one packet, so that nobody waits for the second
+            wbufsize = 1 << 16  # head and body in one packet, which avoids a delay
 
             def do_GET(self) -> None:
                 _Answer(hub, self, number).get()
@@ -105,7 +105,7 @@ class _Answer:
                 self.body += handler.rfile.read(size)
                 handler.rfile.readline()
             handler.rfile.readline()
-        if self.path != "/api/agent-harnesses":  # asked once a day, by some environments only
+        if self.path != "/api/agent-harnesses":  # sent once a day, in some environments only
             with hub.lock:
                 hub.asked.append((handler.command, self.path, headers))
 
@@ -189,7 +189,7 @@ class _Answer:
         return not repo.private or self.headers.get("authorization") == f"Bearer {TOKEN}"
 
     def _known(self, name: str) -> Repo | None:
-        """The model, where whoever asks may know of it; else the refusal is said."""
+        """The model if the client may see it; else sends the error."""
         sent = self.headers.get("authorization")
         if sent not in (None, f"Bearer {TOKEN}"):
             message = {"X-Error-Message": "Invalid credentials in Authorization header"}

@@ -1,4 +1,4 @@
-"""A data set of the hub is fetched with its splits, by name, and never a script of it."""
+"""Data sets of the hub are fetched with their splits, by name, without scripts."""
 
 from pathlib import Path
 

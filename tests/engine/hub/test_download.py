@@ -1,4 +1,4 @@
-"""A model is fetched whole and right, whatever happens on the way, or refused."""
+"""A model is downloaded completely and correctly despite faults, or not at all."""
 
 import hashlib
 import json
@@ -27,7 +27,7 @@ MODULES = "sentence_transformers.models"
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """A model of 300 kB, with what is never fetched beside it."""
+    """A model of 300 kB, and files that are never fetched."""
     spec = small.SPEC.model_copy(update={"hidden_size": 64, "intermediate_size": 256})
     folder = small.folder(tmp_path_factory.mktemp("hub") / "model", spec=spec)
     made = {file.name: file.read_bytes() for file in folder.iterdir()}
@@ -55,7 +55,7 @@ def repo(hub: Hub, files: dict[str, bytes]) -> Repo:
 
 
 def fetched(planned: Planned, into: Path) -> dict[str, bytes]:
-    """What is in the folder that a download has made, but for the note of its source."""
+    """The contents of a download folder, except the note of its source."""
     place, _ = download(planned, into, lambda _: None, PAUSES)
     return {
         file.relative_to(place).as_posix(): file.read_bytes()

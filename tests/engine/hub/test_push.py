@@ -1,4 +1,4 @@
-"""A checkpoint goes to the hub whole, private, with its card; a dry run opens nothing."""
+"""A checkpoint is uploaded completely, private, with its card; a dry run opens no connection."""
 
 from pathlib import Path
 
@@ -57,10 +57,10 @@ def test_what_is_sent_again_is_counted_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(bytes(1_000))
     said = list[int]()
     with CountedFile(tmp_path / "file", Sent(said.append)) as file:
-        while file.read(300):  # for its sum
+        while file.read(300):  # for its checksum
             pass
         assert not said
-        for _ in range(2):  # and twice over the network
+        for _ in range(2):  # and sent twice
             file.seek(0)
             while file.read(400):
                 pass

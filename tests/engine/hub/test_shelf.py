@@ -1,4 +1,4 @@
-"""Each entry of the shelf can be loaded, agrees with itself, and with what was measured."""
+"""Each entry of the shelf can be loaded and is consistent, also with measurements."""
 
 import re
 
@@ -39,7 +39,7 @@ def test_an_entry_agrees_with_itself(entry: ShelfEntry) -> None:
     size = 2 if entry.half else 4
     least = size * parameters(outline(entry.spec, heads))
     most = size * parameters(outline(entry.spec, (*heads, "mlm")))
-    assert 0.985 * least <= entry.bytes <= 1.015 * most  # as published, against the sizes
+    assert 0.985 * least <= entry.bytes <= 1.015 * most  # published size against computed sizes
     assert 0 < entry.max_length <= 8192
 
 
@@ -57,7 +57,7 @@ def test_an_entry_is_found_by_either_name() -> None:
 
 
 def test_the_memory_is_what_runs_took() -> None:
-    """Peaks of `python -m benchmarks memory`: classes, batches of 32."""
+    """Peaks of `python -m benchmarks memory`: classification, batches of 32."""
     for layers, width, taken in ((4, 256, 0.75e9), (12, 768, 2.92e9)):
         assert cost_of(bert(layers, width)).training == pytest.approx(taken, rel=0.15)
 
