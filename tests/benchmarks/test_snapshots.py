@@ -1,6 +1,6 @@
 """The benchmark of the steps of a training: its runs are runs with snapshots to the window."""
 
-from app.pages.explore.over_training.moments import moments_of
+from app.pages.explore.over_training.state import moments_of
 from benchmarks.snapshots import make
 from engine.files.shipped import tiny_model
 from engine.models.checkpoint import load

@@ -2,19 +2,96 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.library import ModelEntry
 from app.pages.explore.captions import head_list, head_means_caption, quoted
-from app.pages.explore.head_means import HeadMeans, replacement_box
+from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
 from app.pages.explore.state import ExploreState
 from app.pages.explore.strip import StripArea
 from app.theme import SPACE
+from app.translation import tr, translated
 from app.widgets import buttons, layouts
 from app.widgets.forms.checkpoint_box import CheckpointBox
+from app.widgets.forms.controls import ComboBox
 from app.widgets.screen import set_shown
 from app.widgets.text import numbers
 from app.widgets.text.labels import OneLine, Text, tooltip
+from engine.files.home import Home
+from engine.messages.explore.text_set import AverageHeads, HeadsAveraged, Replacement, SetAnswer
+
+
+class HeadMeans(QObject):
+    """Computes head means on request and applies them.
+
+    Signals:
+        changed: the choice, or the progress.
+    """
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        explore: ExploreState,
+        home: Home,
+        start_worker: StartWorker,
+        parent: QObject | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.explore, self._home = explore, home
+        self.work = SetWork(start_worker, self)
+        self._of: ChosenTexts | None = None
+        self.work.told.connect(self._on_told)
+        self.work.changed.connect(self.changed)
+        explore.model_changed.connect(self.work.forget)
+        explore.chosen_changed.connect(self.changed)
+
+    @property
+    def replacement(self) -> Replacement:
+        """The chosen replacement."""
+        has_means = self.explore.first.head_means is not None
+        return "mean" if has_means or self.work.is_running else "zero"
+
+    @property
+    def can_average(self) -> bool:
+        return self.explore.chosen is not None or self.explore.means_texts is not None
+
+    def choose(self, replacement: Replacement) -> None:
+        """Apply zero at once, means when they are computed."""
+        chosen, checkpoint = self.explore.chosen, self.explore.first.checkpoint
+        if replacement == self.replacement:
+            return
+        if replacement == "zero":
+            self.work.forget()
+            self.explore.replace_heads(None, None)
+        elif chosen is not None and checkpoint is not None:
+            self._of = chosen
+            kept = self._home.cache / "texts"
+            self.work.start(AverageHeads(checkpoint=checkpoint, texts=chosen.texts, kept=kept))
+        self.changed.emit()
+
+    def said(self) -> str:
+        """Progress, or why there are no means; else “”."""
+        work = self.work
+        if work.is_running:
+            text = tr("Computing the means of the heads: {0} of {1} texts …")
+            return text.format(numbers.count(work.done), numbers.count(work.total))
+        return translated(work.problem)
+
+    def _on_told(self, answer: SetAnswer) -> None:
+        if isinstance(answer, HeadsAveraged) and answer.file is not None:
+            self.explore.replace_heads(answer.file, self._of)
+
+
+def replacement_box() -> QComboBox:
+    """Choice between zero and means."""
+    box = ComboBox()
+    box.setAccessibleName(tr("In place of a head that is off"))
+    box.addItem(tr("zero instead"), "zero")
+    box.addItem(tr("mean instead"), "mean")
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+    return box
 
 
 class Comparison(QWidget):
@@ -36,11 +113,9 @@ class Comparison(QWidget):
         )
         self.said = OneLine("", "small")
         self.strip_area = StripArea(explore, 1)
-        row = layouts.row(parent=self, spacing=2 * SPACE)
         label = Text(self.tr("&with"), "muted", wraps=False)
         label.setBuddy(self.picker)
-        for part in (self.instead, label, self.picker, self.end):
-            row.addWidget(part)
+        layouts.row(self.instead, label, self.picker, self.end, parent=self, spacing=2 * SPACE)
         self.picker.picked.connect(lambda model: explore.compare(model, explore.pinned))
         explore.sides_changed.connect(self._show)
         explore.tokens_changed.connect(self._show)
@@ -67,9 +142,6 @@ class Comparison(QWidget):
     def _on_instead(self) -> None:
         self._means.choose(self.instead.currentData())
         self._show()
-
-    def _stop(self) -> None:
-        self._explore.compare(None)
 
     def _show_means(self) -> None:
         can = self._means.can_average

@@ -81,9 +81,9 @@ class Panel(QWidget):
 class ResultStack(Stack):
     """Shows a result, or that it is pending or refused."""
 
-    def __init__(self, *contents: QWidget) -> None:
+    def __init__(self, *contents: QWidget, waiting: QWidget | None = None) -> None:
         super().__init__()
-        self.waiting = EmptyState("loader-circle", self.tr("Running the model …"), "")
+        self.waiting = waiting or EmptyState("loader-circle", self.tr("Running the model …"), "")
         self.problem = EmptyState("circle-alert", self.tr("No result"), "")
         for page in (*contents, self.waiting, self.problem):
             self.addWidget(page)

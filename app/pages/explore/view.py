@@ -11,17 +11,14 @@ from PySide6.QtWidgets import QPushButton, QStackedWidget, QWidget
 
 from app import background
 from app.library import ModelEntry, describe_model
-from app.pages.explore.comparison import Comparison
-from app.pages.explore.editor import Editor
-from app.pages.explore.head_means import HeadMeans
+from app.pages.explore.comparison import Comparison, HeadMeans
 from app.pages.explore.model_input import MAX_CHARACTERS, TextInput
 from app.pages.explore.over_training.bar import TrainingBar
+from app.pages.explore.page_parts import Editor, PrecisionSwitch, ValidationRow
 from app.pages.explore.panel import Panel, PanelContext, PanelDescription
 from app.pages.explore.panels import FRONT, PANELS
-from app.pages.explore.precision import PrecisionSwitch
 from app.pages.explore.state import ExploreState
 from app.pages.explore.strip import MAX_ROWS, StripArea
-from app.pages.explore.validation_row import ValidationRow
 from app.pages.explore.workbench import Workbench
 from app.resources import icon
 from app.studio import Studio
@@ -112,9 +109,8 @@ class ExplorePage(Page):
         }
         self.arrange = buttons.plain(self.tr("La&yout"), icon="layout-panel-left")
         self.arrange.setMenu(self.bench.menu())
-        for part in (label, self.picker, self.comparison, self.compare):
-            self.action_row.addWidget(part)
-        for part in (*self.toggles.values(), self.arrange):
+        parts = (label, self.picker, self.comparison, self.compare)
+        for part in (*parts, *self.toggles.values(), self.arrange):
             self.action_row.addWidget(part)
 
     def _toggle(self, described: PanelDescription) -> QPushButton:
@@ -130,20 +126,19 @@ class ExplorePage(Page):
         first = layouts.row(
             (self.text, 1), (self.more, 0, Qt.AlignmentFlag.AlignTop), spacing=2 * SPACE
         )
-        column = layouts.column(
+        layouts.column(
             first,
             self.pair,
             self.notice,
             self.strip_area,
             self.comparison.said,
             self.comparison.strip_area,
+            layouts.row((self.said, 1), self.precision, spacing=3 * SPACE),
+            (self.bench, 1),
+            self.training_bar,
             parent=self._whole,
             spacing=SPACE,
         )
-        foot = layouts.row((self.said, 1), self.precision, spacing=3 * SPACE)
-        column.addLayout(foot)
-        column.addWidget(self.bench, 1)
-        column.addWidget(self.training_bar)
         return self._whole
 
     def _no_model(self) -> QWidget:

@@ -36,14 +36,16 @@ class TrainingBar(QWidget):
         self.save = buttons.plain(self.tr("Save a se&ries…"), self._on_save, "image-down")
         what = self.tr("Saves every figure that is seen, as PNG for each step, with one scale.")
         self.save.setToolTip(tooltip(what))
-        foot = layouts.row(
-            (self.playing, 0, Qt.AlignmentFlag.AlignTop), (self.slider, 1), spacing=2 * SPACE
+        buttons_row = layouts.row(
+            self.beside, self.save, HelpButton("training-steps"), spacing=2 * SPACE
         )
-        right = layouts.column(self.said, spacing=SPACE)
-        keys = layouts.row(self.beside, self.save, HelpButton("training-steps"), spacing=2 * SPACE)
-        right.addLayout(keys)
-        foot.addLayout(right)
-        layouts.column(foot, parent=self)
+        layouts.row(
+            (self.playing, 0, Qt.AlignmentFlag.AlignTop),
+            (self.slider, 1),
+            layouts.column(self.said, buttons_row, spacing=SPACE),
+            parent=self,
+            spacing=2 * SPACE,
+        )
         self.slider.valueChanged.connect(self._on_value)
         self.state.changed.connect(self._show)
         explore.sides_changed.connect(self._show)

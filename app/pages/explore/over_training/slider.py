@@ -5,7 +5,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QSlider
 
-from app.pages.explore.over_training.moments import Moments
+from app.pages.explore.over_training.state import Moments
 from app.theme import SIDES, SPACE, Role, colour
 from app.widgets.text import numbers
 

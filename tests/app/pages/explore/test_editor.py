@@ -4,8 +4,8 @@ import pytest
 from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app.pages.explore.editor import Editor
 from app.pages.explore.model_input import MAX_CHARACTERS
+from app.pages.explore.page_parts import Editor
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 import pytest
 
+from app.pages.explore.page_parts import PrecisionSwitch
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.words.state import WordsState
-from app.pages.explore.precision import PrecisionSwitch
 from app.settings import Settings
 from engine.messages.explore.attention import Attend
 from engine.messages.explore.fill_mask import FillMask, MaskFilled

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.pages.explore.model_input import TextInput
-from app.pages.explore.validation_row import row_of
+from app.pages.explore.page_parts import row_of
 from app.pages.explore.view import EXAMPLE, ExplorePage
 from app.studio import Studio
 from engine.config.dataset import Mapping, Reading, Source, Split, StoredData

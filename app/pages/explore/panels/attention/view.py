@@ -9,7 +9,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.notices import Notices
-from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription, ResultStack
+from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.attention import description
 from app.pages.explore.panels.attention.figure import (
     grid_figure,
@@ -31,7 +31,7 @@ from app.widgets.charts.figure import Figure
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.forms.controls import SpinBox
 from app.widgets.help import HelpButton
-from app.widgets.page import Stack
+from app.widgets.page import EmptyState, Stack
 from app.widgets.text import numbers
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.wrapping import Wrapping
@@ -65,8 +65,11 @@ class AttentionView(Panel):
         self.halves.addWidget(self.forms)
         self.halves.setSizes([340, 800])
         self.halves.setStretchFactor(1, 1)
-        self._page = self._all()
-        self.stack = ResultStack(self._page)
+        self.problem = EmptyState("circle-alert", self.tr("No result"), "")
+        self.waiting = EmptyState("loader-circle", self.tr("Running the model …"), "")
+        self.stack = Stack()
+        for page in (self._all(), self.problem, self.waiting):
+            self.stack.addWidget(page)
         layouts.column(self.stack, parent=self, margins=(0, SPACE, 0, 0))
         state.head_changed.connect(self._on_head)
         state.links_changed.connect(self._say)
@@ -184,8 +187,13 @@ class AttentionView(Panel):
         self.overview.grid.show_tint(self.heads.values(self.heads.column) if is_shown else None)
 
     def _on_told(self) -> None:
-        maps = self._state.maps
-        self.stack.show_query(maps.query, None if maps.weights is None else self._page)
+        query = self._state.maps.query
+        if query.refusal is not None:
+            self.problem.title.setText(query.refusal.problem)
+            self.problem.text.setText(query.refusal.advice)
+            self.stack.setCurrentIndex(1)
+        else:
+            self.stack.setCurrentIndex(2 if self._state.maps.weights is None else 0)
 
     def _on_head(self) -> None:
         state = self._state

@@ -15,8 +15,8 @@ from PySide6.QtWidgets import (
 from app.notices import Notices
 from app.pages.explore.captions import source
 from app.pages.explore.choice_box import ChoiceBox
+from app.pages.explore.comparison import replacement_box
 from app.pages.explore.head_heatmap import HeadHeatmap, grid_size, paint_grid
-from app.pages.explore.head_means import replacement_box
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.heads.state import MAX_FALL, OFFSET, SHARE, HeadsState, Method
 from app.pages.explore.set_bar import SetBar

@@ -114,7 +114,7 @@ class OneSide(QWidget):
         self.views: dict[str, PredictionView] = {}
         self.deciding: dict[str, DecidingView] = {}
         self._areas: dict[str, QWidget] = {}
-        self.stack = ResultStack()
+        self.stack = ResultStack(waiting=Text(self.tr("Running the model …"), "muted"))
         layouts.column(self.stack, parent=self)
         state.changed.connect(self.show_state)
         state.explore.choices_changed.connect(self._show_choices)
