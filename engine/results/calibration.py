@@ -1,4 +1,4 @@
-"""Calibration: reliability diagram, ECE, Brier score, temperature scaling.
+"""Calibration: reliability diagram, ECE, temperature scaling.
 
 N rows with gold, C labels. For single labels, the probability of the prediction is compared with
 its correctness; for multi-label rows, the probability of each label with its presence.
@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.results.conditions import Between, Conditions, ScoreBetween
+from engine.results.conditions import Between, Conditions
 from engine.results.intervals import Interval, wilson
 from engine.results.labels import codes, is_multi_label, labelled, labels, members
 from engine.results.predictions import Predictions
-from engine.results.row_figures import Numbers, figure, quantile_starts
+from engine.results.row_figures import Numbers, figure
 
 BINS = 10
 LOWEST, HIGHEST = 0.05, 20.0  # bounds of temperatures
@@ -50,35 +50,31 @@ class Temperature(NamedTuple):
     ece_after: float
 
 
-def reliability(
-    predictions: Predictions, label: str | None = None, bins: int = BINS, equal_mass: bool = False
-) -> tuple[Bin, ...]:
-    """Reliability diagram (DeGroot and Fienberg 1983), without empty bins.
+def reliability(predictions: Predictions) -> tuple[Bin, ...]:
+    """Reliability diagram (DeGroot and Fienberg 1983): BINS of equal width, without empty ones.
 
-    Args:
-        label: the label of a multi-label task; None: the predicted label, or all labels.
-        equal_mass: bins with about equally many rows, not of equal width; equal probabilities
-            stay together.
+    Of the predicted label, or of all labels of a multi-label task.
     """
-    confidence, right = _believed(predictions, label)
-    starts = _starts(confidence, bins, equal_mass)
-    found = []
-    for place, low in enumerate(starts):
-        last = place + 1 == len(starts)
-        high = 1.0 if last else starts[place + 1]
+    confidence, right = _believed(predictions)
+    several = is_multi_label(predictions)
+    bins = []
+    for number in range(BINS):
+        last = number + 1 == BINS
+        low, high = number / BINS, (number + 1) / BINS
+        between = Between(figure="probability", least=low, most=None if last else high)
         inside = (confidence >= low) & ((confidence < high) | last)
         if inside.any():
-            found.append(
+            bins.append(
                 Bin(
                     low=low,
                     high=high,
                     count=int(inside.sum()),
                     confidence=float(confidence[inside].mean(dtype=np.float64)),
                     accuracy=wilson(int(right[inside].sum()), int(inside.sum())),
-                    conditions=_selecting(predictions, label, low, None if last else high),
+                    conditions=() if several else (between,),
                 )
             )
-    return tuple(found)
+    return tuple(bins)
 
 
 def ece(bins: tuple[Bin, ...]) -> float:
@@ -90,21 +86,6 @@ def ece(bins: tuple[Bin, ...]) -> float:
     if not rows:
         return float("nan")
     return sum(one.count * abs(one.accuracy.value - one.confidence) for one in bins) / rows
-
-
-def brier(predictions: Predictions) -> float:
-    """The mean squared error of the probabilities (Brier 1950); NaN without rows.
-
-    As in scikit-learn: summed over the labels if there are three or more, of one label if there
-    are two, and the mean over all labels of multi-label rows.
-    """
-    probabilities, truth = _probabilities(predictions)
-    if not len(truth):
-        return float("nan")
-    squares = ((probabilities - truth) ** 2).astype(np.float64)
-    if is_multi_label(predictions):
-        return float(squares.mean())
-    return float(squares.sum(axis=1).mean() / (2 if squares.shape[1] == 2 else 1))
 
 
 def temperature(predictions: Predictions) -> Temperature | None:
@@ -180,17 +161,14 @@ def probabilities_at(
     return shares
 
 
-def _believed(predictions: Predictions, label: str | None) -> tuple[Numbers, NDArray[np.bool_]]:
+def _believed(predictions: Predictions) -> tuple[Numbers, NDArray[np.bool_]]:
     """Probabilities and their correctness, [N]."""
     if not is_multi_label(predictions):
         probability, score = figure(predictions, "probability"), figure(predictions, "score")
         rows = ~np.isnan(probability) & ~np.isnan(score)
         return probability[rows], score[rows] >= 1
     probabilities, truth = _probabilities(predictions)
-    if label is None:
-        return probabilities.ravel(), truth.ravel()
-    place = predictions.info.labels.index(label)
-    return probabilities[:, place], truth[:, place]
+    return probabilities.ravel(), truth.ravel()
 
 
 def _probabilities(predictions: Predictions) -> tuple[Numbers, NDArray[np.bool_]]:
@@ -202,22 +180,6 @@ def _probabilities(predictions: Predictions) -> tuple[Numbers, NDArray[np.bool_]
         rows &= (gold >= 0) & (gold < len(names))
     places = [labels(predictions).index(name) for name in names]
     return predictions.scores[rows], members(predictions, "gold")[rows][:, places]
-
-
-def _starts(confidence: Numbers, bins: int, equal_mass: bool) -> list[float]:
-    if equal_mass:
-        return quantile_starts(confidence, bins)
-    return [float(start) for start in np.arange(bins) / bins]
-
-
-def _selecting(
-    predictions: Predictions, label: str | None, low: float, high: float | None
-) -> Conditions:
-    if label is not None:
-        return (ScoreBetween(label=label, least=low, most=high),)
-    if is_multi_label(predictions):
-        return ()
-    return (Between(figure="probability", least=low, most=high),)
 
 
 def _nll(probabilities: Numbers, truth: NDArray[np.bool_], several: bool) -> float:

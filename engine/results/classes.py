@@ -102,7 +102,7 @@ def confusion(predictions: Predictions) -> Confusion:
     return Confusion(names, counts)
 
 
-def label_figures(predictions: Predictions, seed: int = 0) -> tuple[LabelFigures, ...]:
+def label_figures(predictions: Predictions) -> tuple[LabelFigures, ...]:
     """Each label against all others, in the order of `labels`."""
     rows = labelled(predictions)
     gold, predicted = (members(predictions, side)[rows] for side in ("gold", "predicted"))
@@ -113,7 +113,7 @@ def label_figures(predictions: Predictions, seed: int = 0) -> tuple[LabelFigures
             label=label,
             precision=wilson(int(right[n]), int(given[n])),
             recall=wilson(int(right[n]), int(support[n])),
-            f1=f1_interval(int(right[n]), int(given[n]), int(support[n]), int(rows.sum()), seed),
+            f1=f1_interval(int(right[n]), int(given[n]), int(support[n]), int(rows.sum())),
             support=int(support[n]),
             predicted=int(given[n]),
             right=int(right[n]),
@@ -128,4 +128,4 @@ def f1_interval(right: int, predicted: int, support: int, rows: int, seed: int =
         return UNKNOWN
     kinds = np.array([[1, 1, 1], [0, 1, 0], [0, 0, 1], [0, 0, 0]])  # right, predicted, support
     times = [right, predicted - right, support - right, rows - predicted - support + right]
-    return bootstrap_counts(kinds, times, measures.f1_of_sums, seed=seed)
+    return bootstrap_counts(kinds, times, measures.f1_of_sums, seed)

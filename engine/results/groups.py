@@ -39,6 +39,7 @@ from engine.results.row_figures import (
 
 FEW_VALUES = 20  # columns with more values have no groups
 FIRST_WORDS = 8  # groups of questions
+QUANTILES = 8  # groups of about equally many rows
 FIRST_WORD = r"^[^\pL\pM\pN_]*(?P<word>[\pL\pM\pN_]+)"
 
 
@@ -135,9 +136,9 @@ def by_powers(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
     )
 
 
-def by_quantile(predictions: Predictions, column: str, parts: int = 8) -> tuple[Conditions, ...]:
+def by_quantile(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
     """Groups of about equally many rows, by the number in a column's cells."""
-    starts = quantile_starts(parse_numbers(predictions.cells(column)), parts)
+    starts = quantile_starts(parse_numbers(predictions.cells(column)), QUANTILES)
     ends = [*starts[1:], None]
     return tuple(
         (CellBetween(column=column, least=start, most=end),)
@@ -156,11 +157,9 @@ def worst_labels(predictions: Predictions, min_rows: int, most: int) -> tuple[Co
     return tuple((LabelIs(side="gold", label=names[one]),) for one in ranked)
 
 
-def by_first_word(
-    predictions: Predictions, column: str, words: int = FIRST_WORDS
-) -> tuple[Conditions, ...]:
+def by_first_word(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
     """Groups by the most frequent first words of a column, as kinds of questions."""
-    counts = first_words(predictions, column).most_common(words)
+    counts = first_words(predictions, column).most_common(FIRST_WORDS)
     return tuple((CellHasWord(column=column, word=word, first=True),) for word, _ in counts)
 
 

@@ -28,11 +28,11 @@ class Interval(NamedTuple):
 UNKNOWN = Interval(float("nan"), float("nan"), float("nan"))
 
 
-def wilson(part: int, whole: int, confidence: float = CONFIDENCE) -> Interval:
+def wilson(part: int, whole: int) -> Interval:
     """The Wilson (1927) interval of a proportion; unknown if `whole` is 0."""
     if not whole:
         return UNKNOWN
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    z = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)
     p, n = part / whole, whole
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * float(np.sqrt(p * (1 - p) / n + z * z / (4 * n * n)))
@@ -44,8 +44,6 @@ def wilson(part: int, whole: int, confidence: float = CONFIDENCE) -> Interval:
 def bootstrap(
     parts: ArrayLike,
     figure: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    confidence: float = CONFIDENCE,
-    draws: int = DRAWS,
     seed: int = 0,
 ) -> Interval:
     """The percentile bootstrap interval (Efron 1979) of a function of sums over rows, as F1.
@@ -62,15 +60,13 @@ def bootstrap(
     if not len(counts):
         return UNKNOWN
     different, times = np.unique(counts, axis=0, return_counts=True)
-    return bootstrap_counts(different, times, figure, confidence, draws, seed)
+    return bootstrap_counts(different, times, figure, seed)
 
 
 def bootstrap_counts(
     different: ArrayLike,
     times: ArrayLike,
     figure: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    confidence: float = CONFIDENCE,
-    draws: int = DRAWS,
     seed: int = 0,
 ) -> Interval:
     """`bootstrap` of counted rows: U different ones, float [U, K], int [U] times each."""
@@ -79,32 +75,28 @@ def bootstrap_counts(
     if not rows:
         return UNKNOWN
     if len(often) > MANY_KINDS:
-        return _jackknife(parts, often, figure, confidence, seed)
+        return _jackknife(parts, often, figure, seed)
     rng = np.random.default_rng(seed)
     step = max(1, AT_ONCE // len(often))
     sums = [
-        rng.multinomial(rows, often / rows, size=min(step, draws - done)) @ parts
-        for done in range(0, draws, step)
+        rng.multinomial(rows, often / rows, size=min(step, DRAWS - done)) @ parts
+        for done in range(0, DRAWS, step)
     ]
     value = float(figure((often @ parts)[None])[0])
-    return percentiles(value, figure(np.concatenate(sums)), confidence)
+    return percentiles(value, figure(np.concatenate(sums)))
 
 
-def percentiles(
-    value: float, samples: NDArray[np.float64], confidence: float = CONFIDENCE
-) -> Interval:
+def percentiles(value: float, samples: NDArray[np.float64]) -> Interval:
     """A figure with the percentiles of its samples, float64 [B], ignoring NaN."""
     usable = samples[~np.isnan(samples)]
     if not len(usable):
         return Interval(value, float("nan"), float("nan"))
-    tail = (1 - confidence) / 2
+    tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(usable, [tail, 1 - tail])
     return Interval(value, float(low), float(high))
 
 
-def mean_interval(
-    values: NDArray[np.float32] | NDArray[np.float64], confidence: float = CONFIDENCE, seed: int = 0
-) -> Interval:
+def mean_interval(values: NDArray[np.float32] | NDArray[np.float64], seed: int = 0) -> Interval:
     """The bootstrap interval of the mean, ignoring NaN, [N].
 
     If all values are 0 or 1, the Wilson interval: a bootstrap is too narrow near 0 and 1, and has
@@ -112,18 +104,15 @@ def mean_interval(
     """
     different, times = np.unique(values[~np.isnan(values)].astype(np.float64), return_counts=True)
     if len(different) and np.isin(different, (0, 1)).all():
-        return wilson(int(times[different == 1].sum()), int(times.sum()), confidence)
+        return wilson(int(times[different == 1].sum()), int(times.sum()))
     parts = np.column_stack([different, np.ones_like(different)])
-    return bootstrap_counts(
-        parts, times, lambda sums: sums[:, 0] / sums[:, 1], confidence, seed=seed
-    )
+    return bootstrap_counts(parts, times, lambda sums: sums[:, 0] / sums[:, 1], seed)
 
 
 def _jackknife(
     parts: NDArray[np.float64],
     times: NDArray[np.int64],
     figure: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    confidence: float,
     seed: int,
 ) -> Interval:
     """The delete-a-group jackknife (Kott 2001) with GROUPS random groups, for very many rows."""
@@ -134,5 +123,5 @@ def _jackknife(
     total = groups.sum(axis=0)
     value, others = float(figure(total[None])[0]), figure(total - groups)
     error = np.sqrt((GROUPS - 1) / GROUPS * ((others - others.mean()) ** 2).sum())
-    half = NormalDist().inv_cdf(0.5 + confidence / 2) * float(error)
+    half = NormalDist().inv_cdf(0.5 + CONFIDENCE / 2) * float(error)
     return Interval(value, value - half, value + half)

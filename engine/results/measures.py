@@ -78,10 +78,10 @@ def interval(measure: Measure, seed: int = 0) -> Interval:
     used, times = np.unique(known, return_counts=True)
     if measure.of_sums is first_of_second and (measure.parts[used, 1] == 1).all():
         return mean_interval(np.repeat(measure.parts[used, 0], times), seed=seed)
-    return bootstrap_counts(measure.parts[used], times, measure.of_sums, seed=seed)
+    return bootstrap_counts(measure.parts[used], times, measure.of_sums, seed)
 
 
-def difference(first: Measure, second: Measure, seed: int = 0) -> Interval:
+def difference(first: Measure, second: Measure) -> Interval:
     """The second minus the first over the same rows, by a paired bootstrap.
 
     Both are over N rows in the same order; rows without gold in one are left out.
@@ -98,7 +98,6 @@ def difference(first: Measure, second: Measure, seed: int = 0) -> Interval:
         parts,
         times,
         lambda sums: second.of_sums(sums[:, size:]) - first.of_sums(sums[:, :size]),
-        seed=seed,
     )
 
 

@@ -26,11 +26,9 @@ LAYERS_C = 0.0005  # the same, for vectors of several layers
 Fit = Callable[[NDArray[np.bool_]], NDArray[np.float64]]
 
 
-def stratified_folds(
-    given: NDArray[np.int64], folds: int = FOLDS, seed: int = 0
-) -> NDArray[np.int64]:
+def stratified_folds(given: NDArray[np.int64], folds: int = FOLDS) -> NDArray[np.int64]:
     """The fold of each row, int64 [N], at random, stratified by label."""
-    order = np.random.default_rng(seed).permutation(len(given))
+    order = np.random.default_rng(0).permutation(len(given))
     order = order[np.argsort(given[order], kind="stable")]
     found = np.empty(len(given), dtype=np.int64)
     found[order] = np.arange(len(given)) % folds

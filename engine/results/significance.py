@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engine.results.intervals import Interval
+from engine.results.intervals import CONFIDENCE, Interval
 
 NODES = 64  # of the quadrature; more give the same 12 digits
 DEEPEST_TAIL = 12.0  # standard deviations beyond the start of a tail
@@ -51,12 +51,12 @@ def t_tail(t: ArrayLike, freedom: ArrayLike) -> NDArray[np.float64]:
 
 
 @lru_cache(1_000)
-def t_limit(freedom: float, confidence: float = 0.95) -> float:
+def t_limit(freedom: float) -> float:
     """The two-sided critical value of Student's t, by bisection."""
     low, high = 0.0, 1e6
     for _ in range(80):
         middle = (low + high) / 2
-        if float(t_tail(middle, freedom)) > (1 - confidence) / 2:
+        if float(t_tail(middle, freedom)) > (1 - CONFIDENCE) / 2:
             low = middle
         else:
             high = middle

@@ -89,9 +89,7 @@ def score_slices(predictions: Predictions, slices: Sequence[Slice]) -> tuple[Gro
     return tuple(group(predictions, one.conditions) for one in slices)
 
 
-def worst_slices(
-    predictions: Predictions, most: int = MOST_SLICES, min_rows: int = MIN_ROWS
-) -> WorstSlices:
+def worst_slices(predictions: Predictions, min_rows: int = MIN_ROWS) -> WorstSlices:
     """Find the slices where the model is worse than elsewhere.
 
     Correct-or-wrong rows are tested by Fisher's exact test, others by a permutation test, both
@@ -111,7 +109,7 @@ def worst_slices(
     told: list[WorstSlice] = []
     covered = np.zeros(len(usable), dtype=bool)
     for place in sorted(np.flatnonzero(adjusted < LEVEL), key=lambda one: (p[one], -cost[one])):
-        if len(told) == most:
+        if len(told) == MOST_SLICES:
             break
         first, second = trial.pairs[place]
         rows = found[first].rows & found[second].rows

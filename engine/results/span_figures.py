@@ -71,10 +71,10 @@ def type_confusion(predictions: Predictions) -> TypeConfusion:
     return TypeConfusion(table.types, counts.reshape(size, size))
 
 
-def type_figures(predictions: Predictions, seed: int = 0) -> tuple[TypeFigures, ...]:
+def type_figures(predictions: Predictions) -> tuple[TypeFigures, ...]:
     """Scores of each type of span, sorted, as in seqeval."""
     return tuple(
-        _figures(name, row_parts(predictions, number), seed)
+        _figures(name, row_parts(predictions, number))
         for number, name in enumerate(span_table(predictions).types)
     )
 
@@ -94,13 +94,13 @@ def row_parts(predictions: Predictions, type_: int | None = None) -> NDArray[np.
     return np.column_stack([np.bincount(table.rows[one], minlength=rows) for one in chosen])
 
 
-def _figures(name: str, parts: NDArray[np.int64], seed: int) -> TypeFigures:
+def _figures(name: str, parts: NDArray[np.int64]) -> TypeFigures:
     right, predicted, support = (int(total) for total in parts.sum(axis=0))
     return TypeFigures(
         type=name,
         precision=wilson(right, predicted),
         recall=wilson(right, support),
-        f1=bootstrap(parts, f1_of_sums, seed=seed) if predicted + support else UNKNOWN,
+        f1=bootstrap(parts, f1_of_sums) if predicted + support else UNKNOWN,
         support=support,
         predicted=predicted,
         right=right,

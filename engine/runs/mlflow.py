@@ -10,16 +10,14 @@ since 1970, value, step. MLflow 3.17 needs MLFLOW_ALLOW_FILE_STORE=true for such
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from engine.files.atomic_write import write_file
 from engine.messages.events import AnyEvent, Ended, Measured
-from engine.progress import ProgressCallback
 from engine.runs.curve_files import CurveFiles, point_value
-from engine.runs.folder import RunFolder
 from engine.runs.tensorboard import tag
 from engine.visible import one_line
 
@@ -104,21 +102,6 @@ class MLflowFiles(CurveFiles):
             "user_id": "",
         }
         write_file(self.folder / "meta.yaml", _yaml(facts))
-
-
-def write_mlflow(
-    run: RunFolder,
-    into: Path,
-    report: ProgressCallback = lambda done, total: None,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> Path:
-    """Write a run into the store `into`, which may have others; returns its folder.
-
-    Raises StudioError if writing fails, Cancelled soon after `cancelled()` is true.
-    """
-    files = MLflowFiles(run, into)
-    files.write_all(report, cancelled)
-    return files.folder
 
 
 def settings_of(job: dict[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

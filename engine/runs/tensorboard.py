@@ -10,15 +10,13 @@ what it has read of that step and later ones.
 
 import socket
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
 from engine.files.protobuf import FIXED32, FIXED64, encode_field, encode_varint
 from engine.messages.events import AnyEvent, Ended, Measured
-from engine.progress import ProgressCallback
 from engine.runs.curve_files import CurveFiles, point_value
-from engine.runs.folder import RunFolder
 
 VERSION = b"brain.Event:2"
 START = 1  # the status of a session log
@@ -55,21 +53,6 @@ class TensorBoardFiles(CurveFiles):
 
     def _tell(self, end: Ended | None) -> None:
         """TensorBoard stores no end of a run."""
-
-
-def write_tensorboard(
-    run: RunFolder,
-    into: Path,
-    report: ProgressCallback = lambda done, total: None,
-    cancelled: Callable[[], bool] = lambda: False,
-) -> Path:
-    """Write all curves of a run into a folder of its name below `into`; returns the file.
-
-    Raises StudioError if writing fails, Cancelled soon after `cancelled()` is true.
-    """
-    files = TensorBoardFiles(run, into)
-    files.write_all(report, cancelled)
-    return next(iter(files.folder.glob(FILES)))
 
 
 def tag(name: str) -> str:

@@ -62,7 +62,7 @@ def each_label(made: Predictions) -> object:
 
 
 OF_LABELS = (
-    *(classes.confusion, classes.label_figures, each_label, calibration.brier),
+    *(classes.confusion, classes.label_figures, each_label),
     *(calibration.reliability, calibration.temperature),
 )
 OF_ALL: tuple[Callable[[Predictions], object], ...] = (

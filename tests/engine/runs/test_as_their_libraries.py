@@ -13,8 +13,8 @@ import yaml
 
 from engine.messages.events import Ended, Started, measured
 from engine.runs.folder import RunFolder
-from engine.runs.mlflow import write_mlflow
-from engine.runs.tensorboard import write_tensorboard
+from engine.runs.mlflow import MLflowFiles
+from engine.runs.tensorboard import TensorBoardFiles
 from tests.engine.runs import fake_worker
 
 AT = datetime(2026, 3, 4, 5, 6, 7, 500_000, tzinfo=UTC)
@@ -70,7 +70,10 @@ def run(tmp_path: Path) -> RunFolder:
 
 
 def test_the_records_of_tensorboard_are_equal_byte_for_byte(run: RunFolder, tmp_path: Path) -> None:
-    content, records = write_tensorboard(run, tmp_path / "tb").read_bytes(), list[str]()
+    files = TensorBoardFiles(run, tmp_path / "tb")
+    files.write_all()
+    [path] = files.folder.glob("events.*")
+    content, records = path.read_bytes(), list[str]()
     while content:
         (size,) = struct.unpack("<Q", content[:8])
         records.append(content[: 16 + size].hex())
@@ -79,7 +82,9 @@ def test_the_records_of_tensorboard_are_equal_byte_for_byte(run: RunFolder, tmp_
 
 
 def test_the_files_of_mlflow_are_equal(run: RunFolder, tmp_path: Path) -> None:
-    folder = write_mlflow(run, tmp_path / "mlflow")
+    files = MLflowFiles(run, tmp_path / "mlflow")
+    files.write_all()
+    folder = files.folder
     written = {name: (folder / name).read_text("utf-8") for name in MLFLOW}
     assert written == MLFLOW
     facts = yaml.safe_load((folder / "meta.yaml").read_text("utf-8"))

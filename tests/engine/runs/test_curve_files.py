@@ -14,7 +14,7 @@ from engine.messages.events import Ended, Started, measured
 from engine.progress import Cancelled
 from engine.runs.curve_files import POSITION, CurveFiles
 from engine.runs.folder import RunFolder
-from engine.runs.mlflow import EXPERIMENT, MLflowFiles, file_of, write_mlflow
+from engine.runs.mlflow import EXPERIMENT, MLflowFiles, file_of
 from engine.runs.tensorboard import TensorBoardFiles
 from tests.engine.runs import fake_worker
 from tests.engine.runs.test_tensorboard import event_message, records
@@ -144,7 +144,9 @@ def test_an_mlflow_run_has_the_name_settings_and_status_of_the_run(
 ) -> None:
     said(run, "validation_f1", 2, math.nan)
     run.append(Ended(outcome="stopped", step=2, at=AT + timedelta(seconds=9)))
-    folder = write_mlflow(run, tmp_path / "my runs")
+    files = MLflowFiles(run, tmp_path / "my runs")
+    files.write_all()
+    folder = files.folder
     facts = yaml.safe_load((folder / "meta.yaml").read_text(encoding="utf-8"))
     assert facts["run_name"] == "a “night”: #1" and facts["status"] == 5  # KILLED
     assert facts["start_time"] == 1772600767500 and facts["end_time"] == 1772600776500
@@ -157,8 +159,8 @@ def test_an_mlflow_run_has_the_name_settings_and_status_of_the_run(
     assert settings["training.steps"] == "6" and settings["task.kind"] == "text_classification"
     assert settings["training.learning_rate"] == "5e-05"
     assert (folder / "tags" / "mlflow.runName").read_text(encoding="utf-8") == "a “night”: #1"
-    assert in_mlflow(MLflowFiles(run, tmp_path / "my runs"))[0][:2] == ("validation/f1", 2)
-    write_mlflow(run, tmp_path / "my runs")
+    assert in_mlflow(files)[0][:2] == ("validation/f1", 2)
+    MLflowFiles(run, tmp_path / "my runs").write_all()
     assert len(list(folder.parent.iterdir())) == 2, "the same run takes its own place again"
 
 

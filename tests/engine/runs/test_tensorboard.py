@@ -12,7 +12,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from engine.checkpoints.tf1.checksum import crc32c, masked
 from engine.messages.events import Started, measured
 from engine.runs.folder import RunFolder
-from engine.runs.tensorboard import tag, write_tensorboard
+from engine.runs.tensorboard import TensorBoardFiles, tag
 from tests.engine.runs import fake_worker
 
 AT = datetime(2026, 3, 4, 5, 6, 7, 500_000, tzinfo=UTC)
@@ -63,7 +63,9 @@ def test_every_point_is_an_event(tmp_path: Path) -> None:
     points = [("loss", 1, 0.75), ("validation_f1", 300, 0.5), ("loss", 2, float("nan"))]
     for name, step, value in points:
         run.append(measured(name, step, value).model_copy(update={"at": AT}))
-    path = write_tensorboard(run, tmp_path / "tb")
+    files = TensorBoardFiles(run, tmp_path / "tb")
+    files.write_all()
+    [path] = files.folder.glob("events.*")
     assert path.parent == tmp_path / "tb" / "night"
     assert path.name.startswith("events.out.tfevents.1772600767.")
     kind = event_message()
@@ -77,7 +79,9 @@ def test_every_point_is_an_event(tmp_path: Path) -> None:
 
 def test_a_run_without_events_makes_an_empty_file(tmp_path: Path) -> None:
     run = RunFolder.create(tmp_path / "night", fake_worker.job())
-    path = write_tensorboard(run, tmp_path / "tb")
+    files = TensorBoardFiles(run, tmp_path / "tb")
+    files.write_all()
+    [path] = files.folder.glob("events.*")
     assert len(list(records(path.read_bytes()))) == 2, "the version, and that it begins"
 
 
