@@ -18,7 +18,7 @@ from torch import Tensor
 
 from engine.config.dataset import SplitName
 from engine.config.prediction import PredictionSettings
-from engine.config.task import TaskSpec
+from engine.config.task import LabelledTask, TaskSpec
 from engine.config.tasks import head_of
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import Dataset
@@ -35,10 +35,10 @@ from engine.progress import ProgressCallback
 from engine.tasks.inputs import Inputs
 from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.sending import sent_together
-from engine.tasks.widths import width_of
 from engine.tokenizers.tokenizer import Tokenizer
 
 USUAL_PREDICTION = PredictionSettings()
+WIDTH_STEP = 8  # few shapes, and vector instructions prefer multiples of 8
 Counts = Mapping[str, float | Tensor]  # by loss term; tensors are float32 scalars
 
 
@@ -279,7 +279,7 @@ class LogitsCollector(PredictionCollector):
     def __init__(
         self, examples: Examples, outputs: int, settings: PredictionSettings = USUAL_PREDICTION
     ) -> None:
-        self.settings = settings
+        self.settings, self._targets = settings, examples.targets
         self.logits = np.zeros((len(examples), outputs), dtype=np.float32)
 
     def add(self, network: Network, batch: Batch) -> None:
@@ -313,10 +313,12 @@ class Learner(ABC):
 
     prediction = USUAL_PREDICTION
     no_target = IGNORED  # at ignored positions
+    target_shape: tuple[int, ...] = ()  # of an example
 
     def __init__(self, task: TaskSpec) -> None:
         """`task` is stored in checkpoints; `fit_labels` may fill in what it leaves open."""
         self.task = task
+        self._labels = task.labels if isinstance(task, LabelledTask) else ()
         self._weights: Tensor | None = None  # class weights, float32 [C]
         self._weights_there: tuple[Tensor | None, Tensor] | None = None  # the same on a device
 
@@ -349,7 +351,7 @@ class Learner(ABC):
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the classes, by id; empty for none."""
-        return ()
+        return self._labels
 
     @property
     def needs_whole_batch(self) -> bool:
@@ -414,7 +416,6 @@ class Learner(ABC):
         No-op by default: heads initialised near zero learn the frequencies at once.
         """
 
-    @abstractmethod
     def batch(
         self,
         examples: Examples,
@@ -423,6 +424,16 @@ class Learner(ABC):
         rng: np.random.Generator,
     ) -> Batch:
         """A batch of examples by index; `rng` is the only source of randomness."""
+        rows = input_rows(numbers, examples.inputs_per_example)
+        targets = torch.zeros((len(numbers), *self.target_shape), dtype=torch.int64)
+        if examples.targets is not None:
+            targets = torch.from_numpy(examples.targets[numbers])
+        return Batch(
+            *pad(examples.tokenized, rows, tokenizer.pad),
+            targets=targets,
+            positions=None,
+            inputs_per_example=examples.inputs_per_example,
+        )
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         """A readable target for each row of a batch."""
@@ -521,8 +532,13 @@ class Padded(NamedTuple):
     attention_mask: Tensor | None  # bool [B, T]
 
 
+def width_of(length: int) -> int:
+    """The padded width for a longest row of `length` tokens."""
+    return -(-length // WIDTH_STEP) * WIDTH_STEP
+
+
 def pad(tokenized: TokenizedDataset, numbers: Sequence[int] | np.ndarray, pad_id: int) -> Padded:
-    """Pad rows of different lengths to a common width, see `widths`."""
+    """Pad rows of different lengths to a common width, see `width_of`."""
     lengths = tokenized.lengths[numbers]
     width = width_of(int(lengths.max()))
     tokens = np.full((len(numbers), width), pad_id, dtype=np.int64)

@@ -62,14 +62,6 @@ class MultiLabelLearner(WholeTextLearner):
 
     task: MultiLabel
 
-    def __init__(self, task: MultiLabel) -> None:
-        super().__init__(task)
-        self._labels = task.labels
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self._labels
-
     def fit_labels(self, rows: Rows) -> None:
         sets = self._sets(rows)
         if sets is None:
@@ -178,7 +170,7 @@ class LabelsCollector(LogitsCollector):
         settings: PredictionSettings = USUAL_PREDICTION,
     ) -> None:
         super().__init__(examples, len(labels), settings)
-        self._targets, self._labels = examples.targets, labels
+        self._labels = labels
         self._thresholds = thresholds(settings, labels)  # [C]
 
     def report(self) -> MultiLabelReport:

@@ -39,7 +39,6 @@ from engine.tasks.evaluating import collect_predictions
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs, max_tokens
 from engine.tasks.learner import (
-    USUAL_PREDICTION,
     Baseline,
     Batch,
     Counts,
@@ -48,8 +47,6 @@ from engine.tasks.learner import (
     LogitsCollector,
     TaskPredictions,
     counted,
-    input_rows,
-    pad,
     random_tokens,
     ranked_labels,
     share_of_mean,
@@ -112,21 +109,6 @@ class MultipleChoiceLearner(Learner):
         right = parse_choice_labels(rows.labels, row_endings(rows), self._first, rows.lines)
         return np.array(right, dtype=np.int64)
 
-    def batch(
-        self,
-        examples: Examples,
-        numbers: np.ndarray,
-        tokenizer: Tokenizer,
-        rng: np.random.Generator,
-    ) -> Batch:
-        count = examples.inputs_per_example
-        rows = input_rows(numbers, count)  # [B * E]
-        targets = torch.zeros(len(numbers), dtype=torch.int64)
-        if examples.targets is not None:
-            targets = torch.from_numpy(examples.targets[numbers])
-        padded = pad(examples.tokenized, rows, tokenizer.pad)
-        return Batch(*padded, targets=targets, positions=None, inputs_per_example=count)
-
     def answer_counts(self, examples: Examples) -> Counter[str]:
         """By the position of the right choice, from 1."""
         places = [str(number + 1) for number in range(examples.inputs_per_example)]
@@ -187,12 +169,6 @@ class MultipleChoiceLearner(Learner):
 
 class ChoiceCollector(LogitsCollector):
     """Predicts the ending with the highest score."""
-
-    def __init__(
-        self, examples: Examples, outputs: int, settings: PredictionSettings = USUAL_PREDICTION
-    ) -> None:
-        super().__init__(examples, outputs, settings)
-        self._targets = examples.targets
 
     def report(self) -> ChoiceReport:
         if self._targets is None:

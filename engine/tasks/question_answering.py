@@ -44,7 +44,6 @@ from engine.tasks.learner import (
     Learner,
     PredictionCollector,
     TaskPredictions,
-    pad,
     random_tokens,
 )
 from engine.tasks.row_predictions import RowPredictions
@@ -101,6 +100,7 @@ class QuestionAnsweringLearner(Learner):
     cross-entropies. Windows without an answer have [CLS] as their target."""
 
     task: QuestionAnswering
+    target_shape = (2,)
 
     @property
     def _decided(self) -> QuestionAnswering:
@@ -150,18 +150,6 @@ class QuestionAnsweringLearner(Learner):
     def row(self, examples: Examples, number: int) -> int:
         assert isinstance(examples, QuestionExamples) and examples.owners is not None
         return int(examples.owners[number])
-
-    def batch(
-        self,
-        examples: Examples,
-        numbers: np.ndarray,
-        tokenizer: Tokenizer,
-        rng: np.random.Generator,
-    ) -> Batch:
-        padded = pad(examples.tokenized, numbers, tokenizer.pad)
-        if examples.targets is None:
-            return Batch(*padded, torch.zeros(len(numbers), 2, dtype=torch.int64), None)
-        return Batch(*padded, torch.from_numpy(examples.targets[numbers]), None)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         return [

@@ -104,10 +104,6 @@ class RegressionLearner(WholeTextLearner):
 class NumberCollector(LogitsCollector):
     """Predicts a number for each example."""
 
-    def __init__(self, examples: Examples, outputs: int) -> None:
-        super().__init__(examples, outputs)
-        self._targets = examples.targets
-
     def report(self) -> RegressionReport:
         if self._targets is None:
             raise MissingRole("label")

@@ -49,8 +49,6 @@ from engine.tasks.learner import (
     Learner,
     PredictionCollector,
     TaskPredictions,
-    input_rows,
-    pad,
 )
 from engine.tasks.learner import random_tokens as random_ids
 from engine.tasks.row_predictions import RowPredictions
@@ -157,24 +155,6 @@ class SentenceSimilarityLearner(Learner):
             texts = [self._prompt + text for row in zip(*columns, strict=True) for text in row]
             tokenized = tokenize_examples(texts, None, tokenizer, max_length, folder, progress)
         return TextGroups(tokenized, targets, count, objective=objective)
-
-    def batch(
-        self,
-        examples: Examples,
-        numbers: np.ndarray,
-        tokenizer: Tokenizer,
-        rng: np.random.Generator,
-    ) -> Batch:
-        rows = input_rows(numbers, examples.inputs_per_example)  # [B * E]
-        targets = torch.zeros(len(numbers))
-        if examples.targets is not None:
-            targets = torch.from_numpy(examples.targets[numbers])
-        return Batch(
-            *pad(examples.tokenized, rows, tokenizer.pad),
-            targets=targets,
-            positions=None,
-            inputs_per_example=examples.inputs_per_example,
-        )
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         names = [phrase("text"), phrase("belongs to it"), phrase("does not belong to it")]

@@ -62,14 +62,6 @@ class TextClassificationLearner(WholeTextLearner):
 
     task: Classes
 
-    def __init__(self, task: Classes) -> None:
-        super().__init__(task)
-        self._labels = task.labels
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self._labels
-
     def fit_labels(self, rows: Rows) -> None:
         counts = Counter(_labels(rows))
         found = sorted(counts, key=by_number_then_name)
@@ -155,7 +147,7 @@ class ClassCollector(LogitsCollector):
         settings: PredictionSettings = USUAL_PREDICTION,
     ) -> None:
         super().__init__(examples, len(labels), settings)
-        self._targets, self._labels = examples.targets, labels
+        self._labels = labels
 
     def report(self) -> ClassReport:
         if self._targets is None:

@@ -62,20 +62,15 @@ class TokenClassificationLearner(Learner):
 
     def __init__(self, task: TokenClassification) -> None:
         super().__init__(task)
-        self._tags = task.labels
         self._studied: tuple[Rows, TagNumbers] | None = None
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        return self._tags
-
-    @property
     def best_metric(self) -> str:
-        return "f1" if are_spans(self._tags) else "accuracy"
+        return "f1" if are_spans(self._labels) else "accuracy"
 
     @property
     def measured(self) -> tuple[str, ...]:
-        return super().measured if are_spans(self._tags) else ("accuracy", "loss")
+        return super().measured if are_spans(self._labels) else ("accuracy", "loss")
 
     @property
     def tokenization(self) -> str:
@@ -84,8 +79,8 @@ class TokenClassificationLearner(Learner):
     def fit_labels(self, rows: Rows) -> None:
         self._studied = (rows, tag_numbers(rows))
         found = set(self._studied[1].names)
-        if not self._tags:
-            self._tags = tuple(sorted(found, key=lambda tag: (tag != OUTSIDE, tag)))
+        if not self._labels:
+            self._labels = tuple(sorted(found, key=lambda tag: (tag != OUTSIDE, tag)))
         if len(found) < 2:
             only = (
                 phrase("all have “{found}”", found=min(found))
@@ -104,7 +99,7 @@ class TokenClassificationLearner(Learner):
                 phrase("There are {count:,} different tags, too many to learn.", count=len(found)),
                 phrase("Choose another tag column."),
             )
-        self._weights = tag_weights(self._tags, self.task.class_weights)
+        self._weights = tag_weights(self._labels, self.task.class_weights)
 
     def tokenize(
         self,
@@ -152,7 +147,7 @@ class TokenClassificationLearner(Learner):
         )
 
     def answer_counts(self, examples: Examples) -> Counter[str]:
-        return counted(examples.targets, self._tags)
+        return counted(examples.targets, self._labels)
 
     def _tags_of(self, rows: Rows) -> TagNumbers:
         """Tags of the fitted rows are cached until these are tokenized."""
@@ -164,7 +159,7 @@ class TokenClassificationLearner(Learner):
 
         Raises StudioError if the model knows no span type or class of the rows.
         """
-        ids = {tag: number for number, tag in enumerate(self._tags)}
+        ids = {tag: number for number, tag in enumerate(self._labels)}
         found = set(tags.names) - {OUTSIDE}
         if found and not found & set(ids):
             raise StudioError(
@@ -174,7 +169,7 @@ class TokenClassificationLearner(Learner):
                 ),
                 phrase(
                     "Its tags are {tags}. Choose the right tag column.",
-                    tags=", ".join(self._tags[:10]),
+                    tags=", ".join(self._labels[:10]),
                 ),
             )
         known = np.array([ids.get(name, UNKNOWN) for name in tags.names], dtype=np.int64)
@@ -200,7 +195,7 @@ class TokenClassificationLearner(Learner):
         self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
     ) -> Batch:
         tokens = torch.from_numpy(random_tokens(count, width, tokenizer, rng))
-        targets = torch.from_numpy(rng.integers(0, len(self._tags), tokens.numel()))
+        targets = torch.from_numpy(rng.integers(0, len(self._labels), tokens.numel()))
         return Batch(tokens, torch.zeros_like(tokens), None, targets, torch.arange(tokens.numel()))
 
     def losses(
@@ -227,8 +222,8 @@ class TokenClassificationLearner(Learner):
         shares, numbers = best.values.tolist(), best.indices.tolist()
         begins = {t.start: n for n, t in reversed([*enumerate(given.described)]) if _is_text(t)}
         words = [(a, b, begins[a]) for a, b in word_spans(question.text) if a in begins]
-        tags = [self._tags[numbers[token]] for _, _, token in words]
-        if are_spans(self._tags):
+        tags = [self._labels[numbers[token]] for _, _, token in words]
+        if are_spans(self._labels):
             found = spans_from_tags(tags)
         else:
             found = [Span(tag, n, n + 1) for n, tag in enumerate(tags)]
@@ -255,7 +250,7 @@ class TokenClassificationLearner(Learner):
 
     def metrics(self, examples: Examples) -> TagCollector:
         assert isinstance(examples, Sentences)
-        return TagCollector(examples, self._tags)
+        return TagCollector(examples, self._labels)
 
 
 def _span(

@@ -15,7 +15,7 @@ from engine.data.tokenized.dataset import tokenize_examples
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
-from engine.tasks.learner import Batch, Examples, Learner, pad, random_tokens
+from engine.tasks.learner import Batch, Examples, Learner, random_tokens
 from engine.tokenizers.tokenizer import Tokenizer
 
 
@@ -48,20 +48,6 @@ class WholeTextLearner(Learner):
             rows.texts, rows.pairs, tokenizer, max_length, folder, progress
         )
         return Examples(tokenized, targets)
-
-    def batch(
-        self,
-        examples: Examples,
-        numbers: np.ndarray,
-        tokenizer: Tokenizer,
-        rng: np.random.Generator,
-    ) -> Batch:
-        padded = pad(examples.tokenized, numbers, tokenizer.pad)
-        if examples.targets is None:
-            return Batch(
-                *padded, targets=torch.zeros(len(numbers), dtype=torch.int64), positions=None
-            )
-        return Batch(*padded, targets=torch.from_numpy(examples.targets[numbers]), positions=None)
 
     def dummy_batch(
         self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator

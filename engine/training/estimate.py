@@ -30,9 +30,8 @@ from engine.progress import ProgressCallback, no_progress
 from engine.runs.groups import expand
 from engine.runs.retention import max_checkpoints
 from engine.runs.snapshots import count_snapshots
-from engine.tasks.learner import Batch, Examples, Learner
+from engine.tasks.learner import Batch, Examples, Learner, width_of
 from engine.tasks.rng import SHARE, rng_for
-from engine.tasks.widths import width_of
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.checkpoints import checkpoint_size
 from engine.training.data.batch_order import (

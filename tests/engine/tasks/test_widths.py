@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from engine.tasks.learner import Batch
-from engine.tasks.widths import width_of
+from engine.tasks.learner import Batch, width_of
 
 
 @pytest.mark.parametrize("endings", [1, 3])
