@@ -220,8 +220,8 @@ def _measure(
 ) -> Measured:
     import numpy as np
 
-    from engine.explore.head_census import census
     from engine.explore.head_importance import weigh
+    from engine.explore.head_statistics import head_statistics
 
     line = ProgressLine(sys.stderr)
     facts: dict[str, object]
@@ -235,7 +235,7 @@ def _measure(
         found: HeadsCounted | HeadsWeighed
         try:
             if method == "patterns":
-                found = census(loaded, CountHeads(**asked), Path(scratch), emit)
+                found = head_statistics(loaded, CountHeads(**asked), Path(scratch), emit)
                 facts = {"texts": found.total, "tokens": found.tokens}
                 if found.fixed is not None:
                     offset, share = found.fixed

@@ -85,7 +85,7 @@ def questions(models: Models, scratch: Path) -> Iterator[Question]:
     yield Embed(**words)
     yield CompareWord(checkpoint=models.pretrained, word="film", texts=(TEXT, "a poor film"))
     film = TEXT.index("film")
-    place: dict[str, Any] = {"text": TEXT, "start": film, "end": film + len("film"), "height": 1}
+    place: dict[str, Any] = {"text": TEXT, "start": film, "end": film + len("film"), "layer": 1}
     yield FindTokens(checkpoint=models.pretrained, **place)
     yield SuggestWords(**words, start=2, end=6)
     classes: dict[str, Any] = {"checkpoint": models.classifier, "text": TEXT}

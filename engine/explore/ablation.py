@@ -69,15 +69,15 @@ def heads_off(
         yield
         return
 
-    def switch(height: int, attention: Attention, gathered: Tensor) -> Tensor:
-        off = [head for layer, head in heads if layer == height]
+    def switch(index: int, attention: Attention, gathered: Tensor) -> Tensor:
+        off = [head for layer, head in heads if layer == index]
         if not off:
             return gathered
         gathered = gathered.clone()
         size = attention.head_size
         for head in off:
             place = slice(head * size, (head + 1) * size)
-            gathered[..., place] = 0 if means is None else means[height, place].to(gathered)
+            gathered[..., place] = 0 if means is None else means[index, place].to(gathered)
         return gathered
 
     with gathered_by(network, switch):
@@ -93,10 +93,10 @@ def gathered_by(network: Network, change: Change) -> Iterator[None]:
     """Change the output of the heads of every layer, before the output matrix, in every forward
     pass."""
     parts: dict[int, _Part] = {}
-    for height, module in enumerate(network.encoder.iter_layers()):
+    for index, module in enumerate(network.encoder.iter_layers()):
         assert isinstance(module, Layer)
         part = parts.setdefault(id(module.attention), _Part(module.attention, change))
-        part.heights.append(height)
+        part.layers.append(index)
     every = list(parts.values())
 
     def begin(*_: Any) -> None:
@@ -117,13 +117,13 @@ class _Part:
 
     def __init__(self, attention: Attention, change: Change) -> None:
         self.attention, self._change = attention, change
-        self.heights: list[int] = []
+        self.layers: list[int] = []
         self.calls = 0
 
     def hook(self, _: nn.Module, given: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        height = self.heights[self.calls % len(self.heights)]
+        layer = self.layers[self.calls % len(self.layers)]
         self.calls += 1
-        return (self._change(height, self.attention, given[0]), *given[1:])
+        return (self._change(layer, self.attention, given[0]), *given[1:])
 
 
 def _read(network: Network, question: AblationQuestion) -> Tensor:

@@ -175,8 +175,8 @@ def _importance(network: Network, texts: Sequence[tuple[Batch, Loss]]) -> list[A
     gates = torch.ones(len(texts), layers, heads, requires_grad=True)
     owner = torch.repeat_interleave(torch.tensor([rows for rows, _ in inputs]))  # [B]
 
-    def gate(height: int, attention: Attention, gathered: Tensor) -> Tensor:
-        wide = gates[owner, height].repeat_interleave(attention.head_size, -1)  # [B, D]
+    def gate(layer: int, attention: Attention, gathered: Tensor) -> Tensor:
+        wide = gates[owner, layer].repeat_interleave(attention.head_size, -1)  # [B, D]
         return gathered * wide[:, None].to(gathered)
 
     with torch.enable_grad():
@@ -257,8 +257,8 @@ def _loss_of(network: Network, hidden: Sequence[Tensor], batch: Batch, loss: Los
 def _without(layer: int, heads: Sequence[int], instead: Tensor | None) -> Change:
     """Remove one head of a layer from each of the stacked batches."""
 
-    def switch(height: int, attention: Attention, gathered: Tensor) -> Tensor:
-        if height != layer:
+    def switch(index: int, attention: Attention, gathered: Tensor) -> Tensor:
+        if index != layer:
             return gathered
         gathered = gathered.clone()
         for head, part in zip(heads, gathered.chunk(len(heads)), strict=True):

@@ -71,8 +71,8 @@ def of_text(checkpoint: Checkpoint, text: str, pair: str | None) -> tuple[np.nda
     given, network = typed(checkpoint, text, pair), checkpoint.network
     sums = np.zeros((network.spec.layers, network.spec.hidden_size))
 
-    def note(height: int, _: Attention, gathered: Tensor) -> Tensor:
-        sums[height] = gathered.flatten(0, -2).cpu().double().sum(0).numpy()
+    def note(layer: int, _: Attention, gathered: Tensor) -> Tensor:
+        sums[layer] = gathered.flatten(0, -2).cpu().double().sum(0).numpy()
         return gathered
 
     with gathered_by(network, note):

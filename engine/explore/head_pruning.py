@@ -181,12 +181,12 @@ class _Pruning:
 def units(network: Network) -> list[tuple[Head, ...]]:
     """Groups of heads that can be removed separately: of a module shared by several layers, the
     same head in all of them."""
-    heights: dict[torch.nn.Module, list[int]] = {}
-    for height, module in enumerate(network.encoder.iter_layers()):
-        heights.setdefault(module, []).append(height)
+    served: dict[torch.nn.Module, list[int]] = {}
+    for layer, module in enumerate(network.encoder.iter_layers()):
+        served.setdefault(module, []).append(layer)
     return [
         tuple((layer, head) for layer in layers)
-        for layers in heights.values()
+        for layers in served.values()
         for head in range(network.spec.heads)
     ]
 

@@ -14,7 +14,7 @@ from engine.models.network import Network
 from engine.tasks.inputs import Inputs
 
 
-class Pass(NamedTuple):
+class LayerPass(NamedTuple):
     """One layer in the forward pass of a batch."""
 
     attention: Attention
@@ -35,13 +35,13 @@ class Step(NamedTuple):
 
 def steps(network: Network, given: Inputs) -> Iterator[Step]:
     """The L layer passes of one text."""
-    for attention, x, layout, weights in passes(network, given.tokens, given.segments):
+    for attention, x, layout, weights in iter_layers(network, given.tokens, given.segments):
         yield Step(attention, attention.read(x)[0], x, layout, weights[0])
 
 
-def passes(
+def iter_layers(
     network: Network, tokens: Tensor, segments: Tensor, attention_mask: Tensor | None = None
-) -> Iterator[Pass]:
+) -> Iterator[LayerPass]:
     """Yield the L layers from the lowest; a module that serves several layers comes as often.
 
     The feed-forward part of the last layer is skipped, since nothing reads its output.
@@ -58,7 +58,7 @@ def passes(
     for layer in lower:
         assert isinstance(layer, Layer)
         made, weights = layer(x, layout)
-        yield Pass(layer.attention, x, layout, weights)
+        yield LayerPass(layer.attention, x, layout, weights)
         x = made
     assert isinstance(top, Layer)
-    yield Pass(top.attention, x, layout, top.attention.weights(x, layout))
+    yield LayerPass(top.attention, x, layout, top.attention.weights(x, layout))

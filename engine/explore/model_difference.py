@@ -16,8 +16,7 @@ from engine.config.tasks import head_of
 from engine.data.columns.words import word_spans
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of, typed_pairs
-from engine.explore.cka import linear_cka
-from engine.explore.head_census import histograms
+from engine.explore.head_statistics import histograms
 from engine.explore.layers import steps
 from engine.explore.over_texts import Arrays, Kept, over_texts, together
 from engine.explore.text_scores import learner_of_rows, predict_rows
@@ -33,6 +32,7 @@ from engine.tasks.inputs import Inputs, max_tokens, typed
 MAX_VECTORS = 4_000  # over all texts, for the CKA
 SAME = 0.5  # minimum mean cosine of the token embeddings of related models
 SEED = 7
+FEWEST = 4  # vectors needed by the HSIC estimator
 
 
 def compare(
@@ -45,7 +45,7 @@ def compare(
         same_tokens(a.exact, b.exact, *pair) for pair in pairs
     )
     spec = a.exact.network.spec, b.exact.network.spec
-    heights = _heights(spec[0].layers + 1, spec[1].layers + 1)
+    layers = _layer_pairs(spec[0].layers + 1, spec[1].layers + 1)
     each = max(2, -(-MAX_VECTORS // len(pairs)))
     sums: Arrays = {}
 
@@ -61,7 +61,7 @@ def compare(
         with tempfile.NamedTemporaryFile(
             dir=scratch, prefix="difference-", suffix=".npz", delete=False
         ) as file:
-            np.savez(file, heights=heights, **found.arrays)  # type: ignore[arg-type]
+            np.savez(file, layers=layers, **found.arrays)  # type: ignore[arg-type]
         said = zip(arrays["said_a"].tolist(), arrays["said_b"].tolist(), strict=True)
         return ModelsDiffered(
             to=question.number,
@@ -135,9 +135,9 @@ def of_text(
     groups = _groups(one, two, text, same)
     rng = np.random.default_rng(SEED + len(text))
     chosen = np.sort(rng.permutation(len(groups))[:each])
-    heights = _heights(len(hidden[0].hidden), len(hidden[1].hidden))
-    for name, encoded, place, numbers in zip("ab", hidden, (0, 1), heights.tolist(), strict=True):
-        layers = [finite(encoded.hidden[number][0]) for number in numbers]
+    pairs = _layer_pairs(len(hidden[0].hidden), len(hidden[1].hidden))
+    for name, encoded, place, indices in zip("ab", hidden, (0, 1), pairs.tolist(), strict=True):
+        layers = [finite(encoded.hidden[index][0]) for index in indices]
         taken = np.zeros((len(layers), each, layers[0].size(-1)), np.float16)
         for row, group in enumerate(chosen):
             inside = groups[group][place]
@@ -199,7 +199,7 @@ def _groups(one: Inputs, two: Inputs, text: str, same: bool) -> list[tuple[list[
     return found
 
 
-def _heights(first: int, second: int) -> np.ndarray:
+def _layer_pairs(first: int, second: int) -> np.ndarray:
     """Layers that are compared, int [2, layers]: all of the shallower model, and those at the same
     relative depth of the other."""
     fewest = min(first, second)
@@ -280,6 +280,36 @@ def summary(arrays: Arrays, is_whole: bool = True) -> Difference:
         return Difference(found | {"cka": np.zeros(0)}, 0, False)
     used = [(n, row) for n, count in enumerate(arrays["vectors"].tolist()) for row in range(count)]
     texts, places = (np.array([one[i] for one in used], int) for i in (0, 1))
-    one, two = (arrays[f"vectors_{name}"][texts, :, places] for name in "ab")  # [N, heights, D]
+    one, two = (arrays[f"vectors_{name}"][texts, :, places] for name in "ab")  # [N, layers, D]
     found["cka"] = np.array([linear_cka(one[:, n], two[:, n]) for n in range(one.shape[1])])
     return Difference(found, len(used), bool(arrays["by_word"].any()))
+
+
+def hsic(x: np.ndarray, y: np.ndarray) -> float:
+    """Unbiased HSIC of linear kernels (Song et al. 2012, §2.3); float64 [N, D] and [N, E].
+
+    HSIC₁ = (tr(K̃L̃) + 1ᵀK̃1 · 1ᵀL̃1 / ((N−1)(N−2)) − 2 · 1ᵀK̃L̃1 / (N−2)) / (N(N−3)), with K̃ =
+    XXᵀ and L̃ = YYᵀ without their diagonals; computed from the vectors, without any [N, N] matrix.
+    """
+    count = len(x)
+    own_x, own_y = (x * x).sum(1), (y * y).sum(1)  # the diagonals
+    rows_x = x @ x.sum(0) - own_x  # K̃1
+    rows_y = y @ y.sum(0) - own_y
+    trace = float(((x.T @ y) ** 2).sum() - own_x @ own_y)
+    both = float(rows_x.sum() * rows_y.sum()) / ((count - 1) * (count - 2))
+    across = 2 * float(rows_x @ rows_y) / (count - 2)
+    return (trace + both - across) / (count * (count - 3))
+
+
+def linear_cka(x: np.ndarray, y: np.ndarray) -> float:
+    """Linear centred kernel alignment of two views of the same N items, float [N, D] and [N, E].
+
+    With the unbiased estimator of HSIC (Kornblith et al. 2019, §3; Nguyen et al. 2021, §3.2).
+    NaN for fewer than four items, or if all vectors of one side are the same.
+    """
+    if len(x) < FEWEST:
+        return float("nan")
+    x, y = (values.astype(np.float64) - values.mean(0, dtype=np.float64) for values in (x, y))
+    # centre first: what does not depend on the mean is then computed from small numbers
+    norm = hsic(x, x) * hsic(y, y)
+    return hsic(x, y) / norm**0.5 if norm > 0 else float("nan")

@@ -83,12 +83,12 @@ def place(
             placed=None if placed is None else tuple(placed.tolist()),
             labels=tuple(names),
             predictions=tuple(arrays["prediction"].tolist()),
-            heights=checkpoint.spec.layers + 1,
+            layers=checkpoint.spec.layers + 1,
         )
         return found if not is_whole else found.model_copy(update=_apart(arrays, names, question))
 
     def asked(arrays: Arrays) -> Arrays:
-        vectors = at_height(arrays, question.pooling, question.height)
+        vectors = at_layer(arrays, question.pooling, question.layer)
         return {"vectors": vectors, "label": arrays["label"], "prediction": arrays["prediction"]}
 
     def on_part(arrays: Arrays, first: int, done: int) -> None:
@@ -153,14 +153,14 @@ def _of_batch(checkpoint: Checkpoint, given: Sequence[Inputs]) -> list[Arrays]:
     return found
 
 
-def at_height(arrays: Arrays, pooling: Pooling, height: int) -> np.ndarray:
+def at_layer(arrays: Arrays, pooling: Pooling, layer: int) -> np.ndarray:
     """float64 [N, D]; −1 is the last layer. The pooler has only one."""
     found: np.ndarray
     if pooling == "pooled":
         found = arrays["pooled"]
     else:
         every = arrays[pooling]
-        found = every[:, min(height, every.shape[1] - 1)]
+        found = every[:, min(layer, every.shape[1] - 1)]
     return found.astype(np.float64)
 
 
@@ -242,8 +242,8 @@ def _apart(arrays: Arrays, labels: Sequence[str], question: PlaceTexts) -> dict[
     found, shuffled = list[Apart](), list[Apart]()
     orders = [rng.permutation(ids) for _ in range(SHUFFLES)]
     pooling = "mean" if question.pooling == "pooled" else question.pooling
-    for height in range(arrays["mean"].shape[1]):
-        vectors = at_height(arrays, pooling, height)[rows]
+    for layer in range(arrays["mean"].shape[1]):
+        vectors = at_layer(arrays, pooling, layer)[rows]
         between = distances(vectors, vectors)
         np.fill_diagonal(between, 0)
         found.append(apart(between, ids))

@@ -64,7 +64,7 @@ def find_words(
     best, count = list[NearWord](), 0
 
     def compute(start: int, stop: int) -> Arrays:
-        return vectors_of_words(checkpoint, texts[start:stop], question.height)
+        return vectors_of_words(checkpoint, texts[start:stop], question.layer)
 
     def on_part(arrays: Arrays, first: int, done: int) -> None:
         nonlocal best, count
@@ -88,7 +88,7 @@ def find_words(
 @torch.inference_mode()
 def vector_of(checkpoint: Checkpoint, question: FindTokens | FindWords) -> Tensor:
     """The mean of the vectors of the word's tokens, float [D]."""
-    tokens, hidden = _at_height(checkpoint, question.text, None, question.height)
+    tokens, hidden = _at_layer(checkpoint, question.text, None, question.layer)
     inside = [
         n
         for n, token in enumerate(tokens)
@@ -104,14 +104,14 @@ def vector_of(checkpoint: Checkpoint, question: FindTokens | FindWords) -> Tenso
 
 @torch.inference_mode()
 def vectors_of_words(
-    checkpoint: Checkpoint, texts: Sequence[tuple[str, str | None]], height: int
+    checkpoint: Checkpoint, texts: Sequence[tuple[str, str | None]], layer: int
 ) -> Arrays:
     """counts: [texts], number of words; vectors: float16 [N, D], means over their tokens; places:
     int [N, 3], index in the pair, first and last character.
     """
     counts, vectors, places = list[int](), list[Tensor](), list[tuple[int, int, int]]()
     for text, pair in texts:
-        tokens, hidden = _at_height(checkpoint, text, pair, height)
+        tokens, hidden = _at_layer(checkpoint, text, pair, layer)
         words: dict[tuple[int, int], list[int]] = {}
         for number, token in enumerate(tokens):
             if not token.special and token.word is not None:
@@ -129,13 +129,13 @@ def vectors_of_words(
     }
 
 
-def _at_height(
-    checkpoint: Checkpoint, text: str, pair: str | None, height: int
+def _at_layer(
+    checkpoint: Checkpoint, text: str, pair: str | None, layer: int
 ) -> tuple[tuple[Token, ...], Tensor]:
     """The tokens, and float [T, D]; the last layer if there is no such layer."""
     given = typed(checkpoint, text, pair)
     encoded = checkpoint.network.encoder(given.tokens, given.segments, keep_hidden=True)
-    hidden = encoded.hidden[min(height, len(encoded.hidden) - 1)][0]
+    hidden = encoded.hidden[min(layer, len(encoded.hidden) - 1)][0]
     return given.described, finite(hidden).float().cpu()
 
 

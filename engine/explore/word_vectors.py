@@ -15,7 +15,7 @@ from engine.messages.explore.text import Token
 from engine.messages.explore.word_vectors import (
     CompareWord,
     WordCompared,
-    WordHeight,
+    WordLayer,
     WordPlace,
 )
 from engine.models.checkpoint import Checkpoint
@@ -69,8 +69,8 @@ def compare(checkpoint: Checkpoint, question: CompareWord) -> WordCompared:
         word=word,
         texts=texts,
         places=tuple(places),
-        heights=tuple(
-            _height(layer, rows, mean) for layer, mean in zip(shown, random, strict=True)
+        layers=tuple(
+            _word_layer(layer, rows, mean) for layer, mean in zip(shown, random, strict=True)
         ),
         missing=tuple(number for number in range(len(texts)) if number not in found),
     )
@@ -116,14 +116,14 @@ def _ordinary(tokens: tuple[Token, ...], hidden: Tensor) -> Tensor:
     return hidden[:, [n for n, token in enumerate(tokens) if not token.special]]
 
 
-def _height(vectors: Tensor, static: Tensor | None, random: float) -> WordHeight:
+def _word_layer(vectors: Tensor, static: Tensor | None, random: float) -> WordLayer:
     """Cosines in one layer: float [N, D], and the static rows."""
     unit = F.normalize(vectors, dim=-1)
     cosines = (unit @ unit.T).clamp(-1, 1)
     to_static: list[float] = []
     if static is not None:
         to_static = F.cosine_similarity(vectors, static.cpu(), dim=-1).tolist()
-    return WordHeight(
+    return WordLayer(
         cosines=tuple(tuple(row) for row in cosines.tolist()),
         static=tuple(to_static),
         random=random,

@@ -43,7 +43,7 @@ def layer_indices(features: Features, layers: int) -> tuple[int, ...]:
 def select_layers(hidden: tuple[Tensor, ...], wanted: tuple[int, ...]) -> Tensor:
     """Select layers from L + 1 hidden states, each [B, T, D]: [B, T, N, D]."""
     parts = [
-        sum(hidden[2:], hidden[1]) if height == SUM_OF_ALL else hidden[height] for height in wanted
+        sum(hidden[2:], hidden[1]) if layer == SUM_OF_ALL else hidden[layer] for layer in wanted
     ]
     return torch.stack(parts, 2)
 

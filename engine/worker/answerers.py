@@ -149,12 +149,12 @@ def _score_texts(question: ScoreTexts, context: WorkerContext) -> Answer:
 
 
 def _count_heads(question: CountHeads, context: WorkerContext) -> Answer:
-    from engine.explore.head_census import census
+    from engine.explore.head_statistics import head_statistics
 
     lower_priority()
     checkpoint = context.models.take(question.checkpoint)
     with as_asked(checkpoint.network, question):
-        return census(checkpoint, question, context.scratch, context.emit)
+        return head_statistics(checkpoint, question, context.scratch, context.emit)
 
 
 def _compare_models(question: CompareModels, context: WorkerContext) -> Answer:

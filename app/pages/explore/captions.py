@@ -57,6 +57,6 @@ def quoted(text: str) -> str:
     return line if len(text) <= MAX_QUOTE else f"{line[:MAX_QUOTE].removesuffix('…')}…"
 
 
-def layer_title(height: int) -> str:
+def layer_title(layer: int) -> str:
     """Name of the embeddings (0) or of a layer (from 1)."""
-    return tr("Layer {0}").format(height) if height else tr("Embeddings")
+    return tr("Layer {0}").format(layer) if layer else tr("Embeddings")

@@ -223,7 +223,7 @@ class ModelsDiffered(SetAnswer):
     `file` is an `.npz`. If `comparable`: divergence float64 [L, H], the mean Jensen–Shannon
     divergence of attention, and columns float64 [L, H, C], the differences of the means of
     `head_measures.KEYS`. Always: kl float64 [texts], NaN if predictions cannot be compared; cka
-    float64 [heights], and heights int [2, heights], their layer indices in A and B.
+    float64 [layers], and layers int [2, layers], their layer indices in A and B.
     """
 
     kind: Literal["models_differed"] = "models_differed"
@@ -260,7 +260,7 @@ class TextsPlaced(SetAnswer):
     placed: tuple[int, ...] | None = None
     labels: tuple[str, ...] = ()
     predictions: tuple[str, ...] = ()
-    heights: int = Field(description="Layers and the embeddings.")
+    layers: int = Field(description="Number of layers, including the embeddings.")
     silhouettes: tuple[float, ...] = Field((), description="By label, at each layer.")
     neighbours: tuple[float, ...] = Field((), description="10-NN accuracy at each layer.")
     silhouettes_shuffled: tuple[float, ...] = ()
@@ -271,8 +271,8 @@ class PlaceTexts(SetQuestion):
     """Map texts to a plane by their vectors after a layer."""
 
     answered_by = TextsPlaced
-    free: ClassVar[frozenset[str]] = frozenset({"height", "pooling", "method"})
+    free: ClassVar[frozenset[str]] = frozenset({"layer", "pooling", "method"})
     kind: Literal["place_texts"] = "place_texts"
-    height: int = Field(-1, ge=-1, description="0: the embeddings; −1: the last layer.")
+    layer: int = Field(-1, ge=-1, description="0: the embeddings; −1: the last layer.")
     pooling: Pooling = "mean"
     method: Literal["pca", "tsne"] = "pca"

@@ -32,7 +32,7 @@ class FindTokens(AblationQuestion):
     """Find the rows of the token embedding nearest to a word, the mean of its tokens, after a
     layer.
 
-    The word is the characters from `start` to `end` of `text`; height 0 is the embeddings.
+    The word is the characters from `start` to `end` of `text`; layer 0 is the embeddings.
     """
 
     answered_by: ClassVar[type[Answer]] = TokensFound
@@ -41,7 +41,7 @@ class FindTokens(AblationQuestion):
     text: str
     start: int
     end: int
-    height: int = Field(ge=0)
+    layer: int = Field(ge=0)
     top: int = Field(TOP, ge=1)
 
 
@@ -76,5 +76,5 @@ class FindWords(SetQuestion):
     text: str
     start: int
     end: int
-    height: int = Field(ge=0)
+    layer: int = Field(ge=0)
     top: int = Field(TOP, ge=1)

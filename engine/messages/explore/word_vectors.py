@@ -18,8 +18,8 @@ class WordPlace(Message):
     end: int
 
 
-class WordHeight(Message):
-    """After a layer; at height 0 the embeddings. N occurrences of the word."""
+class WordLayer(Message):
+    """One layer; layer 0 is the embeddings. N occurrences of the word."""
 
     cosines: tuple[tuple[float, ...], ...] = Field(description="N times N.")
     static: tuple[float, ...] = Field(
@@ -38,13 +38,13 @@ class WordHeight(Message):
 
 
 class WordCompared(Answer):
-    """Every occurrence of the word in the texts, and L + 1 heights."""
+    """Every occurrence of the word in the texts, and L + 1 layers."""
 
     kind: Literal["word_compared"] = "word_compared"
     word: str
     texts: tuple[str, ...]
     places: tuple[WordPlace, ...]
-    heights: tuple[WordHeight, ...]
+    layers: tuple[WordLayer, ...]
     missing: tuple[int, ...] = Field((), description="Numbers of the texts without the word.")
 
 

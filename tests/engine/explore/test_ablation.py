@@ -29,20 +29,20 @@ def theirs_without(known, given, off, means=None, seen=None) -> torch.Tensor:
     calls = {}
 
     def hook(module, taken):
-        height = calls.setdefault(module, iter(heights[module])).__next__()
+        index = calls.setdefault(module, iter(layers[module])).__next__()
         gathered = taken[0].clone()
         if seen is not None:
             seen.append(gathered[0])
         for layer, head in off:
-            if layer == height:
+            if layer == index:
                 place = slice(head * SIZE, (head + 1) * SIZE)
-                gathered[..., place] = 0 if means is None else means[height, place]
+                gathered[..., place] = 0 if means is None else means[index, place]
         return (gathered,)
 
-    heights = {}
+    layers = {}
     for layer in range(LAYERS):
-        heights.setdefault(parts(known, layer)[3], []).append(layer)
-    hooks = [module.register_forward_pre_hook(hook) for module in heights]
+        layers.setdefault(parts(known, layer)[3], []).append(layer)
+    hooks = [module.register_forward_pre_hook(hook) for module in layers]
     try:
         return known.run(given).logits[0]
     finally:

@@ -132,7 +132,7 @@ def test_the_saved_copy_is_loaded_by_transformers(known, tmp_path):
     assert (answer.folder / "manifest.json").is_file()
 
 
-def test_layers_that_share_their_weights_lose_a_head_at_all_heights(known):
+def test_layers_that_share_their_weights_lose_a_head_in_all_layers(known):
     if known.family != "albert":
         pytest.skip("layers with weights of their own")
     with pytest.raises(StudioError, match="share their weights"):

@@ -50,9 +50,9 @@ def test_every_height_is_the_head_of_transformers_on_its_vectors(known):
     hidden = known.run(given, output_hidden_states=True).hidden_states
     assert (traced.to, traced.positions, len(traced.layers)) == (9, (2, 4), 4)
     size, piece = known.checkpoint.tokenizer.size, known.checkpoint.tokenizer.token
-    for height, vectors in zip(traced.layers, hidden, strict=True):
+    for layer, vectors in zip(traced.layers, hidden, strict=True):
         logits = head_of(known)(vectors)[0]
-        for guess, actual in zip(height.predictions, height.actual, strict=True):
+        for guess, actual in zip(layer.predictions, layer.actual, strict=True):
             chances = logits[guess.first].softmax(-1)
             best = chances[:size].topk(3)
             assert [one.label for one in guess.ranked] == [piece(n) for n in best.indices.tolist()]

@@ -9,8 +9,7 @@ import torch
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy
 
-from engine.explore.cka import hsic, linear_cka
-from engine.explore.model_difference import compare, jensen_shannon, kl_of_classes
+from engine.explore.model_difference import compare, hsic, jensen_shannon, kl_of_classes, linear_cka
 from engine.files.shipped import minilm
 from engine.messages.explore.head_measures import KEYS, head_figures
 from engine.messages.explore.text_set import CompareModels, TextSet, TypedText
@@ -110,7 +109,7 @@ def test_models_without_lineage_have_a_cka_alone(pair, tmp_path) -> None:
     answer, found = differed(pair[0], path, tmp_path)
     assert not answer.comparable and "divergence" not in found
     assert len(found["cka"]) == 3 and np.isnan(found["kl"]).all()
-    assert found["heights"].tolist() == [[0, 1, 2]] * 2
+    assert found["layers"].tolist() == [[0, 1, 2]] * 2
 
 
 def gram_hsic(x: np.ndarray, y: np.ndarray) -> float:

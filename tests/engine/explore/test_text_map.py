@@ -110,13 +110,13 @@ def test_another_height_or_method_is_answered_from_what_is_kept(
     question = asked(classifier, kept=tmp_path / "kept")
     told: list = []
     first = place(serving, question, tmp_path, told.append)
-    assert len(work.Kept(question.model_copy(update={"height": 0})).chunks) > 0
+    assert len(work.Kept(question.model_copy(update={"layer": 0})).chunks) > 0
     monkeypatch.setattr(text_map, "vectors_of", None)  # nothing is computed again
     other = place(
-        serving, question.model_copy(update={"height": 0, "pooling": "cls"}), tmp_path, told.append
+        serving, question.model_copy(update={"layer": 0, "pooling": "cls"}), tmp_path, told.append
     )
     assert not np.array_equal(np.load(first.file), np.load(other.file))
-    assert first.heights == 3 and len(first.silhouettes) == len(first.neighbours_shuffled) == 3
+    assert first.layers == 3 and len(first.silhouettes) == len(first.neighbours_shuffled) == 3
     assert first.labels == LABELS and set(first.predictions) <= {"bad", "good", "so-so"}
     assert 0 < sum(first.explained) <= 1
     moved = place(serving, question.model_copy(update={"method": "tsne"}), tmp_path, told.append)

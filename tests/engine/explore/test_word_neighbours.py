@@ -14,7 +14,7 @@ from engine.messages.explore.word_neighbours import FindTokens, FindWords
 CLOSE = 1e-5
 TEXTS = ("A quiet film.", "Nobody laughs; the film, left.", "We left.", "a film film")
 SET = TextSet(typed=tuple(TypedText(text=text) for text in TEXTS))
-FILM = {"text": "A quiet film.", "start": 8, "end": 12, "height": 1}
+FILM = {"text": "A quiet film.", "start": 8, "end": 12, "layer": 1}
 
 
 def cosines(vector: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -32,11 +32,11 @@ def film_of(known) -> np.ndarray:
     return found
 
 
-def words_of(known, text: str, height: int) -> dict[tuple[int, int], np.ndarray]:
+def words_of(known, text: str, layer: int) -> dict[tuple[int, int], np.ndarray]:
     """The mean vector of each word by its characters, from transformers."""
     given = known.typed(text)
     out = known.run(given, output_hidden_states=True)
-    hidden = out.hidden_states[height][0].double().numpy()
+    hidden = out.hidden_states[layer][0].double().numpy()
     numbers: dict[int, list[int]] = {}
     for number, token in enumerate(given.described):
         if not token.special:
@@ -85,13 +85,13 @@ def test_the_nearest_words_of_texts_are_those_of_transformers(known) -> None:
 
 def test_another_word_is_answered_from_what_is_kept(tiny, tiny_folder, tmp_path, monkeypatch):
     question = FindWords(
-        checkpoint=tiny_folder, texts=SET, text="a b c", start=2, end=3, height=2, kept=tmp_path
+        checkpoint=tiny_folder, texts=SET, text="a b c", start=2, end=3, layer=2, kept=tmp_path
     )
     whole = find_words(tiny, question, lambda _: None)
     again = find_words(tiny, question, lambda _: None)
     assert again == whole
     other = question.model_copy(update={"start": 4, "end": 5})
-    lower = question.model_copy(update={"height": 1})
+    lower = question.model_copy(update={"layer": 1})
     assert work.question_key(other) == work.question_key(question) != work.question_key(lower)
     monkeypatch.setattr("engine.explore.word_neighbours.vectors_of_words", None)
     assert find_words(tiny, other, lambda _: None).vectors == whole.vectors
@@ -104,7 +104,7 @@ def test_a_cancelled_index_that_is_resumed_gives_what_an_uncut_one_gives(
 ):
     monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
     monkeypatch.setattr(work, "MAX_SLICE", 1)
-    question = FindWords(checkpoint=tiny_folder, texts=SET, text="a b", start=0, end=1, height=2)
+    question = FindWords(checkpoint=tiny_folder, texts=SET, text="a b", start=0, end=1, layer=2)
     uncut = find_words(tiny, question, lambda _: None)
     kept = question.model_copy(update={"kept": tmp_path})
     told = []
@@ -131,6 +131,6 @@ def test_words_of_pairs_are_found_in_both_texts(tiny):
 
 
 def test_a_word_that_is_not_read_is_named(tiny):
-    question = FindTokens(checkpoint=Path("any"), text="a b", start=90, end=95, height=1)
+    question = FindTokens(checkpoint=Path("any"), text="a b", start=90, end=95, layer=1)
     with pytest.raises(StudioError, match="does not read this word"):
         find_tokens(tiny, question)

@@ -36,15 +36,15 @@ def test_cosines_are_those_of_the_hidden_states_of_transformers(known) -> None:
         ]
         vectors.append(hidden[:, inside].mean(1))
         static.append(table[[given.described[n].id for n in inside]].mean(0))
-    heights = len(vectors[0])
-    assert len(answer.heights) == heights
-    for height, shown in enumerate(answer.heights):
-        expected = [[cosine(a[height], b[height]) for b in vectors] for a in vectors]
+    layers = len(vectors[0])
+    assert len(answer.layers) == layers
+    for layer, shown in enumerate(answer.layers):
+        expected = [[cosine(a[layer], b[layer]) for b in vectors] for a in vectors]
         assert np.abs(np.array(shown.cosines) - expected).max() < CLOSE
         lower = [expected[a][b] for a in range(4) for b in range(a)]
         assert shown.mean == pytest.approx(np.mean(lower), abs=CLOSE)
-        if len(static[0]) == len(vectors[0][height]):
-            rows = [cosine(v[height], s) for v, s in zip(vectors, static, strict=True)]
+        if len(static[0]) == len(vectors[0][layer]):
+            rows = [cosine(v[layer], s) for v, s in zip(vectors, static, strict=True)]
             assert shown.static == pytest.approx(rows, abs=CLOSE)
         else:
             assert shown.static == ()

@@ -7,8 +7,7 @@ import pytest
 from engine.documents.card import model_card
 from engine.errors import StudioError
 from engine.hub import token
-from engine.hub.counted import CountedFile, Sent
-from engine.hub.push import plan, push
+from engine.hub.push import CountedFile, Sent, plan, push
 from engine.messages.question import Working
 from tests.engine.hub.stand_in import TOKEN, Hub, Repo
 from tests.engine.models import small

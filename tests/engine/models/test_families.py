@@ -234,8 +234,8 @@ def test_albert_shares_layers_as_published(groups, tmp_path):
     loaded = load(folder)
     assert_equal("albert", loaded.network, model, drawn("albert"))
     assert len(loaded.network.encoder.layers) == groups
-    heights = [h for n in range(groups) for h in loaded.spec.layer_indices(n)]
-    assert heights == list(range(1, 8))
+    layers = [h for n in range(groups) for h in loaded.spec.layer_indices(n)]
+    assert layers == list(range(1, 8))
 
 
 @pytest.mark.parametrize("padding", [0, 1, 5])

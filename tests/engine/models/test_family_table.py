@@ -66,7 +66,7 @@ def test_its_network_is_found_and_has_the_layers_of_its_spec(family: str) -> Non
 
 
 @every_family
-def test_every_parameter_has_one_published_name_and_a_height(family: str) -> None:
+def test_every_parameter_has_one_published_name_and_a_layer(family: str) -> None:
     spec, entry = EXAMPLES[family].spec, FAMILIES[family]
     heads = Heads(mlm=True, nsp=entry.has_nsp_head, outputs=3)
     names = [name for name, _ in meta_network(spec, heads).named_parameters()]

@@ -60,7 +60,7 @@ def reading(base: JobSpec, vectors: str, **more: object) -> JobSpec:
 
 def hidden(layers: int = 12) -> tuple[torch.Tensor, ...]:
     """Vectors filled with their layer index: embeddings 0, top layer 12."""
-    return tuple(torch.full((1, 2, 3), float(height)) for height in range(layers + 1))
+    return tuple(torch.full((1, 2, 3), float(layer)) for layer in range(layers + 1))
 
 
 @pytest.mark.parametrize(

@@ -239,7 +239,7 @@ def test_how_does_a_word_differ_between_two_contexts(hand, model):
         load(model),
         CompareWord(checkpoint=model, word="cat", texts=(TEXTS[0], "a cat sat on a dog")),
     )
-    assert view.matrix.rows.rows[1][1] == f"{answer.heights[1].cosines[1][0]:.3f}"
+    assert view.matrix.rows.rows[1][1] == f"{answer.layers[1].cosines[1][0]:.3f}"
 
 
 def test_which_tokens_are_nearest_to_it(hand):

@@ -74,8 +74,8 @@ def make_cka_figure(state: DifferenceState) -> Figure | None:
     answer, cka = state.answer, state.arrays.get("cka", np.zeros(0))
     if answer is None or state.of is None or not len(cka):
         return None
-    heights = state.arrays["heights"]
-    names = [f"{a} – {b}" for a, b in heights.T.tolist()]
+    layers = state.arrays["layers"]
+    names = [f"{a} – {b}" for a, b in layers.T.tolist()]
 
     bars = [
         (name, value, decimal(value, 3)) for name, value in zip(names, cka.tolist(), strict=True)
@@ -96,7 +96,7 @@ def make_cka_figure(state: DifferenceState) -> Figure | None:
         array=cka,
         table=lambda: Table(
             ("layer of A", "layer of B", "cka"),
-            [(a, b, float(v)) for (a, b), v in zip(heights.T.tolist(), cka, strict=True)],
+            [(a, b, float(v)) for (a, b), v in zip(layers.T.tolist(), cka, strict=True)],
         ),
     )
 

@@ -141,7 +141,7 @@ class DifferenceView(Panel):
             return [], []
         rows = [
             [f"{a} – {b}" if a != b else layer_title(a), decimal(value, DIGITS)]
-            for (a, b), value in zip(arrays["heights"].T.tolist(), arrays["cka"], strict=True)
+            for (a, b), value in zip(arrays["layers"].T.tolist(), arrays["cka"], strict=True)
         ]
         return [self.tr("Layer"), self.tr("CKA")], rows
 

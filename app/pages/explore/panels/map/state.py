@@ -107,7 +107,7 @@ class MapState(TextSetState):
         self.work.start(
             PlaceTexts(
                 **self._question_fields(chosen),
-                height=self.layer,
+                layer=self.layer,
                 pooling=self.pooling,
                 method=self.method,
             )

@@ -25,7 +25,7 @@ def make_figure(state: VectorsState) -> Figure | None:
         return None
     names = [token_text(name) for name in state.names()]
     cosines = np.array(shown.cosines, dtype=np.float32)  # [N, N]
-    every = np.array([layer.cosines for layer in answer.heights], dtype=np.float32)
+    every = np.array([layer.cosines for layer in answer.layers], dtype=np.float32)
 
     def paint(painter: QPainter, _size: QSizeF) -> None:
         paint_matrix(
@@ -41,7 +41,7 @@ def make_figure(state: VectorsState) -> Figure | None:
     def table() -> Table:
         rows = [
             (number, a + 1, names[a], b + 1, names[b], layer.cosines[a][b], layer.random)
-            for number, layer in enumerate(answer.heights)
+            for number, layer in enumerate(answer.layers)
             for a in range(len(names))
             for b in range(a)
         ]

@@ -24,7 +24,7 @@ from engine.messages.explore.word_neighbours import (
 from engine.messages.explore.word_vectors import (
     CompareWord,
     WordCompared,
-    WordHeight,
+    WordLayer,
     WordPlace,
 )
 
@@ -95,13 +95,13 @@ class VectorsState(QObject):
     @property
     def layer(self) -> int:
         """0: embeddings, 1 to L: layers."""
-        last = len(self.answer.heights) - 1 if self.answer is not None else 0
+        last = len(self.answer.layers) - 1 if self.answer is not None else 0
         return last if self._layer is None else min(self._layer, last)
 
     @property
-    def shown(self) -> WordHeight | None:
+    def shown(self) -> WordLayer | None:
         """The numbers of the displayed layer."""
-        return self.answer.heights[self.layer] if self.answer is not None else None
+        return self.answer.layers[self.layer] if self.answer is not None else None
 
     def names(self) -> list[str]:
         """The word with its context, for each occurrence."""
@@ -180,7 +180,7 @@ class VectorsState(QObject):
             text=answer.texts[place.text],
             start=place.start,
             end=place.end,
-            height=self.layer,
+            layer=self.layer,
             **side.ablation,
         )
 
@@ -196,7 +196,7 @@ class VectorsState(QObject):
             text=answer.texts[place.text],
             start=place.start,
             end=place.end,
-            height=self.layer,
+            layer=self.layer,
             **self.explore.first.ablation,
         )
 

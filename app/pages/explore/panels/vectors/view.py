@@ -187,7 +187,7 @@ class VectorsView(Panel):
             self.tr("To static"),
         ]
         rows = []
-        for number, layer in enumerate(answer.heights):
+        for number, layer in enumerate(answer.layers):
             mean = layer.mean
             static = sum(layer.static) / len(layer.static) if layer.static else None
             rows.append(

@@ -124,8 +124,8 @@ class LayerGrid(QWidget):
 
     def _paint_cell(self, painter: QPainter, row: int, column: int) -> None:
         assert self.applied is not None
-        height = self.applied.layers[row]
-        best, actual = height.predictions[column].ranked[0], height.actual[column]
+        layer = self.applied.layers[row]
+        best, actual = layer.predictions[column].ranked[0], layer.actual[column]
         box = self.box(row, column).adjusted(1, 1, -1, -1)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(colour(Role.ACCENT, 0.06 + 0.5 * best.probability))
@@ -251,10 +251,10 @@ class Lens(Part):
         across = list(self._names(0))
         down = [layer_name(number) for number in range(len(applied.layers))]
         cells, rows = [], []
-        for name, height in zip(down, applied.layers, strict=True):
+        for name, layer in zip(down, applied.layers, strict=True):
             line = []
             for head, prediction, actual in zip(
-                across, height.predictions, height.actual, strict=True
+                across, layer.predictions, layer.actual, strict=True
             ):
                 best = prediction.ranked[0]
                 rank = f" · #{actual.rank}" if actual else ""

@@ -39,7 +39,7 @@ def test_a_word_is_compared_between_texts(page, explorer, wait, qtbot):
     view.layers.setFocus()
     view.layers.selectRow(1)  # 4
     assert "at layer 1" in view.title.whole()
-    shown = answer.heights[1]
+    shown = answer.layers[1]
     assert view.matrix.rows.rows[1][1] == f"{shown.cosines[1][0]:.3f}"
     assert view.layers.rows.rows[1][1:4] == tuple(
         f"{value:.3f}" for value in (shown.mean, shown.random, shown.mean - shown.random)
@@ -75,7 +75,7 @@ def test_nearest_tokens_of_a_word_are_listed(page, explorer, wait):
     choose(view, "tokens")
     wait(lambda: explorer.of_kind("find_tokens"))
     asked = explorer.of_kind("find_tokens")[-1]
-    assert (asked.text[asked.start : asked.end], asked.height) == ("cat", 3)
+    assert (asked.text[asked.start : asked.end], asked.layer) == ("cat", 3)
     answer = explorer.truly(asked)
     assert view.near_tokens.isVisible()
     assert view.near_tokens.rows.rows[0] == (
@@ -86,7 +86,7 @@ def test_nearest_tokens_of_a_word_are_listed(page, explorer, wait):
     assert view.title.whole() == "Nearest at layer 3 to the [cat] sat on the mat"
     view.layers.setFocus()
     view.layers.selectRow(0)
-    wait(lambda: explorer.of_kind("find_tokens")[-1].height == 0)
+    wait(lambda: explorer.of_kind("find_tokens")[-1].layer == 0)
     answer = explorer.truly(explorer.of_kind("find_tokens")[-1])
     made = make_figure(view._state)
     assert made.array.tolist() == pytest.approx([one.cosine for one in answer.tokens])

@@ -10,9 +10,8 @@ from engine.config.dataset import Mapping, Reading, Split, StoredData
 from engine.config.families.bert import BertSpec
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.rows import Rows
-from engine.explore import head_census
 from engine.explore import over_texts as work
-from engine.explore.head_census import Words, census, of_texts, words_in
+from engine.explore.head_statistics import REACH, Words, head_statistics, of_texts, words_in
 from engine.messages.explore.head_measures import KEYS, POSITIONAL, head_figures
 from engine.messages.explore.text_set import CountHeads, TextSet, TypedText
 from engine.models.checkpoint import Checkpoint, load, write
@@ -30,7 +29,7 @@ def asked(texts, checkpoint=Path("any"), **more) -> CountHeads:
 
 def counted(checkpoint: Checkpoint, question: CountHeads, scratch: Path, emit=lambda _: None):
     """The answer, and its columns by name: float64 [3, L, H] each."""
-    answer = census(checkpoint, question, scratch, emit)
+    answer = head_statistics(checkpoint, question, scratch, emit)
     values = np.load(answer.file)
     return answer, {name: values[..., n] for n, name in enumerate(answer.columns)}
 
@@ -72,7 +71,7 @@ def test_two_halves_give_the_whole(tiny, tmp_path) -> None:
         assert all_[key][0] == pytest.approx(halves / whole.tokens, abs=1e-6)
 
 
-def test_a_cancelled_census_that_is_resumed_equals_an_uncut_one(
+def test_cancelled_and_resumed_head_statistics_equal_uninterrupted_ones(
     tiny, tmp_path, monkeypatch
 ) -> None:
     monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
@@ -193,7 +192,7 @@ def test_a_stored_conllu_has_lift_and_accuracy(tiny, tmp_path, tags) -> None:
     assert ({"tag DET", "tag NOUN"} <= set(columns)) == (tags is not None)
     assert answer.fixed == (1, pytest.approx(2 / 3))
     assert ((columns["head dependent"][0] >= 0) & (columns["head dependent"][0] <= 1)).all()
-    assert head_census.REACH >= 8
+    assert REACH >= 8
 
 
 def test_no_word_is_lost_where_columns_do_not_fit() -> None:

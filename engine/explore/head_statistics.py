@@ -16,7 +16,7 @@ import torch
 from engine.data.columns.words import split_words
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import column_of, rows_of, typed_pairs
-from engine.explore.layers import passes
+from engine.explore.layers import iter_layers
 from engine.explore.over_texts import Arrays, Kept, batches, over_texts, together
 from engine.messages.explore.head_measures import KEYS, SUMMED, TokenKinds, head_sums
 from engine.messages.explore.text_set import CountHeads, HeadsCounted
@@ -41,7 +41,7 @@ class Words(NamedTuple):
     heads: list[int]  # index of the syntactic head, -1 for none; empty if unannotated
 
 
-def census(
+def head_statistics(
     checkpoint: Checkpoint, question: CountHeads, scratch: Path, emit: Callable[[Answer], object]
 ) -> HeadsCounted:
     """The final answer; `emit` gets the means of the texts so far.
@@ -58,7 +58,7 @@ def census(
         each = of_texts(checkpoint, pairs[start:stop], words[start:stop], tags)
         return {name: np.stack([one[name] for one in each]) for name in each[0]}
 
-    def answer(found: "Census", done: int) -> HeadsCounted:
+    def answer(found: "HeadStatistics", done: int) -> HeadsCounted:
         with tempfile.NamedTemporaryFile(
             dir=scratch, prefix="heads-", suffix=".npy", delete=False
         ) as file:
@@ -115,7 +115,7 @@ def of_texts(
     for numbers in batches([one.count for one in rulers]):
         batch = [rulers[number] for number in numbers]
         given = stacked(checkpoint, [one.given for one in batch])
-        for layer in passes(checkpoint.network, *given):
+        for layer in iter_layers(checkpoint.network, *given):
             weights = layer.weights.float().cpu().numpy()
             for row, one in enumerate(batch):
                 one.measure(weights[row, :, : one.count, : one.count])
@@ -215,7 +215,7 @@ class _WordRuler:
 # ── all texts ────────────────────────────────────────────────────────────────────────────────
 
 
-class Census(NamedTuple):
+class HeadStatistics(NamedTuple):
     """Means and intervals of the statistics."""
 
     columns: tuple[str, ...]
@@ -224,7 +224,7 @@ class Census(NamedTuple):
     fixed: tuple[int, float] | None
 
 
-def summary(arrays: Arrays, tags: Sequence[str], resamples: int = RESAMPLES) -> Census:
+def summary(arrays: Arrays, tags: Sequence[str], resamples: int = RESAMPLES) -> HeadStatistics:
     """Means over all query tokens, and 95 % intervals by a bootstrap over texts (percentiles).
 
     Args:
@@ -257,7 +257,7 @@ def summary(arrays: Arrays, tags: Sequence[str], resamples: int = RESAMPLES) -> 
     values.append(
         np.broadcast_to((best - REACH).astype(np.float64)[..., None], (3, *best.shape, 1))
     )
-    return Census(tuple(columns), np.concatenate(values, -1), int(queries.sum()), fixed)
+    return HeadStatistics(tuple(columns), np.concatenate(values, -1), int(queries.sum()), fixed)
 
 
 def _draws(count: int, resamples: int) -> np.ndarray:
