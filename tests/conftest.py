@@ -1,4 +1,4 @@
-"""Fixtures for all tests: no screen, the same looks everywhere, nothing left behind."""
+"""Fixtures for all tests: no screen, the same style everywhere, nothing left behind."""
 
 import gc
 import os
@@ -15,14 +15,15 @@ from typing import Any
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ["QT_SCALE_FACTOR"] = os.environ.get("TEST_SCALE", "1")
 os.environ["QT_STYLE_OVERRIDE"] = "Fusion"
-os.environ["HF_HUB_OFFLINE"] = "1"  # transformers, with which ours is compared, asks nobody
-os.environ["HF_HUB_CACHE"] = os.devnull  # the models of whoever runs the tests are not listed
+os.environ["HF_HUB_OFFLINE"] = "1"  # transformers must not open the network
+os.environ["HF_HUB_CACHE"] = os.devnull  # hide models of the user
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 for threads in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # there are more threads than cores: none spins
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each program of a test would compile ours anew,
-sys.dont_write_bytecode = False  # 0.3 s of its processor time
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # more threads than cores: none must spin
+# otherwise each subprocess compiles our modules again,
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False  # 0.3 s of CPU time
 os.environ["PYDANTIC_DISABLE_PLUGINS"] = "true"  # as the program does
 
 import psutil
@@ -37,12 +38,12 @@ from engine.system.torch_import import load_torch_without_gc
 THREADS = int(os.environ["OMP_NUM_THREADS"].split(",")[0])  # more are for nested teams
 USERS_UMASK = os.umask(0)
 os.umask(USERS_UMASK)
-MEMORY = Path("/dev/shm")  # where a file that is made safe costs nothing; a run makes safe some 70
-ROOM = 4_000_000_000  # bytes that have to be free there, and as much again in the machine
+MEMORY = Path("/dev/shm")  # where fsync costs nothing; a run calls it some 70
+ROOM = 4_000_000_000  # bytes that must be free there, and as many in RAM
 
 
 def keep_files_in_memory() -> None:
-    """Let temporary files lie in memory where there is room, for the processes of tests as well."""
+    """Put temporary files of tests and their processes into memory if there is space."""
     if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK | os.X_OK):
         return
     if min(shutil.disk_usage(MEMORY).free, psutil.virtual_memory().available - ROOM) > ROOM:
@@ -54,13 +55,13 @@ load_torch_without_gc()  # as the program does
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 ARTIFACTS = Path(os.environ.get("TEST_ARTIFACTS", REPOSITORY / "test-artifacts"))
-STUCK = 15_000  # ms after which a dialog that nothing closes is closed
-LONG = "BERT_STUDIO_LONG_TESTS"  # set where --long was asked for; `tests.often` reads it
-PATIENCE = 20  # s for what a test started to come to its end
+STUCK = 15_000  # ms until a dialog that nothing closes is closed
+LONG = "BERT_STUDIO_LONG_TESTS"  # set by --long; read by `tests.often`
+PATIENCE = 20  # s for processes started by a test to end
 
 
 def picture_of(name: str) -> Path:
-    """Where the picture `name` goes; the folder is made."""
+    """File for the picture `name`; creates its folder."""
     ARTIFACTS.mkdir(parents=True, exist_ok=True)
     return ARTIFACTS / f"{re.sub(r'[^A-Za-z0-9_.-]+', '_', name)[-150:]}.png"
 
@@ -70,16 +71,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    gc.disable()  # until all is loaded: a third of the time would go into looking for garbage
+    gc.disable()  # until everything is imported: collection would take a third of the time
     if config.getoption("--long"):
         os.environ[LONG] = "1"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what repeats a fault hundreds of times; or, with --long, what is tried once only.
+    """Deselect tests marked long; with --long, deselect all others.
 
-    Those that share what takes long to make are begun first: processes take tests from the end of
-    one another's, so that no second process has to make it.
+    Tests that share an expensive fixture come first: processes steal tests from the end of each
+    other's queue, so that no second process builds it.
     """
     left_out = {item for item in items if not _is_wanted(item, bool(config.getoption("--long")))}
     if left_out:
@@ -89,29 +90,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """What is loaded stays until the end: whoever looks for garbage need not look there."""
+    """Freeze imported objects, so that the collector skips them."""
     gc.collect()
     gc.freeze()
     gc.enable()
 
 
 def forget_privacy() -> None:
-    """As it was when the tests began: the program keeps its files private from its start on."""
+    """Restore the umask: the program keeps its files private from its start on."""
     os.umask(USERS_UMASK)
     os.environ.pop(UMASK, None)
 
 
 def threads_of_torch() -> None:
-    """As many as the tests began with: a run takes all cores, and whoever trains in this process
-    would leave it so."""
+    """Restore the number of threads: a training in this process uses all cores."""
     if (torch := sys.modules.get("torch")) and torch.get_num_threads() != THREADS:
         torch.set_num_threads(THREADS)
 
 
 @pytest.fixture(autouse=True)
 def as_it_began() -> Iterator[None]:
-    """Each test has the user's umask and the usual number of threads, also after a command in this
-    process, for instance of a fixture that a whole module shares."""
+    """Run each test with the user's umask and the usual number of threads, also after a command in
+    this process."""
     forget_privacy()
     threads_of_torch()
     yield
@@ -121,17 +121,17 @@ def as_it_began() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_process_of_tests_gives_way() -> Iterator[None]:
-    """A worker that answers a long question gives way to others; where it answers in the process
-    of the tests, these would do so until their end."""
+    """Keep the priority of this process: a worker lowers it for long questions, and some tests
+    answer them in this process."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(psutil.Process, "nice", lambda process, value=None: 0)
         yield
 
 
 def same_weights(name: str) -> None:
-    """What is drawn next is drawn alike in every run, whatever this process did before.
+    """Seed by name, so that weights are equal in every run.
 
-    Of the processor alone: `torch.manual_seed` writes down for each GPU who asked, in 1 to 3 ms.
+    For the CPU alone: `torch.manual_seed` records a traceback for each GPU in 1 to 3 ms.
     """
     if torch := sys.modules.get("torch"):
         torch.default_generator.manual_seed(zlib.crc32(name.encode()))
@@ -155,8 +155,7 @@ def _is_wanted(item: pytest.Item, long: bool) -> bool:
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
-    """What a test of the window started off its thread ends before its home is removed, and its
-    widgets go with it: else the next test would be told that there is no home."""
+    """End background jobs and widgets of a test before its home is removed."""
     if "qtbot" not in getattr(item, "fixturenames", ()):
         return (yield)
     from PySide6.QtCore import QCoreApplication, QEvent
@@ -172,7 +171,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Keep a picture of every window that is shown when a test fails."""
+    """Save a picture of every visible window when a test fails."""
     report = yield
     if report.when == "call" and report.failed and "qtbot" in getattr(item, "fixturenames", ()):
         from PySide6.QtWidgets import QApplication
@@ -195,7 +194,7 @@ def assets() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_home_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """No test, and no process of a test, sees what the user of this machine has made."""
+    """Hide the home of the user from tests and their processes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BERT_STUDIO_HOME", str(tmp_path_factory.mktemp("nobody") / "home"))
         yield
@@ -203,8 +202,8 @@ def no_home_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
 
 @pytest.fixture(scope="session")
 def measurements(no_home_of_the_user: None) -> bytes:
-    """What a home knows of a machine on which fp32 is fastest, as on most: a run in a fresh home
-    would measure it for a second, and here train in one precision and there in another."""
+    """Speed measurements of a machine on which fp32 is fastest: a run in a fresh home would measure
+    for a second, and choose different precisions on different machines."""
     import torch
 
     from engine.training.device import machine
@@ -219,7 +218,7 @@ def measurements(no_home_of_the_user: None) -> bytes:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measurements: bytes) -> Home:
-    """A fresh home; processes that the test starts find it as theirs."""
+    """A fresh home, also for processes that the test starts."""
     made = Home(tmp_path / "home")
     made.make()
     write_file(made.cache / MEASUREMENTS, measurements)
@@ -229,8 +228,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measurements: bytes) -
 
 @pytest.fixture(autouse=True)
 def no_child_left() -> Iterator[None]:
-    """Every process and every thread that a test starts has ended when it ends."""
-    before = set(psutil.pids())  # whose children they are takes long to find out
+    """Check that all processes and threads started by a test have ended."""
+    before = set(psutil.pids())  # finding their parents takes long
     threads = set(threading.enumerate())
     yield
     for thread in set(threading.enumerate()) - threads:
@@ -263,7 +262,7 @@ def _named(process: psutil.Process) -> str:
 
 @pytest.fixture(autouse=True)
 def watchdog(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A test of the window fails when the loop was blocked for 300 ms, each of three times."""
+    """Fail a test of the window that blocks the event loop for 300 ms in each of three tries."""
     if "qtbot" not in request.fixturenames:
         yield None
         return
@@ -273,7 +272,8 @@ def watchdog(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     if is_off():
         yield None
         return
-    if not gc.isenabled():  # `app.shell.garbage` frees: only what this test makes, not the session
+    # `app.shell.garbage` is collecting: freeze what exists, so that it skips the session's objects
+    if not gc.isenabled():
         gc.collect()
         gc.freeze()
     with on_guard(monkeypatch) as dog:
@@ -284,7 +284,7 @@ def watchdog(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.fixture(autouse=True)
 def no_stuck_dialog(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A test that waits in a dialog's own loop fails after 15 s.
+    """Fail a test that waits in a dialog's own loop after 15 s.
 
     The signal method of pytest-timeout never gets through to it, and its thread method ends the
     whole run.
@@ -314,7 +314,7 @@ def no_stuck_dialog(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def screen() -> Callable[[Any, str], Path]:
-    """`screen(widget, name)` keeps a picture of a widget among the artifacts."""
+    """`screen(widget, name)` saves a picture of a widget among the artifacts."""
 
     def keep(widget: Any, name: str) -> Path:
         path = picture_of(name)

@@ -1,4 +1,4 @@
-"""The sample data set is what its README says, and what makes it keeps to its rules."""
+"""The sample data set is as its README says, and its script keeps its rules."""
 
 import csv
 import importlib.util
@@ -74,7 +74,7 @@ def test_archives_give_the_same_rows_each_time(make, tmp_path):
 
 
 def test_the_words_alone_tell_little(rows):
-    """A baseline that counts words; the README of the sample has MiniLM beside it."""
+    """A word-count baseline; the README of the sample has MiniLM's score too."""
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import cross_val_score

@@ -1,4 +1,4 @@
-"""dev.py, the way in from a fresh checkout: what it finds missing, what it says, when it works."""
+"""dev.py in a fresh checkout: missing packages, messages, environment."""
 
 import importlib.util
 import os
@@ -15,7 +15,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 def loaded(monkeypatch: pytest.MonkeyPatch, venv: Path) -> ModuleType:
-    """dev.py as a module that would use `venv`."""
+    """dev.py as a module that uses `venv`."""
     monkeypatch.setenv("BERT_STUDIO_VENV", str(venv))
     spec = importlib.util.spec_from_file_location("dev", REPOSITORY / "dev.py")
     assert spec is not None
@@ -43,7 +43,7 @@ def called(*arguments: str, **environment: str) -> subprocess.CompletedProcess[s
 
 
 def pretend_environment(dev: ModuleType) -> None:
-    """An environment that stands, so that only the stamp decides."""
+    """Pretend an environment, so that only the stamp decides."""
     dev.PYTHON.parent.mkdir(parents=True)
     dev.PYTHON.touch()
 
@@ -181,7 +181,7 @@ def test_only_the_files_with_a_marker_are_loaded_for_it(dev, monkeypatch, tmp_pa
 
 
 def test_a_file_that_takes_its_marks_from_another_names_that_for_windows_itself(dev):
-    """Else nobody would run it: windows are no part of the other tests."""
+    """Otherwise they would never run: windows are excluded from the other tests."""
     borrowed = re.compile(r"^from tests\S+ import pytestmark", re.MULTILINE)
     files = [
         file

@@ -1,4 +1,4 @@
-"""The watchdog bites whoever blocks the window's thread, and nobody else."""
+"""The watchdog reports code that blocks the GUI thread, and nothing else."""
 
 import time
 
@@ -32,7 +32,7 @@ def test_a_click_that_blocks_is_named(qtbot, monkeypatch, watchdog):
 
 
 def test_what_another_thread_waited_for_a_processor_is_taken_off(qtbot, monkeypatch, watchdog):
-    """It may have held what the window's thread needed."""
+    """It may have held a lock that the GUI thread needed."""
     start = time.perf_counter()
     monkeypatch.setattr("tests.watchdog.waits", lambda: {"1": time.perf_counter() - start})
     with on_guard(monkeypatch) as dog:

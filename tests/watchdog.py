@@ -1,16 +1,14 @@
-"""Tells when the window's thread was blocked: nothing there may take more than a few milliseconds.
+"""Watchdog: reports if the GUI thread was blocked for more than a few milliseconds.
 
-While pytest-qt runs an event loop, a timer beats every 10 ms; a late beat means that some handler
-held the loop. Mouse and keyboard events that pytest-qt sends are handled before the call returns,
-so their calls are measured as well. What a test does outside of these is its own affair.
+While pytest-qt runs an event loop, a timer fires every 10 ms; a late one means that a handler
+blocked the loop. Mouse and key events sent by pytest-qt are handled before the call returns, so
+these calls are measured as well. Other code of a test is not.
 
-On a busy machine a thread may also wait for a processor. Linux says how long it did
-(`schedstat`: time on a processor, time waiting for one, in ns), and how long the host of a virtual
-machine gave its processors to others (`steal`, proc(5)); both parts are taken off, and so is the
-longest wait of another thread meanwhile, since that one may have held what this one needed. What
-is late then is held against a quiet machine of 2026: a fixed piece of work tells how much slower
-this one is. A test that is stricter than that counts only the time that the thread itself worked
-(`be_strict`).
+On a busy machine a thread may also wait for a CPU. Linux reports for how long (`schedstat`: time
+running and time waiting, in ns), and for how long the host of a virtual machine took its CPUs away
+(`steal`, proc(5)); both are subtracted, and so is the longest wait of another thread, which may
+have held a lock. The rest is scaled to a quiet machine of 2026 by timing a fixed piece of work.
+Stricter tests count the CPU time of the thread alone (`be_strict`).
 """
 
 import faulthandler
@@ -30,12 +28,12 @@ from PySide6.QtGui import QPainter, QPixmap
 from pytestqt.qt_compat import qt_api
 from pytestqt.qtbot import QtBot
 
-BLOCKED = "the window's thread was blocked"  # whose errors pyproject.toml has run again
+BLOCKED = "the window's thread was blocked"  # error that pyproject.toml reruns
 STAT = Path("/proc/stat")
-TICK = 0.01  # s, as Linux counts there
-LIMIT = 0.3  # s; far above the few milliseconds that are wanted: several tests run at a time
+TICK = 0.01  # s, the unit of these counters
+LIMIT = 0.3  # s; far above the few milliseconds wanted, since several tests run at a time
 BEAT = 10  # ms
-QUIET = 0.0100  # s that `slowness` needs on a quiet machine
+QUIET = 0.0100  # s for `slowness` on a quiet machine
 GESTURES = (
     *("mouseClick", "mouseDClick", "mouseMove", "mousePress", "mouseRelease"),
     *("keyClick", "keyClicks", "keyEvent", "keyPress", "keyRelease", "keySequence"),
@@ -43,7 +41,7 @@ GESTURES = (
 
 
 class Watchdog:
-    """Measures the stretches in which the event loop ran and did not come round."""
+    """Measures the intervals between turns of the event loop."""
 
     def __init__(self) -> None:
         self.blocked: list[str] = []
@@ -51,16 +49,16 @@ class Watchdog:
         self._is_strict = False
         self._schedstat = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
         self._thread = threading.get_ident()
-        self._since: tuple[float, float] | None = None  # times at the last beat: `_now`
+        self._since: tuple[float, float] | None = None  # `_now` at the last beat
         self._stack = ""
-        self._waits: dict[str, float] = {}  # of all threads, when `_stack` was kept
+        self._waits: dict[str, float] = {}  # of all threads, when `_stack` was taken
         self._timer = QTimer(timerType=Qt.TimerType.PreciseTimer, interval=BEAT)
         self._timer.timeout.connect(self._beat)
         self._over = threading.Event()
         self._witness = threading.Thread(target=self._look, daemon=True)
 
     def be_strict(self, limit: float) -> None:
-        """From now on allow only `limit` seconds, of the thread's own work."""
+        """Allow only `limit` seconds of the thread's own CPU time from now on."""
         self.limit, self._is_strict = limit * slowness(), True
 
     def start(self) -> None:
@@ -75,7 +73,7 @@ class Watchdog:
 
     @contextmanager
     def watching(self, parts: int = 1) -> Iterator[None]:
-        """Measure from here to the end of the block; it may consist of several events."""
+        """Measure the block, which may consist of several events."""
         outer, self._since, self._stack = self._since, self._now(), ""
         try:
             yield
@@ -84,14 +82,14 @@ class Watchdog:
             self._since = None if outer is None else self._now()
 
     def _now(self) -> tuple[float, float]:
-        """The clock, and of all time the part that counts for nothing."""
+        """Clock, and the part of it to subtract."""
         clock = time.perf_counter()
         if self._is_strict:
             return clock, clock - time.thread_time()
         try:
             waited = int(self._schedstat.read_bytes().split()[1]) / 1e9 + stolen()
         except (OSError, IndexError):
-            waited = 0.0  # another system
+            waited = 0.0  # not Linux
         return clock, waited
 
     def _beat(self) -> None:
@@ -112,7 +110,7 @@ class Watchdog:
             self.blocked.append(f"{held * 1000:.0f} ms, for instance in\n{where}")
 
     def _look(self) -> None:
-        """Keep the stack of a thread that is late, while it is: afterwards nobody knows it."""
+        """Save the stack of a late thread while it is late."""
         while not self._over.wait(self.limit / 4):
             since = self._since
             late = since is not None and time.perf_counter() - since[0] > self.limit / 2
@@ -122,31 +120,31 @@ class Watchdog:
 
 
 def stolen() -> float:
-    """Seconds for which the host had given processors of this machine to others."""
+    """Seconds for which the host took CPUs of this machine away."""
     with STAT.open("rb") as file:
         return int(file.readline().split()[8]) * TICK
 
 
 def waits() -> dict[str, float]:
-    """Seconds for which each thread of this process has waited for a processor, by its number."""
+    """Seconds each thread of this process has waited for a CPU, by thread id."""
     found = {}
     for task in Path("/proc/self/task").glob("*"):
-        with suppress(OSError, IndexError):  # it has ended meanwhile
+        with suppress(OSError, IndexError):  # it has ended
             found[task.name] = int((task / "schedstat").read_bytes().split()[1]) / 1e9
     return found
 
 
 def longest_wait_since(before: dict[str, float]) -> float:
-    """Seconds; 0 where nothing is known of before."""
+    """Seconds; 0 if nothing is known of before."""
     own = str(threading.get_native_id())
     now = waits() if before else {}
     return max((now[t] - before[t] for t in now.keys() & before.keys() - {own}), default=0.0)
 
 
 def slowness() -> float:
-    """How many times as long as on a quiet machine the painting of some texts takes now: 1 or more.
+    """Time to paint some texts relative to a quiet machine, at least 1.
 
-    The slowest of some goes: who shares the processor's memory with others is slowed by fits.
+    The slowest of several tries: sharing CPU caches slows in bursts.
     """
     page = QPixmap(400, 400)
     times = []
@@ -165,10 +163,10 @@ def slowness() -> float:
 
 
 def stack_of(thread: int, frames: int = 6) -> str:
-    """The innermost frames of another thread, the last call last, and the last of all others.
+    """Innermost frames of a thread, last call last, and the last frame of all others.
 
-    The frames themselves are not touched: who holds one keeps its variables alive, and a painter
-    that outlives its paint event ends the process.
+    Frames are not kept: that would keep their variables alive, and a painter that outlives its
+    paint event ends the process.
     """
     with tempfile.TemporaryFile("w+") as file:
         faulthandler.dump_traceback(file, all_threads=True)
@@ -184,7 +182,7 @@ def stack_of(thread: int, frames: int = 6) -> str:
 
 @contextmanager
 def on_guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watchdog]:
-    """A watchdog over every event loop and every gesture of pytest-qt in the block."""
+    """Watchdog over every event loop and every gesture of pytest-qt in the block."""
     dog = Watchdog()
     run_loop = qt_api.exec
 
@@ -211,5 +209,5 @@ def on_guard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Watchdog]:
 
 
 def is_off() -> bool:
-    """Whether times mean nothing here: under a debugger, or a profiler."""
+    """True if times mean nothing: under a debugger or a profiler."""
     return sys.gettrace() is not None or bool(os.environ.get("BERT_STUDIO_NO_WATCHDOG"))

@@ -1,7 +1,7 @@
-"""Whether a widget can be used by ear and by keyboard, and shows foreign text as text.
+"""Accessibility of a widget: names for screen readers, keyboard access, foreign text shown
+literally.
 
-By keyboard: Tab comes to whatever can be clicked, or arrows do within a choice, and leaves it
-again.
+Tab reaches whatever can be clicked, or arrows do within a choice, and Tab leaves it again.
 """
 
 from PySide6.QtCore import Qt
@@ -34,17 +34,17 @@ PARTS = (QAbstractSpinBox, QComboBox, QLineEdit, QTabBar, QTableView)
 
 
 def assert_accessible(widget: QWidget) -> None:
-    """Fail with a list of every control without a name, every one that no key reaches, every one
-    that Tab never leaves, and every label that reads markup.
+    """Fail with a list of controls without a name, controls that no key reaches or that Tab never
+    leaves, and labels that read markup.
 
-    Hidden controls count as well: they are shown sooner or later.
+    Hidden controls count as well.
     """
     faults = [fault for each in [widget, *widget.findChildren(QWidget)] for fault in _faults(each)]
     assert not faults, "\n".join(faults)
 
 
 def name_of(widget: QWidget) -> str:
-    """What a screen reader says of `widget`."""
+    """Accessible name of `widget`."""
     interface = QAccessible.queryAccessibleInterface(widget)
     told = interface.text(QAccessible.Text.Name) if interface is not None else ""
     return str(told or widget.accessibleName())
@@ -80,11 +80,11 @@ def _takes_focus(widget: QWidget) -> bool:
 
 
 def _is_clicked(widget: QWidget) -> bool:
-    """Whether something happens on a click: of the parts of Qt, and of ours that say so."""
+    """True if a click does something: for Qt's widgets, and ours that say so."""
     is_idle = isinstance(widget, Card | Words) and widget.focusPolicy() == Qt.FocusPolicy.NoFocus
-    if is_idle or _is_part(widget):  # these two take clicks only where they take the focus, too
+    if is_idle or _is_part(widget):  # these two take clicks only if they take the focus
         return False
-    if isinstance(widget, QMenu):  # whoever opens it has the keyboard in it
+    if isinstance(widget, QMenu):  # it gets the focus when it opens
         return False
     ours = any(
         "mousePressEvent" in vars(kind) or "mouseReleaseEvent" in vars(kind)
@@ -96,7 +96,7 @@ def _is_clicked(widget: QWidget) -> bool:
 
 
 def _is_reached(widget: QWidget) -> bool:
-    """By Tab, or by the arrows of an exclusive choice of which one is reached by Tab."""
+    """True if Tab reaches it, or the arrows of an exclusive choice that Tab reaches."""
     target = widget.focusProxy() or widget
     if target.focusPolicy() & Qt.FocusPolicy.TabFocus:
         return True
@@ -116,7 +116,7 @@ def _keeps_tab(widget: QWidget) -> bool:
 
 
 def _is_part(widget: QWidget) -> bool:
-    """What Qt makes for itself within a control, and what is used from a field beside it."""
+    """True for parts that Qt creates inside a control, and those used from a nearby field."""
     parent = widget.parentWidget()
     if widget.objectName().startswith("qt_dockwidget_"):
         return True  # the menu of panels does the same

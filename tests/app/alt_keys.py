@@ -1,4 +1,4 @@
-"""Which controls are pressed by Alt and a letter: each letter belongs to one that is in sight."""
+"""Alt keys of controls: each letter belongs to one visible control."""
 
 from collections.abc import Iterator
 
@@ -7,10 +7,9 @@ from PySide6.QtWidgets import QAbstractButton, QCheckBox, QLabel, QPushButton, Q
 
 
 def assert_distinct_keys(window: QWidget, *without: type[QWidget]) -> None:
-    """Fail where two visible controls have the same letter, or a button has none.
+    """Fail if two visible controls have the same letter, or a button has none.
 
-    Buttons that stand in one of `without`, parts of a choice, and those with a key of their own
-    need none.
+    Buttons inside one of `without`, parts of a choice, and those with a shortcut need none.
     """
     by_key: dict[str, list[str]] = {}
     for key, text in _keys(window):

@@ -1,4 +1,4 @@
-"""How far apart two colours are for people with any kind of colour vision.
+"""Difference of two colours for people with any kind of colour vision.
 
 Dichromacy is simulated in linear RGB by the matrices of Machado, Oliveira and Fernandes 2009 for a
 severity of 1.0; the difference of two colours is CIEDE2000 (Sharma, Wu and Dalal 2005).
@@ -44,7 +44,7 @@ TO_XYZ = np.array(
 
 
 def seen(name: str, vision: str) -> Floats:
-    """CIE L*a*b* [3] (D65) of the colour “#rrggbb” as somebody with this vision sees it."""
+    """CIE L*a*b* [3] (D65) of the colour “#rrggbb” as seen with this vision."""
     colour = QColor(name)
     coded = np.array([colour.redF(), colour.greenF(), colour.blueF()])
     linear = np.where(coded <= 0.04045, coded / 12.92, ((coded + 0.055) / 1.055) ** 2.4)

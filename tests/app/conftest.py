@@ -1,4 +1,4 @@
-"""Fixtures for tests of the window: its looks, and a real studio on a fresh home."""
+"""Fixtures for tests of the window: its style, and a real studio on a fresh home."""
 
 import shutil
 import sys
@@ -37,8 +37,7 @@ SHOWN = {name: getattr(QWidget, name) for name in ("show", "setVisible")}
 
 @pytest.fixture(scope="session", autouse=True)
 def no_window_by_mistake() -> Iterator[None]:
-    """A part that the program shows before it stands in anything would be a window for a moment,
-    which flickers and takes the keyboard from the one that is there."""
+    """Fail if a widget without a parent is shown: it would flicker and take the focus."""
 
     def showing(name: str) -> Callable[..., None]:
         def shown(self: QWidget, *shows: bool) -> None:
@@ -60,14 +59,14 @@ def no_window_by_mistake() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def nothing_in_the_background(tmp_path: Path) -> Iterator[None]:
-    """What a test left to be written is written before its folder goes."""
+    """Wait for pending writes of a test before its folder is removed."""
     yield
     QThreadPool.globalInstance().waitForDone(5_000)
 
 
 @pytest.fixture(scope="session")
 def empty_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The record of a home in which nothing has happened; a copy is made sooner than another."""
+    """Record of an empty home, made once and copied."""
     home = Home(tmp_path_factory.mktemp("empty") / "home")
     home.make()
     open_record(home.record, home.backups).close()
@@ -78,8 +77,8 @@ def empty_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def studio(
     qtbot: Any, home: Home, empty_record: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Studio]:
-    """A studio with a real record, dispatcher and explorer; neither has begun, and no worker is
-    started before it is needed."""
+    """A studio with a real record, dispatcher and explorer; neither has started, and no worker runs
+    before it is needed."""
     if not home.record.exists():
         shutil.copy(empty_record, home.record)
     opened = Studio.open(home, Notices())

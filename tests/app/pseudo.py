@@ -1,7 +1,6 @@
-"""A language in which every text that can be translated is bracketed and longer: ⟦Open ~~~⟧.
+"""Pseudo-language in which every translatable text is bracketed and longer: ⟦Open ~~~⟧.
 
-What a window shows without brackets in this language could not be translated, and what is cut off
-in it would be cut off in German.
+Text without brackets could not be translated; text truncated in it would be truncated in German.
 """
 
 import re
@@ -36,19 +35,19 @@ from PySide6.QtWidgets import (
 from engine.phrases import apply_plural
 from tools.texts import collected
 
-LONGER = 0.3  # of its length is added to every text
+LONGER = 0.3  # fraction of its length added to every text
 TAG = re.compile(r"<[^<>]*>")
 MARKUP = re.compile(r"<[^<>]*>|&[a-z]+;")
 BRACKETED = re.compile(r"⟦[^⟦⟧]*⟧")
 BEHIND = re.compile(r"((?:#+ )?)(.*?)(?: (\([^()]*\)))?", re.DOTALL)
-CUT = re.compile(r"⟦[^⟧]*…$")  # where there was no room for the end
+CUT = re.compile(r"⟦[^⟧]*…$")  # the end did not fit
 WORD = re.compile(r"[^\W\d_]{3,}")
 TOKENS = ("Words", "TokenRow", "Strip", "TokenTable", "NumbersTable", "LayerGrid", "BatchTokens")
-CELLS = 300  # of a table that are read
+CELLS = 300  # read of a table
 
 
 class Pseudo(QTranslator):
-    """Brackets what is found in the source, and nothing else: the rest has no translation."""
+    """Brackets translatable texts of the source; all others have no translation."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -65,9 +64,9 @@ class Pseudo(QTranslator):
 
 
 def bracketed(text: str) -> str:
-    """A text in the pseudo-language; the mark of a heading stays in front of it.
+    """A text in the pseudo-language, after the mark of a heading.
 
-    What stands in brackets behind a title may be left out where there is little room.
+    A part in brackets after a title may be left out if there is little space.
     """
     mark, title, behind = BEHIND.fullmatch(text).groups()  # type: ignore[union-attr]
     return f"{mark}⟦{title} {_longer(title)}⟧" + (f" ⟦{behind}⟧" if behind else "")
@@ -79,7 +78,7 @@ def _longer(text: str) -> str:
 
 
 def untranslated(text: str, known: re.Pattern[str]) -> str:
-    """The words of a text that stand outside of brackets and are not `known` names."""
+    """Words outside of brackets that are no `known` names."""
     left = MARKUP.sub(" ", text)
     left = CUT.sub(" ", left) if left.endswith("…") else left
     while (less := BRACKETED.sub(" ", left)) != left:
@@ -89,14 +88,14 @@ def untranslated(text: str, known: re.Pattern[str]) -> str:
 
 @dataclass(frozen=True)
 class Seen:
-    """A text, and where it stands."""
+    """A text and its position."""
 
     where: str
     text: str
 
 
 def texts_of(window: QWidget) -> Iterator[Seen]:
-    """Every text of what is visible in `window`, also those that are shown or read on demand."""
+    """All texts visible in `window`, including tooltips and accessible texts."""
     for widget in (window, *window.findChildren(QWidget)):
         if widget.isVisible():
             where = _place(widget)
@@ -202,7 +201,7 @@ def _of_model(view: QAbstractItemView) -> Iterator[tuple[str, str]]:
 
 
 def cut_off(window: QWidget) -> Iterator[Seen]:
-    """Labels and buttons that need more room than they have, and have no tooltip with the rest."""
+    """Labels and buttons that need more space than they have and have no tooltip."""
     for widget in window.findChildren(QWidget):
         if not widget.isVisible() or widget.visibleRegion().isEmpty():
             continue
@@ -221,7 +220,7 @@ def cut_off(window: QWidget) -> Iterator[Seen]:
 
 
 def beyond_an_edge(widget: QWidget) -> int:
-    """By how many px it reaches beyond an area that does not, or should not, scroll sideways."""
+    """Width in px beyond an area that does not, or should not, scroll sideways."""
     area = widget.parentWidget()
     while area is not None:
         around = area.parentWidget()
@@ -251,10 +250,9 @@ def _too_small(label: QLabel) -> bool:
 def faults(
     seen: Iterable[Seen], known: re.Pattern[str], theirs: frozenset[str] = frozenset()
 ) -> list[str]:
-    """What of these could not be translated, each once.
+    """Untranslated texts, each once.
 
-    Whole texts of the user are `theirs`, with single spaces; where tokens are shown, so are single
-    words.
+    `theirs` are texts of the user, with single spaces, and single words of displayed tokens.
     """
     left = set()
     for each in seen:

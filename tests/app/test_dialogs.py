@@ -1,4 +1,4 @@
-"""Every dialog of the window: where the keyboard is, what Enter and Escape do, that it fits."""
+"""Every dialog of the window: initial focus, Enter and Escape, size."""
 
 import ast
 from collections.abc import Callable, Iterator
@@ -40,13 +40,13 @@ from tests.engine.models.small import folder as small_checkpoint
 from tests.engine.runs import fake_worker
 
 ROOT = Path(__file__).parents[2]
-QUESTIONS = "app/widgets/dialogs.py"  # what all questions are made with
+QUESTIONS = "app/widgets/dialogs.py"  # base of all questions
 WIDE = 700  # px from which on no dialog scrolls sideways
 SCREENS = {"1280 × 800": (1280, 800), "1280 × 800 at 200 %": (640, 400)}
 
 
 class Stage:
-    """A window with a run in its record, and whatever else a dialog is about."""
+    """A window with a run in its record, and other objects of dialogs."""
 
     def __init__(self, studio: Studio, run_id: str, qtbot: QtBot) -> None:
         self.studio, self.run_id = studio, run_id
@@ -198,7 +198,7 @@ AFTER_ENTER_OPEN = {"app/widgets/help.py HelpWindow", "app/exporting/view.py Exp
 
 
 def dialogs_of_the_program() -> set[str]:
-    """Each place that asks something, and each class of dialogs that is no base of another."""
+    """Every place that asks a question, and every final class of dialogs."""
     asking, bases = set(), {}
     for file in sorted((ROOT / "app").rglob("*.py")):
         name = file.relative_to(ROOT).as_posix()
@@ -230,7 +230,7 @@ def stage(qtbot: QtBot, studio: Studio, make_run: MakeRun) -> Stage:  # noqa: F8
 
 @pytest.fixture
 def opened(stage: Stage, qtbot: QtBot) -> Iterator[Callable[[str], Dialog]]:
-    """`opened(name)` opens a dialog over a window and gives it."""
+    """`opened(name)` opens a dialog over a window and returns it."""
 
     def show(name: str) -> Dialog:
         DIALOGS[name](stage)

@@ -1,4 +1,4 @@
-"""A home folder on a shared drive is told of, once."""
+"""A home folder on a shared drive is reported once."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is done early: modules at once, pages once nothing has moved, all of it piece by piece."""
+"""Early tasks: modules at once, pages while idle, each in small pieces."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ from app.early import EarlyWorks
 
 @pytest.fixture
 def still(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Nobody does anything."""
+    """Simulates an idle user."""
     monkeypatch.setattr(QCursor, "pos", lambda: QPoint(1, 1))
     for name in ("activeModalWidget", "activePopupWidget", "focusWidget"):
         monkeypatch.setattr(QApplication, name, lambda: None)
@@ -22,7 +22,7 @@ def still(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyP
 
 @pytest.fixture
 def done() -> list[str]:
-    """What was done, in order."""
+    """Finished tasks, in order."""
     return []
 
 

@@ -81,7 +81,7 @@ explore.main(None)
 
 @pytest.fixture
 def light(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The real loop of the worker, which answers whatever it is asked without torch."""
+    """The worker's real loop, answering every question without torch."""
     fake_worker(monkeypatch, LIGHT)
 
 
@@ -216,7 +216,7 @@ def test_files_of_a_window_that_was_killed_go_with_the_next_start(qtbot, tmp_pat
 
 
 class Heard:
-    """What an one_time_worker called."""
+    """Calls of a OneTimeWorker."""
 
     def __init__(self) -> None:
         self.done: list[object] = []
@@ -291,7 +291,7 @@ def standby(qtbot, tmp_path: Path, settings: Settings) -> Iterator[Standby]:
 
 
 def started(qtbot, standby: Standby) -> int:
-    """The id of the process that loads."""
+    """Process id of the loading worker."""
     standby.start()
     qtbot.waitUntil(lambda: standby.pid > 0, timeout=PATIENCE)
     return standby.pid

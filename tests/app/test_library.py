@@ -1,4 +1,4 @@
-"""What there is to choose from: models and data sets, damaged ones with their problem."""
+"""Listing of models and data sets, damaged ones with their problem."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def make_model(folder: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_starter(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Only what the test made is there."""
+    """Hide the included models."""
     monkeypatch.setattr(library, "included_models", lambda: {"Starter": tmp_path / "starter"})
 
 

@@ -1,4 +1,4 @@
-"""The program as it is started: with a window, without a screen, a second time, with a command."""
+"""Start of the program: with a window, without a screen, a second time, with a command."""
 
 import os
 import shutil
@@ -83,7 +83,7 @@ sys.exit(opening.run_window())
 
 
 def environment(**more: str) -> dict[str, str]:
-    """That of this process on another screen; an empty value takes a name away."""
+    """Environment of this process for another screen; an empty value removes a name."""
     whole = {**os.environ, "QT_QPA_PLATFORM": "offscreen", **more}
     return {name: value for name, value in whole.items() if value}
 
@@ -101,7 +101,7 @@ def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def staying(home: Home) -> Iterator[subprocess.Popen[str]]:
-    """The real window in a process of its own, on the screen by now."""
+    """The real window, shown by a process of its own."""
     process = subprocess.Popen(
         [sys.executable, "-c", STAYING],
         cwd=CODE,
@@ -137,7 +137,7 @@ def test_modules_are_loaded_as_python_does(home: Home) -> None:
 
 
 def test_the_application_has_its_styles(home: Home) -> None:
-    """Also where a benchmark makes it, which would paint another window without them."""
+    """Benchmarks create it too and would otherwise measure an unstyled window."""
     made = run(
         "-c",
         "from app.shell.opening import make_application\n"
@@ -284,7 +284,7 @@ except AttributeError:
 def test_the_window_opens_where_the_capital_of_i_has_a_dot(
     home: Home, tmp_path: Path, language: str
 ) -> None:
-    """PySide capitalises the names of properties by the locale of C, which is made here."""
+    """PySide capitalises names of properties by the C locale, which is created here."""
     name = f"{language}.UTF-8"
     make = ["localedef", "-i", language, "-f", "UTF-8", str(tmp_path / name)]
     if shutil.which("localedef") is None or subprocess.run(make, capture_output=True).returncode:

@@ -1,4 +1,4 @@
-"""What is said of runs: their end, their deletion with the way back, and nothing else."""
+"""Notices on runs: their end, their deletion with undo, and no others."""
 
 import logging
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the user is told, and what becomes of an exception that nobody caught."""
+"""Notices for the user, and uncaught exceptions."""
 
 import logging
 import sys
@@ -44,7 +44,7 @@ def banners(qtbot, notices: Notices) -> Banners:
 
 @pytest.fixture
 def hooks(notices: Notices) -> Iterator[None]:
-    """The hooks of the window, and afterwards those of the tests again."""
+    """Install the hooks of the window, then restore those of the tests."""
     before = sys.excepthook, threading.excepthook
     catch_exceptions(notices)
     yield
@@ -135,7 +135,7 @@ def test_an_exception_in_a_slot_is_told_and_the_window_lives(qtbot, notices: Not
 
 
 class Broken(QAbstractListModel):
-    """A model and a filter of events that raise wherever Qt calls them."""
+    """A model and an event filter that raise in every call by Qt."""
 
     def rowCount(self, parent: object = None) -> int:
         return 1
@@ -202,7 +202,7 @@ def after_the_pool(qtbot) -> None:
     background.run(QCoreApplication.instance(), lambda: 1, fail)
 
 
-PLACES: dict[str, Callable[[Any], object]] = {  # wherever Qt calls our code
+PLACES: dict[str, Callable[[Any], object]] = {  # every place from which Qt calls our code
     "a click": clicked,
     "a queued signal": queued,
     "a timer": lambda qtbot: QTimer.singleShot(0, fail),

@@ -1,4 +1,4 @@
-"""The frame: pages by keyboard, banners, drops, the status bar, and its end."""
+"""Main window: pages by keyboard, banners, drops, status bar, closing."""
 
 import threading
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from tests.app.accessible import assert_accessible
 
 
 class FakePage(QWidget):
-    """A page that remembers what it was given."""
+    """A page that records its arguments."""
 
     def __init__(self, title: str, takes: str = "") -> None:
         super().__init__()
@@ -53,7 +53,7 @@ def entry(key: str, keys: str, takes: str = "", is_large: bool = False) -> PageE
 
 @pytest.fixture
 def pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages of the test's own, so that only the frame is looked at."""
+    """Replace the pages, so that only the main window is tested."""
     known = [
         entry("home", "Ctrl+1"),
         entry("data", "Ctrl+2", ".csv"),
@@ -358,7 +358,7 @@ def test_the_window_lies_on_the_screen(
 
 
 def shown_at(part: QWidget, window: MainWindow) -> QRect:
-    """Where it lies in the window."""
+    """Geometry in window coordinates."""
     return QRect(part.mapTo(window, QPoint()), part.size())
 
 

@@ -1,7 +1,7 @@
-"""Run a piece of code in a process of its own in which the Nth call to the disk goes wrong.
+"""Run code in a subprocess in which the Nth disk call fails.
 
-The calls are counted by the interpreter's own audit hook and by wrappers around fsync and write;
-what goes wrong is real: the process is killed, or the call raises what a full disk raises.
+Calls are counted by the interpreter's audit hook and by wrappers around fsync and write; the faults
+are real: the process is killed, or the call raises what a full disk raises.
 """
 
 import ctypes
@@ -50,7 +50,7 @@ print(count)
 def run(
     setup: str, code: str, way: Literal["kill", "full", "none"], number: int = 0
 ) -> subprocess.CompletedProcess[str]:
-    """Run `setup`, then `code` with its call `number` (from 1) struck; it prints their count."""
+    """Run `setup`, then `code` with its call `number` (from 1) failing; prints their count."""
     program = RUNNER.format(
         repository=str(REPOSITORY), setup=setup, code=code, way=way, number=number
     )
@@ -60,7 +60,7 @@ def run(
 
 
 def calls(setup: str, code: str) -> int:
-    """How many calls can be struck."""
+    """Number of calls that can fail."""
     done = run(setup, code, "none")
     assert done.returncode == 0, done.stderr
     return int(done.stdout.split()[-1])
@@ -68,7 +68,7 @@ def calls(setup: str, code: str) -> int:
 
 @contextmanager
 def small_disk(place: Path, kilobytes: int, options: str = "rw") -> Iterator[Path]:
-    """A disk of its own at `place`; the test is skipped where none may be mounted."""
+    """A file system of its own at `place`; skips the test if mounting is not permitted."""
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k,{options}", "tmpfs", str(place)]
     if shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
@@ -79,20 +79,20 @@ def small_disk(place: Path, kilobytes: int, options: str = "rw") -> Iterator[Pat
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
-CAPABILITIES = 0x20080522  # the version of the interface, capset(2)
+CAPABILITIES = 0x20080522  # version of the interface, capset(2)
 PASSES_ALL_RIGHTS = 0b110  # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH
 
 
 @contextmanager
 def without_the_rights_of_root() -> Iterator[None]:
-    """Let the rights of files hold in this thread, also for root, to whom none is lacking."""
+    """Enforce file permissions in this thread, also for root."""
     if os.geteuid() != 0:
         yield
         return
     libc = ctypes.CDLL(None, use_errno=True)
     header, data = (ctypes.c_uint32 * 2)(CAPABILITIES, 0), (ctypes.c_uint32 * 6)()
     assert libc.capget(header, data) == 0
-    before = data[0]  # what is in effect
+    before = data[0]  # effective set
     data[0] = before & ~PASSES_ALL_RIGHTS
     assert libc.capset(header, data) == 0
     try:

@@ -196,7 +196,7 @@ def batches_of(
         rows = text.some(parse_rows(lines.path, text, reading, remarks, text.before), size)
         return rows_to_batches(even_rows(rows, width, lines.path, remarks, pads))
 
-    return filter(len, text.parse(fast, slow))
+    yield from filter(len, text.parse(fast, slow))
 
 
 class _Block(NamedTuple):

@@ -205,7 +205,7 @@ def batches_of(
         items = flatten_items(parse_objects(lines.path, text, remarks, text.before), names)
         return rows_to_batches(item_rows(lines.path, text.some(items, size), keys, remarks))
 
-    return filter(len, text.parse(fast, slow))
+    yield from filter(len, text.parse(fast, slow))
 
 
 class _Found(NamedTuple):

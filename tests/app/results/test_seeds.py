@@ -34,9 +34,9 @@ Runs = dict[tuple[str, int], Path]  # by the name of the job, and the seed
 
 @pytest.fixture
 def runs(studio: Studio, tmp_path: Path) -> Runs:
-    """Two jobs with three finished runs each, and a fourth one that was stopped.
+    """Two jobs with three finished runs each and a stopped one.
 
-    They stand in the record, and as the command `train` leaves them in the folder of the test.
+    In the record and as folders, as the command `train` leaves them.
     """
     job = small.classifying(tmp_path, epochs=1)
     of_seeds(tmp_path / "first", job, FIRST, unfinished=4)

@@ -32,7 +32,7 @@ PAGES = re.compile(rb"/Type /Page\b")
 
 
 class Images(HTMLParser):
-    """The drawings of a page, and the headings that they stand below."""
+    """Drawings of a page with the headings above them."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

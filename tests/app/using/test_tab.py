@@ -138,7 +138,7 @@ def test_the_result_can_become_a_data_set_with_the_predictions_as_labels(
 
 
 class Worker:
-    """Stands for a one-time worker; the test says what it answers."""
+    """Fake one-time worker whose answers the test sends."""
 
     def __init__(self) -> None:
         self.asked: list[Apply] = []

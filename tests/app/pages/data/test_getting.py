@@ -23,7 +23,7 @@ ROWS = "".join(f"a text with the number {n},{'good' if n % 2 else 'bad'}\n" for 
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A hub that the workers of the window ask, since it stands in their environment."""
+    """A hub for the workers of the window, set in their environment."""
     with stand_in.running() as hub:
         content = f"text,label\n{ROWS}".encode()
         files = {
@@ -59,7 +59,7 @@ def page(qtbot, studio: Studio) -> DataPage:
 
 
 def question(qtbot, part: str) -> Question:
-    """The question that is open, once there is one with this in its title."""
+    """The open question, once there is one with this in its title."""
 
     def found() -> list[Question]:
         return [w for w in QApplication.topLevelWidgets() if isinstance(w, Question)

@@ -105,11 +105,3 @@ def test_the_commands_take_a_format_from_outside(
     assert main(["job", "--data", str(file)]) == 0
     job = json.loads(capsys.readouterr().out)
     assert job["data"]["reading"]["format"] == tagged.name
-
-
-def test_the_page_of_data_has_every_format() -> None:
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    begin = lines.index("| format | endings | what becomes of it |") + 2
-    rows = [line.split("|") for line in lines[begin : lines.index("", begin)]]
-    said = {title.strip(): tuple(endings.split()) for _, title, endings, *_ in rows}
-    assert said == {str(one.title): one.suffixes for one in FORMATS.values()}

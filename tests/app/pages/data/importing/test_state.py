@@ -237,7 +237,7 @@ def test_columns_that_are_chosen_again_are_told(importing, write) -> None:
 
 
 def fix_of(state: ImportState, said: str) -> Cleaning:
-    """What the button beside this sentence does."""
+    """Fix of the button for this sentence."""
     (found,) = [p for p in state.problems() if said in p.text and p.cleaning_title]
     return found.cleaning
 

@@ -1,4 +1,4 @@
-"""What is said of a model before it is fetched follows from the machine on which it would train."""
+"""Texts on a model before its download follow from the machine that would train it."""
 
 from app.machine import Machine
 from app.pages.models.getting import texts

@@ -1,4 +1,4 @@
-"""The shelf in the window asks nobody by itself; a model of the hub becomes one of the home."""
+"""The shelf opens no connection by itself; a model of the hub becomes one of the home."""
 
 import shutil
 from pathlib import Path
@@ -32,7 +32,7 @@ NAME = "somebody/tiny"
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A hub that the workers of the window ask, since it stands in their environment."""
+    """A hub for the workers of the window, set in their environment."""
     folder = small.folder(tmp_path / "published")
     with stand_in.running() as hub:
         hub.repos[NAME] = Repo({file.name: file.read_bytes() for file in folder.iterdir()})
