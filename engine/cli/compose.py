@@ -113,8 +113,9 @@ def compose(
         if isinstance(raw[part], str):
             raw[part] = whole_part(part, raw[part])
     base, asked = raw["base_model"], raw["task"]
+    names_causal = any(one.startswith("base_model.model.causal=") for one in assignments)
     is_scratch = isinstance(base, dict) and isinstance(base.get("model"), dict)
-    if is_scratch and isinstance(asked, dict) and not _names_causal(assignments):
+    if is_scratch and isinstance(asked, dict) and not names_causal:
         base["model"]["causal"] = asked.get("objective") == "clm"
     for text in texts_among(_validated(raw), varied):
         varied.remove(text)
@@ -266,7 +267,3 @@ def put_all(raw: dict[str, Any], values: dict[str, Any]) -> None:
                     phrase("See an existing job file."),
                 )
         place[last] = value
-
-
-def _names_causal(assignments: list[str]) -> bool:
-    return any(one.startswith("base_model.model.causal=") for one in assignments)

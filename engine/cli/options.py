@@ -56,12 +56,9 @@ class FieldOptions(NamedTuple):
         before = f"{self.path}." if self.path else ""
         selected = {name: values[name] for name in self.names if values[name] is not None}
         return {
-            before + name: value.split(",") if self._is_several(name) else value
+            before + name: value.split(",") if is_several(self.spec.model_fields[name]) else value
             for name, value in selected.items()
         }
-
-    def _is_several(self, name: str) -> bool:
-        return is_several(self.spec.model_fields[name])
 
 
 def field_option(name: str, info: FieldInfo, heading: str) -> inspect.Parameter:

@@ -39,7 +39,8 @@ def needed_for(
     for one in sorted(keys, key=lambda one: (layers[one], lineage.nodes[one].title)):
         if cancelled():
             break
-        requirements.append(_needed(lineage.nodes[one]))
+        node = lineage.nodes[one]
+        requirements.append(READERS[node.kind](node))
     return requirements
 
 
@@ -54,16 +55,22 @@ def as_text(needed: list[Needed]) -> list[str]:
     return lines
 
 
-def _needed(node: Node) -> Needed:
-    return READERS[node.kind](node)
-
-
 def _place(node: Node) -> str:
     return phrase("in {place}", place=node.place)
 
 
 def _gone(node: Node) -> str:
     return "" if node.is_there else phrase("it is no longer in {place}", place=node.place)
+
+
+def _origin(host: str, name: str, revision: str, licence: str) -> str:
+    return phrase(
+        "from {host}: {name}, revision {revision}, licence {licence}",
+        host=host,
+        name=name,
+        revision=revision,
+        licence=licence or "–",
+    )
 
 
 def _files(node: Node) -> Needed:
@@ -83,15 +90,8 @@ def _data(node: Node) -> Needed:
         lines += spec.changes
     if spec.hub is not None:
         name = f"{spec.hub.name} {spec.hub.subset}".strip()
-        lines.append(
-            phrase(
-                "from {host}: {name}, revision {revision}, licence {licence}",
-                host=spec.hub.host or phrase("the hub's cache"),
-                name=name,
-                revision=spec.hub.revision,
-                licence=spec.hub.licence or "–",
-            )
-        )
+        host = spec.hub.host or phrase("the hub's cache")
+        lines.append(_origin(host, name, spec.hub.revision, spec.hub.licence))
     for path in dict.fromkeys(path for paths in spec.sources.values() for path in paths):
         digest = spec.source_sha256.get(str(path))
         lines.append(
@@ -108,15 +108,7 @@ def _model(node: Node) -> Needed:
     if (digest := weights_of(node.place)) is not None:
         lines.append(phrase("{file}, SHA-256 {digest}", file=WEIGHTS, digest=digest))
     if (source := source_of(node.place)) is not None:
-        lines.append(
-            phrase(
-                "from {host}: {name}, revision {revision}, licence {licence}",
-                host=source.host,
-                name=source.model,
-                revision=source.revision,
-                licence=source.licence or "–",
-            )
-        )
+        lines.append(_origin(source.host, source.model, source.revision, source.licence))
     return Needed(title, tuple(lines), _gone(node))
 
 

@@ -74,9 +74,6 @@ class _Finder:
     def _idf(self, word: str) -> float:
         return math.log((self._passages + 1) / (self._held_by[word] + 1))
 
-    def _is_common(self, word: str) -> bool:
-        return self._held_by[word] > COMMON * self._passages + 1
-
     def _spans(self, question: Sequence[str], passage: str, held: _Words) -> tuple[Span, ...]:
         """The best spans of a passage, best first; the first of equals."""
         asked = {*question}
@@ -100,7 +97,7 @@ class _Finder:
         """First word and end of each run, int64 [runs, 2]."""
         runs: list[list[int]] = []
         for number, word in enumerate(held.words):
-            if word in asked or self._is_common(word):
+            if word in asked or self._held_by[word] > COMMON * self._passages + 1:
                 continue
             joined = runs and runs[-1][1] == number
             between = held.places[number - 1, 1] if joined else 0

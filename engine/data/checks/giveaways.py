@@ -163,14 +163,10 @@ def _score_of_order(other: Labels, rows: NDArray[np.int64], labels: NDArray[np.i
     sorted_values, sorted_labels = values[order], labels[order]
     if (np.diff(sorted_values) == 0).mean() > 1 - MAX_DISTINCT:
         return 0.0  # few distinct values: see `_score_of_values`
-    if _is_order_of_rows(order):
+    if (np.diff(order) > 0).all():
         return 0.0  # rows sorted by label and numbered say nothing
     right = int((sorted_labels[1:] == sorted_labels[:-1]).sum()) + 1
     return _better_than_majority(right, labels)
-
-
-def _is_order_of_rows(order: NDArray[np.int64]) -> bool:
-    return bool((np.diff(order) > 0).all())
 
 
 def _number(cell: str) -> float:

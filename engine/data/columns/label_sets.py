@@ -27,7 +27,7 @@ def parse_label_sets(cells: Iterable[str], known: Sequence[str] = ()) -> list[tu
     rest = [cell for cell, labels in zip(given, lists, strict=True) if labels is None]
     sign = next((sign for sign in SEPARATORS if any(sign in cell for cell in rest)), None)
     return [
-        _parted(cell, sign) if labels is None else labels
+        (_each_once([cell] if sign is None else cell.split(sign)) if labels is None else labels)
         for cell, labels in zip(given, lists, strict=True)
     ]
 
@@ -43,10 +43,6 @@ def _list_in(cell: str) -> tuple[str, ...] | None:
     if not all(isinstance(label, str) for label in found):
         return None
     return _each_once(found)
-
-
-def _parted(cell: str, sign: str | None) -> tuple[str, ...]:
-    return _each_once([cell] if sign is None else cell.split(sign))
 
 
 def _each_once(labels: Iterable[str]) -> tuple[str, ...]:

@@ -55,7 +55,9 @@ def _spellings(some: list[str], labels: Mapping[str, int]) -> Spellings:
 
 def _typos(rows: Mapping[str, int]) -> dict[str, str]:
     """Rare labels that differ by one letter from a frequent one."""
-    words = [label for label in rows if len(label) >= TYPO_LENGTH and _is_word(label)]
+    words = [
+        label for label in rows if len(label) >= TYPO_LENGTH and not re.search(r"[\d_]", label)
+    ]
     if len(words) > MAX_COMPARED:
         return {}
     found = {}
@@ -65,10 +67,6 @@ def _typos(rows: Mapping[str, int]) -> dict[str, str]:
         if right is not None:
             found[rare] = right
     return found
-
-
-def _is_word(label: str) -> bool:
-    return not re.search(r"[\d_]", label)
 
 
 def _one_letter_apart(one: str, other: str) -> bool:
@@ -94,10 +92,11 @@ def match_labels(found: Iterable[str], known: tuple[str, ...]) -> tuple[dict[str
     the model is a number, indices from 0. The convention that matches most labels is used.
     """
     given = list(dict.fromkeys(found))
+    has_numbers = any(parse_number(label) is not None for label in known)
     ways = [
         {label: label for label in known},
         _unambiguous(known),
-        {} if any(parse_number(label) is not None for label in known) else _ids(known),
+        {} if has_numbers else {str(number): label for number, label in enumerate(known)},
     ]
     keys: tuple[Callable[[str], str], ...] = (str, plain_label, plain_label)
     best: dict[str, str] = {}
@@ -113,7 +112,3 @@ def _unambiguous(known: tuple[str, ...]) -> dict[str, str]:
     plain = [plain_label(label) for label in known]
     times = Counter(plain)
     return {key: label for key, label in zip(plain, known, strict=True) if times[key] == 1}
-
-
-def _ids(known: tuple[str, ...]) -> dict[str, str]:
-    return {str(number): label for number, label in enumerate(known)}
