@@ -29,8 +29,16 @@ from engine.runs.groups import (
     run_folder_name,
     runs_of_setting,
 )
-from engine.runs.search_folders import pruning, search_run
-from engine.runs.searching import SearchRun, best_trial, end_of, next_question, trials_of, values_of
+from engine.runs.searching import (
+    SearchRun,
+    best_trial,
+    end_of,
+    next_question,
+    pruning,
+    search_run,
+    trials_of,
+    values_of,
+)
 from engine.system.terminal import echo, echo_error
 from engine.worker import FAILED
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from engine.errors import StudioError
 from engine.files.regular_file import check_regular
-from engine.messages.explore.heads_off import AblationQuestion
+from engine.messages.explore.text import AblationQuestion
 from engine.models.attention import Attention
 from engine.models.encoder import Layer
 from engine.models.network import Network

@@ -1,12 +1,14 @@
 """Processes started by this program: training workers, one in reserve that has loaded torch, and
 the queue runner."""
 
+import json
 import os
 import platform
 import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
@@ -15,12 +17,12 @@ from engine.record.runs import Run
 from engine.runs import launch
 from engine.runs.folder import RunFolder
 from engine.runs.lock import is_held, open_here
-from engine.runs.standby import StandbyWorker
 
 EXIT_CODE_WAIT = 1.0  # s that a process without a lock may take to exit
 LOOK_INTERVAL = 1.0  # s between two looks at a worker
 MAX_SILENT_STEP = 2.0  # s that one look may add, so that time asleep does not count
 SILENCE = 10.0  # s without any CPU time or events after which a worker does not respond
+STANDBY_SECONDS = 600.0  # until it ends, since it was last wanted
 
 
 class Workers:
@@ -99,6 +101,47 @@ class Workers:
             launch.leave(worker)
         self._by_run.clear()
         self._replaced.clear()
+
+
+class StandbyWorker:
+    """A training worker that has loaded torch, which takes seconds, before there is a run for it.
+
+    It waits for one line on its input, the folder of a run; from then on it is a normal worker. If
+    its input ends instead, as when this process dies, it ends too. Raises StudioError if it cannot
+    be started.
+    """
+
+    def __init__(self) -> None:
+        self._process = launch.spawn(launch.worker("wait"), subprocess.DEVNULL, subprocess.PIPE)
+        self._last_wanted = time.monotonic()
+
+    def keep(self) -> None:
+        """Restart its time limit."""
+        self._last_wanted = time.monotonic()
+
+    def is_usable(self) -> bool:
+        """True if it lives, and was wanted recently."""
+        return (
+            self._process.poll() is None and time.monotonic() - self._last_wanted < STANDBY_SECONDS
+        )
+
+    def assign(self, folder: Path) -> "subprocess.Popen[bytes] | None":
+        """Let it train in the folder of a run; None if it has died meanwhile."""
+        assert self._process.stdin is not None
+        try:
+            with self._process.stdin as pipe:
+                pipe.write(json.dumps(str(folder.absolute())).encode("ascii") + b"\n")
+        except OSError:
+            self.end()
+            return None
+        return self._process
+
+    def end(self) -> None:
+        """Kill it."""
+        assert self._process.stdin is not None
+        self._process.kill()
+        self._process.wait()
+        self._process.stdin.close()
 
 
 @dataclass

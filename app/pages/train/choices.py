@@ -19,8 +19,7 @@ from engine.config.search import Method, Range, SearchField, SearchSpec
 from engine.config.task import TaskSpec
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
-from engine.data.columns.fit import likely_task
-from engine.data.columns.labels import CountedLabels
+from engine.data.columns.fit import CountedLabels, likely_task
 from engine.messages.reports import CheckpointInfo
 
 CUSTOM_SIZE = "custom"

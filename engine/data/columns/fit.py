@@ -6,17 +6,50 @@ The window, `check`, `job` and training share these rules.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as Counts
+from dataclasses import dataclass
+from functools import cached_property
 
 from engine.config.dataset import DatasetSpec, Mapping
 from engine.config.task import LabelledTask, TaskSpec, shortened, target
 from engine.config.tasks import TASKS
-from engine.data.columns.labels import CountedLabels
+from engine.data.columns.label_sets import count_label_sets
 from engine.data.columns.mapping import flag_columns, label_columns, named_answers
 from engine.data.columns.names import plain_name
+from engine.data.columns.numbers import is_scale, parse_number
+from engine.data.columns.spellings import match_labels
 from engine.errors import MissingColumn, StudioError
 from engine.phrases import join, phrase
 
 COMPARED_COLUMNS = 10  # label columns that are tried
+
+
+@dataclass(frozen=True)
+class CountedLabels:
+    """Rows with each cell, and derived facts: a `LabelColumn`."""
+
+    cells: Counts[str, int]
+
+    @cached_property
+    def sets(self) -> dict[str, int] | None:
+        return count_label_sets(self.cells)
+
+    @cached_property
+    def is_scale(self) -> bool:
+        return is_scale(self.cells)
+
+    @cached_property
+    def not_numbers(self) -> dict[str, int]:
+        cells = self.cells.items()
+        return {cell: rows for cell, rows in cells if cell.strip() and parse_number(cell) is None}
+
+    @cached_property
+    def numbers(self) -> frozenset[float]:
+        found = (parse_number(cell) for cell in self.cells)
+        return frozenset(number for number in found if number is not None)
+
+    def strangers(self, known: tuple[str, ...]) -> list[str]:
+        _, found = match_labels((label for label in self.sets or self.cells if label), known)
+        return sorted(found)
 
 
 def task_problems(

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from engine.config.phrases import PhraseField
 from engine.messages import Message
-from engine.messages.explore.heads_off import AblationQuestion
+from engine.messages.explore.text import AblationQuestion
 from engine.messages.question import Answer
 
 FILLER, TARGET = "[FILLER]", "[TARGET]"  # the slots of a template, in any case

@@ -6,8 +6,7 @@ from typing import Literal
 from pydantic import Field
 
 from engine.messages import Message
-from engine.messages.explore.heads_off import AblationQuestion
-from engine.messages.question import Answer
+from engine.messages.question import Answer, Question
 
 
 class Token(Message):
@@ -39,6 +38,21 @@ class Prediction(Message):
     first: int = 0
     last: int = 0
     ranked: tuple[LabelProbability, ...]
+
+
+class AblationQuestion(Question):
+    """About a model of which some attention heads may be disabled.
+
+    The output of such a head is replaced before the output matrix of the attention: by zero, or by
+    its mean over texts, as `AverageHeads` computes it.
+    """
+
+    heads_off: tuple[tuple[int, int], ...] = Field(
+        (), description="Layers and heads, from 0, that are switched off."
+    )
+    head_means: Path | None = Field(
+        None, description="File with float32 [L, D], the means in their place; None: zero."
+    )
 
 
 class TextQuestion(AblationQuestion):

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from engine.config.dataset import SplitName, StoredData
 from engine.messages import Message
-from engine.messages.explore.heads_off import AblationQuestion
+from engine.messages.explore.text import AblationQuestion
 from engine.messages.question import Answer, Question
 
 MAX_TEXTS = 5_000  # processed at once; of a longer part the first ones

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from engine.messages import Message
-from engine.messages.explore.heads_off import AblationQuestion
+from engine.messages.explore.text import AblationQuestion
 from engine.messages.question import Answer
 
 

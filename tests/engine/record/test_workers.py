@@ -5,7 +5,8 @@ import sys
 import pytest
 
 from engine.config.training import HardwareSpec
-from engine.runs import launch, standby
+from engine.record import workers
+from engine.runs import launch
 from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
 
@@ -48,7 +49,7 @@ def test_no_standby_worker_is_kept_while_a_run_works_or_for_long(
     window.manager.stand_by()
     held = window.manager.workers.standby
     assert held is not None
-    monkeypatch.setattr(standby, "STANDBY_SECONDS", 0.0)
+    monkeypatch.setattr(workers, "STANDBY_SECONDS", 0.0)
     window.refresh()
     assert window.manager.workers.standby is None and held._process.returncode is not None
 

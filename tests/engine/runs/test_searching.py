@@ -12,7 +12,6 @@ from engine.config.search import SearchField, SearchSpec
 from engine.messages.events import Ended, Prepared, Started, measured
 from engine.runs.folder import RunFolder
 from engine.runs.groups import expand, run_folder_name, runs_of_setting
-from engine.runs.search_folders import pruning, search_run
 from engine.runs.searching import (
     SearchRun,
     best_so_far,
@@ -21,6 +20,8 @@ from engine.runs.searching import (
     is_below_median,
     is_by_search,
     next_question,
+    pruning,
+    search_run,
     trials_of,
     values_of,
 )

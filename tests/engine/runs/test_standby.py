@@ -10,9 +10,9 @@ import pytest
 
 from engine.files.home import Home
 from engine.messages.events import Ended, Prepared, Saved, Started
+from engine.record import workers as spare
+from engine.record.workers import StandbyWorker
 from engine.runs import launch
-from engine.runs import standby as spare
-from engine.runs.standby import StandbyWorker
 from tests.engine.runs.waiting import until
 from tests.engine.training import small
 
