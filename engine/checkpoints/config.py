@@ -153,7 +153,7 @@ def _values(family: Family, config: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def entries_of(spec: EncoderSpec) -> dict[str, Any]:
+def config_entries(spec: EncoderSpec) -> dict[str, Any]:
     """The entries of config.json for a network without its heads."""
     family = FAMILIES[spec.family]
     entries = {theirs: getattr(spec, ours) for theirs, ours in family.entries.items()}

@@ -48,7 +48,7 @@ def settings_in(config: dict[str, Any]) -> PredictionSettings:
         ) from error
 
 
-def entries_of(settings: PredictionSettings) -> dict[str, Any]:
+def settings_entries(settings: PredictionSettings) -> dict[str, Any]:
     """The entries of config.json for these settings; empty for the defaults."""
     return {} if settings.is_usual else {PREDICTION: settings.model_dump(mode="json")}
 

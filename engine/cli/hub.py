@@ -83,7 +83,7 @@ def _list() -> None:
         echo("", title)
         for entry in shelf.OFFERED:
             if entry.group == group:
-                taken = cost.cost_of(entry.spec, rate)
+                taken = cost.estimate_cost(entry.spec, rate)
                 echo(
                     f"  {entry.name}",
                     f"      {entry.title}: {entry.good_for}",
@@ -94,7 +94,7 @@ def _list() -> None:
 
 
 def _rate(home: Home) -> float:
-    return cost.rate_of(last(ThreadSpeeds, home.root), last(Speeds, home.root))
+    return cost.matmul_rate(last(ThreadSpeeds, home.root), last(Speeds, home.root))
 
 
 def _describe_cost(taken: Cost) -> str:

@@ -137,7 +137,7 @@ def _fetched(data: Path, line: ProgressLine) -> "Fetched | None":
 
     echo_error(f"Asking {client.host()} …")
     place = Home().downloads
-    planned = datasets.plan(datasets.address_in(named), place)
+    planned = datasets.plan(datasets.parse_address(named), place)
     if not planned.files:
         raise StudioError(
             phrase("{name} has several subsets.", name=planned.model),

@@ -30,7 +30,7 @@ LARGEST = 64 << 20  # maximum bytes read of one file, about 200,000 samples
 Figure = Literal["busy", "memory", "temperature", "power"]
 
 
-class Look(Message):
+class MachineSample(Message):
     """One sample. Fractions from 0 to 1, bytes, °C and W; None, or no entry, if unknown."""
 
     at: Moment = Field(default_factory=now)
@@ -64,9 +64,9 @@ class Place(NamedTuple):
 Curves = dict[Place, tuple[list[float], list[float | None]]]
 
 
-def look_of(load: MachineLoad, step: int) -> Look:
+def sample_of_load(load: MachineLoad, step: int) -> MachineSample:
     """Convert a load to a sample."""
-    return Look(
+    return MachineSample(
         step=step,
         busy=load.processors,
         run_busy=load.run_processors,
@@ -87,7 +87,7 @@ def look_of(load: MachineLoad, step: int) -> Look:
 
 
 @contextmanager
-def looked_at(run: RunFolder, pid: int, step: Callable[[], int]) -> Iterator[None]:
+def sampling(run: RunFolder, pid: int, step: Callable[[], int]) -> Iterator[None]:
     """Sample the machine during a block, in a background thread.
 
     Args:
@@ -105,7 +105,7 @@ def looked_at(run: RunFolder, pid: int, step: Callable[[], int]) -> Iterator[Non
         watch.look(pid)  # the first sample has no utilisation
         pause = FIRST_PAUSE / 4
         while not over.wait(pause):
-            keep(run, look_of(watch.look(pid), step()))
+            keep(run, sample_of_load(watch.look(pid), step()))
             pause = min(max((time.monotonic() - began) / LOOKS, FIRST_PAUSE), LAST_PAUSE)
 
     thread = threading.Thread(target=look_on, name="machine", daemon=True)
@@ -117,7 +117,7 @@ def looked_at(run: RunFolder, pid: int, step: Callable[[], int]) -> Iterator[Non
         thread.join()
 
 
-def keep(run: RunFolder, look: Look) -> None:
+def keep(run: RunFolder, look: MachineSample) -> None:
     """Append a sample; errors of the disk are ignored."""
     with contextlib.suppress(OSError, StudioError):
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
@@ -128,7 +128,7 @@ def keep(run: RunFolder, look: Look) -> None:
             os.close(descriptor)
 
 
-def looks_after(path: Path, byte: int) -> tuple[list[Look], int]:
+def read_samples(path: Path, byte: int) -> tuple[list[MachineSample], int]:
     """The samples from `byte` on, and the offset at which they end; damaged ones are left out.
 
     Empty if the file is missing or unreadable.
@@ -143,11 +143,11 @@ def looks_after(path: Path, byte: int) -> tuple[list[Look], int]:
     found = []
     for line in whole.splitlines():
         with contextlib.suppress(ValidationError):
-            found.append(Look.model_validate_json(line))
+            found.append(MachineSample.model_validate_json(line))
     return found, byte + len(whole)
 
 
-def curves_of(looks: Sequence[Look], figure: Figure) -> Curves:
+def build_curves(looks: Sequence[MachineSample], figure: Figure) -> Curves:
     """One figure over the steps, for all subjects that have it.
 
     The last of several samples at one step counts; a run that resumes from an older step discards
@@ -165,7 +165,7 @@ def curves_of(looks: Sequence[Look], figure: Figure) -> Curves:
     return found
 
 
-def _values(look: Look, figure: Figure) -> Iterator[tuple[Place, float]]:
+def _values(look: MachineSample, figure: Figure) -> Iterator[tuple[Place, float]]:
     for place, value in (
         (Place("machine"), getattr(look, figure, None)),
         (Place("run"), getattr(look, f"run_{figure}", None)),

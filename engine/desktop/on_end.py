@@ -15,7 +15,7 @@ from engine.runs.lock import open_here
 PREFIX = "BERT_STUDIO_RUN_"
 
 
-def words_of(command: str) -> list[str]:
+def split_command(command: str) -> list[str]:
     """Split a command line. Raises StudioError if a quotation mark is missing."""
     try:
         return shlex.split(command, posix=sys.platform != "win32")
@@ -35,7 +35,7 @@ def start(command: str, facts: Mapping[str, object], folder: Path, log: Path) ->
 
     Raises StudioError if it cannot be started.
     """
-    words = words_of(command)
+    words = split_command(command)
     if not words:
         return
     told = {PREFIX + name.upper(): _value(value) for name, value in facts.items()}

@@ -82,7 +82,7 @@ def curves(run: RunFolder) -> Curves:
     }
 
 
-def apart(ours: Curves, theirs: Curves, counts: Callable[[str], bool]) -> float:
+def max_curve_difference(ours: Curves, theirs: Curves, counts: Callable[[str], bool]) -> float:
     """The largest difference of the curves selected by name; infinite if points are missing."""
     if ours.keys() != theirs.keys():
         return float("inf")

@@ -21,9 +21,9 @@ from engine.config.tasks.token_classification import TokenClassification
 from engine.config.training import HardwareSpec
 from engine.data.datasets.importing import import_dataset
 from engine.doctor import questions
-from engine.doctor.bench import PROCESSOR, Bench, apart, curves
+from engine.doctor.bench import PROCESSOR, Bench, curves, max_curve_difference
 from engine.doctor.material import SIZE, rows_for
-from engine.doctor.report import Checked, Fault, Figure, held, told
+from engine.doctor.report import CheckResult, Figure, StepError, bounded_figure, unbounded_figure
 from engine.errors import is_out_of_memory
 from engine.messages.events import Measured
 from engine.messages.question import Question
@@ -87,26 +87,30 @@ def _numbers(bench: Bench) -> Iterator[Figure]:
     given = [torch.randn(5, 7).mul(100).to(kind) for kind in kinds]
     back = [one.cpu() for one in sent_together(given, device)]
     wrong = sum(not torch.equal(*pair) for pair in zip(given, back, strict=True))
-    yield held("kinds of numbers that copies change", wrong)
+    yield bounded_figure("kinds of numbers that copies change", wrong)
     one, other = torch.randn(300, 200), torch.randn(200, 100)
     exact = one.double() @ other.double()
     there = one.to(device), other.to(device)
     for precision in dict.fromkeys(("fp32", name)):
         found = there[0].to(DTYPES[precision]) @ there[1].to(DTYPES[precision])
         error = (found.cpu().double() - exact).abs().max() / exact.abs().max()
-        yield held(f"product in {precision}, relative error", float(error), PRODUCT[precision])
+        yield bounded_figure(
+            f"product in {precision}, relative error", float(error), PRODUCT[precision]
+        )
     rows = torch.tensor([7, 3, 3, 0])
     gathered = there[0].index_select(0, rows.to(device)).cpu()
-    yield held("rows taken by number", float((gathered - one[rows]).abs().max()))
+    yield bounded_figure("rows taken by number", float((gathered - one[rows]).abs().max()))
     added = torch.zeros(10, 200, device=device).index_add_(0, rows.to(device), there[0][:4])
     expected = torch.zeros(10, 200).index_add_(0, rows, one[:4])
-    yield held("rows added by number", float((added.cpu() - expected).abs().max()), SAME)
+    yield bounded_figure("rows added by number", float((added.cpu() - expected).abs().max()), SAME)
     share = (F.dropout(torch.ones(100_000, device=device), 0.1) == 0).float().mean()
-    yield held("share of values that dropout of 0.1 drops, off by", abs(float(share) - 0.1), 0.01)
+    yield bounded_figure(
+        "share of values that dropout of 0.1 drops, off by", abs(float(share) - 0.1), 0.01
+    )
     measured = matmul_speeds(device, bench.machine.threads)
     for precision in ("fp32", "bf16", "fp16"):
         if rate := getattr(measured, precision):
-            yield told(f"products in {precision}", rate / 1e12, "TFLOP/s")
+            yield unbounded_figure(f"products in {precision}", rate / 1e12, "TFLOP/s")
 
 
 def tasks(bench: Bench) -> Steps:
@@ -121,7 +125,9 @@ def _task(bench: Bench, kind: str) -> Iterator[Figure]:
         for graphs, hardware in _by_graphs(bench, precision):
             theirs = curves(bench.run(kind, hardware))
             name = f"{TASKS[kind].info.title}, losses in {precision}{graphs}"
-            yield held(name, apart(ours, theirs, _is_loss), SHORT[precision])
+            yield bounded_figure(
+                name, max_curve_difference(ours, theirs, _is_loss), SHORT[precision]
+            )
 
 
 def ways(bench: Bench) -> Steps:
@@ -138,7 +144,7 @@ def _way(bench: Bench, name: str) -> Iterator[Figure]:
         curves(bench.run(kind, hardware, base, **given))
         for hardware in (PROCESSOR, bench.hardware())
     )
-    yield held(f"{name}, losses", apart(ours, theirs, _is_loss), LEARNED)
+    yield bounded_figure(f"{name}, losses", max_curve_difference(ours, theirs, _is_loss), LEARNED)
 
 
 def families(bench: Bench) -> Steps:
@@ -165,8 +171,8 @@ def _family(bench: Bench, name: str) -> Iterator[Figure]:
         gradients = [p.grad for p in moved.parameters() if p.grad is not None]
         found.append((float(loss.detach()), float(torch.nn.utils.get_total_norm(gradients))))
     (ours, norm), (theirs, their_norm) = found
-    yield held(f"{name}, loss", abs(ours - theirs), SAME)
-    yield held(f"{name}, norm of the gradient", abs(norm - their_norm) / norm, SAME)
+    yield bounded_figure(f"{name}, loss", abs(ours - theirs), SAME)
+    yield bounded_figure(f"{name}, norm of the gradient", abs(norm - their_norm) / norm, SAME)
 
 
 def _any_length(bench: Bench) -> Iterator[Figure]:
@@ -174,10 +180,10 @@ def _any_length(bench: Bench) -> Iterator[Figure]:
     pairs = zip(_gathered(torch.device("cpu")), _gathered(bench.machine.device), strict=True)
     for name, (ours, theirs) in zip(("vectors", "gradient"), pairs, strict=True):
         away = float((ours - theirs).abs().max())
-        yield held(f"attention over sequences of any length, {name}", away, SAME)
+        yield bounded_figure(f"attention over sequences of any length, {name}", away, SAME)
     encoder = Network(FAMILIES["bert"].spec(**SIZE), Heads(outputs=2)).encoder
     for way, seconds in measure_attention(encoder, bench.machine).seconds.items():
-        yield told(f"attention, {way}", 1000 * seconds, "ms")
+        yield unbounded_figure(f"attention, {way}", 1000 * seconds, "ms")
 
 
 def _gathered(device: torch.device) -> tuple[Tensor, Tensor]:
@@ -205,7 +211,7 @@ def _predicted(bench: Bench, kind: str) -> Iterator[Figure]:
     moved = checkpoint.load(model)
     moved.network.to(bench.machine.device)
     ours, theirs = (Predictor(one).predict(rows) for one in (model, Serving(moved)))
-    yield held(TASKS[kind].info.title, questions.apart(ours, theirs), SAME)
+    yield bounded_figure(TASKS[kind].info.title, questions.max_difference(ours, theirs), SAME)
 
 
 def explore(bench: Bench) -> Steps:
@@ -244,9 +250,9 @@ def _asked(
 ) -> Iterator[Figure]:
     largest = 0.0
     for pair in pairs:
-        ours, theirs = (questions.asked(*one) for one in zip(pair, desks, strict=True))
-        largest = max(largest, questions.apart(ours, theirs))
-    yield held(kind, largest, COARSER.get(kind, SAME))
+        ours, theirs = (questions.answer_fields(*one) for one in zip(pair, desks, strict=True))
+        largest = max(largest, questions.max_difference(ours, theirs))
+    yield bounded_figure(kind, largest, COARSER.get(kind, SAME))
 
 
 def resuming(bench: Bench) -> Steps:
@@ -262,13 +268,15 @@ def _resumed(bench: Bench) -> Iterator[Figure]:
         outcome, step = loop.train(
             stopped.job(), stopped, stopped.append, partial(_seen, stopped, 2)
         )
-        yield held(
+        yield bounded_figure(
             f"steps before the stop{name}, off by", abs(step - 2) if outcome == "stopped" else 99
         )
         loop.train(stopped.job(), stopped, stopped.append)
         found = curves(stopped)
-        yield held(f"losses after a resume{name}", apart(calm, found, _is_loss), LEARNED)
-        yield told(f"the same bit for bit{name} (1: yes)", float(calm == found), "")
+        yield bounded_figure(
+            f"losses after a resume{name}", max_curve_difference(calm, found, _is_loss), LEARNED
+        )
+        yield unbounded_figure(f"the same bit for bit{name} (1: yes)", float(calm == found), "")
 
 
 def _by_graphs(bench: Bench, precision: Precision = "fp32") -> Iterator[tuple[str, HardwareSpec]]:
@@ -291,14 +299,16 @@ def _too_little(bench: Bench) -> Iterator[Figure]:
         torch.empty(IMPOSSIBLE, dtype=torch.uint8, device=bench.machine.device)
     except (RuntimeError, MemoryError) as error:
         understood = is_out_of_memory(error)
-    yield held("errors for too little memory that are not understood", float(not understood))
+    yield bounded_figure(
+        "errors for too little memory that are not understood", float(not understood)
+    )
 
 
 def _taken(bench: Bench) -> Iterator[Figure]:
     found = estimate(bench.new_run(FIRST_TASK, bench.hardware()).job(), lambda _: None)
-    yield told("foretold for a tiny run", found.memory / 1e6, "MB")
-    yield told("taken by all checks at the most", peak_memory().decisive / 1e6, "MB")
-    yield told("free", bench.machine.free_memory() / 1e9, "GB")
+    yield unbounded_figure("foretold for a tiny run", found.memory / 1e6, "MB")
+    yield unbounded_figure("taken by all checks at the most", peak_memory().decisive / 1e6, "MB")
+    yield unbounded_figure("free", bench.machine.free_memory() / 1e9, "GB")
 
 
 CHECKS: dict[str, Callable[[Bench], Steps]] = {
@@ -313,9 +323,9 @@ CHECKS: dict[str, Callable[[Bench], Steps]] = {
 }
 
 
-def carry_out(name: str, bench: Bench) -> Checked:
+def carry_out(name: str, bench: Bench) -> CheckResult:
     """Run all steps of a check; an error in one step does not end the others."""
-    began, figures, faults = time.monotonic(), list[Figure](), list[Fault]()
+    began, figures, faults = time.monotonic(), list[Figure](), list[StepError]()
     steps = iter(CHECKS[name](bench))
     for what, work in _each(steps, name, faults):
         try:
@@ -323,10 +333,10 @@ def carry_out(name: str, bench: Bench) -> Checked:
         except Exception as error:  # noqa: BLE001 (what a device does wrong is what is looked for)
             faults.append(_fault(what, error))
     spent = time.monotonic() - began
-    return Checked(name=name, figures=tuple(figures), seconds=spent, faults=tuple(faults))
+    return CheckResult(name=name, figures=tuple(figures), seconds=spent, faults=tuple(faults))
 
 
-def _each(steps: Iterator[Step], name: str, faults: list[Fault]) -> Steps:
+def _each(steps: Iterator[Step], name: str, faults: list[StepError]) -> Steps:
     """The steps, as far as they can be prepared."""
     try:
         yield from steps
@@ -334,12 +344,12 @@ def _each(steps: Iterator[Step], name: str, faults: list[Fault]) -> Steps:
         faults.append(_fault(name, error))
 
 
-def _fault(what: str, error: Exception) -> Fault:
+def _fault(what: str, error: Exception) -> StepError:
     if (understood := explain_error(error)) is not None:
-        return Fault(name=what, problem=str(understood))
+        return StepError(name=what, problem=str(understood))
     problem = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
     lines = "".join(traceback.format_exception(error)).replace(str(Path.home()), "~")
-    return Fault(name=what, problem=problem, details=lines)
+    return StepError(name=what, problem=problem, details=lines)
 
 
 def _is_loss(curve: str) -> bool:

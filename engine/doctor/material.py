@@ -82,7 +82,7 @@ def _questions() -> dict[str, Any]:
     return {"version": "v2.0", "data": [{"title": "places", "paragraphs": paragraphs}]}
 
 
-def data_of(kind: str) -> tuple[str, Mapping | None]:
+def task_data(kind: str) -> tuple[str, Mapping | None]:
     """The file of a task, and its column mapping; None: the columns of the file itself."""
     info = TASKS[kind].info
     if info.is_pretraining:
@@ -99,7 +99,7 @@ def data_of(kind: str) -> tuple[str, Mapping | None]:
     return "rows.csv", Mapping(text="text", pair=pair, label=label)
 
 
-def settings_of(kind: str) -> dict[str, Any]:
+def task_settings(kind: str) -> dict[str, Any]:
     """Settings of a task that extend the coverage of the checks."""
     if TASKS[kind].info.is_pretraining:
         return {"nsp": True}
@@ -125,13 +125,13 @@ def job(
         base: a checkpoint to start from; None: fresh weights.
         given: overrides of the training settings; with `features`, those of a probe.
     """
-    file, mapping = data_of(kind)
+    file, mapping = task_data(kind)
     reading = Reading(format="csv") if file.endswith(".csv") else None
     features = given.pop("features", None)
     start = FromScratch(model=BertSpec(**SIZE)) if base is None else FromCheckpoint(path=base)
     asked = {
         "name": kind,
-        "task": task_of({"kind": kind, **settings_of(kind)}),
+        "task": task_of({"kind": kind, **task_settings(kind)}),
         "base_model": start,
         "data": FileData(
             path=folder / file, reading=reading, mapping=mapping, split=Split(validation=0.25)

@@ -116,7 +116,7 @@ def questions(models: Models, scratch: Path) -> Iterator[Question]:
     yield FindNearest(**near, file=scratch / "rows.npy", text=TEXT, top=5)
 
 
-def asked(question: Question, context: WorkerContext) -> dict[str, Any]:
+def answer_fields(question: Question, context: WorkerContext) -> dict[str, Any]:
     """All fields of the final answer to a question, with the arrays of its files."""
     told = list[Answer]()
     context.emit = told.append
@@ -151,17 +151,17 @@ def _files(answer: Answer, question: Question) -> dict[str, Any]:
     return {"": np.load(check_regular(path))}
 
 
-def apart(ours: Any, theirs: Any, name: str = "") -> float:
+def max_difference(ours: Any, theirs: Any, name: str = "") -> float:
     """The largest difference of two answers; infinite if anything but numbers differs."""
     if name in OF_PLACE:
         return 0.0
     if isinstance(ours, np.ndarray):
         return _arrays_apart(ours, np.asarray(theirs))
     if isinstance(ours, dict) and isinstance(theirs, dict) and ours.keys() == theirs.keys():
-        return max((apart(ours[key], theirs[key], key) for key in ours), default=0.0)
+        return max((max_difference(ours[key], theirs[key], key) for key in ours), default=0.0)
     if isinstance(ours, list | tuple) and len(ours) == len(theirs):
         pairs = zip(ours, theirs, strict=True)
-        return max((apart(one, other, name) for one, other in pairs), default=0.0)
+        return max((max_difference(one, other, name) for one, other in pairs), default=0.0)
     if isinstance(ours, float) and isinstance(theirs, float):
         return abs(ours - theirs) if ours == ours else float("inf")
     return 0.0 if ours == theirs else float("inf")

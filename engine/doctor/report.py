@@ -22,7 +22,7 @@ class Figure(BaseModel):
         return self.most is None or (self.value is not None and self.value <= self.most)
 
 
-class Fault(BaseModel):
+class StepError(BaseModel):
     """An error that ended one step of a check; `details` are empty if the problem is complete."""
 
     model_config = ConfigDict(frozen=True)
@@ -32,14 +32,14 @@ class Fault(BaseModel):
     details: str = ""
 
 
-class Checked(BaseModel):
+class CheckResult(BaseModel):
     """One check: its figures, and the errors in its steps."""
 
     model_config = ConfigDict(frozen=True)
 
     name: str
     figures: tuple[Figure, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[StepError, ...] = ()
     seconds: float = 0.0
 
     @computed_field  # type: ignore[prop-decorator]
@@ -55,7 +55,7 @@ class Report(BaseModel):
 
     device: str
     environment: dict[str, str]
-    checks: tuple[Checked, ...] = ()
+    checks: tuple[CheckResult, ...] = ()
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -68,12 +68,12 @@ class Report(BaseModel):
         return [check.name for check in self.checks if not check.passed]
 
 
-def held(name: str, value: float, most: float = 0.0, unit: str = "") -> Figure:
+def bounded_figure(name: str, value: float, most: float = 0.0, unit: str = "") -> Figure:
     """A figure that must not be above `most`; a value that is not finite fails."""
     return Figure(name=name, value=value if math.isfinite(value) else None, most=most, unit=unit)
 
 
-def told(name: str, value: float, unit: str) -> Figure:
+def unbounded_figure(name: str, value: float, unit: str) -> Figure:
     """A figure without a limit."""
     return Figure(name=name, value=value if math.isfinite(value) else None, unit=unit)
 
@@ -85,7 +85,7 @@ def head(report: Report) -> Iterator[str]:
         yield f"{name:{width}}  {value}"
 
 
-def lines(check: Checked) -> Iterator[str]:
+def lines(check: CheckResult) -> Iterator[str]:
     """Lines of a check and its figures."""
     yield f"{_word(check.passed)}  {check.name}  ({check.seconds:.1f} s)"
     for figure in check.figures:

@@ -25,7 +25,7 @@ Head = tuple[int, int]  # layer and head, from 0
 
 
 @contextmanager
-def as_asked(network: Network, question: AblationQuestion) -> Iterator[None]:
+def ablated(network: Network, question: AblationQuestion) -> Iterator[None]:
     """Ablate the heads named by a question.
 
     Raises StudioError if a head does not exist or its means are not available.
@@ -80,7 +80,7 @@ def heads_off(
             gathered[..., place] = 0 if means is None else means[index, place].to(gathered)
         return gathered
 
-    with gathered_by(network, switch):
+    with change_head_outputs(network, switch):
         yield
 
 
@@ -89,7 +89,7 @@ Change = Callable[[int, Attention, Tensor], Tensor]
 
 
 @contextmanager
-def gathered_by(network: Network, change: Change) -> Iterator[None]:
+def change_head_outputs(network: Network, change: Change) -> Iterator[None]:
     """Change the output of the heads of every layer, before the output matrix, in every forward
     pass."""
     parts: dict[int, _Part] = {}

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from engine.explore.layers import steps
-from engine.explore.measures import measured
+from engine.explore.measures import iter_measure
 from engine.files.atomic_write import disk_errors_for
 from engine.messages.explore.attention import ArrayFile, Attend, Attended, Measure
 from engine.messages.explore.text import Token
@@ -101,7 +101,7 @@ def _write(
 
 def _layers(checkpoint: Checkpoint, given: Inputs, measure: Measure) -> Iterator[np.ndarray]:
     """Yield L arrays, float32 [H, T, T]: rows are query tokens, columns key tokens."""
-    for layer in measured(steps(checkpoint.network, given), measure):
+    for layer in iter_measure(steps(checkpoint.network, given), measure):
         # a non-finite value makes the sum non-finite; one pass instead of four
         if not torch.isfinite(layer.sum()):
             raise not_finite()

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from engine.explore.layers import steps
-from engine.explore.measures import measured
-from engine.explore.targets import Target, scores, target_of, words_of
+from engine.explore.measures import iter_measure
+from engine.explore.targets import Target, find_target, scores, word_token_indices
 from engine.messages.explore.attribution import (
     CLOSE_ENOUGH,
     MAX_POINTS,
@@ -38,7 +38,7 @@ def attribute(checkpoint: Checkpoint, question: Attribute) -> Attributed:
     is no such logit.
     """
     with torch.no_grad():
-        target = target_of(checkpoint, question)
+        target = find_target(checkpoint, question)
         match question.method:
             case "occlusion":
                 return _occlusion(checkpoint, question, target)
@@ -49,7 +49,7 @@ def attribute(checkpoint: Checkpoint, question: Attribute) -> Attributed:
     return _integrated_gradients(checkpoint, question, target)
 
 
-def without(
+def scores_without(
     checkpoint: Checkpoint, target: Target, words: list[list[int]], at_once: int = FORWARD_SLICE
 ) -> Tensor:
     """The score with each list of tokens masked in turn: float [B] on the CPU."""
@@ -65,7 +65,7 @@ def without(
     return torch.cat(found)
 
 
-def effect_of(target: Target, word: list[int], effect: float) -> WordEffect:
+def word_effect(target: Target, word: list[int], effect: float) -> WordEffect:
     """A word of the typed texts and its effect."""
     first, last = (target.given.described[word[place]] for place in (0, -1))
     text = target.texts[first.segment][first.start : last.end]
@@ -75,9 +75,9 @@ def effect_of(target: Target, word: list[int], effect: float) -> WordEffect:
 
 
 def _occlusion(checkpoint: Checkpoint, question: Attribute, target: Target) -> Attributed:
-    words = words_of(target.given)
+    words = word_token_indices(target.given)
     now = words[question.start :][: max(1, FORWARD_SLICE // len(target.given.described))]
-    falls = target.explained.score - without(checkpoint, target, now)  # [N]
+    falls = target.explained.score - scores_without(checkpoint, target, now)  # [N]
     effects = (*question.so_far[: question.start], *falls.tolist())
     answer = Attributed(
         to=question.number,
@@ -85,7 +85,7 @@ def _occlusion(checkpoint: Checkpoint, question: Attribute, target: Target) -> A
         truncated=target.given.truncated,
         explained=target.explained,
         words=tuple(
-            effect_of(target, word, effect)
+            word_effect(target, word, effect)
             for word, effect in zip(words[: len(effects)], effects, strict=True)
         ),
         done=len(effects),
@@ -97,7 +97,7 @@ def _occlusion(checkpoint: Checkpoint, question: Attribute, target: Target) -> A
 def _rollout(checkpoint: Checkpoint, question: Attribute, target: Target) -> Attributed:
     """Attention from the token of the logit, in the last layer, to all tokens."""
     given = target.given
-    *_, last = measured(steps(checkpoint.network, given), "rollout")
+    *_, last = iter_measure(steps(checkpoint.network, given), "rollout")
     causal = checkpoint.network.spec.is_causal
     if target.position is not None:
         row = target.position - (causal and target.is_token)
@@ -154,7 +154,7 @@ def _points(count: int) -> tuple[np.ndarray, np.ndarray]:
 def _baseline(checkpoint: Checkpoint, question: Attribute, target: Target) -> Tensor:
     """The embeddings of the baseline, with every token of a word replaced, float [1, T, E]."""
     given, tokenizer = target.given, checkpoint.tokenizer
-    words = [number for word in words_of(given) for number in word]
+    words = [number for word in word_token_indices(given) for number in word]
     tokens = given.tokens.clone()
     tokens[0, words] = tokenizer.pad if question.baseline == "pad" else tokenizer.mask
     base = _embedded(checkpoint, tokens)
@@ -203,8 +203,8 @@ def _summed(question: Attribute, target: Target, effects: Tensor) -> Attributed:
         truncated=target.given.truncated,
         explained=target.explained,
         words=tuple(
-            effect_of(target, word, sum(numbers[number] for number in word))
-            for word in words_of(target.given)
+            word_effect(target, word, sum(numbers[number] for number in word))
+            for word in word_token_indices(target.given)
         ),
         effects=tuple(numbers),
         done=1,

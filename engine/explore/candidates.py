@@ -59,7 +59,7 @@ def score(checkpoint: Checkpoint, question: ScoreCandidates) -> CandidatesScored
     by_length: dict[int, list[int]] = defaultdict(list)
     ids: dict[int, list[int]] = {}
     for number, text in enumerate(question.candidates):
-        ids[number] = tokens_of(checkpoint, question, gap, text)
+        ids[number] = tokenize_candidate(checkpoint, question, gap, text)
         problem = _problem(checkpoint, ids[number], room)
         names = tuple(checkpoint.tokenizer.token(one) for one in ids[number])
         made[number] = Candidate(text=text, tokens=names, problem=problem)
@@ -175,7 +175,9 @@ def _around(row: Tensor, gap: Gap, middle: Tensor) -> Tensor:
     return torch.cat((before.expand(count, -1), middle, after.expand(count, -1)), 1)
 
 
-def tokens_of(checkpoint: Checkpoint, question: ScoreCandidates, gap: Gap, text: str) -> list[int]:
+def tokenize_candidate(
+    checkpoint: Checkpoint, question: ScoreCandidates, gap: Gap, text: str
+) -> list[int]:
     """The token ids of a word in the gap.
 
     The word is tokenised within its text, since spaces and neighbours matter to some tokenizers; if

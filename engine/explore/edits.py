@@ -4,7 +4,7 @@ import torch
 
 from engine.errors import StudioError
 from engine.explore.fill_mask import fill_mask
-from engine.explore.targets import Target, predicted, scores, target_of
+from engine.explore.targets import Target, find_target, predicted, scores
 from engine.messages.explore.attribution import (
     Edit,
     EditScored,
@@ -35,7 +35,7 @@ def score(checkpoint: Checkpoint, question: ScoreEdits) -> EditsScored:
             phrase("There are {count} edits.", count=len(question.edits)),
             phrase("Score at most {most} at a time.", most=MAX_EDITS),
         )
-    target = target_of(checkpoint, question)
+    target = find_target(checkpoint, question)
     given = target.given
     return EditsScored(
         to=question.number,
@@ -54,7 +54,7 @@ def suggest(checkpoint: Checkpoint, question: SuggestWords) -> WordsSuggested:
     texts = [question.text, question.pair]
     there = (texts[question.segment] or "")[question.start : question.end].casefold()
     mask = Edit(start=question.start, end=question.end, text=tokenizer.token(tokenizer.mask))
-    texts[question.segment] = changed(texts[question.segment] or "", mask)
+    texts[question.segment] = apply_edit(texts[question.segment] or "", mask)
     count = 4 * question.top + LEFT_OUT
     asked = FillMask(checkpoint=question.checkpoint, text=texts[0] or "", pair=texts[1], top=count)
     filled = fill_mask(checkpoint, asked).predictions
@@ -65,18 +65,20 @@ def suggest(checkpoint: Checkpoint, question: SuggestWords) -> WordsSuggested:
 
 def _edited(checkpoint: Checkpoint, question: ScoreEdits, target: Target, edit: Edit) -> EditScored:
     texts = [question.text, question.pair]
-    texts[edit.segment] = changed(texts[edit.segment] or "", edit)
+    texts[edit.segment] = apply_edit(texts[edit.segment] or "", edit)
     text, pair = texts[0] or "", texts[1]
     made = EditScored(text=text, pair=pair)
     read = list(target.texts)
-    read[edit.segment] = changed(read[edit.segment], edit)
+    read[edit.segment] = apply_edit(read[edit.segment], edit)
     plain = typed(checkpoint, read[0], read[1] or None)
-    kept = (moved(target.given.described[n], plain.described, edit) for n in question.masked)
+    kept = (
+        token_index_after(target.given.described[n], plain.described, edit) for n in question.masked
+    )
     masked = tuple(number for number in kept if number >= 0)
     given = typed(checkpoint, read[0], read[1] or None, masked)
     position = target.position
     if position is not None:
-        position = moved(target.given.described[position], given.described, edit)
+        position = token_index_after(target.given.described[position], given.described, edit)
         if position < 0 or (target.is_token and position not in given.masked):
             problem = phrase("This edit changes the token that is explained.")
             return made.model_copy(update={"problem": problem})
@@ -90,12 +92,12 @@ def _edited(checkpoint: Checkpoint, question: ScoreEdits, target: Target, edit: 
     )
 
 
-def changed(text: str, edit: Edit) -> str:
+def apply_edit(text: str, edit: Edit) -> str:
     """Apply an edit to a text."""
     return text[: edit.start] + edit.text + text[edit.end :]
 
 
-def moved(token: Token, tokens: tuple[Token, ...], edit: Edit) -> int:
+def token_index_after(token: Token, tokens: tuple[Token, ...], edit: Edit) -> int:
     """Index of the same token after an edit, by its characters; -1 if the edit changed it."""
     start, end = token.start, token.end
     if token.segment == edit.segment:

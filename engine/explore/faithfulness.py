@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from engine.errors import StudioError
-from engine.explore.attribution import FORWARD_SLICE, without
-from engine.explore.targets import target_of, words_of
+from engine.explore.attribution import FORWARD_SLICE, scores_without
+from engine.explore.targets import find_target, word_token_indices
 from engine.messages.explore.attribution import (
     CheckFaithfulness,
     Faithfulness,
@@ -30,8 +30,8 @@ def check(checkpoint: Checkpoint, question: CheckFaithfulness) -> FaithfulnessCh
 
     Raises StudioError if `order` is not a permutation of the words, or there is no such logit.
     """
-    target = target_of(checkpoint, question)
-    words = words_of(target.given)
+    target = find_target(checkpoint, question)
+    words = word_token_indices(target.given)
     if sorted(question.order) != list(range(len(words))) or len(words) < 2:
         raise StudioError(
             phrase("This needs a text of at least two words that are not masked."),
@@ -42,7 +42,10 @@ def check(checkpoint: Checkpoint, question: CheckFaithfulness) -> FaithfulnessCh
     count = max(1, FORWARD_SLICE // len(target.given.described))
     now = inputs[question.start : question.start + count]
     hidden = [[number for word in sorted(one) for number in words[word]] for one in now]
-    found = (*question.so_far[: question.start], *without(checkpoint, target, hidden).tolist())
+    found = (
+        *question.so_far[: question.start],
+        *scores_without(checkpoint, target, hidden).tolist(),
+    )
     score = target.explained.score
     if len(found) < len(inputs):
         return FaithfulnessChecked(
@@ -61,7 +64,7 @@ def random_orders(count: int) -> list[tuple[int, ...]]:
     return [tuple(rng.permutation(count).tolist()) for _ in range(RANDOM_ORDERS)]
 
 
-def firsts(count: int) -> tuple[int, ...]:
+def word_counts(count: int) -> tuple[int, ...]:
     """Number of words for each fraction of N, at least one."""
     return tuple(max(1, round(share * count)) for share in SHARES)
 
@@ -69,7 +72,7 @@ def firsts(count: int) -> tuple[int, ...]:
 def masks(order: Sequence[int]) -> list[frozenset[int]]:
     """The sets of masked words for each fraction: the first ones, then all others."""
     found = []
-    for count in firsts(len(order)):
+    for count in word_counts(len(order)):
         found += [frozenset(order[:count]), frozenset(order[count:])]
     return found
 

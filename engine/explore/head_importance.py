@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.errors import StudioError
-from engine.explore.ablation import Change, gathered_by
+from engine.explore.ablation import Change, change_head_outputs
 from engine.explore.head_means import means
-from engine.explore.over_texts import TOKENS, Arrays, Kept, batches, over_texts, together
+from engine.explore.over_texts import TOKENS, Arrays, ArrayStore, batches, group_size, over_texts
 from engine.explore.text_scores import MAX_LENGTH, learner_of_rows
 from engine.messages.explore.text_set import AverageHeads, HeadsWeighed, WeighHeads
 from engine.messages.question import Answer, Working
@@ -73,13 +73,13 @@ def weigh(
         stage = phrase("Computing the means of the heads")
         emit(Working(to=question.number, stage=stage, done=done, total=total))
 
-    return answer(weighed(checkpoint, question, on_part, on_means), total)
+    return answer(score_heads(checkpoint, question, on_part, on_means), total)
 
 
 Emit = Callable[[Arrays, int, int], object]  # as in `over_texts`
 
 
-def weighed(
+def score_heads(
     checkpoint: Checkpoint,
     question: WeighHeads,
     emit: Emit,
@@ -99,14 +99,14 @@ def weighed(
         )
         instead = torch.from_numpy(means(checkpoint, asked, hear_means))
 
-    step = 1 if question.each_head else together(typed_pairs(rows))
+    step = 1 if question.each_head else group_size(typed_pairs(rows))
 
     def compute(start: int, stop: int) -> Arrays:
-        texts = [prepared(checkpoint, learner, rows.take([n])) for n in range(start, stop)]
+        texts = [build_batch(checkpoint, learner, rows.take([n])) for n in range(start, stop)]
         found = of_texts(checkpoint.network, texts, question.each_head, instead)
         return {name: np.stack([one[name] for one in found]) for name in found[0]}
 
-    return over_texts(Kept(question), len(rows), compute, emit, step)
+    return over_texts(ArrayStore(question), len(rows), compute, emit, step)
 
 
 def check_loss(checkpoint: Checkpoint, learner: Learner | None, rows: Rows) -> None:
@@ -181,7 +181,7 @@ def _importance(network: Network, texts: Sequence[tuple[Batch, Loss]]) -> list[A
 
     with torch.enable_grad():
         encoder = network.encoder
-        with gathered_by(network, gate):
+        with change_head_outputs(network, gate):
             x = encoder.embeddings(tokens, segments)
             layout = encoder.padded(x, None if real.all() else real)
             hidden = [x]
@@ -222,7 +222,7 @@ def _each_off(
     for number in range(layers):
         first = 0 if is_shared else number
         for some in (range(n, min(n + step, heads)) for n in range(0, heads, step)):
-            with gathered_by(network, _without(number, some, instead)):
+            with change_head_outputs(network, _without(number, some, instead)):
                 if is_shared:
                     encoder.embeddings(batch.tokens, batch.segments)  # resets the counter
                 hidden = [one.repeat(len(some), 1, 1) for one in given[: first + 1]]
@@ -313,7 +313,7 @@ class MaskedLoss:
         return F.cross_entropy(logits, targets, reduction="none").view(len(last), -1).mean(1)
 
 
-def prepared(checkpoint: Checkpoint, learner: Learner | None, row: Rows) -> tuple[Batch, Loss]:
+def build_batch(checkpoint: Checkpoint, learner: Learner | None, row: Rows) -> tuple[Batch, Loss]:
     """One text as a batch, and its loss: that of the task, or of masked tokens."""
     if learner is None:
         return _masked(checkpoint, row)

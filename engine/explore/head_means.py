@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from engine.data.datasets.text_sets import rows_of, typed_pairs
-from engine.explore.ablation import gathered_by
-from engine.explore.over_texts import Arrays, Kept, over_texts, question_key
+from engine.explore.ablation import change_head_outputs
+from engine.explore.over_texts import Arrays, ArrayStore, over_texts, question_key
 from engine.files.atomic_write import write_file
 from engine.messages.explore.text_set import AverageHeads, HeadsAveraged
 from engine.messages.question import Answer
@@ -60,7 +60,9 @@ def means(
             "tokens": np.array([tokens for _, tokens in each]),
         }
 
-    arrays = over_texts(Kept(question), len(pairs), compute, lambda _, __, done: progress(done))
+    arrays = over_texts(
+        ArrayStore(question), len(pairs), compute, lambda _, __, done: progress(done)
+    )
     mean = arrays["sums"].sum(0) / arrays["tokens"].sum()
     return np.asarray(mean, np.float32)
 
@@ -75,7 +77,7 @@ def of_text(checkpoint: Checkpoint, text: str, pair: str | None) -> tuple[np.nda
         sums[layer] = gathered.flatten(0, -2).cpu().double().sum(0).numpy()
         return gathered
 
-    with gathered_by(network, note):
+    with change_head_outputs(network, note):
         network.encoder(given.tokens, given.segments)
     if not np.isfinite(sums).all():
         raise not_finite()

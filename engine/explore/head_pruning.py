@@ -15,8 +15,8 @@ from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of
 from engine.errors import StudioError
 from engine.explore.ablation import Head, heads_off
-from engine.explore.head_importance import check_loss, prepared, weighed
-from engine.explore.over_texts import TELL_SECONDS, Kept
+from engine.explore.head_importance import build_batch, check_loss, score_heads
+from engine.explore.over_texts import TELL_SECONDS, ArrayStore
 from engine.explore.text_scores import BATCH, MAX_LENGTH, learner_of_rows
 from engine.files.atomic_write import atomic_folder
 from engine.messages.explore.text_set import (
@@ -81,7 +81,7 @@ class _Pruning:
         self.rounds: list[PruningRound] = []
 
     def run(self) -> HeadsPruned:
-        kept = Kept(self.question)
+        kept = ArrayStore(self.question)
         for chunk in kept.chunks:
             heads = tuple((int(layer), int(head)) for layer, head in chunk["heads"][0])
             self.done += len(self.rows) + (self.sampled if self.rounds else 0)
@@ -127,7 +127,7 @@ class _Pruning:
         )
         before = self.done
         with heads_off(self.checkpoint.network, self.off):
-            arrays = weighed(
+            arrays = score_heads(
                 self.checkpoint, asked, lambda _, first, done: self._say(before + done)
             )
         importance = arrays["importance"].mean(0)  # [L, H]
@@ -137,7 +137,7 @@ class _Pruning:
         left.sort(key=lambda unit: (sum(importance[head] for head in unit), unit))
         return tuple(sorted(head for unit in left[:count] for head in unit))
 
-    def _measure(self, kept: Kept, heads: tuple[Head, ...]) -> None:
+    def _measure(self, kept: ArrayStore, heads: tuple[Head, ...]) -> None:
         """Measure the score without these heads and the earlier ones."""
         before = self.done
 
@@ -145,7 +145,7 @@ class _Pruning:
             self._say(before + len(self.rows) * done / max(1, total))
 
         with heads_off(self.checkpoint.network, sorted({*self.off, *heads})):
-            figure = figure_of(self.checkpoint, self.learner, self.rows, progress)
+            figure = pruned_score(self.checkpoint, self.learner, self.rows, progress)
         kept.add(
             {
                 "figure": np.array([figure]),
@@ -191,7 +191,7 @@ def units(network: Network) -> list[tuple[Head, ...]]:
     ]
 
 
-def figure_of(
+def pruned_score(
     checkpoint: Checkpoint,
     learner: Learner | None,
     rows: Rows,
@@ -213,7 +213,7 @@ def _masked_accuracy(checkpoint: Checkpoint, rows: Rows, progress: ProgressCallb
     network, right, count = checkpoint.network, 0, 0
     assert network.mlm is not None
     for number in range(len(rows)):
-        batch, _ = prepared(checkpoint, None, rows.take([number]))
+        batch, _ = build_batch(checkpoint, None, rows.take([number]))
         assert batch.positions is not None
         last = network.encoder(batch.tokens, batch.segments).last[0, batch.positions]
         if len(batch.positions):

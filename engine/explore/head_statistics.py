@@ -17,7 +17,7 @@ from engine.data.columns.words import split_words
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import column_of, rows_of, typed_pairs
 from engine.explore.layers import iter_layers
-from engine.explore.over_texts import Arrays, Kept, batches, over_texts, together
+from engine.explore.over_texts import Arrays, ArrayStore, batches, group_size, over_texts
 from engine.messages.explore.head_measures import KEYS, SUMMED, TokenKinds, head_sums
 from engine.messages.explore.text_set import CountHeads, HeadsCounted
 from engine.messages.question import Answer
@@ -81,7 +81,7 @@ def head_statistics(
             one = {name: values[None] for name, values in sums.items()}
             emit(answer(summary(one, tags, resamples=0), done))
 
-    arrays = over_texts(Kept(question), len(rows), compute, on_part, together(pairs))
+    arrays = over_texts(ArrayStore(question), len(rows), compute, on_part, group_size(pairs))
     return answer(summary(arrays, tags), len(rows))
 
 

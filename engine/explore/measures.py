@@ -17,7 +17,7 @@ from engine.tasks.finite import not_finite
 from engine.tasks.inputs import inputs
 
 
-def measured(passing: Iterable[Step], measure: Measure) -> Iterator[Tensor]:
+def iter_measure(passing: Iterable[Step], measure: Measure) -> Iterator[Tensor]:
     """Yield float [H, T, T] for every layer; H is 1 for `head_average` and `rollout`."""
     rolled: Tensor | None = None
     for step in passing:
@@ -29,7 +29,7 @@ def measured(passing: Iterable[Step], measure: Measure) -> Iterator[Tensor]:
             case "head_average":
                 yield step.weights.mean(0, keepdim=True)
             case "rollout":
-                rolled = rolled_on(step.weights.mean(0), rolled)
+                rolled = rollout_step(step.weights.mean(0), rolled)
                 yield rolled[None]
 
 
@@ -47,7 +47,7 @@ def value_norms(step: Step) -> Tensor:
     return norms
 
 
-def rolled_on(mean: Tensor, before: Tensor | None) -> Tensor:
+def rollout_step(mean: Tensor, before: Tensor | None) -> Tensor:
     """Attention rollout through one more layer, float [T, T] (Abnar and Zuidema 2020, §3).
 
     Half of each vector comes by the residual connection: A = (W + I) / 2, with rows normalised to

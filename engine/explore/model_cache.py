@@ -21,7 +21,7 @@ MAX_MODELS = 3
 Signature = tuple[tuple[str, int, int], ...]
 
 
-class Held(NamedTuple):
+class CachedCheckpoint(NamedTuple):
     """A loaded checkpoint."""
 
     signature: Signature
@@ -34,7 +34,7 @@ class ModelCache:
 
     def __init__(self, device: str = "cpu") -> None:
         self._device = device
-        self._held: OrderedDict[Path, Held] = OrderedDict()
+        self._held: OrderedDict[Path, CachedCheckpoint] = OrderedDict()
         self.snapshots = SnapshotCache(self._load_snapshot, _signature)
 
     def take(self, folder: Path) -> Checkpoint:
@@ -58,7 +58,7 @@ class ModelCache:
             checkpoint = load(folder)
             checkpoint.network.to(device)
             serving = Serving(checkpoint)
-            held = Held(signature, serving, serving.prepare())
+            held = CachedCheckpoint(signature, serving, serving.prepare())
         self._held[folder] = held
         return held.serving
 

@@ -18,7 +18,7 @@ from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.explore.head_statistics import histograms
 from engine.explore.layers import steps
-from engine.explore.over_texts import Arrays, Kept, over_texts, together
+from engine.explore.over_texts import Arrays, ArrayStore, group_size, over_texts
 from engine.explore.text_scores import learner_of_rows, predict_rows
 from engine.messages.explore.head_measures import TokenKinds, head_sums
 from engine.messages.explore.text_set import CompareModels, ModelsDiffered
@@ -85,7 +85,7 @@ def compare(
         if done < len(pairs):
             emit(answer(sums, done, False))
 
-    arrays = over_texts(Kept(question), len(pairs), compute, on_part, together(pairs))
+    arrays = over_texts(ArrayStore(question), len(pairs), compute, on_part, group_size(pairs))
     return answer(arrays, len(pairs), True)
 
 

@@ -7,8 +7,8 @@ Shapes: N words.
 import torch
 
 from engine.errors import StudioError
-from engine.explore.attribution import FORWARD_SLICE, effect_of, without
-from engine.explore.targets import target_of, words_of
+from engine.explore.attribution import FORWARD_SLICE, scores_without, word_effect
+from engine.explore.targets import find_target, word_token_indices
 from engine.messages.explore.occlusion import Occlude, Occluded
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
@@ -27,17 +27,17 @@ def occlude(checkpoint: Checkpoint, question: Occlude) -> Occluded:
                 "that a word could change."
             )
         )
-    target = target_of(checkpoint, question)
-    words = words_of(target.given)
+    target = find_target(checkpoint, question)
+    words = word_token_indices(target.given)
     now = words[question.start :][: max(1, FORWARD_SLICE // len(target.given.described))]
-    falls = target.explained.score - without(checkpoint, target, now)  # [N]
+    falls = target.explained.score - scores_without(checkpoint, target, now)  # [N]
     upto = question.start + len(now)
     return Occluded(
         to=question.number,
         tokens=target.given.described,
         truncated=target.given.truncated,
         words=tuple(
-            effect_of(target, word, fall) for word, fall in zip(now, falls.tolist(), strict=True)
+            word_effect(target, word, fall) for word, fall in zip(now, falls.tolist(), strict=True)
         ),
         label=target.explained.label,
         score=target.explained.score,

@@ -28,7 +28,7 @@ MOST_TOGETHER = 16  # texts
 MAX_FOLDERS, MAX_BYTES = 40, 500_000_000  # cached answers to earlier questions
 
 
-class Kept:
+class ArrayStore:
     """Arrays computed so far; without a folder they last as long as this object."""
 
     def __init__(self, question: SetQuestion) -> None:
@@ -47,7 +47,7 @@ class Kept:
 
     def arrays(self) -> Arrays:
         """The arrays of all finished texts, in order."""
-        return joined(self.chunks)
+        return concatenate(self.chunks)
 
     def add(self, chunk: Arrays) -> None:
         """Append a chunk; the file is written atomically."""
@@ -73,7 +73,7 @@ class Kept:
 
 
 def over_texts(
-    kept: Kept,
+    kept: ArrayStore,
     count: int,
     compute: Callable[[int, int], Arrays],
     emit: Callable[[Arrays, int, int], object],
@@ -104,14 +104,14 @@ def over_texts(
         elif now - began < SHORT:
             groups = max(1, min(2 * groups, MAX_SLICE // least))
         if now - told >= TELL_SECONDS or done == count:
-            chunk = joined(pending)
+            chunk = concatenate(pending)
             kept.add(chunk)
             pending, told = [], now
             emit(chunk, done - len(next(iter(chunk.values()))), done)
     return kept.arrays()
 
 
-def together(pairs: Sequence[tuple[str, str | None]]) -> int:
+def group_size(pairs: Sequence[tuple[str, str | None]]) -> int:
     """Number of these texts that take about the time of one long text when batched."""
     letters = sum(len(text) + len(pair or "") for text, pair in pairs) / max(1, len(pairs))
     return max(1, min(MOST_TOGETHER, int(TOKENS * LETTERS / max(1.0, letters))))
@@ -135,7 +135,7 @@ def batches(tokens: Sequence[int]) -> list[list[int]]:
     return found
 
 
-def joined(chunks: list[Arrays]) -> Arrays:
+def concatenate(chunks: list[Arrays]) -> Arrays:
     """Concatenate the arrays of several chunks."""
     names = chunks[0] if chunks else ()
     return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in names}

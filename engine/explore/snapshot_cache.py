@@ -26,7 +26,7 @@ Signature = tuple[tuple[str, int, int], ...]
 Load = Callable[[Path, Tokenizer | None], Checkpoint]
 
 
-class HeldSnapshot(NamedTuple):
+class CachedSnapshot(NamedTuple):
     """A loaded snapshot."""
 
     signature: Signature
@@ -38,7 +38,7 @@ class SnapshotCache:
 
     def __init__(self, load: Load, signature: Callable[[Path], Signature]) -> None:
         self._load, self._signature = load, signature
-        self._held: dict[Path, HeldSnapshot] = {}
+        self._held: dict[Path, CachedSnapshot] = {}
         self._damaged: set[Path] = set()  # not preloaded again
         self._words: tuple[Path, Signature, Tokenizer] | None = None  # of the last run
         self._latest: Path | None = None
@@ -87,7 +87,7 @@ class SnapshotCache:
         self._seconds = time.perf_counter() - began
         parameters = sum(p.numel() for p in checkpoint.network.parameters())
         self._bytes = COPIES * 4 * parameters
-        self._held[folder] = HeldSnapshot(signature, serving)
+        self._held[folder] = CachedSnapshot(signature, serving)
         return serving
 
     def _has_room(self) -> bool:

@@ -37,7 +37,7 @@ class Target(NamedTuple):
     explained: Explained
 
 
-def target_of(checkpoint: Checkpoint, question: AboutTarget) -> Target:
+def find_target(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     """The target of a question.
 
     Raises StudioError if the model has no such head, class, token or position.
@@ -100,7 +100,7 @@ def outputs(checkpoint: Checkpoint, tokens: Tensor, segments: Tensor) -> Tensor:
     return finite(network.logits(select_layers(encoded.hidden, network.probe.layers), segments))
 
 
-def words_of(given: Inputs) -> list[list[int]]:
+def word_token_indices(given: Inputs) -> list[list[int]]:
     """Token indices of each word, in input order.
 
     Special tokens and masked words are left out.

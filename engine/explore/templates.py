@@ -25,7 +25,7 @@ from engine.tasks.inputs import typed
 ROWS = 4  # per answer, so that the next question does not wait long
 
 
-class Filled(NamedTuple):
+class FilledTemplate(NamedTuple):
     """A template with a filler and a masked target."""
 
     text: str
@@ -77,7 +77,7 @@ def _places(template: str, slot: str) -> list[int]:
     return [found.start() for found in re.finditer(re.escape(slot), template, re.IGNORECASE)]
 
 
-def filled(template: str, filler: str, mask: str) -> Filled:
+def fill_template(template: str, filler: str, mask: str) -> FilledTemplate:
     """A template with the filler inserted and the target masked."""
     at_filler, at_target = _places(template, FILLER)[0], _places(template, TARGET)[0]
     put = {at_filler: (FILLER, filler), at_target: (TARGET, mask)}
@@ -89,7 +89,7 @@ def filled(template: str, filler: str, mask: str) -> Filled:
         text += word
         end = place + len(slot)
     begin = begins[at_filler]
-    return Filled(text + template[end:], (begin, begin + len(filler)), begins[at_target])
+    return FilledTemplate(text + template[end:], (begin, begin + len(filler)), begins[at_target])
 
 
 def _row(
@@ -97,7 +97,7 @@ def _row(
 ) -> TemplateRow:
     tokenizer = checkpoint.tokenizer
     word = question.fillers[filler].strip()
-    made = filled(question.templates[template], word, tokenizer.token(tokenizer.mask))
+    made = fill_template(question.templates[template], word, tokenizer.token(tokenizer.mask))
     given = typed(checkpoint, made.text, None)
     own = [(n, token) for n, token in enumerate(given.described) if not token.special]
     begin, end = made.filler

@@ -15,7 +15,14 @@ import torch
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.errors import StudioError
-from engine.explore.over_texts import Arrays, Kept, batches, joined, over_texts, together
+from engine.explore.over_texts import (
+    Arrays,
+    ArrayStore,
+    batches,
+    concatenate,
+    group_size,
+    over_texts,
+)
 from engine.explore.text_scores import by_task, learner_of_rows
 from engine.messages.explore.text_set import PlaceTexts, Pooling, TextsPlaced
 from engine.messages.question import Answer, Working
@@ -35,7 +42,7 @@ SHUFFLES, SEED = 5, 7
 MIN_PERPLEXITY, PERPLEXITY = 2.0, 30.0
 
 
-def place(
+def map_texts(
     serving: Serving, question: PlaceTexts, scratch: Path, emit: Callable[[Answer], object]
 ) -> TextsPlaced:
     """The final answer; `emit` gets a PCA of the texts so far, and the progress in between.
@@ -52,12 +59,12 @@ def place(
         raise StudioError(
             phrase("This model has no pooler."), phrase("Choose the mean of the tokens, or [CLS].")
         )
-    labels = labels_of(rows)
+    labels = row_labels(rows)
     known: list[Arrays] = []  # the requested vectors, and the predictions and labels of their texts
     mapped = 0  # number of texts of the last map
 
     def compute(start: int, stop: int) -> Arrays:
-        return vectors_of(serving, rows.take(range(start, stop)))
+        return encode_texts(serving, rows.take(range(start, stop)))
 
     def answer(arrays: Arrays, done: int) -> TextsPlaced:
         is_whole = done == len(rows)
@@ -102,20 +109,20 @@ def place(
             emit(Working(to=question.number, stage="", done=done, total=len(rows)))
             return
         mapped = done
-        emit(answer(joined(known), done))
+        emit(answer(concatenate(known), done))
 
-    step = together(typed_pairs(rows))
-    arrays = over_texts(Kept(question), len(rows), compute, on_part, step)
+    step = group_size(typed_pairs(rows))
+    arrays = over_texts(ArrayStore(question), len(rows), compute, on_part, step)
     return answer(arrays | asked(arrays), len(rows))
 
 
-def labels_of(rows: Rows) -> list[str]:
+def row_labels(rows: Rows) -> list[str]:
     """The label of each row; “” if unlabelled."""
     return [""] * len(rows) if rows.labels is None else [cell.strip() for cell in rows.labels]
 
 
 @torch.inference_mode()
-def vectors_of(serving: Serving, rows: Rows) -> Arrays:
+def encode_texts(serving: Serving, rows: Rows) -> Arrays:
     """cls, mean: float16 [N, layers, D], of [CLS] and of the tokens that are not special; pooled:
     float16 [N, D], zeros without a pooler; prediction, label: [N], in the model's names.
 
@@ -220,7 +227,7 @@ def distances(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 # ── are labels apart? ────────────────────────────────────────────────────────────────────────
 
 
-class Apart(NamedTuple):
+class LabelSeparation(NamedTuple):
     """Separation of the labels in one layer."""
 
     silhouette: float
@@ -239,16 +246,16 @@ def _apart(arrays: Arrays, labels: Sequence[str], question: PlaceTexts) -> dict[
     ids = np.array([numbers[labels[row]] for row in rows])
     if len(set(ids.tolist())) < 2:
         return {}
-    found, shuffled = list[Apart](), list[Apart]()
+    found, shuffled = list[LabelSeparation](), list[LabelSeparation]()
     orders = [rng.permutation(ids) for _ in range(SHUFFLES)]
     pooling = "mean" if question.pooling == "pooled" else question.pooling
     for layer in range(arrays["mean"].shape[1]):
         vectors = at_layer(arrays, pooling, layer)[rows]
         between = distances(vectors, vectors)
         np.fill_diagonal(between, 0)
-        found.append(apart(between, ids))
-        others = np.mean([apart(between, order) for order in orders], axis=0)
-        shuffled.append(Apart(float(others[0]), float(others[1])))
+        found.append(label_separation(between, ids))
+        others = np.mean([label_separation(between, order) for order in orders], axis=0)
+        shuffled.append(LabelSeparation(float(others[0]), float(others[1])))
     return {
         "silhouettes": tuple(one.silhouette for one in found),
         "neighbours": tuple(one.neighbours for one in found),
@@ -257,7 +264,7 @@ def _apart(arrays: Arrays, labels: Sequence[str], question: PlaceTexts) -> dict[
     }
 
 
-def apart(between: np.ndarray, ids: np.ndarray) -> Apart:
+def label_separation(between: np.ndarray, ids: np.ndarray) -> LabelSeparation:
     """Separation of labels.
 
     The silhouette is the mean of (b − a) / max(a, b), with the mean distance a to texts of the same
@@ -287,4 +294,4 @@ def apart(between: np.ndarray, ids: np.ndarray) -> Apart:
     counts = np.stack([(votes == label).sum(1) for label in range(len(labels))], 1)
     ties = counts == counts.max(1, keepdims=True)
     chosen = votes[rows, np.take_along_axis(ties, votes, 1).argmax(1)]
-    return Apart(float(silhouettes.mean()), float((chosen == own).mean()))
+    return LabelSeparation(float(silhouettes.mean()), float((chosen == own).mean()))

@@ -12,7 +12,7 @@ import torch
 from engine.data.datasets.rows import Rows
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.errors import MissingColumn
-from engine.explore.over_texts import Arrays, Kept, over_texts, together
+from engine.explore.over_texts import Arrays, ArrayStore, group_size, over_texts
 from engine.explore.pseudo_perplexity import score as score_tokens
 from engine.messages.explore.pseudo_perplexity import ScoreTokens
 from engine.messages.explore.text_set import LossKind, ScoreTexts, TextScore, TextsScored
@@ -72,7 +72,7 @@ def score(
             return _by_token(checkpoint, part) | {"tokens": lengths}
         return _nothing(len(part)) | {"tokens": lengths}
 
-    over_texts(Kept(question), len(rows), compute, on_part, together(typed_pairs(rows)))
+    over_texts(ArrayStore(question), len(rows), compute, on_part, group_size(typed_pairs(rows)))
     return last.pop()
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.data.datasets.text_sets import rows_of, typed_pairs
 from engine.errors import StudioError
-from engine.explore.over_texts import Arrays, Kept, over_texts
+from engine.explore.over_texts import Arrays, ArrayStore, over_texts
 from engine.messages.explore.text import Token
 from engine.messages.explore.word_neighbours import (
     FindTokens,
@@ -32,7 +32,7 @@ from engine.tasks.inputs import typed
 @torch.inference_mode()
 def find_tokens(checkpoint: Checkpoint, question: FindTokens) -> TokensFound:
     """Raises StudioError if the word is missing, or the rows are narrower than the layers."""
-    vector = vector_of(checkpoint, question)
+    vector = word_vector(checkpoint, question)
     table = checkpoint.network.encoder.embeddings.token.weight[: checkpoint.tokenizer.size]
     if table.size(1) != len(vector):
         raise StudioError(
@@ -60,7 +60,7 @@ def find_words(
     Raises StudioError if the word is missing.
     """
     texts = typed_pairs(rows_of(question.texts))
-    wanted = F.normalize(vector_of(checkpoint, question), dim=0).numpy()  # [D]
+    wanted = F.normalize(word_vector(checkpoint, question), dim=0).numpy()  # [D]
     best, count = list[NearWord](), 0
 
     def compute(start: int, stop: int) -> Arrays:
@@ -81,12 +81,12 @@ def find_words(
             to=question.number, done=done, total=len(texts), words=tuple(best), vectors=count
         )
 
-    over_texts(Kept(question), len(texts), compute, on_part)
+    over_texts(ArrayStore(question), len(texts), compute, on_part)
     return answer(len(texts))
 
 
 @torch.inference_mode()
-def vector_of(checkpoint: Checkpoint, question: FindTokens | FindWords) -> Tensor:
+def word_vector(checkpoint: Checkpoint, question: FindTokens | FindWords) -> Tensor:
     """The mean of the vectors of the word's tokens, float [D]."""
     tokens, hidden = _at_layer(checkpoint, question.text, None, question.layer)
     inside = [

@@ -44,7 +44,7 @@ def compare(checkpoint: Checkpoint, question: CompareWord) -> WordCompared:
     for number, text in enumerate(texts):
         tokens, hidden = _hidden(checkpoint, text)
         every.append(_ordinary(tokens, hidden))
-        for start, end in places_of(word, text):
+        for start, end in find_occurrences(word, text):
             inside = [
                 n for n, t in enumerate(tokens) if not t.special and t.start < end and t.end > start
             ]
@@ -76,7 +76,7 @@ def compare(checkpoint: Checkpoint, question: CompareWord) -> WordCompared:
     )
 
 
-def places_of(word: str, text: str) -> list[tuple[int, int]]:
+def find_occurrences(word: str, text: str) -> list[tuple[int, int]]:
     """Occurrences of a whole word, ignoring case."""
     if not word:
         return []

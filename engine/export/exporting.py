@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from engine.checkpoints.prediction_settings import entries_of, settings_in
+from engine.checkpoints.prediction_settings import settings_entries, settings_in
 from engine.config.export import PRECISIONS, Form
 from engine.documents.card import model_card
 from engine.errors import StudioError
@@ -183,7 +183,7 @@ def _request(wanted: Export, loaded: Checkpoint, tried: Examples) -> Request:
 
 def _write(folder: Path, loaded: Checkpoint, wanted: Export, aside: Path) -> None:
     given = (loaded.network, loaded.tokenizer, loaded.labels)
-    extra = entries_of(settings_in(loaded.config))
+    extra = settings_entries(settings_in(loaded.config))
     match wanted.form:
         case "hf":
             checkpoint.write(

@@ -43,7 +43,7 @@ WITHOUT = phrase(
 
 def api() -> HfApi:
     """The hub, with the user's token if there is one."""
-    return HfApi(token=token.known(), library_name=PROGRAM)
+    return HfApi(token=token.read_token(), library_name=PROGRAM)
 
 
 def host() -> str:
@@ -93,10 +93,10 @@ def hub_errors(model: str, repo: HubKind = "model") -> Iterator[None]:
     try:
         yield
     except (HfHubHTTPError, HFValidationError, httpx2.HTTPError, ConnectionError) as error:
-        raise explained(error, model, repo) from error
+        raise explain_error(error, model, repo) from error
 
 
-def explained(error: BaseException, model: str, repo: HubKind = "model") -> StudioError:
+def explain_error(error: BaseException, model: str, repo: HubKind = "model") -> StudioError:
     """Explain an error of the library or of the network to a user who wants `model`, which may also
     be a data set."""
     name = safe_name(model)

@@ -30,7 +30,7 @@ TIGHT = 0.75  # fraction of the free memory above which there may be too little
 Verdict = Literal["fits", "tight", "too large"]
 
 
-def cost_of(spec: EncoderSpec, rate: float | None = None) -> Cost:
+def estimate_cost(spec: EncoderSpec, rate: float | None = None) -> Cost:
     """Requirements for fine-tuning the network, exploring it, and answering with it.
 
     Args:
@@ -60,7 +60,7 @@ def verdict(needed: int, free: int) -> Verdict:
     return "tight" if needed > TIGHT * free else "fits"
 
 
-def rate_of(pace: ThreadSpeeds | None, speeds: Speeds | None) -> float:
+def matmul_rate(pace: ThreadSpeeds | None, speeds: Speeds | None) -> float:
     """Speed of matrix products in fp32 on the CPU, operations per second.
 
     As measured by a training; else measured now, in a twentieth of a second, by a library that is a

@@ -17,7 +17,7 @@ from engine.data.formats.sources import format_titles, is_data_file
 from engine.errors import StudioError
 from engine.files.untrusted import safe_name
 from engine.hub import client
-from engine.hub.download import plan_of
+from engine.hub.download import plan_files
 from engine.hub.fetched import PREFIX
 from engine.messages.hub import Planned
 from engine.phrases import join, phrase
@@ -47,7 +47,7 @@ class Subset(NamedTuple):
     is_default: bool = False
 
 
-def address_in(text: str) -> Address:
+def parse_address(text: str) -> Address:
     """Parse “owner/name/subset@revision”, with or without “hub:”.
 
     Raises StudioError if it is malformed.
@@ -76,7 +76,7 @@ def plan(address: Address, folder: Path) -> Planned:
         )
     siblings = {sibling.rfilename: sibling for sibling in info.siblings or ()}
     sizes = {file: one.size or 0 for file, one in siblings.items() if is_plain(file, MAX_PARTS)}
-    subsets = subsets_of(sizes, _configs(info.card_data))
+    subsets = find_subsets(sizes, _configs(info.card_data))
     if not subsets:
         raise _without_data(name, list(siblings))
     chosen = wanted or _default(subsets)
@@ -87,10 +87,10 @@ def plan(address: Address, folder: Path) -> Planned:
             ),
             phrase("Choose one of: {names}.", names=_some(subsets)),
         )
-    empty = plan_of(info, name, [], folder, "dataset")
+    empty = plan_files(info, name, [], folder, "dataset")
     if not chosen:
         return empty.model_copy(update={"subsets": tuple(subsets)})
-    splits, notes = splits_of(subsets[chosen].splits)
+    splits, notes = assign_splits(subsets[chosen].splits)
     files = [siblings[file] for some in splits.values() for file in some]
     if len(files) > MAX_FILES:
         raise StudioError(
@@ -102,7 +102,7 @@ def plan(address: Address, folder: Path) -> Planned:
             ),
             phrase("Choose another data set, or a smaller subset."),
         )
-    planned = plan_of(info, name, files, folder, "dataset")
+    planned = plan_files(info, name, files, folder, "dataset")
     return planned.model_copy(
         update={
             "subset": "" if chosen == WHOLE else chosen,
@@ -113,7 +113,7 @@ def plan(address: Address, folder: Path) -> Planned:
     )
 
 
-def subsets_of(sizes: Mapping[str, int], configs: list[dict[str, Any]]) -> dict[str, Subset]:
+def find_subsets(sizes: Mapping[str, int], configs: list[dict[str, Any]]) -> dict[str, Subset]:
     """The subsets with readable files, by name; `sizes` has the bytes of each file.
 
     Those of the card; else the files of the type with the most bytes. If these are in folders
@@ -136,12 +136,12 @@ def subsets_of(sizes: Mapping[str, int], configs: list[dict[str, Any]]) -> dict[
     return found
 
 
-def splits_of(titles: Mapping[str, list[str]]) -> tuple[dict[SplitName, list[str]], list[str]]:
+def assign_splits(titles: Mapping[str, list[str]]) -> tuple[dict[SplitName, list[str]], list[str]]:
     """The files of each standard split, and notes on those that are left out.
 
     If no split is named for training, the first one with an unknown name is used for it.
     """
-    named = {title: split_in(title) for title in titles}
+    named = {title: parse_split(title) for title in titles}
     if "train" not in named.values():
         first = next((title for title, split in named.items() if split is None), None)
         first = next(iter(titles)) if first is None else first
@@ -157,7 +157,7 @@ def splits_of(titles: Mapping[str, list[str]]) -> tuple[dict[SplitName, list[str
     return found, [phrase("Splits that are left out: {names}.", names=join(", ", skipped))]
 
 
-def split_in(title: str) -> SplitName | None:
+def parse_split(title: str) -> SplitName | None:
     """The split that the first known word of a name means: validation for validation_matched."""
     words = re.split(r"[\W_\d]+", title.lower())
     return next((split for split in map(split_from_name, words) if split is not None), None)
@@ -167,8 +167,8 @@ def _title(file: str) -> str:
     """The name with the split of a file: its own, or that of the nearest folder."""
     path = PurePosixPath(file)
     names = (Path(logical_name(Path(path.name))).stem, *reversed(path.parts[:-1]))
-    told = next((name for name in names if split_in(name) is not None), "")
-    return split_in(told) or "rows" if told else "rows"
+    told = next((name for name in names if parse_split(name) is not None), "")
+    return parse_split(told) or "rows" if told else "rows"
 
 
 def _is_data(file: str) -> bool:

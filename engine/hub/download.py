@@ -28,7 +28,7 @@ from engine.files.home import folder_name
 from engine.files.regular_file import open_regular
 from engine.files.untrusted import AGAIN, MAX_JSON, json_object, safe_name
 from engine.hub import client, token
-from engine.hub.cost import cost_of
+from engine.hub.cost import estimate_cost
 from engine.messages.hub import HubFile, HubKind, Planned, Source
 from engine.messages.question import Working
 from engine.phrases import phrase
@@ -60,7 +60,9 @@ def plan(model: str, revision: str, folder: Path, rate: float | None = None) -> 
     if info.config:
         family_of({"model_type": "", **info.config})
     sizes = {sibling.rfilename: sibling for sibling in info.siblings or ()}
-    planned = plan_of(info, model, [sizes[name] for name in needed(sizes, model)], folder, "model")
+    planned = plan_files(
+        info, model, [sizes[name] for name in needed(sizes, model)], folder, "model"
+    )
     notes = [
         phrase(
             "The weights are a pickle ({name}). They are read with care: no code in them is run.",
@@ -69,7 +71,7 @@ def plan(model: str, revision: str, folder: Path, rate: float | None = None) -> 
         for file in planned.files
         if is_pickled(file.name)
     ]
-    cost = cost_of(spec_of(*_config(planned)), rate)
+    cost = estimate_cost(spec_of(*_config(planned)), rate)
     return planned.model_copy(update={"notes": tuple(notes[:1]), "cost": cost})
 
 
@@ -86,7 +88,7 @@ def _config(planned: Planned) -> tuple[dict[str, Any], str]:
         return json_object(place, file.name) or {}, file.name
 
 
-def plan_of(
+def plan_files(
     info: ModelInfo | DatasetInfo,
     name: str,
     siblings: Sequence[RepoSibling],
@@ -95,7 +97,7 @@ def plan_of(
 ) -> Planned:
     """Plan the download of these files."""
     commit = info.sha or ""
-    place = folder_of(folder, name, commit)
+    place = target_folder(folder, name, commit)
     files = tuple(map(_file, siblings))
     return Planned(
         model=name,
@@ -109,7 +111,7 @@ def plan_of(
     )
 
 
-def folder_of(parent: Path, model: str, revision: str) -> Path:
+def target_folder(parent: Path, model: str, revision: str) -> Path:
     """Target folder of a model; each revision has its own."""
     return parent / f"{folder_name(model.replace('/', '--'))}-{folder_name(revision)[:12]}"
 
@@ -121,7 +123,7 @@ def download(
 
     Raises StudioError on failure; partial files remain for the next try.
     """
-    place = folder_of(folder, planned.model, planned.revision)
+    place = target_folder(folder, planned.model, planned.revision)
     missing = planned.bytes - sum(_there(place, file) for file in planned.files)
     check_free_space(place / planned.model.rpartition("/")[2], missing)
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -285,7 +287,7 @@ def _read_on(planned: Planned, file: HubFile, part: Path, done: int, progress: _
     A token is sent to the hub only, not to the target of a redirect.
     """
     url = hf_hub_url(planned.model, file.name, repo_type=planned.repo, revision=planned.revision)
-    headers = build_hf_headers(token=token.known(), library_name=client.PROGRAM)
+    headers = build_hf_headers(token=token.read_token(), library_name=client.PROGRAM)
     headers["Accept-Encoding"] = "identity"  # bytes of the file are counted
     if done:
         headers["Range"] = f"bytes={done}-"

@@ -80,7 +80,9 @@ def push(checkpoint: Path, model: str, private: bool, emit: Emit) -> Pushed:
             )
         emit(Working(stage=phrase("Computing the checksums")))
         sending, total = phrase("Sending the files"), planned.bytes
-        sent = Sent(lambda done: emit(Working(stage=sending, done=min(done, total), total=total)))
+        sent = UploadProgress(
+            lambda done: emit(Working(stage=sending, done=min(done, total), total=total))
+        )
         with ExitStack() as opened:
             operations = []
             for file in planned.files:
@@ -100,7 +102,7 @@ def push(checkpoint: Path, model: str, private: bool, emit: Emit) -> Pushed:
     )
 
 
-class Sent:
+class UploadProgress:
     """Number of bytes sent of several files, possibly in parallel.
 
     `tell` gets the sum, which never decreases.
@@ -121,7 +123,7 @@ class CountedFile(io.BufferedReader):
     Data that is read again after a network error is not counted again.
     """
 
-    def __init__(self, path: Path, sent: Sent) -> None:
+    def __init__(self, path: Path, sent: UploadProgress) -> None:
         super().__init__(io.FileIO(path))
         self._sent, self._is_summed, self._farthest = sent, False, 0
 

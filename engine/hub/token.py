@@ -7,7 +7,7 @@ SERVICE, ACCOUNT = "BERT Studio", "Hugging Face Hub"
 MAX_LENGTH = 500  # characters
 
 
-def known() -> str | None:
+def read_token() -> str | None:
     """The stored token; None if there is none, and the library uses its usual places.
 
     None also on a system without a keyring.
@@ -21,7 +21,7 @@ def known() -> str | None:
         return None
 
 
-def keep(token: str) -> None:
+def save_token(token: str) -> None:
     """Replace the stored token; an empty one deletes it.
 
     Raises StudioError if the system has no keyring, or it cannot be unlocked.

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from engine.checkpoints.config import CONFIG, spec_of
 from engine.checkpoints.heads import TASK
 from engine.checkpoints.prediction_settings import (
-    entries_of,
+    settings_entries,
     settings_in,
     with_settings,
 )
@@ -301,7 +301,7 @@ def write_copy(loaded: Checkpoint, source: Path, folder: Path) -> torch.dtype:
     """
     dtype = HALF.get(loaded.dtype, torch.float32)
     extra = {TASK: loaded.config[TASK]} if TASK in loaded.config else {}
-    extra |= entries_of(settings_in(loaded.config))
+    extra |= settings_entries(settings_in(loaded.config))
     write(folder, loaded.network, loaded.tokenizer, loaded.labels, dtype, extra)
     copy_source(source, folder)
     return dtype

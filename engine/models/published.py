@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engine.checkpoints.config import CAUSAL, LAST, POOLED_FROM, TIED, entries_of
+from engine.checkpoints.config import CAUSAL, LAST, POOLED_FROM, TIED, config_entries
 from engine.checkpoints.heads import PROBE_FIELDS, TASK
 from engine.checkpoints.sentence_layout import dense_folder
 from engine.config.families import FAMILIES
@@ -89,7 +89,7 @@ def build_config(
     config: dict[str, Any] = {
         "architectures": [architecture(heads, spec.family, spec.is_causal)],
         "model_type": spec.family,
-        **entries_of(spec),
+        **config_entries(spec),
         TIED: not heads.own_decoder,
         "dtype": dtype,
     }

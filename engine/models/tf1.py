@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from engine.checkpoints.config import entries_of
+from engine.checkpoints.config import config_entries
 from engine.checkpoints.tf1.bundle import write_bundle
-from engine.checkpoints.tf1.names import google_name, is_turned
+from engine.checkpoints.tf1.names import google_name, is_transposed
 from engine.config.families import FAMILIES
 from engine.errors import StudioError
 from engine.models.checkpoint import finite_tensors
@@ -56,10 +56,10 @@ def write_tf1(
     tensors = {}
     for name, tensor in finite_tensors(network).items():
         google = google_name(name)
-        tensors[google] = ("float32", (tensor.t() if is_turned(google) else tensor).numpy())
+        tensors[google] = ("float32", (tensor.t() if is_transposed(google) else tensor).numpy())
     write_bundle(folder, PREFIX, tensors)
     spec, heads = network.spec, network.heads
-    config: dict[str, Any] = entries_of(spec)
+    config: dict[str, Any] = config_entries(spec)
     if heads.outputs:
         config["architectures"] = [architecture(heads)]
         config |= head_entries(heads, labels)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from engine.checkpoints.tf1.bundle import open_bundle
 from engine.checkpoints.tf1.folder import find_index
-from engine.checkpoints.tf1.names import is_turned, published_name
+from engine.checkpoints.tf1.names import is_transposed, published_name
 from engine.errors import BadCheckpoint
 from engine.files.regular_file import check_regular, open_regular
 from engine.files.untrusted import AGAIN, check_content, json_object, plain_file, safe_name
@@ -208,13 +208,13 @@ def _open_tf1(folder: Path, index: str, told: str) -> WeightFiles:
         entry = entries[name]
         flat = torch.from_numpy(bundle.read(google[name])).view(getattr(torch, entry.dtype))
         tensor = flat.reshape(entry.shape)
-        return tensor.t() if is_turned(google[name]) else tensor
+        return tensor.t() if is_transposed(google[name]) else tensor
 
     return WeightFiles(
         bundle.files,
         sum((folder / name).stat().st_size for name in bundle.files),
         {
-            name: entry.shape[::-1] if is_turned(google[name]) else entry.shape
+            name: entry.shape[::-1] if is_transposed(google[name]) else entry.shape
             for name, entry in entries.items()
         },
         {name: entry.dtype for name, entry in entries.items()},

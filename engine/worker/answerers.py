@@ -31,7 +31,7 @@ from engine.explore import (
     word_neighbours,
     word_vectors,
 )
-from engine.explore.ablation import as_asked
+from engine.explore.ablation import ablated
 from engine.messages.applying import Apply, PredictFirst
 from engine.messages.batch import ShowBatch
 from engine.messages.estimating import Estimate
@@ -89,7 +89,7 @@ def exact(answer: Callable[[Checkpoint, Asked], Answer]) -> Answerer:
 
     def answered(question: Any, context: WorkerContext) -> Answer:
         checkpoint = context.models.take(question.checkpoint)
-        with as_asked(checkpoint.network, question):
+        with ablated(checkpoint.network, question):
             return answer(checkpoint, question)
 
     return answered
@@ -109,7 +109,7 @@ def precise(answer: Callable[[Checkpoint, Precise], PreciseAnswer]) -> Answerer:
         key = f"{kind} {question.model_dump_json(exclude={'number', 'side', 'exact'})}"
         known = serving.answers.get(key)
         if known is None:
-            with as_asked(checkpoint.network, question):
+            with ablated(checkpoint.network, question):
                 known = answer(checkpoint, question)
             while len(serving.answers) >= REMEMBERED:
                 del serving.answers[next(iter(serving.answers))]
@@ -126,7 +126,7 @@ def _attend(question: Attend, context: WorkerContext) -> Answer:
     serving = context.models.serving(question.checkpoint)
     is_analysis = question.measure != "weights"
     checkpoint, kind, why = serving.take(question.exact or is_analysis, maps=True)
-    with as_asked(checkpoint.network, question):
+    with ablated(checkpoint.network, question):
         answer = attention.attend(checkpoint, question, context.scratch, context.emit)
     return answer.model_copy(update={"computed": kind, "why_exact": why})
 
@@ -135,7 +135,7 @@ def _attribute(question: Attribute, context: WorkerContext) -> Answer:
     serving = context.models.serving(question.checkpoint)
     takes_gradients = question.method in attribution.GRADIENTS
     checkpoint = serving.plain if takes_gradients else serving.exact
-    with as_asked(checkpoint.network, question):
+    with ablated(checkpoint.network, question):
         return attribution.attribute(checkpoint, question)
 
 
@@ -144,7 +144,7 @@ def _score_texts(question: ScoreTexts, context: WorkerContext) -> Answer:
 
     lower_priority()
     serving = context.models.serving(question.checkpoint)
-    with as_asked(serving.exact.network, question):
+    with ablated(serving.exact.network, question):
         return score(serving, question, context.emit)
 
 
@@ -153,7 +153,7 @@ def _count_heads(question: CountHeads, context: WorkerContext) -> Answer:
 
     lower_priority()
     checkpoint = context.models.take(question.checkpoint)
-    with as_asked(checkpoint.network, question):
+    with ablated(checkpoint.network, question):
         return head_statistics(checkpoint, question, context.scratch, context.emit)
 
 
@@ -166,18 +166,18 @@ def _compare_models(question: CompareModels, context: WorkerContext) -> Answer:
 
 
 def _place_texts(question: PlaceTexts, context: WorkerContext) -> Answer:
-    from engine.explore.text_map import place
+    from engine.explore.text_map import map_texts
 
     lower_priority()
     serving = context.models.serving(question.checkpoint)
-    with as_asked(serving.exact.network, question):
-        return place(serving, question, context.scratch, context.emit)
+    with ablated(serving.exact.network, question):
+        return map_texts(serving, question, context.scratch, context.emit)
 
 
 def _find_words(question: FindWords, context: WorkerContext) -> Answer:
     lower_priority()
     checkpoint = context.models.take(question.checkpoint)
-    with as_asked(checkpoint.network, question):
+    with ablated(checkpoint.network, question):
         return word_neighbours.find_words(checkpoint, question, context.emit)
 
 
@@ -186,7 +186,7 @@ def _weigh_heads(question: WeighHeads, context: WorkerContext) -> Answer:
 
     lower_priority()
     checkpoint = context.models.serving(question.checkpoint).plain
-    with as_asked(checkpoint.network, question):
+    with ablated(checkpoint.network, question):
         return weigh(checkpoint, question, context.scratch, context.emit)
 
 
@@ -195,7 +195,7 @@ def _average_heads(question: AverageHeads, context: WorkerContext) -> Answer:
 
     lower_priority()
     checkpoint = context.models.take(question.checkpoint)
-    with as_asked(checkpoint.network, question):
+    with ablated(checkpoint.network, question):
         return average(checkpoint, question, context.scratch, context.emit)
 
 

@@ -42,7 +42,7 @@ def _plan(question: PlanDownload, _: Emit) -> Answer:
 
 
 def _plan_data(question: PlanData, _: Emit) -> Answer:
-    return datasets.plan(datasets.address_in(question.name), question.folder)
+    return datasets.plan(datasets.parse_address(question.name), question.folder)
 
 
 def _download(question: Download, emit: Emit) -> Answer:

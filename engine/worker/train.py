@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from types import FrameType
 
-from engine.desktop.machine_history import looked_at
+from engine.desktop.machine_history import sampling
 from engine.errors import DiskFull
 from engine.messages.events import Ended, Event, Started
 from engine.phrases import phrase
@@ -49,7 +49,7 @@ def main(
     events = EventWriter(run, on_event, lambda: request.made or run.stop_wanted())
     if rank is not None and rank.has_worker:
         return _work(run, events, rank, processes)
-    with run.lock(), reserve(run), looked_at(run, os.getpid(), lambda: events.step):
+    with run.lock(), reserve(run), sampling(run, os.getpid(), lambda: events.step):
         return _work(run, events, rank, processes)
 
 

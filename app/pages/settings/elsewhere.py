@@ -78,7 +78,7 @@ class Elsewhere(QWidget):
             done = self.tr("The token was saved.") if given else self.tr("The token was removed.")
             notices = self._studio.notices
             background.run(
-                self, lambda: token.keep(given), lambda _: notices.say(done), notices.show
+                self, lambda: token.save_token(given), lambda _: notices.say(done), notices.show
             )
 
         dialogs.ask(

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app.studio import Studio
 from app.widgets.forms.controls import ComboBox, SpinBox, Switch, pad
-from engine.desktop.on_end import words_of
+from engine.desktop.on_end import split_command
 from engine.errors import StudioError
 
 COMMAND_WIDTH = 280  # px
@@ -99,7 +99,7 @@ class RunSettings(QObject):
     def _on_command(self) -> None:
         command = self.on_end.text().strip()
         try:
-            words_of(command)
+            split_command(command)
         except StudioError as error:
             self._studio.notices.show(error)
             return

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.checkpoints.tf1.checksum import crc32c, masked
-from engine.checkpoints.tf1.sstable import read_table, table_of
+from engine.checkpoints.tf1.sstable import build_table, read_table
 from engine.errors import BadCheckpoint
 from engine.files.protobuf import (
     Damage,
@@ -270,7 +270,7 @@ def write_bundle(
             entries.append((name.encode(), packed_entry(entry)))
             file.write(content.data)
     with open(folder / f"{prefix}{INDEX}", "xb") as file:
-        file.write(table_of(entries))
+        file.write(build_table(entries))
 
 
 def packed_header(shards: int) -> bytes:

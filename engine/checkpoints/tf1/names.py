@@ -49,6 +49,6 @@ def google_name(published: str) -> str:
     return f"{path}/{weight if leaf == 'weight' else bias}"
 
 
-def is_turned(google: str) -> bool:
+def is_transposed(google: str) -> bool:
     """True if Google stores a matrix as [in, out], and torch as [out, in]."""
     return google.endswith("/kernel")

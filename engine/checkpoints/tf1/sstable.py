@@ -95,7 +95,7 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
         yield key, block[at - size : at]
 
 
-def table_of(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
+def build_table(entries: Iterable[tuple[bytes, bytes]]) -> bytes:
     """A table of entries in sorted order."""
     whole = bytearray()
     index: list[tuple[bytes, bytes]] = []

@@ -20,7 +20,7 @@ from engine.checkpoints.tf1.checksum import (
     crc32c,
     masked,
 )
-from engine.checkpoints.tf1.sstable import BLOCK, LONGEST_KEY, read_table, table_of
+from engine.checkpoints.tf1.sstable import BLOCK, LONGEST_KEY, build_table, read_table
 from engine.files.protobuf import (
     Unreadable,
     decode_fields,
@@ -130,12 +130,12 @@ def test_any_bytes_are_a_message_or_refused(content):
 @tries(100)
 def test_a_table_comes_back(entries):
     ordered = dict(sorted(entries.items()))
-    assert read_table(table_of(ordered.items())) == ordered
+    assert read_table(build_table(ordered.items())) == ordered
 
 
 def test_a_table_of_many_blocks_comes_back():
     entries = {b"bert/encoder/layer_%04d" % n: bytes(n % 90) for n in range(2_000)}
-    whole = table_of(entries.items())
+    whole = build_table(entries.items())
     assert len(whole) > 5 * BLOCK
     assert read_table(whole) == entries
     assert len(whole) < sum(len(key) + len(value) for key, value in entries.items())
@@ -145,12 +145,12 @@ def test_a_table_of_many_blocks_comes_back():
 @tries(200)
 def test_any_bytes_before_a_footer_are_refused(before, after):
     with pytest.raises(Unreadable):
-        read_table(before + after.ljust(40, b"\0") + table_of([])[-8:])
+        read_table(before + after.ljust(40, b"\0") + build_table([])[-8:])
 
 
 def test_the_longest_name_is_read():
     key = b"a" * LONGEST_KEY
-    assert read_table(table_of([(key, b"1")])) == {key: b"1"}
+    assert read_table(build_table([(key, b"1")])) == {key: b"1"}
 
 
 # ── bundles ──────────────────────────────────────────────────────────────────────────────────

@@ -44,7 +44,7 @@ def test_a_model_is_got_and_sent_again(hub: Hub, published: Repo, home: Home, ca
     assert info.layers == small.SPEC.layers
     assert source is not None and source.revision == published.sha in said
     assert not list(home.downloads.iterdir())
-    token.keep(TOKEN)
+    token.save_token(TOKEN)
     assert main(["push", str(into), "me/tiny", "--dry-run"]) == 0
     assert "(private)" in capsys.readouterr().out and "me/tiny" not in hub.repos
     assert main(["push", str(into), "me/tiny"]) == 0

@@ -172,7 +172,7 @@ def test_a_command_that_cannot_be_started_is_told(home: Home) -> None:
         (update,) = notify_ends(ended, home, RunPreferences(on_end=command))
         assert update.signal == "noted" and words in str(update.values[1])
     with pytest.raises(StudioError):
-        on_end.words_of('"')
+        on_end.split_command('"')
 
 
 def test_preferences_are_read_again_when_they_change(home: Home) -> None:

@@ -7,7 +7,14 @@ import pytest
 
 from engine.desktop import machine_history as history
 from engine.desktop.load import GpuLoad, MachineLoad
-from engine.desktop.machine_history import Look, Place, curves_of, keep, look_of, looks_after
+from engine.desktop.machine_history import (
+    MachineSample,
+    Place,
+    build_curves,
+    keep,
+    read_samples,
+    sample_of_load,
+)
 from engine.runs.folder import RunFolder
 from tests.engine.runs import fake_worker
 from tests.engine.runs.waiting import until
@@ -24,42 +31,42 @@ def run(tmp_path: Path) -> RunFolder:
 def test_a_run_is_looked_at_until_it_ends(run: RunFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "FIRST_PAUSE", 0.01)
     steps = iter(range(1, 1_000_000))
-    with history.looked_at(run, os.getpid(), lambda: next(steps)):
-        until(lambda: len(looks_after(run.machine_file, 0)[0]) >= 3)
-    kept, byte = looks_after(run.machine_file, 0)
+    with history.sampling(run, os.getpid(), lambda: next(steps)):
+        until(lambda: len(read_samples(run.machine_file, 0)[0]) >= 3)
+    kept, byte = read_samples(run.machine_file, 0)
     assert [look.step for look in kept] == list(range(1, len(kept) + 1))
     assert all(look.memory and look.run_memory and look.run_memory > 1e6 for look in kept)
     assert all(look.busy is not None and 0 <= look.busy <= 1 for look in kept)
-    assert looks_after(run.machine_file, byte) == ([], byte), "nobody looks on"
+    assert read_samples(run.machine_file, byte) == ([], byte), "nobody looks on"
 
 
 def test_each_figure_is_a_curve_of_whatever_it_is_known_of(run: RunFolder) -> None:
     for step in (0, 10, 10, 20, 30, 15):  # two samples at step 10; resumed from 10 after 30
-        keep(run, look_of(LOAD, step))
-    kept, _ = looks_after(run.machine_file, 0)
+        keep(run, sample_of_load(LOAD, step))
+    kept, _ = read_samples(run.machine_file, 0)
     steps = [0.0, 10.0, 15.0]
     gpu = Place("gpu", 0, "NVIDIA A100")
-    assert curves_of(kept, "busy") == {
+    assert build_curves(kept, "busy") == {
         Place("machine"): (steps, [0.96] * 3),
         Place("run"): (steps, [0.5] * 3),
         gpu: (steps, [0.87] * 3),
     }
-    assert curves_of(kept, "memory")[gpu] == (steps, [float(1 << 30)] * 3)
-    assert set(curves_of(kept, "temperature")) == {Place("machine"), gpu}
-    assert curves_of(kept, "power") == {}, "nothing tells it here"
+    assert build_curves(kept, "memory")[gpu] == (steps, [float(1 << 30)] * 3)
+    assert set(build_curves(kept, "temperature")) == {Place("machine"), gpu}
+    assert build_curves(kept, "power") == {}, "nothing tells it here"
 
 
 def test_the_file_may_be_cut_damaged_or_somebody_elses(run: RunFolder, tmp_path: Path) -> None:
-    keep(run, Look(step=1, busy=0.5))
+    keep(run, MachineSample(step=1, busy=0.5))
     whole = run.machine_file.read_bytes()
     with run.machine_file.open("ab") as file:
         file.write(b'{"step": -3}\n{"busy": NaN}\n\xff\xfe\n[1]\n' + whole + b'{"step": 9')
-    kept, byte = looks_after(run.machine_file, 0)
+    kept, byte = read_samples(run.machine_file, 0)
     assert [look.step for look in kept] == [1, 1]
     with run.machine_file.open("ab") as file:
         file.write(b"}\n")
-    assert [look.step for look in looks_after(run.machine_file, byte)[0]] == [9]
-    assert looks_after(tmp_path / "none", 0) == ([], 0)
+    assert [look.step for look in read_samples(run.machine_file, byte)[0]] == [9]
+    assert read_samples(tmp_path / "none", 0) == ([], 0)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
@@ -67,5 +74,5 @@ def test_nothing_is_written_or_read_through_a_link(run: RunFolder, tmp_path: Pat
     target = tmp_path / "mine"
     target.write_text("mine")
     run.machine_file.symlink_to(target)
-    keep(run, Look(step=1))
-    assert target.read_text() == "mine" and looks_after(run.machine_file, 0) == ([], 0)
+    keep(run, MachineSample(step=1))
+    assert target.read_text() == "mine" and read_samples(run.machine_file, 0) == ([], 0)

@@ -13,7 +13,7 @@ from engine.config.tasks import TASKS
 from engine.doctor import checks, material, questions
 from engine.doctor.bench import Bench
 from engine.doctor.checks import Steps
-from engine.doctor.report import Figure, Report, held, told
+from engine.doctor.report import Figure, Report, bounded_figure, unbounded_figure
 from engine.errors import StudioError
 from engine.messages.question import Question
 from engine.worker.answerers import ANSWERERS
@@ -54,20 +54,20 @@ def test_what_failed_is_marked_and_named_and_the_rest_is_checked(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def wrong(bench: Bench) -> Steps:
-        yield "wrong", lambda: iter([held("a product, error", 0.5, 0.1)])
-        yield "worse", lambda: iter([held("another, error", float("nan"), 0.1)])
-        yield "speed", lambda: iter([told("speed", 3.0, "GB/s")])
+        yield "wrong", lambda: iter([bounded_figure("a product, error", 0.5, 0.1)])
+        yield "worse", lambda: iter([bounded_figure("another, error", float("nan"), 0.1)])
+        yield "speed", lambda: iter([unbounded_figure("speed", 3.0, "GB/s")])
 
     def fails() -> Iterator[Figure]:
         raise RuntimeError("no kernel\nin any image")
 
     def broken(bench: Bench) -> Steps:
         yield "first", fails
-        yield "second", lambda: iter([held("second", 0.0)])
+        yield "second", lambda: iter([bounded_figure("second", 0.0)])
         raise StudioError("There is no third.")
 
     def sound(bench: Bench) -> Steps:
-        yield "last", lambda: iter([held("last", 0.0)])
+        yield "last", lambda: iter([bounded_figure("last", 0.0)])
 
     table = {"Wrong": wrong, "Broken": broken, "Sound": sound}
     monkeypatch.setattr(checks, "CHECKS", table)
@@ -99,11 +99,11 @@ def test_a_device_that_is_not_there_is_refused_in_one_sentence(
 
 def test_answers_are_apart_by_their_numbers_and_infinitely_by_anything_else() -> None:
     ours = {"to": 1, "ranked": [{"label": "a", "probability": 0.5}], "milliseconds": 4.0}
-    assert questions.apart(ours, ours | {"to": 2, "milliseconds": 9.0}) == 0
+    assert questions.max_difference(ours, ours | {"to": 2, "milliseconds": 9.0}) == 0
     near = ours | {"ranked": [{"label": "a", "probability": 0.25}]}
-    assert questions.apart(ours, near) == 0.25
+    assert questions.max_difference(ours, near) == 0.25
     for other in ([{"label": "b", "probability": 0.5}], [], [{"label": "a", "probability": None}]):
-        assert questions.apart(ours, ours | {"ranked": other}) == float("inf")
+        assert questions.max_difference(ours, ours | {"ranked": other}) == float("inf")
     some = torch.tensor([1.0, float("nan")]).numpy()
-    assert questions.apart({"": some}, {"": some + 0.5}) == 0.5
-    assert questions.apart({"": some}, {"": some[:1]}) == float("inf")
+    assert questions.max_difference({"": some}, {"": some + 0.5}) == 0.5
+    assert questions.max_difference({"": some}, {"": some[:1]}) == float("inf")

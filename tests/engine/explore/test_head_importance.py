@@ -12,9 +12,9 @@ from engine.data.datasets.text_sets import rows_of
 from engine.errors import StudioError
 from engine.explore import over_texts as work
 from engine.explore.ablation import heads_off
-from engine.explore.head_importance import _each_off, of_texts, prepared, weigh, weighed
+from engine.explore.head_importance import _each_off, build_batch, of_texts, score_heads, weigh
 from engine.explore.head_means import means
-from engine.explore.over_texts import batches, together
+from engine.explore.over_texts import batches, group_size
 from engine.explore.text_scores import learner_of_rows
 from engine.messages.explore.text_set import AverageHeads, TextSet, TypedText, WeighHeads
 from engine.models.checkpoint import load
@@ -88,9 +88,9 @@ def test_layers_below_that_are_kept_change_nothing(known, tmp_path):
         question = WeighHeads(
             checkpoint=known.folder, texts=texts, each_head=True, replacement=replacement
         )
-        found = weighed(checkpoint, question, lambda *_: None)
+        found = score_heads(checkpoint, question, lambda *_: None)
         for number in range(2):
-            batch, loss = prepared(checkpoint, None, rows.take([number]))
+            batch, loss = build_batch(checkpoint, None, rows.take([number]))
             for head in np.ndindex(spec.layers, spec.heads):
                 with torch.inference_mode(), heads_off(network, (head,), instead):
                     expected = float(loss(network, batch))
@@ -112,12 +112,12 @@ def test_a_probe_needs_the_heads_below_the_vectors_that_it_reads(features, tmp_p
     """Importance against differences of losses, the loss without a head against full passes."""
     checkpoint = load(folder(tmp_path / "probe", Heads(outputs=3, features=features)))
     question = asked(tmp_path / "probe", each_head=True)
-    found = weighed(checkpoint, question, lambda *_: None)
+    found = score_heads(checkpoint, question, lambda *_: None)
     network, rows = checkpoint.network, rows_of(question.texts)
     learner, step = learner_of_rows(checkpoint, rows), 0.02
     size = network.spec.hidden_size // network.spec.heads
     for number in range(len(TEXTS)):
-        batch, loss = prepared(checkpoint, learner, rows.take([number]))
+        batch, loss = build_batch(checkpoint, learner, rows.take([number]))
         for layer, head in np.ndindex(2, 2):
             scaled = []
             for factor in (1 + step, 1 - step, 0):
@@ -170,7 +170,7 @@ def test_layers_are_computed_for_several_heads_at_once(classifier) -> None:
     for number, layer in enumerate(checkpoint.network.encoder.layers):
         layer.register_forward_hook(lambda *_, number=number: calls.append(number))
     one = TextSet(typed=(TypedText(text="a b", label="bad"),))
-    weighed(
+    score_heads(
         checkpoint,
         WeighHeads(checkpoint=classifier, texts=one, each_head=True),
         lambda *_: None,
@@ -179,10 +179,10 @@ def test_layers_are_computed_for_several_heads_at_once(classifier) -> None:
 
 
 def test_short_texts_go_together_and_long_ones_alone() -> None:
-    assert together([("a" * 100, None)] * 3) == work.MOST_TOGETHER
-    assert together([("a" * 200, "b" * 200), ("a" * 400, None)]) == 5
-    assert together([("a" * 100_000, None), ("", None)]) == 1 == together([("a" * 2048, None)])
-    assert together([]) == together([("", "")]) == work.MOST_TOGETHER
+    assert group_size([("a" * 100, None)] * 3) == work.MOST_TOGETHER
+    assert group_size([("a" * 200, "b" * 200), ("a" * 400, None)]) == 5
+    assert group_size([("a" * 100_000, None), ("", None)]) == 1 == group_size([("a" * 2048, None)])
+    assert group_size([]) == group_size([("", "")]) == work.MOST_TOGETHER
     assert batches([300, 5, 100, 100, 513, 90]) == [[1, 5, 2, 3], [0], [4]]
 
 
@@ -192,7 +192,7 @@ def test_what_a_text_goes_with_changes_no_importance(known, monkeypatch) -> None
     if checkpoint.network.mlm is None or checkpoint.network.spec.is_causal:
         pytest.skip("no masked tokens")
     said = ("A quiet film, and nobody laughs at it.", "Nobody.", "A film, a quiet film.")
-    texts = [prepared(checkpoint, None, Rows(texts=[text])) for text in said]
+    texts = [build_batch(checkpoint, None, Rows(texts=[text])) for text in said]
     together = of_texts(checkpoint.network, texts, False)
     monkeypatch.setattr(work, "TOKENS", 0)
     alone = of_texts(checkpoint.network, texts, False)
@@ -224,7 +224,7 @@ def test_the_packed_network_has_no_gradient(classifier) -> None:
     from engine.tasks import learner_of
 
     rows = Rows(texts=["a b"], labels=["bad"])
-    batch, loss = prepared(serving.exact, learner_of(serving.exact), rows)
+    batch, loss = build_batch(serving.exact, learner_of(serving.exact), rows)
     with pytest.raises(RuntimeError, match="no gradient"):
         of_texts(serving.exact.network, [(batch, loss)], False)
 
@@ -242,7 +242,7 @@ def test_a_cancelled_question_is_resumed(classifier, tmp_path, monkeypatch) -> N
 
     with pytest.raises(KeyboardInterrupt):
         weigh(checkpoint, question, tmp_path, cancel)
-    assert work.Kept(question).rows == 1
+    assert work.ArrayStore(question).rows == 1
     assert np.array_equal(np.load(weigh(checkpoint, question, tmp_path, lambda _: 0).file), uncut)
 
 

@@ -164,10 +164,10 @@ def test_a_cancelled_pruning_is_resumed(classifier, tmp_path, monkeypatch):
         prune(checkpoint, question.model_copy(update={"max_fall": 1.0}), cancel)
     assert told and not any(one.is_final for one in told)
     assert [one.done for one in told] == sorted(one.done for one in told)
-    assert work.Kept(question).rows == 2
+    assert work.ArrayStore(question).rows == 2
     again = prune(checkpoint, question.model_copy(update={"max_fall": 1.0}), told.append)
     assert (again.rounds, again.pruned) == (uncut.rounds, uncut.pruned)
-    monkeypatch.setattr("engine.explore.head_pruning.figure_of", None)
+    monkeypatch.setattr("engine.explore.head_pruning.pruned_score", None)
     less = prune(checkpoint, question, told.append)
     assert less.rounds == uncut.rounds[: len(less.rounds)]
 

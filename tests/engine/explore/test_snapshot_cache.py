@@ -72,7 +72,9 @@ def test_a_snapshot_answers_every_question_as_a_checkpoint(
     assert {"fill_mask", "attend", "embed", "apply_lens", "attribute"} <= kinds and len(kinds) > 10
     for one, other in zip(ours, theirs, strict=True):
         desks = [WorkerContext(tmp_path, lambda _: None) for _ in range(2)]
-        found = [asking.asked(q, context) for q, context in zip((one, other), desks, strict=True)]
+        found = [
+            asking.answer_fields(q, context) for q, context in zip((one, other), desks, strict=True)
+        ]
         said = [without_places(one_said) for one_said in found]
         assert repr(said[0]) == repr(said[1]), one.kind
 

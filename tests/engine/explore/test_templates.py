@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import StudioError
-from engine.explore.templates import ROWS, filled, score
+from engine.explore.templates import ROWS, fill_template, score
 from engine.messages.explore.templates import ScoreTemplates
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
@@ -64,11 +64,11 @@ def test_scores_are_those_of_transformers(known):
 
 
 def test_slots_are_found_whatever_their_order_and_case():
-    made = filled("The [filler] and [TARGET].", "big dog", "[MASK]")
+    made = fill_template("The [filler] and [TARGET].", "big dog", "[MASK]")
     assert made.text == "The big dog and [MASK]."
     assert made.text[slice(*made.filler)] == "big dog"
     assert made.text[made.target :].startswith("[MASK]")
-    made = filled("[TARGET], a [FILLER]", "dog", "<mask>")
+    made = fill_template("[TARGET], a [FILLER]", "dog", "<mask>")
     assert made == ("<mask>, a dog", (10, 13), 0)
 
 

@@ -15,7 +15,7 @@ from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.explore import over_texts as work
 from engine.explore import text_map
-from engine.explore.text_map import apart, distances, pca, place, tsne, vectors_of
+from engine.explore.text_map import distances, encode_texts, label_separation, map_texts, pca, tsne
 from engine.messages.explore.text_set import PlaceTexts, TextSet, TypedText
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
@@ -42,7 +42,7 @@ def test_vectors_are_those_of_transformers(classifier) -> None:
     from transformers import AutoModel
 
     serving = Serving(load(classifier))
-    found = vectors_of(serving, Rows(texts=list(TEXTS[:2])))
+    found = encode_texts(serving, Rows(texts=list(TEXTS[:2])))
     theirs = AutoModel.from_pretrained(classifier).eval()
     for number, text in enumerate(TEXTS[:2]):
         ids = serving.exact.tokenizer.encode(text).ids
@@ -57,9 +57,9 @@ def test_vectors_are_those_of_transformers(classifier) -> None:
 def test_what_a_text_goes_with_changes_no_vector(classifier, monkeypatch) -> None:
     """Texts of several lengths in a padded batch, and each alone."""
     serving, rows = Serving(load(classifier)), Rows(texts=list(TEXTS), labels=list(LABELS))
-    found = vectors_of(serving, rows)
+    found = encode_texts(serving, rows)
     monkeypatch.setattr(text_map, "batches", lambda tokens: [[n] for n in range(len(tokens))])
-    alone = vectors_of(serving, rows)
+    alone = encode_texts(serving, rows)
     assert alone["mean"].std() > 0.1
     for name in ("cls", "mean", "pooled"):
         assert found[name].astype(float) == pytest.approx(alone[name].astype(float), abs=5e-3), name
@@ -92,14 +92,14 @@ def test_how_far_labels_are_apart_is_that_of_scikit_learn(monkeypatch) -> None:
     x = rng.normal(size=(len(ids), 4)) + 2 * ids[:, None]
     between = distances(x, x)
     np.fill_diagonal(between, 0)
-    found = apart(between, ids)
+    found = label_separation(between, ids)
     assert found.silhouette == pytest.approx(silhouette_score(x, ids), abs=1e-6)
     monkeypatch.setattr(text_map, "NEIGHBOURS", 5)  # no ties with two labels
     two = ids > 1
     theirs = cross_val_score(KNeighborsClassifier(5), x, two, cv=LeaveOneOut()).mean()
-    assert apart(between, two.astype(int)).neighbours == pytest.approx(theirs)
+    assert label_separation(between, two.astype(int)).neighbours == pytest.approx(theirs)
     assert 0.5 < found.neighbours <= 1
-    shuffled = apart(between, rng.permutation(ids))
+    shuffled = label_separation(between, rng.permutation(ids))
     assert shuffled.silhouette < found.silhouette and shuffled.neighbours < found.neighbours
 
 
@@ -109,17 +109,19 @@ def test_another_height_or_method_is_answered_from_what_is_kept(
     serving = Serving(load(classifier))
     question = asked(classifier, kept=tmp_path / "kept")
     told: list = []
-    first = place(serving, question, tmp_path, told.append)
-    assert len(work.Kept(question.model_copy(update={"layer": 0})).chunks) > 0
-    monkeypatch.setattr(text_map, "vectors_of", None)  # nothing is computed again
-    other = place(
+    first = map_texts(serving, question, tmp_path, told.append)
+    assert len(work.ArrayStore(question.model_copy(update={"layer": 0})).chunks) > 0
+    monkeypatch.setattr(text_map, "encode_texts", None)  # nothing is computed again
+    other = map_texts(
         serving, question.model_copy(update={"layer": 0, "pooling": "cls"}), tmp_path, told.append
     )
     assert not np.array_equal(np.load(first.file), np.load(other.file))
     assert first.layers == 3 and len(first.silhouettes) == len(first.neighbours_shuffled) == 3
     assert first.labels == LABELS and set(first.predictions) <= {"bad", "good", "so-so"}
     assert 0 < sum(first.explained) <= 1
-    moved = place(serving, question.model_copy(update={"method": "tsne"}), tmp_path, told.append)
+    moved = map_texts(
+        serving, question.model_copy(update={"method": "tsne"}), tmp_path, told.append
+    )
     assert moved.placed == tuple(range(len(TEXTS))) and moved.explained is None
 
 
@@ -129,15 +131,15 @@ def test_while_texts_are_encoded_maps_are_told_of_clearly_more_and_progress_betw
     """A map of all texts so far for each few more would take as long as their vectors."""
     monkeypatch.setattr(work, "TELL_SECONDS", 0)
     monkeypatch.setattr(work, "SHORT", 0)
-    monkeypatch.setattr(text_map, "together", lambda pairs: 1)
+    monkeypatch.setattr(text_map, "group_size", lambda pairs: 1)
     told: list = []
-    last = place(Serving(load(classifier)), asked(classifier), tmp_path, told.append)
+    last = map_texts(Serving(load(classifier)), asked(classifier), tmp_path, told.append)
     assert [answer.done for answer in told] == [3, 4, 5, 6, 7] and last.done == len(TEXTS)
     assert [answer.kind for answer in told] == [last.kind] * 3 + ["working"] + [last.kind]
     of_five = np.load(told[2].file)
     few = asked(classifier)
     few = few.model_copy(update={"texts": few.texts.model_copy(update={"rows": tuple(range(5))})})
-    expected = place(Serving(load(classifier)), few, tmp_path, told.append)
+    expected = map_texts(Serving(load(classifier)), few, tmp_path, told.append)
     assert of_five == pytest.approx(np.load(expected.file), abs=1e-5)
 
 
@@ -203,10 +205,10 @@ def test_few_texts_and_no_pooler_are_said_in_a_sentence(classifier, tmp_path) ->
     few = asked(classifier)
     few = few.model_copy(update={"texts": few.texts.model_copy(update={"rows": (0, 1)})})
     with pytest.raises(StudioError, match="three texts"):
-        place(Serving(load(classifier)), few, tmp_path, lambda _: None)
+        map_texts(Serving(load(classifier)), few, tmp_path, lambda _: None)
     bare = folder(tmp_path / "bare", Heads())
     with pytest.raises(StudioError, match="no pooler"):
-        place(Serving(load(bare)), asked(bare, pooling="pooled"), tmp_path, lambda _: None)
+        map_texts(Serving(load(bare)), asked(bare, pooling="pooled"), tmp_path, lambda _: None)
 
 
 def test_labels_have_the_names_of_the_model_where_it_knows_them(classifier, tmp_path) -> None:
@@ -214,5 +216,5 @@ def test_labels_have_the_names_of_the_model_where_it_knows_them(classifier, tmp_
     for given, expected in (("0", "bad"), ("purple", "purple")):
         typed = tuple(TypedText(text=text, label=given) for text in TEXTS[:3])
         question = PlaceTexts(checkpoint=classifier, texts=TextSet(typed=typed))
-        found = place(Serving(load(classifier)), question, tmp_path, lambda _: None)
+        found = map_texts(Serving(load(classifier)), question, tmp_path, lambda _: None)
         assert found.labels == (expected,) * 3 and found.silhouettes == ()

@@ -101,12 +101,12 @@ def test_a_cancelled_question_is_resumed_and_equals_an_uncut_one(
 
     with pytest.raises(KeyboardInterrupt):
         score(serving, question, cancel)
-    assert work.Kept(question).rows == 3
+    assert work.ArrayStore(question).rows == 3
     told: list = []
     score(serving, question, told.append)
     assert (told[0].first, told[0].done) == (0, 3)
     assert all_scores(serving, question) == whole
-    assert work.Kept(question.model_copy(update={"heads_off": ((0, 1),)})).rows == 0
+    assert work.ArrayStore(question.model_copy(update={"heads_off": ((0, 1),)})).rows == 0
 
 
 def test_what_is_kept_and_damaged_is_computed_anew(classifier, tmp_path) -> None:
@@ -121,7 +121,7 @@ def test_what_is_kept_and_damaged_is_computed_anew(classifier, tmp_path) -> None
 def test_what_is_computed_together_does_not_depend_on_the_clock(step, monkeypatch) -> None:
     """Regardless of the speed of the machine and of a resume, the same texts are batched."""
 
-    def groups(kept: work.Kept, stop_at: int = 300) -> list[tuple[int, int]]:
+    def groups(kept: work.ArrayStore, stop_at: int = 300) -> list[tuple[int, int]]:
         asked: list[tuple[int, int]] = []
 
         def compute(first: int, stop: int) -> dict[str, np.ndarray]:
@@ -137,11 +137,11 @@ def test_what_is_computed_together_does_not_depend_on_the_clock(step, monkeypatc
         return asked
 
     question = ScoreTexts(checkpoint=Path("any"), texts=ALL)
-    quick = groups(work.Kept(question))
+    quick = groups(work.ArrayStore(question))
     monkeypatch.setattr(work, "LONG", 0.0)  # simulates slow slices
     monkeypatch.setattr(work, "TELL_SECONDS", 0.0)
-    slow = groups(work.Kept(question))
-    kept = work.Kept(question)
+    slow = groups(work.ArrayStore(question))
+    kept = work.ArrayStore(question)
     cut = groups(kept, 100)
     assert quick == slow == cut + groups(kept) and len(cut) < len(quick)
     assert quick == [(n, min(n + step, 300)) for n in range(0, 300, step)]

@@ -117,7 +117,7 @@ def test_a_cancelled_index_that_is_resumed_gives_what_an_uncut_one_gives(
     with pytest.raises(KeyboardInterrupt):
         find_words(tiny, kept, cancel)
     assert [answer.done for answer in told] == [1, 2]
-    assert len(work.Kept(kept).chunks) == 2
+    assert len(work.ArrayStore(kept).chunks) == 2
     assert find_words(tiny, kept, lambda _: None) == uncut
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from engine.errors import StudioError
-from engine.explore.word_vectors import compare, places_of, random_cosines
+from engine.explore.word_vectors import compare, find_occurrences, random_cosines
 from engine.messages.explore.word_vectors import CompareWord
 
 CLOSE = 1e-5
@@ -60,8 +60,8 @@ def test_random_pairs_are_of_different_texts() -> None:
 
 
 def test_a_word_is_found_as_a_whole_and_in_any_case() -> None:
-    assert places_of("stick", "Sticks stick; STICK!") == [(7, 12), (14, 19)]
-    assert places_of("a.b", "a.b axb") == [(0, 3)] and places_of("", "abc") == []
+    assert find_occurrences("stick", "Sticks stick; STICK!") == [(7, 12), (14, 19)]
+    assert find_occurrences("a.b", "a.b axb") == [(0, 3)] and find_occurrences("", "abc") == []
 
 
 def test_a_word_that_is_nowhere_is_named(tiny) -> None:

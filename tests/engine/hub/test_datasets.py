@@ -9,7 +9,7 @@ import pytest
 from engine.cli import main
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
-from engine.hub.datasets import Address, address_in, plan, splits_of, subsets_of
+from engine.hub.datasets import Address, assign_splits, find_subsets, parse_address, plan
 from engine.hub.download import download
 from engine.hub.fetched import Fetched
 from tests.engine.hub.stand_in import TOKEN, Hub, Repo
@@ -114,7 +114,7 @@ def test_a_subset_is_chosen_and_several_without_a_default_are_named(
     ],
 )  # fmt: skip
 def test_without_a_card_the_names_of_files_tell(files, expected) -> None:
-    found = subsets_of(dict.fromkeys(files, 10), [])
+    found = find_subsets(dict.fromkeys(files, 10), [])
     assert {name: one.splits for name, one in found.items()} == expected
 
 
@@ -131,18 +131,18 @@ def test_without_a_card_the_names_of_files_tell(files, expected) -> None:
 )
 def test_a_card_may_be_written_in_many_ways(said) -> None:
     files = {"data/a.csv": 1, "data/b.csv": 1, "odd/deep.py": 1}
-    found = subsets_of(files, [{"config_name": "x", "data_files": said}])
+    found = find_subsets(files, [{"config_name": "x", "data_files": said}])
     assert found["x"].splits == {"train": ["data/a.csv", "data/b.csv"]}
 
 
 def test_a_card_that_is_nonsense_is_passed_over() -> None:
     odd = [{}, {"data_files": 7}, {"data_files": [None, 3, {"path": {}}]}, {"data_dir": "nowhere"}]
-    assert set(subsets_of({"a.csv": 1}, odd)) == {"default"}
+    assert set(find_subsets({"a.csv": 1}, odd)) == {"default"}
 
 
 def test_rows_for_training_are_found_where_no_split_is_called_so() -> None:
-    assert splits_of({"test": ["a"]}) == ({"train": ["a"]}, [])
-    assert splits_of({"rows": ["a"], "test": ["b"]})[0] == {"train": ["a"], "test": ["b"]}
+    assert assign_splits({"test": ["a"]}) == ({"train": ["a"]}, [])
+    assert assign_splits({"rows": ["a"], "test": ["b"]})[0] == {"train": ["a"], "test": ["b"]}
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_rows_for_training_are_found_where_no_split_is_called_so() -> None:
     ],
 )
 def test_names_are_understood(text, expected) -> None:
-    assert address_in(text) == expected
+    assert parse_address(text) == expected
 
 
 def test_what_cannot_be_fetched_is_refused_in_a_sentence(hub: Hub, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_what_cannot_be_fetched_is_refused_in_a_sentence(hub: Hub, tmp_path: Pat
     with pytest.raises(StudioError, match="no data set somebody/nothing"):
         plan(Address("somebody/nothing"), tmp_path)
     with pytest.raises(StudioError, match="not the name of a data set"):
-        address_in("two words")
+        parse_address("two words")
     gated = hub.repos[f"datasets/{NAME}"] = Repo({"train.csv": CSV}, gated=True)
     with pytest.raises(StudioError, match="is gated"):
         download(plan(Address(NAME), tmp_path), tmp_path, lambda _: None, ())

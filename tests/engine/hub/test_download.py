@@ -10,7 +10,7 @@ from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.source import source_of
 from engine.errors import BadCheckpoint, DiskFull, StudioError
 from engine.hub import client, token
-from engine.hub.cost import cost_of
+from engine.hub.cost import estimate_cost
 from engine.hub.download import download, plan
 from engine.messages.hub import Planned
 from engine.messages.question import Working
@@ -96,7 +96,7 @@ def test_a_plan_fetches_the_config_alone_and_says_what_it_would(
     assert [path for _, path, _ in hub.asked] == asked_for_a_plan(repo)
     assert not list(tmp_path.iterdir())
     spec = small.SPEC.model_copy(update={"hidden_size": 64, "intermediate_size": 256})
-    assert planned.cost == cost_of(spec, 1e9)
+    assert planned.cost == estimate_cost(spec, 1e9)
 
 
 def test_a_network_that_cannot_be_loaded_is_refused_before_it_is_fetched(
@@ -248,10 +248,10 @@ def test_gated_and_private_models_want_a_token(
     repo.private = True
     with pytest.raises(StudioError, match="or it is private"):
         plan(NAME, "", tmp_path)
-    token.keep(TOKEN)
+    token.save_token(TOKEN)
     assert fetched(plan(NAME, "", tmp_path), tmp_path)[WEIGHTS] == files[WEIGHTS]
     assert hub.files_asked() and not any("authorization" in asked for asked in hub.files_asked())
-    token.keep("hf_badtoken")
+    token.save_token("hf_badtoken")
     with pytest.raises(StudioError, match="token"):
         plan(NAME, "", tmp_path)
 
@@ -338,10 +338,10 @@ def test_the_sums_are_those_of_git_and_of_sha256(hub: Hub, repo: Repo, tmp_path:
 
 
 def test_a_token_is_kept_and_forgotten(keys: Memory) -> None:
-    token.keep(f" {TOKEN}\n")
-    assert token.known() == TOKEN and list(keys.kept.values()) == [TOKEN]
-    token.keep("")
-    token.keep("")
-    assert token.known() is None
+    token.save_token(f" {TOKEN}\n")
+    assert token.read_token() == TOKEN and list(keys.kept.values()) == [TOKEN]
+    token.save_token("")
+    token.save_token("")
+    assert token.read_token() is None
     with pytest.raises(StudioError, match="not a token"):
-        token.keep("two words")
+        token.save_token("two words")

@@ -7,7 +7,7 @@ import pytest
 from engine.documents.card import model_card
 from engine.errors import StudioError
 from engine.hub import token
-from engine.hub.push import CountedFile, Sent, plan, push
+from engine.hub.push import CountedFile, UploadProgress, plan, push
 from engine.messages.question import Working
 from tests.engine.hub.stand_in import TOKEN, Hub, Repo
 from tests.engine.models import small
@@ -34,7 +34,7 @@ def test_a_dry_run_names_every_file_and_asks_nobody(hub: Hub, checkpoint: Path) 
 
 
 def test_a_push_sends_what_the_dry_run_said(hub: Hub, checkpoint: Path) -> None:
-    token.keep(TOKEN)
+    token.save_token(TOKEN)
     planned, said = plan(checkpoint, NAME, private=True), list[Working]()
     done = push(checkpoint, NAME, private=True, emit=said.append)
     sent = hub.pushed[NAME]
@@ -55,7 +55,7 @@ def test_a_push_sends_what_the_dry_run_said(hub: Hub, checkpoint: Path) -> None:
 def test_what_is_sent_again_is_counted_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(bytes(1_000))
     said = list[int]()
-    with CountedFile(tmp_path / "file", Sent(said.append)) as file:
+    with CountedFile(tmp_path / "file", UploadProgress(said.append)) as file:
         while file.read(300):  # for its checksum
             pass
         assert not said
@@ -69,7 +69,7 @@ def test_what_is_sent_again_is_counted_once(tmp_path: Path) -> None:
 def test_a_public_model_is_never_filled_where_a_private_one_was_wanted(
     hub: Hub, checkpoint: Path
 ) -> None:
-    token.keep(TOKEN)
+    token.save_token(TOKEN)
     hub.repos[NAME] = Repo({})
     with pytest.raises(StudioError, match="exists already and is public"):
         push(checkpoint, NAME, private=True, emit=lambda _: None)

@@ -7,7 +7,7 @@ import pytest
 from engine.checkpoints.outline import outline, parameters
 from engine.config.families import FAMILIES
 from engine.config.families.bert import bert
-from engine.hub.cost import cost_of, operations, rate_of, verdict
+from engine.hub.cost import estimate_cost, matmul_rate, operations, verdict
 from engine.hub.shelf import (
     GROUPS,
     LANGUAGES,
@@ -59,7 +59,7 @@ def test_an_entry_is_found_by_either_name() -> None:
 def test_the_memory_is_what_runs_took() -> None:
     """Peaks of `python -m benchmarks memory`: classification, batches of 32."""
     for layers, width, taken in ((4, 256, 0.75e9), (12, 768, 2.92e9)):
-        assert cost_of(bert(layers, width)).training == pytest.approx(taken, rel=0.15)
+        assert estimate_cost(bert(layers, width)).training == pytest.approx(taken, rel=0.15)
 
 
 def test_the_operations_are_those_of_the_matrices() -> None:
@@ -75,10 +75,10 @@ def test_what_fits_is_told_by_what_is_free() -> None:
 
 def test_the_speed_is_the_one_that_was_measured() -> None:
     pace = ThreadSpeeds("here", 1, {"1": 5e9, "2": 8e9})
-    assert rate_of(pace, Speeds("cpu here", fp32=6e9)) == 8e9
-    assert rate_of(None, Speeds("cuda here", fp32=9e13)) < 9e13
-    assert 1e8 < rate_of(None, None) < 1e14
+    assert matmul_rate(pace, Speeds("cpu here", fp32=6e9)) == 8e9
+    assert matmul_rate(None, Speeds("cuda here", fp32=9e13)) < 9e13
+    assert 1e8 < matmul_rate(None, None) < 1e14
     spec = bert(2, 128)
-    slow, quick = (cost_of(spec, rate).seconds for rate in (1e9, 2e9))
+    slow, quick = (estimate_cost(spec, rate).seconds for rate in (1e9, 2e9))
     assert slow is not None and quick is not None and slow == pytest.approx(2 * quick)
-    assert cost_of(spec).seconds is None
+    assert estimate_cost(spec).seconds is None

@@ -15,7 +15,7 @@ import numpy as np
 
 from engine.checkpoints.tf1.bundle import open_bundle, packed_entry, packed_header
 from engine.checkpoints.tf1.checksum import crc32c, masked
-from engine.checkpoints.tf1.sstable import MAGIC, read_table, table_of
+from engine.checkpoints.tf1.sstable import MAGIC, build_table, read_table
 from engine.files.protobuf import encode_field, encode_varint
 from tests.engine.models.hostile import LFS, PAGE, Spoil, linked_out, piped
 
@@ -199,17 +199,17 @@ for name, content, says in (
         table(sealed(entry_of(0, b"b", b"") + RESTART), 2 * [(b"z", 0, 12)]),
         "its blocks overlap",
     ),
-    ("no_header", table_of([(b"a", b"")]), "it has no header"),
-    ("no_tensors", table_of([(b"", packed_header(1))]), "it lists no tensors"),
-    ("no_message", table_of([(b"", b"\x0b")]), "a field has an unknown type"),
-    ("cut_message", table_of([(b"", b"\x0a\x05a")]), "a field is incomplete"),
-    ("text_for_number", table_of([(b"", encode_field(1, b"a"))]), "a field is not a number"),
-    ("number_for_text", table_of([(b"", encode_field(3, 5))]), "a field is not a message"),
-    ("long_message", table_of([(b"", encode_field(3, bytes(10_001)))]), "is too long"),
-    ("highest_byte_first", table_of([(b"", encode_field(2, 1))]), "big-endian"),
+    ("no_header", build_table([(b"a", b"")]), "it has no header"),
+    ("no_tensors", build_table([(b"", packed_header(1))]), "it lists no tensors"),
+    ("no_message", build_table([(b"", b"\x0b")]), "a field has an unknown type"),
+    ("cut_message", build_table([(b"", b"\x0a\x05a")]), "a field is incomplete"),
+    ("text_for_number", build_table([(b"", encode_field(1, b"a"))]), "a field is not a number"),
+    ("number_for_text", build_table([(b"", encode_field(3, 5))]), "a field is not a message"),
+    ("long_message", build_table([(b"", encode_field(3, bytes(10_001)))]), "is too long"),
+    ("highest_byte_first", build_table([(b"", encode_field(2, 1))]), "big-endian"),
     (
         "newer",
-        table_of([(b"", encode_field(3, encode_field(2, 2)))]),
+        build_table([(b"", encode_field(3, encode_field(2, 2)))]),
         "written by a newer TensorFlow",
     ),
 ):
@@ -218,7 +218,7 @@ for name, content, says in (
 
 @case("more than 50000 entries")
 def table_endless(folder: Path) -> None:
-    (folder / INDEX).write_bytes(table_of((b"%06d" % n, b"") for n in range(50_001)))
+    (folder / INDEX).write_bytes(build_table((b"%06d" % n, b"") for n in range(50_001)))
 
 
 @case("a checksum does not match")
@@ -237,7 +237,7 @@ def rebuilt(
     """Put `change` of the entries of the index in their place."""
     path = folder / INDEX
     entries = read_table(path.read_bytes())
-    path.write_bytes(table_of(sorted((change(entries) or entries).items())))
+    path.write_bytes(build_table(sorted((change(entries) or entries).items())))
 
 
 def rewrite(folder: Path, name: bytes, **values: Any) -> None:

@@ -8,7 +8,7 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
-from engine.checkpoints.config import entries_of, spec_of
+from engine.checkpoints.config import config_entries, spec_of
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.outline import outline, parameters
 from engine.config.families import FAMILIES
@@ -51,7 +51,7 @@ def test_every_spec_has_its_family_and_every_family_an_example() -> None:
 @every_family
 def test_its_config_says_all_of_its_spec(family: str) -> None:
     spec = EXAMPLES[family].spec
-    assert spec_of({"model_type": family, **entries_of(spec)}) == spec
+    assert spec_of({"model_type": family, **config_entries(spec)}) == spec
 
 
 @every_family

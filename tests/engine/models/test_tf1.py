@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.tf1.bundle import open_bundle
-from engine.checkpoints.tf1.names import google_name, is_turned, published_name
+from engine.checkpoints.tf1.names import google_name, is_transposed, published_name
 from engine.errors import BadCheckpoint, StudioError
 from engine.models import published
 from engine.models.checkpoint import examine, import_checkpoint, load
@@ -62,7 +62,7 @@ def test_what_tensorflow_wrote_is_loaded_bit_for_bit(name):
     assert loaded.network.heads == Heads(mlm=True, nsp=True, pooler=True)
     for ours, parameter in parameters(loaded.network).items():
         google = google_name(published.published_name(ours))
-        turned = is_turned(google)
+        turned = is_transposed(google)
         shape = tuple(parameter.shape)
         stored = numbers(google, shape[::-1] if turned else shape)
         assert np.array_equal(parameter.detach().numpy(), stored.T if turned else stored), ours

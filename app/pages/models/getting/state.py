@@ -85,7 +85,7 @@ class GettingState(QObject):
             background.run(self, lambda: _look(home), self._on_machine)
 
     def cost_of(self, entry: ShelfEntry) -> Cost:
-        return cost.cost_of(entry.spec, self.machine.rate if self.machine else None)
+        return cost.estimate_cost(entry.spec, self.machine.rate if self.machine else None)
 
     # ── asking the hub ───────────────────────────────────────────────────────────────────────
 
@@ -176,7 +176,7 @@ def machine_facts(machine: Machine, gpus: Iterable[GpuLoad]) -> MachineFacts:
 
     Uses the first one. A GPU that shares the machine's memory has none of its own.
     """
-    rate = cost.rate_of(machine.pace, machine.speeds)
+    rate = cost.matmul_rate(machine.pace, machine.speeds)
     first = next(iter(gpus), None)
     if first is None or first.memory_total is None:
         return MachineFacts(machine.memory_free, rate)

@@ -20,14 +20,21 @@ from app.widgets.screen import set_shown
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, visible
 from engine.desktop.load import GpuLoad, MachineLoad, MachineWatch
-from engine.desktop.machine_history import Curves, Figure, Look, Place, curves_of, looks_after
+from engine.desktop.machine_history import (
+    Curves,
+    Figure,
+    MachineSample,
+    Place,
+    build_curves,
+    read_samples,
+)
 from engine.runs.folder import RunFolder
 
 MACHINE_POLL_MS = 2_000  # between two readings while the run trains
 PERCENT, GIGABYTE = 100.0, 1e-9
 ALWAYS: tuple[Figure, ...] = ("busy", "memory")  # known on every system
 
-Read = tuple[list[Look], int, dict[Figure, Curves]]
+Read = tuple[list[MachineSample], int, dict[Figure, Curves]]
 
 
 class MachineTab(QWidget):
@@ -37,7 +44,7 @@ class MachineTab(QWidget):
         super().__init__()
         set_help(self, "charts")
         self._state = state
-        self._looks: list[Look] = []
+        self._looks: list[MachineSample] = []
         self._byte = 0
         self._reading: background.Job | None = None
         self._works: bool | None = None  # None: not known yet
@@ -111,9 +118,9 @@ class MachineTab(QWidget):
         file, known, byte = self._state.folder.machine_file, self._looks, self._byte
 
         def work() -> Read:
-            result, upto = looks_after(file, byte)
+            result, upto = read_samples(file, byte)
             looks = [*known, *result]
-            curves = {item: curves_of(looks, item) for item in self.figures} if result else {}
+            curves = {item: build_curves(looks, item) for item in self.figures} if result else {}
             return looks, upto, curves
 
         self._reading = background.run(self, work, self._on_read)

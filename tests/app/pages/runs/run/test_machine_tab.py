@@ -8,7 +8,7 @@ from app.pages.runs.run.machine_tab import place_text
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
 from engine.desktop.load import GpuLoad, MachineLoad
-from engine.desktop.machine_history import Place, keep, look_of
+from engine.desktop.machine_history import Place, keep, sample_of_load
 from engine.runs.folder import RunFolder
 from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import open_run
@@ -25,14 +25,14 @@ def test_the_curves_grow_while_the_run_trains(
 ) -> None:
     run_id = make_run("live", upto=4, outcome=None)
     folder = RunFolder(studio.home.runs / run_id)
-    keep(folder, look_of(load(0.2), 1))
+    keep(folder, sample_of_load(load(0.2), 1))
     view = open_run(page(), run_id, qtbot)
     view.tabs.setCurrentWidget(view.machine)
     tab = view.machine.made
     qtbot.waitUntil(lambda: tab.busy.names() == ["machine", "this run"])
     assert tab.memory.series("this run").values.tolist() == [1.0], "in GB"
     assert not tab.temperature.isVisible() and not tab.power.isVisible(), "nothing tells them"
-    keep(folder, look_of(load(0.6, GPUS), 3))
+    keep(folder, sample_of_load(load(0.6, GPUS), 3))
     tab.read()
     qtbot.waitUntil(lambda: len(tab.busy.series("machine")) == 2)
     assert tab.busy.series("machine").values.tolist() == [20.0, 60.0]
