@@ -1,14 +1,12 @@
-"""How fast a model is applied to a long file of short texts, and how much memory that takes.
+"""Prediction for a long file of short texts (`file`), and GUI pauses meanwhile (`window`).
 
-    python benchmarks/applying.py WORK [--rows 1000000] [--beside 20000]
-
-The shipped starter, fine-tuned for a step, predicts a class for texts of 3 to 30 words, by the
-command `predict` in a process of its own, whose memory is read twice a second. Some of the rows
-are predicted by the pipeline of transformers, too, on the same cores and in batches as large.
-Where the machine is busy with other things, seconds of the processor say more than the clock.
+The starter model, fine-tuned for one step, predicts a class for texts of 3 to 30 words. `file` runs
+the command `predict`, reads its memory twice a second, and predicts some rows with the pipeline of
+transformers on the same cores in batches of the same size. `window` applies the model in the
+background while the window changes pages and types into Explore. On a busy machine read the CPU
+seconds rather than the clock.
 """
 
-import argparse
 import json
 import os
 import random
@@ -16,18 +14,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import psutil
+from benchmarks import harness
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from engine.files.shipped import sample_data, starter_model
-
-REPOSITORY = Path(__file__).resolve().parents[1]
-LONGEST = 30  # words of a text
 BATCH = 32
-PAUSE = 0.5  # s between two readings of the memory
+BETWEEN = 150  # ms between two actions
 PEER = """
 import csv, itertools, json, sys
 import torch
@@ -35,100 +27,160 @@ from transformers import pipeline
 torch.set_num_threads(int(sys.argv[4]))
 with open(sys.argv[2], newline="", encoding="utf-8") as file:
     texts = [row["text"] for row in itertools.islice(csv.DictReader(file), int(sys.argv[3]))]
-said = pipeline("text-classification", model=sys.argv[1], device="cpu")(texts, batch_size=32)
-print(json.dumps([one["label"] for one in said]))
+answers = pipeline("text-classification", model=sys.argv[1], device="cpu")(texts, batch_size=32)
+print(json.dumps([answer["label"] for answer in answers]))
 """
 
 
-class Taken(NamedTuple):
-    """What a process took: seconds by the clock and of the processor, MB when a quarter of its
-    time had passed, and MB at the most."""
+def main(arguments: list[str]) -> None:
+    harness.run_part("applying", __doc__, {"file": file, "window": window}, arguments)
 
-    clock: float
-    work: float
-    early: float
+
+class Usage(NamedTuple):
+    """Seconds and memory in MB of a process."""
+
+    wall: float
+    cpu: float
+    early: float  # memory after a quarter of the time
     peak: float
-    printed: str
+    output: str
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def file(arguments: list[str]) -> None:
+    parser = harness.parser("applying file", "Rate and memory against transformers.")
     parser.add_argument("work", type=Path)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--beside", type=int, default=20_000, help="rows for transformers")
-    asked = parser.parse_args()
-    work = asked.work.absolute()
-    work.mkdir(parents=True, exist_ok=True)
-    model, cores = fine_tuned(work), len(os.sched_getaffinity(0))
-    few, many = texts(work / "few.csv", asked.beside), texts(work / "many.csv", asked.rows)
-    theirs = run(["-c", PEER, str(model), str(few), str(asked.beside), str(cores)])
-    ours = applied(model, few, work / "few.jsonl")
-    labels = [json.loads(line)["label"] for line in (work / "few.jsonl").open(encoding="utf-8")]
-    same = sum(a == b for a, b in zip(labels, json.loads(theirs.printed), strict=True))
-    print(f"{asked.beside:,} rows, {cores} cores; {same:,} predictions are the same")
-    for name, taken in (("BERT Studio", ours), ("pipeline of transformers", theirs)):
-        print(
-            f"  {name}: {taken.clock:.0f} s, {taken.work:.0f} s of the processor, "
-            f"{taken.peak:.0f} MB"
+    parser.add_argument("--peer-rows", type=int, default=20_000, help="rows for transformers")
+    options = parser.parse_args(arguments)
+    with harness.work_folder(options.work) as work:
+        model, cores = fine_tuned(work), len(os.sched_getaffinity(0))
+        count = options.peer_rows
+        few, many = (
+            write_texts(work / "few.csv", count),
+            write_texts(work / "many.csv", options.rows),
         )
-    print(f"  ratio: {theirs.work / ours.work:.2f} of the processor")
-    whole = applied(model, many, work / "many.csv.parquet")
-    print(
-        f"{asked.rows:,} rows: {whole.clock:.0f} s, {whole.work:.0f} s of the processor, "
-        f"{asked.rows / whole.clock:.0f} rows a second; {whole.early:.0f} MB after a quarter of "
-        f"the time, {whole.peak:.0f} MB at the most"
-    )
+        theirs = run("-c", PEER, model, few, count, cores)
+        ours = predict(model, few, work / "few.jsonl")
+        lines = (work / "few.jsonl").read_text(encoding="utf-8").splitlines()
+        labels = [json.loads(line)["label"] for line in lines]
+        same = sum(a == b for a, b in zip(labels, json.loads(theirs.output), strict=True))
+        print(f"{count:,} rows, {cores} cores; {same:,} predictions are the same")
+        for name, usage in (("BERT Studio", ours), ("pipeline of transformers", theirs)):
+            print(f"  {name}: {usage.wall:.0f} s, {usage.cpu:.0f} s of CPU, {usage.peak:.0f} MB")
+        print(f"  ratio of CPU time: {theirs.cpu / ours.cpu:.2f}")
+        whole = predict(model, many, work / "many.csv.parquet")
+        print(
+            f"{options.rows:,} rows: {whole.wall:.0f} s, {whole.cpu:.0f} s of CPU, "
+            f"{options.rows / whole.wall:.0f} rows/s; memory {whole.early:.0f} MB after a quarter "
+            f"of the time, {whole.peak:.0f} MB at the peak"
+        )
 
 
 def fine_tuned(work: Path) -> Path:
-    """The starter with a head for the sample, after one step."""
+    """Checkpoint of the starter model with a head for the sample, after one step."""
+    from engine.files.shipped import sample_data, starter_model
+
     folder = work / "run"
     if not folder.exists():
-        given = ["--data", sample_data(), "--base-model", starter_model(), "--steps=1"]
-        job = run(["-m", "app", "job", *map(str, given)]).printed
-        (work / "job.json").write_text(job, encoding="utf-8")
-        run(["-m", "app", "train", str(work / "job.json"), "--into", str(folder)])
+        base = ("--data", sample_data(), "--base-model", starter_model())
+        (work / "job.json").write_text(harness.run_studio("job", *base, "--steps=1"), "utf-8")
+        harness.run_studio("train", work / "job.json", "--into", folder)
     return max((folder / "checkpoints").iterdir())
 
 
-def texts(path: Path, rows: int) -> Path:
-    """A CSV of made-up texts from the words of the sample, the same every time."""
-    words = sorted(
-        set(sample_data().read_text("utf-8").replace(",", " ").replace('"', " ").split())
-    )
-    chance = random.Random(1)
-    with path.open("w", encoding="utf-8") as file:
-        file.write("id,text\n")
+def write_texts(path: Path, rows: int) -> Path:
+    """A CSV of random texts from the words of the sample; the same every time."""
+    from engine.files.shipped import sample_data
+
+    text = sample_data().read_text("utf-8").replace(",", " ").replace('"', " ")
+    words, chance = sorted(set(text.split())), random.Random(1)
+    with path.open("w", encoding="utf-8") as out:
+        out.write("id,text\n")
         for row in range(rows):
-            file.write(f"{row},{' '.join(chance.choices(words, k=chance.randint(3, LONGEST)))}\n")
+            out.write(f"{row},{' '.join(chance.choices(words, k=chance.randint(3, 30)))}\n")
     return path
 
 
-def applied(model: Path, file: Path, out: Path) -> Taken:
-    given = ["predict", file, "--model", model, "--text", "text", "--out", out]
-    return run(["-m", "app", *map(str, given), f"--batch-size={BATCH}"])
+def predict(model: Path, texts: Path, out: Path) -> Usage:
+    command = ("predict", texts, "--model", model, "--text", "text", "--out", out)
+    return run("-m", "app", *command, f"--batch-size={BATCH}")
 
 
-def run(arguments: list[str]) -> Taken:
-    """Run Python to its end, and read its memory meanwhile."""
+def run(*arguments: object) -> Usage:
+    """Run Python to its end and sample its memory every half second."""
+    import psutil
+
     began = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, *arguments], stdout=subprocess.PIPE, text=True, cwd=REPOSITORY
+        [sys.executable, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=harness.PROJECT,
     )
-    told, memory, work = psutil.Process(process.pid), list[float](), 0.0
+    watched, memory, cpu = psutil.Process(process.pid), list[float](), 0.0
     while True:
         try:
-            printed, _ = process.communicate(timeout=PAUSE)
+            output, _ = process.communicate(timeout=0.5)
             break
         except subprocess.TimeoutExpired:
-            memory.append(told.memory_info().rss / 1e6)
-            work = sum(told.cpu_times()[:2])
+            memory.append(watched.memory_info().rss / 1e6)
+            cpu = sum(watched.cpu_times()[:2])
     if process.returncode:
-        sys.exit(f"{' '.join(arguments[:3])} ended with {process.returncode}")
+        sys.exit(f"{arguments[:3]} ended with {process.returncode}")
     early = memory[len(memory) // 4] if memory else 0.0
-    clock = time.perf_counter() - began
-    return Taken(clock, work, early, max(memory, default=0.0), printed)
+    return Usage(time.perf_counter() - began, cpu, early, max(memory, default=0.0), output)
 
 
-if __name__ == "__main__":
-    main()
+def window(arguments: list[str]) -> None:
+    parser = harness.parser("applying window", "GUI pauses without and with a running prediction.")
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--alone", type=float, default=10.0, help="seconds without the worker")
+    options = parser.parse_args(arguments)
+    with harness.work_folder(options.work) as work:
+        model, texts = fine_tuned(work), write_texts(work / "window.csv", options.rows)
+        with harness.offscreen_window(work / "home") as (studio, main_window):
+            for _ in range(2):
+                use(main_window)
+            pauses = harness.Pauses()
+            end = time.perf_counter() + options.alone
+            while time.perf_counter() < end:
+                use(main_window)
+            print(f"alone: {pauses.summary()}", flush=True)
+            apply_model(studio, main_window, model, texts, pauses)
+
+
+def apply_model(
+    studio: Any, main_window: Any, model: Path, texts: Path, pauses: harness.Pauses
+) -> None:
+    from app.using.applying_state import ApplyingState
+
+    state = ApplyingState(studio, model, "Starter", "text_classification", main_window)
+    state.open(texts)
+    harness.wait_until(lambda: state.first is not None or state.problem is not None)
+    if state.problem is not None:
+        sys.exit(f"{state.problem.problem} {state.problem.advice}")
+    state.set_form(".parquet")
+    began = time.perf_counter()
+    state.start()
+    pauses.reset()
+    while state.is_running:
+        use(main_window)
+    if state.applied is None:
+        sys.exit(str(state.problem))
+    seconds = time.perf_counter() - began
+    print(f"{state.applied.rows:,} rows predicted in {seconds:.0f} s: {pauses.summary()}")
+
+
+def use(main_window: Any) -> None:
+    """Visit the pages once and type a word into Explore."""
+    from PySide6.QtTest import QTest
+
+    for page in ("data", "runs", "models", "home", "explore"):
+        main_window.go(page)
+        QTest.qWait(BETWEEN)
+    text = main_window.pages["explore"].text
+    text.clear()
+    for letter in "fluent":
+        QTest.keyClicks(text, letter)
+        QTest.qWait(BETWEEN // 5)

@@ -1,15 +1,11 @@
-"""How long the checks of a data set take, and what memory: a million rows.
+"""Time and memory of the data checks.
 
-    python benchmarks/checks.py WORK [--rows N] [--peer]
-
-Rows are sentences of words that are as frequent as in English (Zipf), 5 to 35 of them; 2 % are
-copies, 2 % copies with another word, 1 % have another label. `--peer` measures datasketch, too, on
-2,000 of the texts: MinHash with as many permutations as here, and its index.
+Rows are sentences of 5 to 35 words with the word frequencies of English (Zipf); 2 % are copies,
+2 % copies with another word, 1 % have another label. `--peer` also measures datasketch on 2,000 of
+the texts: MinHash with as many permutations as here, and its index.
 """
 
-import argparse
 import resource
-import sys
 import time
 from pathlib import Path
 
@@ -17,28 +13,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-PROJECT = Path(__file__).parents[1]
-sys.path.insert(0, str(PROJECT))
+from benchmarks import harness
 
 VOCABULARY = 30_000
 PEER_ROWS = 2_000
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("work", type=Path, help="a folder for what is made")
+def main(arguments: list[str]) -> None:
+    parser = harness.parser("checks", __doc__)
+    parser.add_argument("work", type=Path, help="folder for the rows, reused by the next call")
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--peer", action="store_true")
-    arguments = parser.parse_args()
-    arguments.work.mkdir(parents=True, exist_ok=True)
-    path = arguments.work / f"rows-{arguments.rows}.parquet"
-    if not path.exists():
-        write(path, arguments.rows)
-    if arguments.peer:
-        measure_peer(path)
-    measure(path, arguments.rows)
+    parser.add_argument("--peer", action="store_true", help="measure datasketch too")
+    options = parser.parse_args(arguments)
+    with harness.work_folder(options.work) as work:
+        path = work / f"rows-{options.rows}.parquet"
+        if not path.exists():
+            write(path, options.rows)
+        if options.peer:
+            measure_peer(path)
+        measure(path, options.rows)
 
 
 def write(path: Path, rows: int) -> None:
@@ -47,7 +40,7 @@ def write(path: Path, rows: int) -> None:
     words = np.array([f"w{number}" for number in range(VOCABULARY)])
     lengths = random.integers(5, 36, rows)
     drawn = words[random.choice(VOCABULARY, lengths.sum(), p=weights / weights.sum())]
-    texts = [" ".join(some) for some in np.split(drawn, np.cumsum(lengths)[:-1])]
+    texts = [" ".join(words_of_row) for words_of_row in np.split(drawn, np.cumsum(lengths)[:-1])]
     labels = random.choice(["good", "bad", "so-so"], rows)
     for row in random.choice(rows, rows // 20, replace=False):
         other = int(random.integers(rows))
@@ -69,23 +62,23 @@ def measure(path: Path, rows: int) -> None:
 
     splits = np.random.default_rng(1).choice(3, rows, p=[0.8, 0.1, 0.1]).astype(np.int8)
     before = memory()
-    began, processor = time.perf_counter(), time.process_time()
+    began, cpu = time.perf_counter(), time.process_time()
     steps = check_progress(rows, lambda _done, _total: None, None)
     mapping = Mapping(text="text", label="label")
     data = CheckInput(path, mapping, splits, Split(), SPLITS, steps)
     print(f"{'reading':24}{time.perf_counter() - began:8.1f} s")
     for name, check in CHECKS.items():
         since = time.perf_counter()
-        found = check.find(data)
-        counts = ", ".join(f"{finding.count:,}" for finding in found)
+        findings = check.find(data)
+        counts = ", ".join(f"{finding.count:,}" for finding in findings)
         print(f"{name:24}{time.perf_counter() - since:8.1f} s   {counts}")
     print(f"{'all':24}{time.perf_counter() - began:8.1f} s", end=", ")
-    print(f"{time.process_time() - processor:.1f} s of processor,", end=" ")
+    print(f"{time.process_time() - cpu:.1f} s of CPU time,", end=" ")
     print(f"{(memory() - before) / 2**30:.2f} GiB more at the peak; bar 60 s for 1,000,000 rows")
 
 
 def memory() -> int:
-    """Bytes of this process at its peak."""
+    """Peak memory of this process in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
@@ -100,12 +93,10 @@ def measure_peer(path: Path) -> None:
     for number, text in enumerate(texts):
         words = text.split()
         ends = range(max(1, len(words) - SHINGLE_WORDS + 1))
-        one = MinHash(num_perm=BANDS * BAND_ROWS)
-        one.update_batch({" ".join(words[end : end + SHINGLE_WORDS]).encode() for end in ends})
-        index.insert(number, one)
+        signature = MinHash(num_perm=BANDS * BAND_ROWS)
+        signature.update_batch(
+            {" ".join(words[end : end + SHINGLE_WORDS]).encode() for end in ends}
+        )
+        index.insert(number, signature)
     each = (time.process_time() - began) / len(texts)
-    print(f"datasketch: {each * 1e6:.0f} s of processor for a million such texts")
-
-
-if __name__ == "__main__":
-    main()
+    print(f"datasketch: {each * 1e6:.0f} s of CPU time for a million such texts")

@@ -1,21 +1,18 @@
-"""Whether the memory that the window foretells of a run is what the run then takes.
+"""Estimated peak memory of a run against the measured one.
 
-    python benchmarks/memory.py                                 # every row; base takes minutes
-    python benchmarks/memory.py --rows small --steps 40 --threads 1
-
-The job is asked of a fresh process, as the window asks it; then the run is started as the window
-starts it, draws real batches, evaluates, saves, and says at its end how much it held at the most. A
-foretold peak may be off by 15 %.
+A fresh worker process is asked for the estimate, as the window does it; then the run is started,
+draws real batches, evaluates, saves, and reports its peak. An estimate may be off by 15 %.
 """
 
 import argparse
 import os
 import subprocess
-import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from benchmarks import harness
+from benchmarks.synthetic import PIECES, write
 
 if TYPE_CHECKING:
     from engine.config.dataset import StoredData
@@ -23,21 +20,18 @@ if TYPE_CHECKING:
     from engine.config.job import JobSpec
     from engine.messages.estimating import Estimated
 
-PROJECT = Path(__file__).parents[1]
-sys.path[:0] = [str(PROJECT), str(PROJECT / "benchmarks" / "peers")]
-
-BOUND = 0.15  # by which what is foretold may differ from what is measured
+BOUND = 0.15  # relative error of an estimate
 
 
 @dataclass(frozen=True)
 class Row:
-    """A job: what it learns, by how large a network, and how many examples at once."""
+    """A job of the table."""
 
     title: str
     layers: int
     width: int
     batch: int
-    learns_words: bool = False
+    pretrains: bool = False
     recomputes: bool = False  # gradient checkpointing
 
 
@@ -51,87 +45,84 @@ ROWS = {
 }
 
 
-def main() -> None:
-    given = _arguments()
-    with tempfile.TemporaryDirectory(prefix="bert-studio-memory-") as made:
-        folder = Path(made)
+def main(arguments: list[str]) -> None:
+    parser = harness.parser("memory", __doc__)
+    parser.add_argument("--rows", type=_rows, default=tuple(ROWS), help=f"of {', '.join(ROWS)}")
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
+    options = parser.parse_args(arguments)
+    with harness.work_folder() as folder:
         os.environ["BERT_STUDIO_HOME"] = str(folder / "home")
-        os.environ["OMP_NUM_THREADS"] = str(given.threads)
-        data = synthetic_data(folder)
-        print("| what is trained | foretold, GB | measured, GB | difference |")
-        print("| --- | --- | --- | --- |", flush=True)
-        for name in given.rows:
+        os.environ["OMP_NUM_THREADS"] = str(options.threads)
+        data = import_data(folder)
+        print(harness.table_head("run", "estimated, GB", "measured, GB", "difference"), flush=True)
+        for name in options.rows:
             row = ROWS[name]
-            job = job_of(row, data[row.learns_words], folder, given)
-            foretold, held = ask(job, folder).memory, run(job, folder / f"run-{name}")
-            off = foretold / held - 1
-            remark = "" if abs(off) <= BOUND else " **(too far off)**"
-            print(
-                f"| {row.title} | {foretold / 1e9:.2f} | {held / 1e9:.2f} | {off:+.0%}{remark} |",
-                flush=True,
+            job = make_job(row, data[row.pretrains], folder, options)
+            estimated, measured = estimate(job, folder).memory, run(job, folder / f"run-{name}")
+            error = estimated / measured - 1
+            remark = "" if abs(error) <= BOUND else " **(too far off)**"
+            harness.print_row(
+                row.title,
+                f"{estimated / 1e9:.2f}",
+                f"{measured / 1e9:.2f}",
+                f"{error:+.0%}{remark}",
             )
-    print(f"\n{given.steps} steps, {given.threads} thread(s), {given.device}, {given.precision}")
+    print(f"\n{options.steps} steps, {options.threads} thread(s), {options.device}")
 
 
-def synthetic_data(folder: Path) -> "dict[bool, StoredData]":
-    """Imported as the window imports: sentences with classes, and documents without."""
+def import_data(folder: Path) -> "dict[bool, StoredData]":
+    """Imported sentences with classes (False) and documents for pre-training (True)."""
     from engine.config.dataset import Mapping, Reading, Split, StoredData
     from engine.data.datasets.importing import import_dataset
-    from synthetic import write
 
     write(folder)
     table = Reading(format="csv", delimiter="\t")
-    sentences = Mapping(text="text", label="label")
-    ways = {
-        False: ("sentences", folder / "sentences.tsv", table, sentences),
-        True: ("documents", folder / "documents.txt", Reading(format="text"), Mapping(text="text")),
+    sources = {
+        False: ("sentences.tsv", table, Mapping(text="text", label="label")),
+        True: ("documents.txt", Reading(format="text"), Mapping(text="text")),
     }
-    made = {}
-    for learns_words, (name, file, reading, mapping) in ways.items():
+    data = {}
+    for pretrains, (name, reading, mapping) in sources.items():
         into = folder / "home" / "datasets" / name / "1"
-        import_dataset(name, {"all": file}, reading, mapping, Split(validation=0.02), into)
-        made[learns_words] = StoredData(folder=into)
-    return made
+        import_dataset(name, {"all": folder / name}, reading, mapping, Split(validation=0.02), into)
+        data[pretrains] = StoredData(folder=into)
+    return data
 
 
-def job_of(row: Row, data: "StoredData", folder: Path, given: argparse.Namespace) -> "JobSpec":
-    """Classes are learned from a checkpoint, and words from nothing, as is usual."""
-    from engine.config.families.bert import BertSpec
+def make_job(row: Row, data: "StoredData", folder: Path, options: argparse.Namespace) -> "JobSpec":
+    """Fine-tuning starts from a checkpoint, pre-training from scratch."""
+    from engine.config.families.bert import bert
     from engine.config.job import FromCheckpoint, FromScratch, JobSpec
     from engine.config.tasks.pretraining import Pretraining
     from engine.config.tasks.text_classification import TextClassification
     from engine.config.training import HardwareSpec, TrainingSpec
 
-    model = BertSpec(
-        vocab_size=30_522,
-        hidden_size=row.width,
-        layers=row.layers,
-        heads=row.width // 64,
-        intermediate_size=4 * row.width,
-        max_positions=512,
-    )
+    model = bert(row.layers, row.width, vocabulary=PIECES)
     return JobSpec(
         name=row.title,
-        task=Pretraining(nsp=True) if row.learns_words else TextClassification(),
+        task=Pretraining(nsp=True) if row.pretrains else TextClassification(),
         base_model=FromScratch(model=model, tokenizer=folder / "vocab.txt")
-        if row.learns_words
+        if row.pretrains
         else FromCheckpoint(path=checkpoint(model, folder)),
         data=data,
         training=TrainingSpec(
-            steps=given.steps,
+            steps=options.steps,
             batch_size=row.batch,
             max_length=128,
             gradient_checkpointing=row.recomputes,
-            evaluate_every=max(1, given.steps // 2),  # so that steps follow an evaluation
+            evaluate_every=max(1, options.steps // 2),  # so that steps follow an evaluation
         ),
         hardware=HardwareSpec(
-            device=given.device, precision=given.precision, threads=given.threads
+            device=options.device, precision=options.precision, threads=options.threads
         ),
     )
 
 
 def checkpoint(model: "BertSpec", folder: Path) -> Path:
-    """A network that was trained on words, but its weights are random."""
+    """A masked language model with random weights."""
     import torch
 
     from engine.models.checkpoint import save
@@ -147,8 +138,8 @@ def checkpoint(model: "BertSpec", folder: Path) -> Path:
     return into
 
 
-def ask(job: "JobSpec", scratch: Path) -> "Estimated":
-    """What the window would be told, by a worker of its own."""
+def estimate(job: "JobSpec", scratch: Path) -> "Estimated":
+    """Answer of a fresh worker."""
     from engine.messages.estimating import Estimate, Estimated
     from engine.messages.question import Working, parse_answer
     from engine.runs import launch
@@ -165,7 +156,7 @@ def ask(job: "JobSpec", scratch: Path) -> "Estimated":
         worker.stdin.write(question.line())
         worker.stdin.flush()
         answers = (parse_answer(line, question) for line in worker.stdout)
-        last = next((one for one in answers if not isinstance(one, Working)), None)
+        last = next((answer for answer in answers if not isinstance(answer, Working)), None)
         worker.stdin.close()
     if not isinstance(last, Estimated):
         raise SystemExit(f"There is no estimate: {last}")
@@ -173,7 +164,7 @@ def ask(job: "JobSpec", scratch: Path) -> "Estimated":
 
 
 def run(job: "JobSpec", into: Path) -> int:
-    """Train it in a process of its own; bytes that it held at the most."""
+    """Peak memory in bytes of a training in a process of its own."""
     from engine.messages.events import Ended
     from engine.runs import launch
     from engine.runs.folder import RunFolder
@@ -184,23 +175,9 @@ def run(job: "JobSpec", into: Path) -> int:
     return ended.device_memory or ended.memory
 
 
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rows", type=_rows, default=tuple(ROWS), help=f"of {', '.join(ROWS)}")
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
-    return parser.parse_args()
-
-
 def _rows(names: str) -> tuple[str, ...]:
-    """The rows that are wanted, with commas between them."""
+    """Names of rows, separated by commas."""
     chosen = tuple(names.split(","))
     if unknown := [name for name in chosen if name not in ROWS]:
         raise argparse.ArgumentTypeError(f"no “{unknown[0]}”; there are {', '.join(ROWS)}")
     return chosen
-
-
-if __name__ == "__main__":
-    main()

@@ -1,49 +1,52 @@
-"""How long the window takes to open and to filter the results of many rows.
+"""Time to open and to filter results of many rows in the window.
 
-    python3 benchmarks/results.py [--rows 100000 1000000]
-
-Opening counts from the file to the list and the confusion matrix on the screen; a filter from a
-click on a cell of the matrix to the list. The window is offscreen; each figure is the median of
-five, and the largest. Seconds of the processor are those of all threads: where the machine is busy
-with other things, they say more than the clock.
+Opening ends when the list and the confusion matrix are painted, a filter (a click on a cell of the
+matrix) when the list is. The window is offscreen; figures are the median and maximum of five, with
+the CPU time of all threads.
 """
 
-import argparse
-import os
-import sys
-import tempfile
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-
-os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
-from app.notices import Notices
-from app.results.evaluating import ResultsOf
-from app.results.view import ResultsView
-from app.shell.opening import make_application
-from app.studio import Studio
-from engine.config.dataset import Mapping
-from engine.files.home import Home
-from engine.results.predictions import PredictionInfo, Predictions
-from engine.results.store import predictions_file
+from benchmarks import harness
+from benchmarks.harness import wait_until
+
+if TYPE_CHECKING:
+    from engine.results.predictions import Predictions
 
 LABELS = ("negative", "positive", "mixed", "neither")
 WORDS = ("a", "quiet", "wonder", "of", "film", "that", "never", "finds", "its", "feet", "dull")
-TEXT_WORDS = 20
-TIMES = 5
-PATIENCE = 60  # s
-OPENING_BARS, FILTER_BAR = {100_000: 1.0, 1_000_000: 3.0}, 0.1  # s
+REPEATS = 5
+OPENING_LIMITS, FILTER_LIMIT = {100_000: 1.0, 1_000_000: 3.0}, 0.1  # s
 
 
-def made(rows: int) -> Predictions:
+def main(arguments: list[str]) -> None:
+    parser = harness.parser("results", __doc__)
+    parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
+    options = parser.parse_args(arguments)
+    with harness.work_folder() as work, harness.offscreen_studio(work / "home") as studio:
+        from engine.results.store import predictions_file
+
+        for rows in options.rows:
+            folder = work / str(rows)
+            file = predictions_file(folder, "validation")
+            make_predictions(rows).write(file)
+            print(f"{rows:,} rows, {file.stat().st_size / 1e6:.0f} MB")
+            measure(studio, folder, rows)
+
+
+def make_predictions(rows: int) -> "Predictions":
     """Predictions of four classes, 85 % of them right, with texts of 20 words."""
+    import pyarrow as pa
+
+    from engine.config.dataset import Mapping
+    from engine.results.predictions import PredictionInfo, Predictions
+
     rng = np.random.default_rng(0)
     gold = rng.integers(0, len(LABELS), rows)
     logits = rng.normal(size=(rows, len(LABELS)))
@@ -51,8 +54,8 @@ def made(rows: int) -> Predictions:
     scores = np.exp(logits)
     scores = (scores / scores.sum(axis=1, keepdims=True)).astype(np.float32)
     predicted, labels = scores.argmax(axis=1), np.array(LABELS)
-    texts = [f"{' '.join(rng.choice(WORDS, TEXT_WORDS))} {row}" for row in range(rows)]
-    facts = PredictionInfo(
+    texts = [f"{' '.join(rng.choice(WORDS, 20))} {row}" for row in range(rows)]
+    info = PredictionInfo(
         task="text_classification",
         labels=LABELS,
         part="validation",
@@ -62,7 +65,7 @@ def made(rows: int) -> Predictions:
         made=datetime.now(UTC),
     )
     flat = pa.FixedSizeListArray.from_arrays(pa.array(scores.ravel()), len(LABELS))
-    record = {
+    columns = {
         "row": np.arange(rows),
         "line": np.arange(rows) + 2,
         "gold": labels[gold],
@@ -72,92 +75,61 @@ def made(rows: int) -> Predictions:
         "score": (gold == predicted).astype(np.float32),
         "scores": flat.cast(pa.list_(pa.float32())),
     }
-    return Predictions.of(facts, record, {"text": texts, "label": labels[gold].tolist()})
+    return Predictions.of(info, columns, {"text": texts, "label": labels[gold].tolist()})
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
-    asked = parser.parse_args()
-    app = make_application([])
-    with tempfile.TemporaryDirectory() as folder:
-        home = Home(Path(folder) / "home")
-        home.make()
-        studio = Studio.open(home, Notices())
-        for rows in asked.rows:
-            place = Path(folder) / str(rows)
-            file = predictions_file(place, "validation")
-            made(rows).write(file)
-            size = file.stat().st_size / 1e6
-            print(f"{rows:,} rows, {size:.0f} MB")
-            measure(studio, app.processEvents, place, rows)
-        studio.close()
-
-
-def measure(studio: Studio, turn: Callable[[], object], place: Path, rows: int) -> None:
-    """Open and filter several times, and print how long it took."""
-    opened: list[tuple[float, float]] = []
-    filtered: list[tuple[float, float]] = []
-    for _ in range(TIMES):
-        once(studio, turn, place, rows, opened, filtered)
-    bars = {"opened": OPENING_BARS.get(rows), "filtered": FILTER_BAR}
-    for name, pairs in (("opened", opened), ("filtered", filtered)):
-        wall, work = zip(*pairs, strict=True)
-        bar = "" if bars[name] is None else f"; bar {bars[name]:g} s"
+def measure(studio: Any, folder: Path, rows: int) -> None:
+    """Open and filter several times, and print medians."""
+    opened, filtered = list[tuple[float, float]](), list[tuple[float, float]]()
+    for _ in range(REPEATS):
+        open_and_filter(studio, folder, rows, opened, filtered)
+    for name, times, limit in (
+        ("opened", opened, OPENING_LIMITS.get(rows)),
+        ("filtered", filtered, FILTER_LIMIT),
+    ):
+        wall, cpu = zip(*times, strict=True)
+        remark = "" if limit is None else f"; limit {limit:g} s"
         print(
             f"  {name} in {median(wall):.3f} s, at most {max(wall):.3f} s; "
-            f"of the processor {median(work):.3f} s{bar}"
+            f"CPU {median(cpu):.3f} s{remark}"
         )
 
 
-def once(
-    studio: Studio,
-    turn: Callable[[], object],
-    place: Path,
+def open_and_filter(
+    studio: Any,
+    folder: Path,
     rows: int,
     opened: list[tuple[float, float]],
     filtered: list[tuple[float, float]],
 ) -> None:
-    """Open once, and filter twice; seconds by the clock, and of the processor."""
-    view = ResultsView(studio, ResultsOf(place, lambda _: None, lambda _: None))  # type: ignore[arg-type, return-value]
+    """Append (wall, CPU) seconds of one opening and two filters."""
+    from app.results.evaluating import ResultsOf
+    from app.results.view import ResultsView
+
+    view = ResultsView(studio, ResultsOf(folder, lambda _: None, lambda _: None))
     view.resize(1000, 600)
     model, pictures = view.rows.model, view.pictures
-    start = times()
-    view.show()
-    until(turn, lambda: model.rowCount() == rows and "confusion" in pictures.made)
-    matrix = pictures.made["confusion"].matrix  # type: ignore[attr-defined]
-    until(turn, lambda: matrix.confusion is not None)
-    view.grab()
-    opened.append(since(start))
-    for cell in ((0, 1), (2, 3)):
-        before = model.rowCount()
-        start = times()
-        matrix.pressed.emit(cell)
-        until(turn, lambda before=before: model.rowCount() != before)
+
+    def until(is_done: Callable[[], bool]) -> None:
+        wait_until(is_done, 60, pause=0)
         view.grab()
-        filtered.append(since(start))
+
+    def open_view() -> None:
+        view.show()
+        until(
+            lambda: (
+                model.rowCount() == rows
+                and "confusion" in pictures.made
+                and pictures.made["confusion"].matrix.confusion is not None
+            )
+        )
+
+    def click(cell: tuple[int, int]) -> None:
+        before = model.rowCount()
+        pictures.made["confusion"].matrix.pressed.emit(cell)
+        until(lambda: model.rowCount() != before)
+
+    opened.append(harness.timed(open_view))
+    filtered += [harness.timed(lambda cell=cell: click(cell)) for cell in ((0, 1), (2, 3))]
     view.hide()
     view.deleteLater()
-    turn()
-
-
-def times() -> tuple[float, float]:
-    return time.perf_counter(), time.process_time()
-
-
-def since(start: tuple[float, float]) -> tuple[float, float]:
-    wall, work = times()
-    return wall - start[0], work - start[1]
-
-
-def until(turn: Callable[[], object], is_so: Callable[[], bool]) -> None:
-    """Let the window work until something holds."""
-    end = time.perf_counter() + PATIENCE
-    while not is_so():
-        if time.perf_counter() > end:
-            raise TimeoutError("the window did not come to its end")
-        turn()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,14 +1,14 @@
-"""What pre-training BERT base on 16 GB of text costs on 1, 8 and 64 GPUs, on paper.
+"""Calculated cost of pre-training BERT base on 16 GB of text with 1, 8 and 64 GPUs.
 
-    python benchmarks/scale.py
-
-prints the tables of docs/SCALE.md, where each assumption has its source. Nothing here is measured
-on a GPU. The failures are simulated with a fixed seed, so that the same comes out everywhere.
+Prints the tables of docs/SCALE.md, which names the source of each assumption. Nothing is measured
+on a GPU. Failures are simulated with a fixed seed.
 """
 
 import math
 import random
 from dataclasses import dataclass, replace
+
+from benchmarks import harness
 
 HOUR = 3600.0  # s
 LAYERS, WIDTH, INNER, VOCABULARY = 12, 768, 3072, 30_522  # BERT base
@@ -17,19 +17,19 @@ MASKED = 0.15  # of the tokens are predicted
 
 CORPUS = 16e9  # bytes of text
 BYTES_PER_TOKEN = 4.62  # measured: English Wikipedia, a vocabulary of 30,522
-TOKENISED = 1.33e6  # bytes a second on one core, measured
+TOKENIZED = 1.33e6  # bytes a second on one core, measured
 EXAMPLES = 256e6  # one million steps of 256 (Devlin et al. 2019, A.2)
 LONG = 0.1  # of the steps see 512 tokens, the others 128
-BATCH = 4096  # of RoBERTa and of Izsak et al. 2021, in place of 256
+BATCH = 4096  # of RoBERTa and of Izsak et al. 2021, instead of 256
 
 HOST = 45e-3 / (4096 * 128)  # s of one core for each token of a batch, measured
-LOCKED = 10e-3 / (4096 * 128)  # of it, what only one thread can do
-THREADS = 4  # that make batches ahead
+LOCKED = 10e-3 / (4096 * 128)  # the part of it that only one thread can do
+THREADS = 4  # that prefetch batches
 
-SAVED = 3.0  # s to write 1.3 GB with its sums and flush it, while all wait
-RESTART = 120.0  # s from a death to the next step: noticed, torch loaded, checkpoint read
+SAVED = 3.0  # s to write 1.3 GB with checksums and flush it, while all ranks wait
+RESTART = 120.0  # s from a failure to the next step: noticed, torch loaded, checkpoint read
 BETWEEN_FAILURES = 16_384 * 54 * 24 / 419  # h of one GPU: Llama 3 (Dubey et al. 2024)
-PREEMPTED = 24.0  # h of one machine where it is lent for less
+PREEMPTED = 24.0  # h between preemptions of one spot machine
 VALIDATION = 0.01  # of the corpus; rank 0 evaluates alone
 EVALUATIONS = 4  # in a run
 RUNS = 400  # simulated, of each interval
@@ -42,7 +42,7 @@ class Machines:
     gpus: int
     per_machine: int = 8
     peak: float = 312e12  # bf16 operations a second of an A100
-    share: float = 0.40  # of the peak that is reached (MFU)
+    mfu: float = 0.40  # fraction of the peak that is reached
     inside: float = 225e9  # bytes a second that each rank sums over NVLink: 3/4 of 300 GB/s
     between: float = 150e9  # and a machine over 8 x 200 Gb/s: 3/4 of 200 GB/s
     price: float = 2.0  # an hour of one GPU
@@ -53,14 +53,14 @@ class Machines:
 
 
 def operations(length: int) -> float:
-    """Of one token, forwards and backwards, in an input of this length; matrix products alone."""
+    """FLOP per token, forward and backward, at this sequence length; matrix products only."""
     layer = 2 * (4 * WIDTH**2 + 2 * WIDTH * INNER) + 4 * length * WIDTH
     head = MASKED * 2 * (WIDTH**2 + WIDTH * VOCABULARY)
     return 3 * (LAYERS * layer + head)
 
 
 def summing(machines: Machines) -> float:
-    """Seconds to sum the gradients in float32: a ring inside of machines, and one between them."""
+    """Seconds of the float32 all-reduce: a ring within machines, and one between them."""
     data = 4 * PARAMETERS
     n, m = min(machines.gpus, machines.per_machine), machines.machines
     inside = 2 * (n - 1) / n * data / machines.inside
@@ -69,11 +69,11 @@ def summing(machines: Machines) -> float:
 
 @dataclass(frozen=True)
 class Step:
-    """Where the time of a step goes, in seconds."""
+    """Time of a step in seconds."""
 
     compute: float
     sums: float
-    host: float  # until the next batch is made, beside the GPU
+    host: float  # until the next batch is made, in parallel with the GPU
 
     @property
     def seconds(self) -> float:
@@ -81,23 +81,23 @@ class Step:
 
 
 def step(machines: Machines, length: int, batch: int = BATCH, threads: int = THREADS) -> Step:
-    """A step of a batch; every rank makes the whole batch, and computes its share of it."""
+    """Times of a step; every rank makes the whole batch and computes its part."""
     tokens = batch * length
     each = math.ceil(batch / machines.gpus) * length
-    compute = each * operations(length) / (machines.peak * machines.share)
+    compute = each * operations(length) / (machines.peak * machines.mfu)
     return Step(compute, summing(machines), tokens * max(HOST / threads, LOCKED))
 
 
 def evaluating(machines: Machines, validation: float = VALIDATION) -> float:
     """Hours in which rank 0 evaluates and the others wait; a forward pass is a third of a step."""
     tokens = validation * CORPUS / BYTES_PER_TOKEN
-    return EVALUATIONS * tokens * operations(128) / 3 / (machines.peak * machines.share) / HOUR
+    return EVALUATIONS * tokens * operations(128) / 3 / (machines.peak * machines.mfu) / HOUR
 
 
 def hours(
     machines: Machines, batch: int = BATCH, threads: int = THREADS, validation: float = VALIDATION
 ) -> float:
-    """Of all examples and all evaluations, undisturbed."""
+    """Hours of all examples and evaluations without failures."""
     steps = EXAMPLES / batch
     short = step(machines, 128, batch, threads).seconds
     long = step(machines, 512, batch, threads).seconds
@@ -113,7 +113,7 @@ def best_interval(between: float, saved: float = SAVED) -> float:
 
 
 def disturbed(work: float, interval: float, between: float, rng: random.Random) -> float:
-    """Seconds that `work` takes where failures come at random, `between` seconds on the mean."""
+    """Seconds that `work` takes with random failures, `between` seconds apart on average."""
     done = clock = 0.0
     failure = rng.expovariate(1 / between)
     while done < work:
@@ -128,37 +128,37 @@ def disturbed(work: float, interval: float, between: float, rng: random.Random) 
 
 
 def lost(work: float, interval: float, between: float) -> float:
-    """The mean share of time that checkpoints and failures cost, of `RUNS` simulated runs."""
+    """Mean fraction of time lost to checkpoints and failures, over `RUNS` simulated runs."""
     rng = random.Random(0)
     times = [disturbed(work, interval, between, rng) for _ in range(RUNS)]
     return sum(times) / RUNS / work - 1
 
 
-def failures_of(machines: Machines) -> float:
-    """Seconds between two failures of any of these GPUs."""
+def failure_interval(machines: Machines) -> float:
+    """Mean seconds between failures of any of these GPUs."""
     return BETWEEN_FAILURES / machines.gpus * HOUR
 
 
 def table(heads: list[str], rows: list[list[str]]) -> str:
-    """In Markdown; the first column to the left, the others to the right."""
+    """Markdown; all columns but the first are aligned to the right."""
     rule = ["---", *["---:"] * (len(heads) - 1)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in (heads, rule, *rows))
+    return "\n".join(harness.table_row(line) for line in (heads, rule, *rows))
 
 
 def costs() -> str:
     """The main table."""
     rows = []
     for gpus in (1, 8, 64):
-        for share in (0.20, 0.40):
-            machines = Machines(gpus, share=share)
+        for mfu in (0.20, 0.40):
+            machines = Machines(gpus, mfu=mfu)
             short, long = step(machines, 128), step(machines, 512)
-            alone = hours(Machines(1, share=share))
-            took, between = hours(machines), failures_of(machines)
+            alone = hours(Machines(1, mfu=mfu))
+            took, between = hours(machines), failure_interval(machines)
             wasted = lost(took * HOUR, best_interval(between), between)
             took *= 1 + wasted
             rows.append(
                 [
-                    f"{gpus} GPU{'s' * (gpus > 1)}, MFU {share:.0%}",
+                    f"{gpus} GPU{'s' * (gpus > 1)}, MFU {mfu:.0%}",
                     f"{BATCH * 128 / short.seconds / 1e6:.2f} M",
                     f"{BATCH * 512 / long.seconds / 1e6:.2f} M",
                     f"{1000 * short.compute:,.0f} + {1000 * short.sums:.1f} ms",
@@ -206,25 +206,25 @@ def what_if() -> str:
 
 
 def intervals() -> str:
-    """What failures and checkpoints cost, by the interval between checkpoints."""
+    """Time lost to failures and checkpoints, by checkpoint interval."""
     rows = []
     for gpus in (1, 8, 64):
         machines = Machines(gpus)
         work = hours(machines) * HOUR
         kinds = {
-            f"{gpus} GPU{'s' * (gpus > 1)}, its own": failures_of(machines),
-            f"{gpus} GPU{'s' * (gpus > 1)}, lent": PREEMPTED / machines.machines * HOUR,
+            f"{gpus} GPU{'s' * (gpus > 1)}, own": failure_interval(machines),
+            f"{gpus} GPU{'s' * (gpus > 1)}, spot": PREEMPTED / machines.machines * HOUR,
         }
         for name, between in kinds.items():
             best = best_interval(between)
-            shares = [lost(work, minutes * 60, between) for minutes in (5, 30, 240)]
+            losses = [lost(work, minutes * 60, between) for minutes in (5, 30, 240)]
             rows.append(
                 [
                     name,
                     f"{between / HOUR:,.0f} h",
                     f"{best / 60:.0f} min",
                     f"{lost(work, best, between):.2%}",
-                    *(f"{share:.1%}" for share in shares),
+                    *(f"{loss:.1%}" for loss in losses),
                 ]
             )
     heads = ["", "between failures", "best interval", "lost with it"]
@@ -232,11 +232,11 @@ def intervals() -> str:
 
 
 def data() -> str:
-    """The corpus on its way to the GPUs."""
+    """Size of the corpus and its tokens."""
     tokens = CORPUS / BYTES_PER_TOKEN
     inputs = tokens / 126
     seen = EXAMPLES * ((1 - LONG) * 128 + LONG * 512)
-    core = CORPUS / TOKENISED / HOUR
+    core = CORPUS / TOKENIZED / HOUR
     work = EXAMPLES * ((1 - LONG) * 128 * operations(128) + LONG * 512 * operations(512))
     rows = [
         ["tokens", f"{tokens / 1e9:.2f} G"],
@@ -244,7 +244,7 @@ def data() -> str:
         ["token file, 2 bytes each", f"{2 * tokens * 128 / 126 / 1e9:.1f} GB"],
         ["offsets and splits", f"{12 * inputs / 1e9:.2f} GB"],
         [
-            "tokenised once, on 1 · 16 · 64 cores",
+            "tokenized once, on 1 · 16 · 64 cores",
             f"{core:.1f} · {core / 16:.2f} · {core / 64:.2f} h",
         ],
         ["order of an epoch, in the memory of each rank", f"{32 * inputs / 1e9:.1f} GB"],
@@ -257,10 +257,7 @@ def data() -> str:
 TABLES = {"costs": costs, "what if": what_if, "intervals": intervals, "data": data}
 
 
-def main() -> None:
-    for name, made in TABLES.items():
-        print(f"{name}\n\n{made()}\n")
-
-
-if __name__ == "__main__":
-    main()
+def main(arguments: list[str]) -> None:
+    harness.parser("scale", __doc__).parse_args(arguments)
+    for name, make_table in TABLES.items():
+        print(f"{name}\n\n{make_table()}\n")

@@ -1,20 +1,13 @@
-"""How long it takes to the first frame, to a page, and from a click to the first step of a run.
+"""Start times of the program, of its pages, of commands and of training runs.
 
-    python benchmarks/starts.py frame WORK    from the start of the program to the first frame, the
-                                              very first time and later, by the clock and in
-                                              processor seconds of the window's thread; then the
-                                              first visit of each page, at once, and where it was
-                                              made early; medians of --pairs
-    python benchmarks/starts.py rows WORK     a data set of a million rows, the first time and later
-    python benchmarks/starts.py click WORK    from the click in the window, with a fresh worker and
-                                              with one that stands by, the starter model and base,
-                                              in turns; and how long the window was held meanwhile
-    python benchmarks/starts.py commands WORK from the start of some commands to their end, by the
-                                              clock; medians of --pairs
+frame     start to first frame in a new home and later, then the first visit of each page: at once,
+          after modules are preloaded, and after pages are prebuilt
+click     click on Start to the first step, with a fresh and a standby worker, starter and base
+rows      worker start to the first step with a million rows, first time and later
+commands  start to end of some commands
 
-Files and a home of its own stay in WORK. Processor seconds count everything that the worker does
-up to its first step, loading Python and torch as well; they tell more than the clock on a machine
-that is busy with other things.
+Files and a home stay in WORK. CPU seconds count everything that a worker does up to its first step,
+including imports; on a busy machine read them rather than the clock.
 """
 
 import argparse
@@ -23,7 +16,6 @@ import os
 import random
 import shutil
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -31,87 +23,70 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import harness
+from benchmarks.harness import PROJECT, wait_until
 
 if TYPE_CHECKING:
     from psutil import Process
-    from PySide6.QtWidgets import QApplication
 
     from engine.config.job import JobSpec
     from engine.files.home import Home
 
-PROJECT = Path(__file__).parents[1]
-sys.path.insert(0, str(PROJECT))
-
 STARTER = PROJECT / "resources" / "starter"
 LABELS = ("good", "bad", "so-so")
-PATIENCE = 600.0  # s for one run to take its first step
-QUIET = 1.0  # s without work, after which a worker stands by
-STARTED = "BERT_STUDIO_STARTED"  # when a program was started, in seconds since 1970
-EARLY = "BERT_STUDIO_EARLY"  # what is waited for before pages are visited: nothing, or
-MODULES, PAGES = "modules", "pages"  # that modules are loaded, or pages made as well
-TICK = 5  # ms between two beats of the window's loop
+QUIET = 1.0  # s without CPU time, after which a worker counts as idle
+STARTED = "BERT_STUDIO_STARTED"  # start of the program, in seconds since 1970
+EARLY = "BERT_STUDIO_EARLY"  # preloading to wait for before pages are visited: none, or
+MODULES, PAGES = "modules", "pages"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=Raw)
-    parser.add_argument(
-        "what", choices=("frame", "one-frame", "rows", "click", "commands", "first-step")
-    )
-    parser.add_argument("work", type=Path, help="a folder for what is made")
+def main(arguments: list[str]) -> None:
+    parser = harness.parser("starts", __doc__)
+    parser.add_argument("part", choices=(*PARTS, "one-frame", "first-step"))
+    parser.add_argument("work", type=Path, help="a folder for data, models and the home")
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--pairs", type=int, default=3, help="repetitions")
     parser.add_argument("--threads", type=int, default=1)
-    arguments = parser.parse_args()
-    work = arguments.work.absolute()
-    work.mkdir(parents=True, exist_ok=True)
-    os.environ["OMP_NUM_THREADS"] = str(arguments.threads)
-    if arguments.what == "first-step":
-        first_step(work)
-        return
-    os.environ["BERT_STUDIO_HOME"] = str(work / "home")
-    if arguments.what == "one-frame":
+    options = parser.parse_args(arguments)
+    options.work = options.work.absolute()
+    options.work.mkdir(parents=True, exist_ok=True)
+    os.environ["OMP_NUM_THREADS"] = str(options.threads)
+    if options.part == "first-step":
+        first_step(options.work)
+    os.environ["BERT_STUDIO_HOME"] = str(options.work / "home")
+    if options.part == "one-frame":
         one_frame()
-        return
-    if arguments.what == "frame":
-        frames(work, arguments.pairs)
-        return
-    if arguments.what == "commands":
-        commands(arguments.pairs)
-    elif arguments.what == "rows":
-        many_rows(work, arguments.rows, arguments.threads)
     else:
-        clicks(work, arguments.pairs, arguments.threads)
-    if hasattr(os, "getloadavg"):
-        print(f"\nLoad at the end: {os.getloadavg()[0]:.1f}.")
+        PARTS[options.part](options)
 
 
-class Raw(argparse.RawDescriptionHelpFormatter):
-    """The text above as it stands."""
+def _run_self(*arguments: object, **env: str) -> str:
+    """A part of this case in a process of its own."""
+    return harness.run_python("-m", "benchmarks", "starts", *arguments, env=os.environ | env)
 
 
-# ── the first frame and the first visits ─────────────────────────────────────────────────────
+# ── first frame and first visits ─────────────────────────────────────────────────────────────
 
 
-def frames(work: Path, times: int) -> None:
-    """Start the program twice so often, in a new home and again, and print the medians."""
-    found: dict[str, list[float]] = {}
-    usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    command = [sys.executable, __file__, "one-frame", str(work)]
-    for turn in range(-1, times):  # the first turn is not counted: it reads all from the disk
-        shutil.rmtree(work / "home", ignore_errors=True)
-        for home in ("new home", "later", MODULES, PAGES):
-            started = usual | {STARTED: str(time.time()), EARLY: home}
-            told = subprocess.run(command, check=True, capture_output=True, text=True, env=started)
-            for line in told.stdout.splitlines() if turn >= 0 else ():
+def frames(options: argparse.Namespace) -> None:
+    times: dict[str, list[float]] = {}
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    for turn in range(-1, options.pairs):  # turn -1 warms the disk cache
+        shutil.rmtree(options.work / "home", ignore_errors=True)
+        for kind in ("new home", "later", MODULES, PAGES):
+            env = {STARTED: str(time.time()), EARLY: kind}
+            output = _run_self("one-frame", options.work, **env)
+            for line in output.splitlines() if turn >= 0 else ():
                 name, _, value = line.rpartition(" ")
-                found.setdefault(f"{name} ({home})", []).append(float(value))
-    for name, values in found.items():
-        print(f"{name}: {statistics.median(values):.2f} s ({min(values):.2f} to {max(values):.2f})")
+                times.setdefault(f"{name} ({kind})", []).append(float(value))
+    for name, values in times.items():
+        print(f"{name}: {harness.median_range(values)} s")
 
 
 def one_frame() -> None:
-    """Be the program until its first frame, then visit each page, and print what each took."""
+    """Run the program until its first frame, then visit each page; prints CPU seconds."""
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     os.environ["PYDANTIC_DISABLE_PLUGINS"] = "true"  # as app/__main__.py does
     from app.__main__ import import_as_usual, open_window
@@ -122,14 +97,14 @@ def one_frame() -> None:
 
     from app.shell import opening
 
-    class Watched(opening.MainWindow):
-        """Says when it was drawn and the loop had nothing left to do."""
-
+    class WatchedWindow(opening.MainWindow):
         def begin(self) -> None:
             self.watcher = Watcher(self)
             super().begin()
 
     class Watcher(QObject):
+        """Prints the time of the first paint, waits for preloading and visits all pages."""
+
         def __init__(self, window: opening.MainWindow) -> None:
             super().__init__(window)
             self.window, self.is_drawn = window, False
@@ -152,44 +127,44 @@ def one_frame() -> None:
             early = self.window.early
             early._modules = self.timed(early._modules)
             early._pages = self.timed(early._pages if os.environ[EARLY] == PAGES else iter(()))
-            self.looks = QTimer(self)
-            self.looks.timeout.connect(self.look)
-            self.looks.start(10)
+            self.timer = QTimer(self)
+            self.timer.timeout.connect(self.visit_if_preloaded)
+            self.timer.start(10)
 
         def timed(self, works: Iterator[Callable[[], object]]) -> Iterator[Callable[[], object]]:
             for work in works:
                 yield partial(self.measure, work)
 
         def measure(self, work: Callable[[], object]) -> None:
-            begun = time.thread_time()
+            began = time.thread_time()
             work()
-            self.pieces.append(time.thread_time() - begun)
+            self.pieces.append(time.thread_time() - began)
 
-        def look(self) -> None:
+        def visit_if_preloaded(self) -> None:
             if self.window.early.is_over:
-                self.looks.stop()
-                print(f"from it until that is there, by the clock {time.time() - self.drawn}")
-                print(f"longest that was done at once {max(self.pieces)}")
+                self.timer.stop()
+                print(f"preloading, by the clock {time.time() - self.drawn}")
+                print(f"longest piece of preloading {max(self.pieces)}")
                 self.visit()
 
         def visit(self) -> None:
             for key in self.window.entries:
-                begun = time.thread_time()
+                began = time.thread_time()
                 self.window.go(key)
                 QApplication.processEvents()
-                print(f"first visit of {key} {time.thread_time() - begun}")
+                print(f"first visit of {key} {time.thread_time() - began}")
             sys.stdout.flush()
             os._exit(0)
 
-    opening.MainWindow = Watched  # type: ignore[misc]
+    opening.MainWindow = WatchedWindow  # type: ignore[misc]
     open_window()
 
 
-# ── what is trained ──────────────────────────────────────────────────────────────────────────
+# ── data, models and jobs ────────────────────────────────────────────────────────────────────
 
 
-def data_set(work: Path, rows: int) -> Path:
-    """A made-up version of `rows` short sentences of known words, with three labels."""
+def make_dataset(work: Path, rows: int) -> Path:
+    """A data set of `rows` short sentences of known words, with three labels."""
     from engine.config.dataset import Mapping, Reading, Split
     from engine.data.datasets.importing import import_dataset
 
@@ -206,15 +181,13 @@ def data_set(work: Path, rows: int) -> Path:
         for _ in range(rows):
             text = " ".join(rng.choices(words, k=rng.randint(5, 15)))
             writer.writerow([text, rng.choice(LABELS)])
-    mapping = Mapping(text="text", label="label")
-    import_dataset(
-        "sentences", {"all": source}, Reading(), mapping, Split(validation=0.001), folder
-    )
+    mapping, split = Mapping(text="text", label="label"), Split(validation=0.001)
+    import_dataset("sentences", {"all": source}, Reading(), mapping, split, folder)
     return folder
 
 
-def base(work: Path) -> Path:
-    """A checkpoint of a base network with random weights."""
+def make_base(work: Path) -> Path:
+    """A checkpoint of base size with random weights."""
     import torch
 
     from engine.config.families.bert import PRESETS
@@ -232,7 +205,7 @@ def base(work: Path) -> Path:
     return folder
 
 
-def job_of(data: Path, model: Path, threads: int) -> "JobSpec":
+def make_job(data: Path, model: Path, threads: int) -> "JobSpec":
     from engine.config.dataset import StoredData
     from engine.config.job import FromCheckpoint, JobSpec
     from engine.config.tasks.text_classification import TextClassification
@@ -248,29 +221,27 @@ def job_of(data: Path, model: Path, threads: int) -> "JobSpec":
     )
 
 
-# ── many rows, the first and the second time ─────────────────────────────────────────────────
+# ── many rows, commands ──────────────────────────────────────────────────────────────────────
 
 
-def many_rows(work: Path, rows: int, threads: int) -> None:
-    data = data_set(work, rows)
-    shutil.rmtree(work / "home", ignore_errors=True)
-    print(f"{rows:,} rows of classes, the starter model, {threads} thread(s)\n")
-    print("| time | processor, s | clock, s |\n| --- | --- | --- |")
+def many_rows(options: argparse.Namespace) -> None:
+    from engine.runs.folder import RunFolder
+
+    data = make_dataset(options.work, options.rows)
+    shutil.rmtree(options.work / "home", ignore_errors=True)
+    print(f"{options.rows:,} rows of classes, the starter model, {options.threads} thread(s)\n")
+    print(harness.table_head("time", "CPU, s", "clock, s"))
     for name in ("first", "second", "third"):
-        from engine.runs.folder import RunFolder
-
-        folder = work / "run"
+        folder = options.work / "run"
         shutil.rmtree(folder, ignore_errors=True)
-        RunFolder.create(folder, job_of(data, STARTER, threads))
-        command = [sys.executable, __file__, "first-step", str(folder)]
+        RunFolder.create(folder, make_job(data, STARTER, options.threads))
         began = time.perf_counter()
-        found = subprocess.run(command, check=True, capture_output=True, text=True)
-        took = time.perf_counter() - began
-        print(f"| {name} | {float(found.stdout):.1f} | {took:.1f} |", flush=True)
+        cpu = float(_run_self("first-step", folder, f"--threads={options.threads}"))
+        harness.print_row(name, f"{cpu:.1f}", f"{time.perf_counter() - began:.1f}")
 
 
 def first_step(folder: Path) -> None:
-    """Be the worker of a run up to its first step, and print the processor seconds."""
+    """Be the worker of a run up to its first step; prints CPU seconds."""
     from engine.messages.events import Event, Measured
     from engine.system.torch_import import load_torch_without_gc
     from engine.worker import share_the_machine
@@ -287,8 +258,6 @@ def first_step(folder: Path) -> None:
     sys.exit(train(folder, on_event))
 
 
-# ── a command ────────────────────────────────────────────────────────────────────────────────
-
 COMMANDS = (
     ("--help",),
     ("queue",),
@@ -298,120 +267,107 @@ COMMANDS = (
 )
 
 
-def commands(times: int) -> None:
-    """Call each so often, after once that is not counted, and print the medians."""
+def commands(options: argparse.Namespace) -> None:
     for command in COMMANDS:
-        took = []
-        for _ in range(times + 1):
-            began = time.perf_counter()
-            called = [sys.executable, "-m", "app", *command]
-            subprocess.run(called, cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
-            took.append(time.perf_counter() - began)
-        fast, *_, slow = kept = sorted(took[1:])
-        middle = statistics.median(kept)
-        print(f"{' '.join(command)}: {middle:.2f} s ({fast:.2f} to {slow:.2f})", flush=True)
+        times = [
+            harness.timed(lambda command=command: harness.run_studio(*command))[0]
+            for _ in range(options.pairs + 1)
+        ]
+        print(f"{' '.join(command)}: {harness.median_range(times[1:])} s", flush=True)
 
 
-# ── from a click ─────────────────────────────────────────────────────────────────────────────
+# ── from a click to the first step ───────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)
 class Click:
-    """What one run took: seconds from the click on, but for `held_before`."""
+    """Times of one run in seconds, from the click on except `held_before`."""
 
-    returned: (
-        float  # what was clicked is done: the run is asked for, and its page is made and shown
-    )
-    ready: float  # its worker had all that the first step needs
-    done: float  # it had taken the first step
-    known: float  # the window knew it
-    processor: float  # of the worker, from the click to the first step
-    held: float  # the longest time in which the window did nothing else, until it knew
-    held_before: float  # the same before the click, while a worker got ready, or none did
+    returned: float  # the handler of the click has returned: the page of the run is shown
+    ready: float  # the worker has everything for the first step
+    done: float  # the first step is done
+    known: float  # the window shows it
+    cpu: float  # of the worker, from the click to the first step
+    held: float  # longest pause of the GUI thread until then
+    held_before: float  # the same before the click, while a standby worker starts or none
 
 
-def clicks(work: Path, pairs: int, threads: int) -> None:
+def clicks(options: argparse.Namespace) -> None:
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     import pyqtgraph  # noqa: F401  # as the program does before its window opens
 
-    from app.shell.opening import make_application
-
-    data = data_set(work, 20_000)
-    models = {"starter": STARTER, "base": base(work)}
-    shutil.rmtree(work / "home", ignore_errors=True)
-    app = make_application(sys.argv[:1])
-    print(f"20,000 rows of classes, batches of 16, {threads} thread(s); medians of {pairs} (range)")
+    data = make_dataset(options.work, 20_000)
+    models = {"starter": STARTER, "base": make_base(options.work)}
+    home = options.work / "home"
+    shutil.rmtree(home, ignore_errors=True)
+    print(f"20,000 rows, batches of 16, {options.threads} thread(s); medians of {options.pairs}\n")
     print(
-        "\n| network, worker | click returns, ms | ready to train, s | first step done, s | "
-        "known in the window, s | processor, s | window held, ms | held while it got ready, ms |"
+        harness.table_head(
+            *("network, worker", "click returns, ms", "ready to train, s", "first step done, s"),
+            *("shown in the window, s", "CPU, s", "pause, ms", "pause before, ms"),
+        )
     )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for name, model in models.items():
-        job = job_of(data, model, threads)
-        with_window(app, job, stands_by=False)  # makes the token ids
-        found: dict[bool, list[Click]] = {False: [], True: []}
-        for _ in range(pairs):
+        job = make_job(data, model, options.threads)
+        click_start(home, job, stands_by=False)  # caches the token ids
+        times: dict[bool, list[Click]] = {False: [], True: []}
+        for _ in range(options.pairs):
             for stands_by in (False, True):
-                found[stands_by].append(with_window(app, job, stands_by))
-        for stands_by, made in found.items():
-            print(table_row(f"{name}, {'stands by' if stands_by else 'fresh'}", made), flush=True)
+                times[stands_by].append(click_start(home, job, stands_by))
+        for stands_by, made in times.items():
+            kind = "standby" if stands_by else "fresh"
+            print(summarize(f"{name}, {kind}", made), flush=True)
 
 
-def table_row(name: str, clicks: list[Click]) -> str:
-    """The medians of some clicks, and how far the first steps lie apart."""
+def summarize(name: str, clicks: list[Click]) -> str:
+    """Table row of medians, with the range of the first step."""
 
     def middle(field: str) -> float:
         return statistics.median(getattr(click, field) for click in clicks)
 
-    steps = [click.done for click in clicks]
-    return (
-        f"| {name} | {1000 * middle('returned'):.0f} | {middle('ready'):.2f} | "
-        f"**{middle('done'):.2f}** ({min(steps):.2f} to {max(steps):.2f}) | "
-        f"{middle('known'):.2f} | {middle('processor'):.2f} | {1000 * middle('held'):.0f} | "
-        f"{1000 * middle('held_before'):.0f} |"
+    return harness.table_row(
+        (
+            name,
+            f"{1000 * middle('returned'):.0f}",
+            f"{middle('ready'):.2f}",
+            harness.median_range([click.done for click in clicks]),
+            f"{middle('known'):.2f}",
+            f"{middle('cpu'):.2f}",
+            f"{1000 * middle('held'):.0f}",
+            f"{1000 * middle('held_before'):.0f}",
+        )
     )
 
 
-def with_window(app: "QApplication", job: "JobSpec", stands_by: bool) -> Click:
-    """Start a run in the real window, on the page on which it is planned, and watch it live."""
+def click_start(home: Path, job: "JobSpec", stands_by: bool) -> Click:
+    """Start a run in the window from the Train page and watch it until the first step."""
+    with harness.offscreen_window(home, 0) as (studio, window):
+        click = _click_start(studio, window, job, stands_by)
+    forget_runs(studio.home)
+    return click
+
+
+def _click_start(studio: Any, window: Any, job: "JobSpec", stands_by: bool) -> Click:
     import psutil
     from PySide6.QtCore import QTimer
 
-    from app.notices import Notices
-    from app.studio import Studio
-    from app.window import MainWindow
-    from engine.files.home import Home
     from engine.messages import now
     from engine.messages.events import Measured, Prepared
-    from engine.record.runs import run as find
+    from engine.record.runs import run as find_run
 
-    home = Home()
-    home.make()
-    studio = Studio.open(home, Notices(app))
     studio.settings.set("stand_by", False)
-    window = MainWindow(studio)
     dispatcher, manager = studio.dispatcher, studio.dispatcher._manager
-    heard: list[float] = []
-    dispatcher.measured.connect(lambda run, points: heard.append(time.perf_counter()))
-    settled: list[bool] = []
-    dispatcher.settled.connect(lambda: settled.append(True))
+    shown: list[float] = []
+    dispatcher.measured.connect(lambda run, points: shown.append(time.perf_counter()))
 
-    def wait(holds: Callable[[], bool]) -> None:
-        end = time.monotonic() + PATIENCE
-        while not holds():
-            app.processEvents()
-            time.sleep(0.001)
-            if time.monotonic() > end:
-                sys.exit("it takes too long")
+    def wait(is_done: Callable[[], object]) -> None:
+        wait_until(is_done, 600, pause=0.001)
 
-    window.show()
-    window.begin()
-    wait(lambda: bool(settled) and studio.explorer.pid > 0)
+    wait(lambda: studio.explorer.pid > 0)
     wait(is_idle(psutil.Process(studio.explorer.pid)))
     window.go("train")
-    app.processEvents()
     beats = [time.perf_counter()]
-    timer = QTimer(interval=TICK)
+    timer = QTimer(interval=5)
     timer.timeout.connect(lambda: beats.append(time.perf_counter()))
     timer.start()
     spent = 0.0
@@ -419,9 +375,9 @@ def with_window(app: "QApplication", job: "JobSpec", stands_by: bool) -> Click:
         studio.settings.set("stand_by", True)
         studio.stand_by()  # as the page does when it is shown
         wait(lambda: manager.workers.standby is not None)
-        waiting = psutil.Process(manager.workers.standby._process.pid)
-        wait(is_idle(waiting))
-        spent = sum(waiting.cpu_times()[:2])
+        standby = psutil.Process(manager.workers.standby._process.pid)
+        wait(is_idle(standby))
+        spent = sum(standby.cpu_times()[:2])
     else:
         quiet = time.monotonic() + QUIET
         wait(lambda: time.monotonic() > quiet)
@@ -430,11 +386,11 @@ def with_window(app: "QApplication", job: "JobSpec", stands_by: bool) -> Click:
     run_id = dispatcher.start(job)
     studio.go.emit("runs", {"run": run_id})
     returned = time.perf_counter() - began
-    wait(lambda: bool(heard))
+    wait(lambda: shown)
     held = longest(beats)
     worker = psutil.Process(manager.workers.process_of(run_id).pid)
     with studio.record.read() as session:
-        folder = find(session, run_id).run_folder()
+        folder = find_run(session, run_id).run_folder()
     spent = sum(worker.cpu_times()[:2]) - spent
     events, _ = folder.events_after(0)
     ready, done = (
@@ -443,26 +399,23 @@ def with_window(app: "QApplication", job: "JobSpec", stands_by: bool) -> Click:
     )
     wait(lambda: not manager.is_busy)
     timer.stop()
-    window.end()
-    studio.close()
-    forget_runs(home)
-    return Click(returned, ready, done, heard[0] - began, spent, held, longest(before))
+    return Click(returned, ready, done, shown[0] - began, spent, held, longest(before))
 
 
 def longest(beats: list[float]) -> float:
-    """The longest time between two of them."""
+    """Longest time between two beats."""
     return max((later - earlier for earlier, later in pairwise(beats)), default=0.0)
 
 
 def forget_runs(home: "Home") -> None:
-    """Every click begins with none, and checkpoints do not fill the disk."""
+    """Delete all runs, so that every click starts alike and checkpoints do not fill the disk."""
     shutil.rmtree(home.runs)
     for file in home.root.glob(f"{home.record.name}*"):
         file.unlink()
 
 
 def is_idle(process: "Process") -> Callable[[], bool]:
-    """Asks whether a process that has worked has done nothing for a while."""
+    """Condition: the process has worked, and has used no CPU time for `QUIET` seconds."""
     known, since = 0.0, time.monotonic()
 
     def ask() -> bool:
@@ -474,5 +427,4 @@ def is_idle(process: "Process") -> Callable[[], bool]:
     return ask
 
 
-if __name__ == "__main__":
-    main()
+PARTS = {"frame": frames, "rows": many_rows, "click": clicks, "commands": commands}

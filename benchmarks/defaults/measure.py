@@ -1,79 +1,71 @@
-"""Train with many settings, to know which ones to recommend.
+"""Train with the settings of plan.py and append a line per run to the results.
 
-    python benchmarks/fidelity/prepare.py ASSETS/datasets WORK
-    python benchmarks/defaults/measure.py WORK --tiny ASSETS/models/bert-tiny-splade-en \
-        --minilm MINILM --results benchmarks/defaults/runs.jsonl
-
-The runs stand in plan.py. Each appends one line to the results; those that are there already are
-not made again, so this may be ended and begun again at any time. One thread, fp32.
+WORK is the folder of `fidelity prepare`. Runs in the results are skipped, so this may be stopped at
+any time. One thread, fp32.
 """
 
-import argparse
 import json
 import os
 import random
 import shutil
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent / "fidelity")]
-os.environ["OMP_NUM_THREADS"] = "1"
-
-from plan import MINILM, SETS, STARTER, TEXTS, TINY, VALIDATION_ROWS, Run, runs  # noqa: E402
-
-from engine.config.dataset import FileData, Mapping  # noqa: E402
-from engine.config.families.bert import PRESETS  # noqa: E402
-from engine.config.features import Features  # noqa: E402
-from engine.config.job import FromCheckpoint, FromScratch, JobSpec  # noqa: E402
-from engine.config.tasks import TASKS  # noqa: E402
-from engine.config.training import HardwareSpec, TrainingSpec  # noqa: E402
-from engine.data.formats.reading import recognise  # noqa: E402
-from engine.files.shipped import starter_model  # noqa: E402
-from engine.messages.events import Event, Measured, Noted, Prepared  # noqa: E402
-from engine.runs.folder import RunFolder  # noqa: E402
-from settings import data_folder  # noqa: E402
+from benchmarks import harness
+from benchmarks.defaults.plan import (
+    MINILM,
+    SETS,
+    STARTER,
+    TEXTS,
+    TINY,
+    VALIDATION_ROWS,
+    Run,
+    runs,
+)
+from benchmarks.fidelity.settings import data_folder
+from engine.config.dataset import FileData, Mapping
+from engine.config.families.bert import PRESETS
+from engine.config.features import Features
+from engine.config.job import FromCheckpoint, FromScratch, JobSpec
+from engine.config.tasks import TASKS
+from engine.config.training import HardwareSpec, TrainingSpec
+from engine.data.formats.reading import recognise
+from engine.files.shipped import starter_model
+from engine.messages.events import Event, Measured, Noted, Prepared
+from engine.runs.folder import RunFolder
 
 SHUFFLE = 0  # seed of the order from which rows are taken
 NEVER = 1_000_000  # steps between two checkpoints
-POINTS = 24  # of the curve of the training loss that are kept, each a mean
+POINTS = 24  # stored means of the training loss
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("work", type=Path, help="the folder that prepare.py filled")
+def main(arguments: list[str]) -> None:
+    parser = harness.parser("defaults measure", __doc__)
+    parser.add_argument("work", type=Path, help="the folder of `fidelity prepare`")
     parser.add_argument("--tiny", type=Path, required=True, help="a checkpoint, L2 H128")
     parser.add_argument("--minilm", type=Path, required=True, help="a checkpoint, L6 H384")
     parser.add_argument("--results", type=Path, required=True)
-    parser.add_argument("--pause", type=Path, help="no run begins while this file is there")
-    arguments = parser.parse_args()
-    models = {TINY: arguments.tiny, STARTER: starter_model(), MINILM: arguments.minilm}
-    for run in dict.fromkeys(run.key for run in runs()):
-        while arguments.pause and arguments.pause.exists():
-            time.sleep(2)
-        if run not in {line["key"] for line in read(arguments.results)}:
-            found = next(one for one in runs() if one.key == run)
-            with arguments.results.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(_made(found, arguments.work, models)) + "\n")
+    options = parser.parse_args(arguments)
+    os.environ["OMP_NUM_THREADS"] = "1"
+    models = {TINY: options.tiny, STARTER: starter_model(), MINILM: options.minilm}
+    lines = options.results.read_text("utf-8").splitlines() if options.results.exists() else []
+    done = {json.loads(line)["key"] for line in lines}
+    for run in runs():
+        if run.key not in done:
+            done.add(run.key)
+            with options.results.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(_measure(run, options.work, models)) + "\n")
 
 
-def read(file: Path) -> list[dict[str, Any]]:
-    """The results that are there."""
-    if not file.exists():
-        return []
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-
-
-def _made(run: Run, work: Path, models: dict[str, Path]) -> dict[str, Any]:
-    """Train once; what was asked for and what was measured."""
+def _measure(run: Run, work: Path, models: dict[str, Path]) -> dict[str, Any]:
+    """Train once; settings and results."""
     from engine.training.loop import train
 
     folder = work / "run"
     shutil.rmtree(folder, ignore_errors=True)
-    job, events = _job(run, work, models), list[Event]()
+    job, events = _make_job(run, work, models), list[Event]()
     began = time.process_time()
     train(job, RunFolder.create(folder, job), events.append)
     seconds = time.process_time() - began
@@ -95,7 +87,7 @@ def _made(run: Run, work: Path, models: dict[str, Path]) -> dict[str, Any]:
         "batch": run.batch,
         "max_length": SETS[run.data].max_length,
         "seed": run.seed,
-        "rows": run.taken,
+        "rows": run.row_count,
         "examples": prepared.examples,
         "parameters": prepared.parameters,
         "steps": prepared.steps,
@@ -112,10 +104,10 @@ def _made(run: Run, work: Path, models: dict[str, Path]) -> dict[str, Any]:
     return line
 
 
-def _job(run: Run, work: Path, models: dict[str, Path]) -> JobSpec:
+def _make_job(run: Run, work: Path, models: dict[str, Path]) -> JobSpec:
     data = SETS[run.data]
-    path = _part(data_folder(work), data.train, run.taken)
-    validation = _part(data_folder(work), data.validation, VALIDATION_ROWS)
+    path = _sample_file(data_folder(work), data.train, run.row_count)
+    validation = _sample_file(data_folder(work), data.validation, VALIDATION_ROWS)
     found = recognise(path)
     fresh = run.way == "from scratch"
     training: dict[str, object] = {
@@ -151,17 +143,17 @@ def _job(run: Run, work: Path, models: dict[str, Path]) -> JobSpec:
     )
 
 
-def _part(folder: Path, name: str, count: int) -> Path:
-    """A file with that many of the rows, taken at random but always the same."""
+def _sample_file(folder: Path, name: str, count: int) -> Path:
+    """A file with `count` random rows, always the same."""
     stem, suffix = name.rsplit(".", 1)
     path = folder / f"{stem}-{count}.{suffix}"
     if not path.exists():
         text = (folder / name).read_text(encoding="utf-8")
-        path.write_text(_taken(text, suffix, count), encoding="utf-8", newline="")
+        path.write_text(_sample(text, suffix, count), encoding="utf-8", newline="")
     return path
 
 
-def _taken(text: str, suffix: str, count: int) -> str:
+def _sample(text: str, suffix: str, count: int) -> str:
     if suffix == "json":
         content = json.loads(text)
         paragraphs = [one for article in content["data"] for one in article["paragraphs"]]
@@ -182,7 +174,7 @@ def _shuffled(rows: Sequence[Any]) -> list[Any]:
 
 
 def _curves(events: list[Event], best: str) -> dict[str, list[tuple[int, float | None]]]:
-    """The curves that tell how it went: all of the validation, the training loss thinned out."""
+    """All validation curves, and the training loss averaged over spans of steps."""
     wanted = ("loss", "validation_loss", f"validation_{best}", "validation_accuracy")
     found: dict[str, list[tuple[int, float | None]]] = {}
     for event in events:
@@ -198,10 +190,6 @@ def _curves(events: list[Event], best: str) -> dict[str, list[tuple[int, float |
 
 
 def _mean(points: list[tuple[int, float | None]]) -> tuple[int, float | None]:
-    """The last step, and the mean up to it."""
+    """The last step and the mean of the values."""
     values = [value for _, value in points if value is not None]
     return points[-1][0], sum(values) / len(values) if values else None
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,6 @@
-"""Which runs are made, the most telling ones first.
+"""The runs, most informative first.
 
-A set's rows are few enough that a run on one thread takes about a minute, and so that every set
-costs about the same: long texts get fewer rows.
+Sets are small enough for about a minute per run on one thread; long texts get fewer rows.
 """
 
 from collections.abc import Iterator
@@ -15,13 +14,13 @@ TEXTS = "subj-texts"  # pre-training: the texts alone
 
 @dataclass(frozen=True)
 class Set:
-    """A data set: the files of benchmarks/fidelity/prepare.py, and how much of them is used."""
+    """Files of `fidelity prepare`, and the number of rows used."""
 
     task: str  # as the engine names it
     train: str
     validation: str
     rows: int  # for training a model of two layers
-    fewer: int  # for larger ones, so that they take no longer
+    fewer: int  # for larger models
     max_length: int  # tokens
 
 
@@ -64,19 +63,19 @@ class Run:
     seed: int = 1
 
     @property
-    def taken(self) -> int:
+    def row_count(self) -> int:
         """Rows for training."""
         data = SETS[self.data]
         return self.rows or (data.fewer if self.model in (STARTER, MINILM) else data.rows)
 
     @property
     def key(self) -> str:
-        """What tells it from all others."""
+        """Unique name."""
         return "|".join(
             str(part)
             for part in (
                 *(self.model, self.data, self.way, self.rate, self.epochs, self.warmup),
-                *(self.batch, self.taken, self.seed),
+                *(self.batch, self.row_count, self.seed),
             )
         )
 

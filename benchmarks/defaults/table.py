@@ -1,16 +1,11 @@
-"""What the runs say: a table of every grid, and how much the recommended values lose.
+"""A table of every grid, and how much the recommended values lose.
 
-    python benchmarks/defaults/table.py            the runs that are stored beside this file
-    python benchmarks/defaults/table.py RUNS.jsonl
-
-A grid is all that was tried with one model on one set in one way. A score is the mean over the
-seeds; it is that of the best checkpoint, in per cent, or the lowest loss of pre-training. What a
-grid loses is the best score of it less that of the recommended values, which may be one point, or
-as much as two seeds of one setting differ in this grid.
+A grid has all settings tried with one model on one set in one way. Scores are means over seeds of
+the best checkpoint (the lowest loss for pre-training). The loss of a grid is its best score minus
+that of the recommended values; allowed is one point, or the spread of two seeds in this grid.
 """
 
 import json
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -18,16 +13,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parents[1])]
+from benchmarks import harness
+from engine.config.families.bert import BertSpec, bert
+from engine.config.features import Features
+from engine.config.recommended import PROBE_RATES, Situation, recommended
+from engine.config.tasks import TASKS
+from engine.config.training import TrainingSpec
 
-from engine.config.families.bert import BertSpec, bert  # noqa: E402
-from engine.config.features import Features  # noqa: E402
-from engine.config.recommended import PROBE_RATES, Situation, recommended  # noqa: E402
-from engine.config.tasks import TASKS  # noqa: E402
-from engine.config.training import TrainingSpec  # noqa: E402
-
-STORED = HERE / "runs.jsonl"
+STORED = Path(__file__).parent / "runs.jsonl"
 NETWORKS: dict[str, BertSpec] = {"tiny": bert(2, 128), "starter": bert(4, 256)}
 NETWORKS |= {"minilm": bert(6, 384)}
 POINT = 0.01
@@ -38,7 +31,7 @@ Line = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Grid:
-    """What was tried with one model on one set in one way: the scores of each cell by seed."""
+    """Scores by cell and seed, of one model on one set in one way."""
 
     model: str
     data: str
@@ -58,7 +51,7 @@ class Grid:
 
     @property
     def recommended(self) -> Cell:
-        """The cell that the program recommends; a probe has the settings of its own."""
+        """The recommended cell; probes have settings of their own."""
         if self.way.startswith("probe"):
             rate = PROBE_RATES[self.way.split()[1]]
             return rate, Features().epochs, TrainingSpec().warmup_ratio, 32
@@ -80,12 +73,12 @@ class Grid:
 
     @property
     def spread(self) -> float:
-        """How much the seeds of one cell differ at most; 0 where each has one."""
+        """Largest difference between seeds of a cell; 0 if each has one."""
         return max(max(scores.values()) - min(scores.values()) for scores in self.cells.values())
 
     @property
     def allowed(self) -> float:
-        """What the recommended values may lose: a point, of a loss a hundredth of it."""
+        """Allowed loss of the recommended values."""
         point = POINT if self.higher_is_better else POINT * self.score(self.best)
         return max(point, self.spread)
 
@@ -93,12 +86,12 @@ class Grid:
         return fmean(self.cells[cell].values())
 
     def lost(self, cell: Cell) -> float:
-        """How much less a cell reaches than the best; never below 0."""
+        """Difference to the best cell; not negative."""
         return abs(self.score(self.best) - self.score(cell))
 
 
 def read(file: Path = STORED) -> list[Line]:
-    """The runs, in the order in which they were made."""
+    """The runs in the order in which they were made."""
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
@@ -124,27 +117,26 @@ def _grid(lines: list[Line]) -> Grid:
 def table(every: Iterable[Grid]) -> Iterator[str]:
     """A line of Markdown for each grid."""
     heads = ("grid", "recommended", "its score", "best", "the paper's", "lost", "may lose")
-    yield f"| {' | '.join(heads)} |"
-    yield f"|{' --- |' * len(heads)}"
+    yield harness.table_head(*heads)
     for grid in every:
         cell = grid.recommended
         paper = next((one for one in grid.cells if one[:2] == (5e-5, 3.0)), None)
-        there = cell in grid.cells
+        score = _score(grid, cell) if cell in grid.cells else "not measured"
         yield (
-            f"| {grid.name} | {_said(cell)} | {_score(grid, cell) if there else 'not measured'} "
-            f"| {_score(grid, grid.best)} at {_said(grid.best)} "
+            f"| {grid.name} | {_settings(cell)} | {score} "
+            f"| {_score(grid, grid.best)} at {_settings(grid.best)} "
             f"| {_score(grid, paper) if paper else '–'} "
-            f"| {format(grid.lost(cell), '.3f') if there else '–'} | {grid.allowed:.3f} |"
+            f"| {format(grid.lost(cell), '.3f') if cell in grid.cells else '–'} | {grid.allowed:.3f} |"
         )
 
 
-def _said(cell: Cell) -> str:
+def _settings(cell: Cell) -> str:
     rate, epochs, warmup, batch = cell
     usual = TrainingSpec()
-    said = [f"{rate:g}, {epochs:g} epochs"]
-    said += [f"warm-up {warmup:g}"] if warmup != usual.warmup_ratio else []
-    said += [f"batches of {batch}"] if batch != usual.batch_size else []
-    return ", ".join(said)
+    parts = [f"{rate:g}, {epochs:g} epochs"]
+    parts += [f"warm-up {warmup:g}"] if warmup != usual.warmup_ratio else []
+    parts += [f"batches of {batch}"] if batch != usual.batch_size else []
+    return ", ".join(parts)
 
 
 def _score(grid: Grid, cell: Cell) -> str:
@@ -152,6 +144,7 @@ def _score(grid: Grid, cell: Cell) -> str:
     return f"{grid.score(cell):.3f}" + (f" ({seeds} seeds)" if seeds > 1 else "")
 
 
-if __name__ == "__main__":
-    given = Path(sys.argv[1]) if sys.argv[1:] else STORED
-    print("\n".join(table(grids(read(given)))))
+def main(arguments: list[str]) -> None:
+    parser = harness.parser("defaults table", __doc__)
+    parser.add_argument("results", type=Path, nargs="?", default=STORED)
+    print("\n".join(table(grids(read(parser.parse_args(arguments).results)))))

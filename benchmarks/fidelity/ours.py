@@ -6,7 +6,6 @@ Each run is three commands (job, train, evaluate), which are printed; its folder
 Runs that are in the results already are not made again.
 """
 
-import argparse
 import json
 import os
 import shlex
@@ -20,8 +19,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import results
-from settings import (
+from benchmarks import harness
+from benchmarks.fidelity import results
+from benchmarks.fidelity.settings import (
     LONGEST_ANSWER,
     LONGEST_QUESTION,
     NULL_THRESHOLD,
@@ -81,14 +81,14 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def main(options: list[str]) -> None:
+    parser = harness.parser("fidelity ours", __doc__)
     parser.add_argument("checkpoint", type=Path, help="the folder with the starting weights")
     parser.add_argument("work", type=Path, help="the folder that prepare.py filled")
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
     parser.add_argument("--threads", type=int, default=1)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(options)
     os.environ["OMP_NUM_THREADS"] = str(arguments.threads)  # of `evaluate`, which has no option
     checkpoint, work = arguments.checkpoint.absolute(), arguments.work.absolute()
     versions = {name: version(name) for name in ("bert-studio", "torch")}
@@ -172,7 +172,3 @@ def _studio(*arguments: object) -> str:
     if done.returncode:
         raise SystemExit(done.returncode)
     return done.stdout
-
-
-if __name__ == "__main__":
-    main()

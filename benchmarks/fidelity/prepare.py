@@ -6,7 +6,6 @@ Tables are TSV with a header and without quotes; tags are CoNLL, questions SQuAD
 with the columns of SWAG. The same sets give the same bytes.
 """
 
-import argparse
 import csv
 import json
 import random
@@ -14,18 +13,19 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from settings import data_folder
+from benchmarks import harness
+from benchmarks.fidelity.settings import data_folder
 
 SST2_ROWS = 20_000  # of 60,614, the first after a shuffle
 SHUFFLE = 0  # its seed
 TEST_ARTICLE = 4  # every fourth article is for the evaluation, the others are trained on
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def main(options: list[str]) -> None:
+    parser = harness.parser("fidelity prepare", __doc__)
     parser.add_argument("datasets", type=Path, help="the folder with sst2, trec-qc, …")
     parser.add_argument("work", type=Path, help="the folder in which data/ is made")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(options)
     folder = data_folder(arguments.work)
     folder.mkdir(parents=True, exist_ok=True)
     for prepare in (sst2, trec_qc, subj, mrpc, stsb, wnut17, squads, codah):
@@ -149,7 +149,3 @@ def _table(path: Path, header: tuple[str, ...], rows: list[list[str]]) -> tuple[
 
 def _write(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8", newline="")
-
-
-if __name__ == "__main__":
-    main()

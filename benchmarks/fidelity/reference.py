@@ -5,7 +5,6 @@
 Runs that are in the results already are not made again.
 """
 
-import argparse
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,13 +13,14 @@ import torch
 import transformers
 from torch.utils.data import DataLoader
 
-import results
-from reference_choices import Choices
-from reference_questions import Questions
-from reference_sequences import Classes, Scores
-from reference_tags import Tags
-from reference_task import Example, ReferenceTask
-from settings import SEEDS, TASKS, Setting, data_folder
+from benchmarks import harness
+from benchmarks.fidelity import results
+from benchmarks.fidelity.reference_choices import Choices
+from benchmarks.fidelity.reference_questions import Questions
+from benchmarks.fidelity.reference_sequences import Classes, Scores
+from benchmarks.fidelity.reference_tags import Tags
+from benchmarks.fidelity.reference_task import Example, ReferenceTask
+from benchmarks.fidelity.settings import SEEDS, TASKS, Setting, data_folder
 
 KINDS: dict[str, type[ReferenceTask]] = {
     "text_classification": Classes,
@@ -32,14 +32,14 @@ KINDS: dict[str, type[ReferenceTask]] = {
 VERSIONS = {"transformers": transformers.__version__, "torch": torch.__version__}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def main(options: list[str]) -> None:
+    parser = harness.parser("fidelity transformers", __doc__)
     parser.add_argument("checkpoint", type=Path, help="the folder with the starting weights")
     parser.add_argument("work", type=Path, help="the folder that prepare.py filled")
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
     parser.add_argument("--threads", type=int, default=1)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(options)
     torch.set_num_threads(arguments.threads)
     transformers.logging.set_verbosity_error()  # it tells of every fresh head
     for seed in arguments.seeds:
@@ -98,7 +98,3 @@ def _groups(model: torch.nn.Module, decay: float) -> Iterator[dict[str, object]]
     plain = {name for name in named if name.endswith("bias") or "LayerNorm" in name}
     yield {"params": [p for name, p in named.items() if name not in plain], "weight_decay": decay}
     yield {"params": [p for name, p in named.items() if name in plain], "weight_decay": 0.0}
-
-
-if __name__ == "__main__":
-    main()

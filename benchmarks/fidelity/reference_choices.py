@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForMultipleChoice
 
-from reference_task import Example, ReferenceTask
+from benchmarks.fidelity.reference_task import Example, ReferenceTask
 
 ENDINGS = 4
 

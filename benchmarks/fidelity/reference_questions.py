@@ -15,8 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from transformers import AutoModelForQuestionAnswering
 
-from reference_task import Example, ReferenceTask
-from settings import BEST, LONGEST_ANSWER, LONGEST_QUESTION, NULL_THRESHOLD, STRIDE
+from benchmarks.fidelity.reference_task import Example, ReferenceTask
+from benchmarks.fidelity.settings import (
+    BEST,
+    LONGEST_ANSWER,
+    LONGEST_QUESTION,
+    NULL_THRESHOLD,
+    STRIDE,
+)
 
 
 class Question(NamedTuple):

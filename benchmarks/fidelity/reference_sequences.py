@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, f1_score
 from torch import Tensor
 from transformers import AutoModelForSequenceClassification
 
-from reference_task import Example, ReferenceTask
+from benchmarks.fidelity.reference_task import Example, ReferenceTask
 
 Row = dict[str, str]
 

@@ -10,7 +10,7 @@ from transformers import (
     DataCollatorForTokenClassification,
 )
 
-from reference_task import Example, ReferenceTask
+from benchmarks.fidelity.reference_task import Example, ReferenceTask
 
 NO_TAG = -100  # what cross-entropy leaves out
 OUTSIDE = "O"

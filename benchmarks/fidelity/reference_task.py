@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from transformers import AutoTokenizer
 
-from settings import Setting
+from benchmarks.fidelity.settings import Setting
 
 EVALUATION_BATCH = 64
 Example = dict[str, Any]

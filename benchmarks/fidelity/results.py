@@ -1,12 +1,14 @@
-"""The results of both sides, a JSON object in each line; lines are only ever added."""
+"""Results of both sides as JSON Lines, and their table."""
 
 import hashlib
 import json
+import statistics
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
-from settings import TASKS, Setting, data_folder, results_file
+from benchmarks import harness
+from benchmarks.fidelity.settings import SEEDS, TASKS, Setting, data_folder, results_file
 
 Side = Literal["transformers", "ours"]
 
@@ -36,7 +38,7 @@ def add(
         "figures": figures,
         "seconds": round(seconds, 1),
         "versions": versions,
-        **_what(work, TASKS[task]),
+        **_version(work, TASKS[task]),
     }
     print(json.dumps(line), flush=True)
     with results_file(work).open("a", encoding="utf-8") as file:
@@ -44,21 +46,65 @@ def add(
 
 
 def is_there(work: Path, side: Side, task: str, seed: int) -> bool:
-    """Whether this run was made with the present settings and data."""
-    wanted = {"side": side, "task": task, "seed": seed, **_what(work, TASKS[task])}
+    """True if this run exists for the current settings and data."""
+    wanted = {"side": side, "task": task, "seed": seed, **_version(work, TASKS[task])}
     return any(wanted.items() <= line.items() for line in read(work))
 
 
-def of_now(work: Path, side: Side, task: str) -> list[dict[str, Any]]:
-    """The runs of a task with the present settings and data; of each seed the last."""
-    wanted = {"side": side, "task": task, **_what(work, TASKS[task])}
-    found = [line for line in read(work) if wanted.items() <= line.items()]
-    return list({line["seed"]: line for line in found}.values())
+def current(work: Path, side: Side, task: str) -> list[dict[str, Any]]:
+    """Last run of each seed with the current settings and data."""
+    wanted = {"side": side, "task": task, **_version(work, TASKS[task])}
+    lines = (line for line in read(work) if wanted.items() <= line.items())
+    return list({line["seed"]: line for line in lines}.values())
 
 
-def _what(work: Path, setting: Setting) -> dict[str, Any]:
-    """The settings, and a digest of the files that are trained on and evaluated on."""
+def _version(work: Path, setting: Setting) -> dict[str, Any]:
+    """Settings, and a digest of the training and evaluation files."""
     digest = hashlib.sha256()
     for name in (setting.train, *setting.evaluated.values()):
         digest.update((data_folder(work) / name).read_bytes())
     return {"setting": json.loads(json.dumps(asdict(setting))), "data": digest.hexdigest()}
+
+
+# ── table ──
+
+TABLE = """Mean and standard deviation (n - 1) over the seeds, in hundredths.
+
+The spread of a figure is the larger of the two standard deviations; the last column says if ours is
+below the reference by more.
+"""
+HEADER = ("task", "figure", "transformers", "ours", "difference", "below by more than the spread")
+
+
+def main(options: list[str]) -> None:
+    parser = harness.parser("fidelity table", TABLE)
+    parser.add_argument("work", type=Path, help="the folder with the results")
+    work = parser.parse_args(options).work
+    print(harness.table_head(*HEADER))
+    for task, setting in TASKS.items():
+        reference, ours = (current(work, side, task) for side in ("transformers", "ours"))
+        for figure in setting.figures:
+            harness.print_row(task, figure.replace("_", " "), *_compare(reference, ours, figure))
+
+
+def _compare(
+    reference: list[dict[str, Any]], ours: list[dict[str, Any]], figure: str
+) -> tuple[str, ...]:
+    theirs, own = ([100 * line["figures"][figure] for line in side] for side in (reference, ours))
+    if not (theirs and own):
+        return (_shown(theirs), _shown(own), "", "")
+    difference = statistics.fmean(own) - statistics.fmean(theirs)
+    if min(len(theirs), len(own)) < 2:
+        return (_shown(theirs), _shown(own), f"{difference:+.2f}", "")
+    spread = max(statistics.stdev(theirs), statistics.stdev(own))
+    below = "yes" if difference < -spread else "no"
+    return (_shown(theirs), _shown(own), f"{difference:+.2f}", below)
+
+
+def _shown(values: list[float]) -> str:
+    """Mean ± standard deviation, and the number of runs if seeds are missing."""
+    if not values:
+        return ""
+    spread = f" ± {statistics.stdev(values):.2f}" if len(values) > 1 else ""
+    runs = "" if len(values) == len(SEEDS) else f" (runs: {len(values)})"
+    return f"{statistics.fmean(values):.2f}{spread}{runs}"

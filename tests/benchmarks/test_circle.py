@@ -1,25 +1,21 @@
 """The whole circle by the commands, as a story: from files to a second training and a model in use.
 
-The sets are made up and the models tiny; `benchmarks/circle.py` goes round with real ones.
+The sets are made up and the models tiny; `python -m benchmarks quality circle` uses real ones.
 """
 
 import json
 import random
-import sys
-from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from app.__main__ import command
+from benchmarks.quality import circle
 from engine.data.datasets.store import open_dataset
 from engine.files.home import Home
 from engine.runs.folder import RunFolder
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
 TINY = (
     "--size=tiny", "--vocab-size=150", "--set=base_model.model.hidden_size=16",
     "--set=base_model.model.heads=2", "--set=base_model.model.intermediate_size=32",
@@ -29,13 +25,6 @@ TINY = (
 GOOD = "lovely warm fine happy great bright tender sweet clever funny"
 BAD = "dull cold poor sad bad grim shallow bitter stupid boring"
 SLOW = ("export",)  # has tests of its own
-
-
-@pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
-    yield import_module("circle")
-    del sys.modules["circle"]
 
 
 def sst2(folder: Path) -> None:
@@ -69,7 +58,6 @@ MADE = {"sst2": (sst2, "accuracy"), "wnut17": (wnut17, "f1")}
 
 @pytest.mark.parametrize("name", MADE)
 def test_the_circle_is_closed(
-    script: ModuleType,
     name: str,
     home: Home,
     tmp_path: Path,
@@ -89,9 +77,9 @@ def test_the_circle_is_closed(
         folder.mkdir()
     make, metric = MADE[name]
     make(tmp_path / name)
-    part = script.SETS[name](tmp_path / name, work, 1.0)
+    part = circle.SETS[name](tmp_path / name, work, 1.0)
     part.job = ("--epochs=4", *TINY)
-    found: Any = script.circle(name, part, home.root, work, run)
+    found: Any = circle.circle(name, part, home.root, work, run)
 
     assert found.metric == metric and found.first[1] <= found.first[0] <= found.first[2]
     assert found.changed > 2 and found.corrected > 0

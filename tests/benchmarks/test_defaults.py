@@ -1,11 +1,10 @@
 """The recommended settings are as good as what was measured, and advice fits how runs went."""
 
-import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from benchmarks.defaults import plan, table
 from engine.config.dataset import FileData
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.recommended import layer_weights
@@ -15,14 +14,7 @@ from engine.messages.events import Prepared
 from engine.runs.advice import LEARNED_NOTHING, Advice, Measurements, advise
 
 SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "defaults"
-NAMES = {path.stem for path in SCRIPTS.glob("*.py")}
 CLEARLY = 0.1  # above what is reached without learning
-
-sys.path.insert(0, str(SCRIPTS))
-table, plan = import_module("table"), import_module("plan")
-sys.path.remove(str(SCRIPTS))
-for one in NAMES & set(sys.modules):
-    del sys.modules[one]
 
 LINES = table.read()
 GRIDS = table.grids(LINES)

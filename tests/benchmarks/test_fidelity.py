@@ -2,30 +2,18 @@
 
 import json
 import random
-import sys
 from dataclasses import replace
-from importlib import import_module
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks.fidelity import ours, results, settings
 from engine.data.tokenized.windows import answer_positions, windows
 from engine.evaluation.question_answering import report
 from engine.files.shipped import starter_model
 from engine.tokenizers.tokenizer import Tokenizer
 
-SCRIPTS = Path(__file__).parents[2] / "benchmarks" / "fidelity"
-NAMES = {path.stem for path in SCRIPTS.glob("*.py")}
-
-
-@pytest.fixture
-def script(monkeypatch):
-    """Imports a script of the benchmark; none of their plain names stays behind."""
-    monkeypatch.syspath_prepend(SCRIPTS)
-    yield import_module
-    for name in NAMES & set(sys.modules):
-        del sys.modules[name]
+questions = pytest.importorskip("benchmarks.fidelity.reference_questions")
 
 
 def squad(*rows: tuple[str, str, list[tuple[str, int]]]) -> str:
@@ -47,8 +35,7 @@ def squad(*rows: tuple[str, str, list[tuple[str, int]]]) -> str:
     return json.dumps({"version": "v2.0", "data": [{"title": "", "paragraphs": paragraphs}]})
 
 
-def test_both_sides_see_the_same_windows_and_answers(script, tmp_path):
-    questions, settings = script("reference_questions"), script("settings")
+def test_both_sides_see_the_same_windows_and_answers(tmp_path):
     words = ["In", "1066", "the", "Normans,", "un-conquered,", "crossed", "(twice)", "é", "中国"]
     rng = random.Random(7)
     rows = []
@@ -96,8 +83,7 @@ def test_both_sides_see_the_same_windows_and_answers(script, tmp_path):
     assert next(theirs, None) is None and seen > 2 * len(rows)
 
 
-def test_both_sides_count_answers_alike(script):
-    questions = script("reference_questions")
+def test_both_sides_count_answers_alike():
     texts = ["the cat", "Cat.", "a cat sat", "", "the", "…", "1,000 hats"]
     rng = random.Random(7)
     rows = [
@@ -119,8 +105,7 @@ def test_both_sides_count_answers_alike(script):
     )
 
 
-def test_the_best_answer_lies_inside_one_window_or_there_is_none(script):
-    questions = script("reference_questions")
+def test_the_best_answer_lies_inside_one_window_or_there_is_none():
     question = questions.Question("Who?", "Ann and Bob", [])
     characters = [None, None, None, (0, 3), (4, 7), (8, 11), None]
     window = questions.Window(0, {}, characters)
@@ -138,9 +123,8 @@ def test_the_best_answer_lies_inside_one_window_or_there_is_none(script):
 
 
 def test_the_table_takes_the_last_run_of_each_seed_under_the_present_settings(
-    script, tmp_path, capsys, monkeypatch
+    tmp_path, capsys, monkeypatch
 ):
-    results, settings, table = script("results"), script("settings"), script("table")
     setting = settings.TASKS["codah"]
     settings.data_folder(tmp_path).mkdir()
     for name in (setting.train, *setting.evaluated.values()):
@@ -156,15 +140,13 @@ def test_the_table_takes_the_last_run_of_each_seed_under_the_present_settings(
             results.add(tmp_path, side, "codah", seed, {"accuracy": share}, 1.0, {})
     assert results.is_there(tmp_path, "ours", "codah", 1)
     capsys.readouterr()
-    monkeypatch.setattr(sys, "argv", ["table.py", str(tmp_path)])
-    table.main()
+    results.main([str(tmp_path)])
     last = capsys.readouterr().out.splitlines()[-1]
     assert last == ("| codah | accuracy | 60.00 ± 10.00 | 25.00 ± 7.07 (runs: 2) | -35.00 | yes |")
 
 
 @pytest.mark.parametrize("outcome", ["finished", "stopped", None])
-def test_only_a_run_that_was_trained_to_its_end_is_evaluated(script, tmp_path, outcome):
-    ours = script("ours")
+def test_only_a_run_that_was_trained_to_its_end_is_evaluated(tmp_path, outcome):
     lines = [{"kind": "started"}, {"kind": "saved", "step": 8}]
     if outcome is not None:
         lines.append({"kind": "ended", "outcome": outcome})

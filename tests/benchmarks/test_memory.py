@@ -1,37 +1,23 @@
 """The benchmark of memory: its jobs, and its table from what was foretold and measured."""
 
-import sys
-from importlib import import_module
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from benchmarks import memory
 from engine.data.datasets.store import StoredTexts, resolve
 from engine.tasks import learner_for
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
-NAMES = {path.stem for path in (FOLDER / "peers").glob("*.py")} | {"memory"}
 
-
-@pytest.fixture
-def memory(monkeypatch):
-    """The script; none of the plain names that it imports stays behind."""
-    monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
-    yield import_module("memory")
-    for name in NAMES & set(sys.modules):
-        del sys.modules[name]
-
-
-def test_jobs_are_those_of_the_table(memory, monkeypatch, tmp_path):
+def test_jobs_are_those_of_the_table(monkeypatch, tmp_path):
     monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(
         memory, "checkpoint", lambda model, folder: folder / f"of-{model.hidden_size}"
     )
     given = SimpleNamespace(steps=3, threads=1, device="cpu", precision="fp32")
-    data = memory.synthetic_data(tmp_path)
+    data = memory.import_data(tmp_path)
     jobs = {
-        name: memory.job_of(row, data[row.learns_words], tmp_path, given)
+        name: memory.make_job(row, data[row.pretrains], tmp_path, given)
         for name, row in memory.ROWS.items()
     }
     assert jobs["small"].base_model.path == tmp_path / "of-256"
@@ -47,23 +33,21 @@ def test_jobs_are_those_of_the_table(memory, monkeypatch, tmp_path):
         assert len(found) == pytest.approx(rows, rel=0.05)
 
 
-def test_the_table_tells_what_is_too_far_off(memory, monkeypatch, capsys):
+def test_the_table_tells_what_is_too_far_off(monkeypatch, capsys):
     foretold, held = {"small": 0.95e9, "base": 2e9}, {"small": 1e9, "base": 2.5e9}
-    monkeypatch.setattr("sys.argv", ["memory.py", "--rows", "small,base", "--steps", "7"])
     monkeypatch.setenv("BERT_STUDIO_HOME", "")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setattr(memory, "synthetic_data", lambda folder: {False: None})
-    monkeypatch.setattr(memory, "job_of", lambda row, *rest: "base" if row.layers > 4 else "small")
-    monkeypatch.setattr(memory, "ask", lambda job, _: SimpleNamespace(memory=foretold[job]))
-    monkeypatch.setattr(memory, "run", lambda job, into: held[job])
-    memory.main()
+    monkeypatch.setattr("import_data", lambda folder: {False: None})
+    monkeypatch.setattr("make_job", lambda row, *rest: "base" if row.layers > 4 else "small")
+    monkeypatch.setattr("estimate", lambda job, _: SimpleNamespace(memory=foretold[job]))
+    monkeypatch.setattr("run", lambda job, into: held[job])
+    memory.main(["--rows", "small,base", "--steps", "7"])
     told = capsys.readouterr().out.splitlines()
     assert "| classes, small 4/256, batches of 32 | 0.95 | 1.00 | -5% |" in told
     assert "| 2.00 | 2.50 | -20% **(too far off)** |" in told[3]
 
 
-def test_a_row_that_is_not_there_is_refused(memory, monkeypatch, capsys):
-    monkeypatch.setattr("sys.argv", ["memory.py", "--rows", "small,huge"])
+def test_a_row_that_is_not_there_is_refused(capsys):
     with pytest.raises(SystemExit):
-        memory.main()
+        memory.main(["--rows", "small,huge"])
     assert "no “huge”; there are small, base, words, checkpointing" in capsys.readouterr().err

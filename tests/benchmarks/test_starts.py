@@ -1,32 +1,18 @@
-"""The benchmark of starts: its table, and what it takes for a pause."""
+"""The benchmark of starts: table and pauses."""
 
-import sys
-from importlib import import_module
-from pathlib import Path
-
-import pytest
-
-FOLDER = Path(__file__).parents[2] / "benchmarks"
+from benchmarks import starts
 
 
-@pytest.fixture
-def starts(monkeypatch):
-    """The script; its plain name does not stay behind."""
-    monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
-    yield import_module("starts")
-    del sys.modules["starts"]
-
-
-def test_a_row_of_the_table_holds_medians_and_the_range_of_the_first_step(starts):
+def test_a_row_of_the_table_holds_medians_and_the_range_of_the_first_step():
     made = [
         starts.Click(0.004, 0.5, done, 1.2, 3.0, held, 0.05)
         for done, held in ((0.9, 0.02), (1.0, 0.03), (1.4, 0.5))
     ]
-    assert starts.table_row("base, fresh", made) == (
-        "| base, fresh | 4 | 0.50 | **1.00** (0.90 to 1.40) | 1.20 | 3.00 | 30 | 50 |"
+    assert starts.summarize("base, fresh", made) == (
+        "| base, fresh | 4 | 0.50 | 1.00 (0.90 to 1.40) | 1.20 | 3.00 | 30 | 50 |"
     )
 
 
-def test_the_longest_pause_lies_between_two_beats(starts):
+def test_the_longest_pause_lies_between_two_beats():
     assert starts.longest([1.0, 1.25, 3.25, 3.5]) == 2.0
     assert starts.longest([1.0]) == 0

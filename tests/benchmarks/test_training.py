@@ -1,32 +1,18 @@
 """The benchmark of training: its text, its limit, and its table from what the sides measured."""
 
 import argparse
-import json
-import sys
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks import synthetic
+from benchmarks.training import compare as training
+from benchmarks.training.size import Size
 from engine.tokenizers.tokenizer import Tokenizer
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
-NAMES = {path.stem for path in (FOLDER / "peers").glob("*.py")} | {"training"}
 
-
-@pytest.fixture
-def script(monkeypatch):
-    """Imports a script of the benchmark; none of their plain names stays behind."""
-    monkeypatch.syspath_prepend(FOLDER / "peers")
-    monkeypatch.syspath_prepend(FOLDER)
-    yield import_module
-    for name in NAMES & set(sys.modules):
-        del sys.modules[name]
-
-
-def test_the_text_has_the_lengths_of_sst2_for_every_tokenizer(script, tmp_path):
-    synthetic = script("synthetic")
+def test_the_text_has_the_lengths_of_sst2_for_every_tokenizer(tmp_path):
     synthetic.write(tmp_path)
     tokenizer = Tokenizer.from_vocabulary(tmp_path / "vocab.txt", lowercase=True)
     assert tokenizer.size == synthetic.PIECES
@@ -39,8 +25,8 @@ def test_the_text_has_the_lengths_of_sst2_for_every_tokenizer(script, tmp_path):
     assert (lengths.min(), lengths.max()) == (4, 55)
 
 
-def test_what_a_step_needs_is_counted_by_weights_and_tokens(script):
-    size = script("size").Size(layers=3, width=8, vocabulary=50)
+def test_what_a_step_needs_is_counted_by_weights_and_tokens():
+    size = Size(layers=3, width=8, vocabulary=50)
     lengths = np.array([4, 6])
     weights = (2 * 12 + 2) * 8**2  # of each token; of the last layer, only its keys and values
     head = 10 * 8**2  # of each vector that is asked for
@@ -53,8 +39,7 @@ def test_what_a_step_needs_is_counted_by_weights_and_tokens(script):
     assert more == 6 * (3 * head + 2 * 8 * 3 * 5 + 3 * (8**2 + 8 * 50))
 
 
-def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(script, monkeypatch):
-    training = script("training")
+def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(monkeypatch):
     given = argparse.Namespace(
         pairs=3,
         threads=2,
@@ -66,13 +51,13 @@ def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(script,
         best=False,
     )
     bench = training.Bench(Path("made-up"), given, "fp32")
-    seconds = {"studio.py": 1.0, "eager": 2.0, "sdpa": 4.0, "max": 10.0}
+    seconds = {"studio": 1.0, "eager": 2.0, "sdpa": 4.0, "max": 10.0}
     slower = iter((1.0, 1.5, 1.0, 1.0, 1.0, 1.0))
 
-    def run(script_name, *options):
-        if script_name == "gemm.py":
+    def run(module, *options):
+        if module == "gemm":
             return {"peak": 1e12}
-        key = next((key for key in seconds if any(key in o for o in options)), script_name)
+        key = next((key for key in seconds if any(key in o for o in options)), module)
         took = seconds[key] * (next(slower) if key == "eager" else 1.0)
         told = {"tokens": 1000, "operations": 4e11, "memory": 2e9, "load": 0.5}
         return told | {"seconds": took, "cpu_seconds": 9 * took}
@@ -93,12 +78,11 @@ def test_the_table_holds_ratios_of_a_round_and_names_the_best_peer_first(script,
     assert "| 111 |" in next(line for line in bench.compare(training.ROWS[0]) if "BERT" in line)
 
 
-def test_the_trainer_is_measured_over_all_lengths(script):
+def test_the_trainer_is_measured_over_all_lengths():
     """Its first steps have the longest texts, 41 tokens in the mean and not 25."""
     pytest.importorskip("transformers")
     from transformers.trainer_pt_utils import get_length_grouped_indices
 
-    training = script("training")
     lengths = list(range(training.synthetic.ROWS))
     order = get_length_grouped_indices(lengths, training.BATCH)
     group = [lengths[n] for n in order[training.BATCH : training.GROUP * training.BATCH]]
@@ -108,8 +92,7 @@ def test_the_trainer_is_measured_over_all_lengths(script):
         assert row.work == "pretraining" or row.steps % training.GROUP == 0, row.name
 
 
-def test_rows_of_frozen_layers_and_adapters_say_so_to_both_sides(script, monkeypatch):
-    training = script("training")
+def test_rows_of_frozen_layers_and_adapters_say_so_to_both_sides(monkeypatch):
     given = argparse.Namespace(
         pairs=1,
         threads=1,
@@ -134,7 +117,7 @@ def test_rows_of_frozen_layers_and_adapters_say_so_to_both_sides(script, monkeyp
     for name, option, count in (("frozen-base", "--frozen=8", 4), ("lora-base", "--lora=8", 3)):
         asked.clear()
         list(bench.compare(rows[name]))
-        sides = [command for command in asked if command[0] != "gemm.py"]
+        sides = [command for command in asked if command[0] != "gemm"]
         assert len(sides) == count and all(option in command for command in sides)
         assert sum("--cached" in command for command in sides) == (name == "frozen-base")
     monkeypatch.setattr(training.dry, "has_peft", lambda: False)
@@ -153,21 +136,22 @@ def test_rows_of_frozen_layers_and_adapters_say_so_to_both_sides(script, monkeyp
         ("cuda", {"fp32": 1.0, "bf16": 0.5, "fp16": 8.0}, "fp16"),
     ],
 )
-def test_the_precision_is_the_one_that_the_studio_would_take(
-    script, monkeypatch, device, rates, expected
-):
-    training = script("training")
+def test_the_precision_is_the_one_that_the_studio_would_take(monkeypatch, device, rates, expected):
 
-    def run(command, **more):
-        name = next(word for word in command if "--precision=" in word).partition("=")[2]
-        return argparse.Namespace(stdout=json.dumps({"peak": rates[name]}))
+    def run(module, *options, env):
+        name = next(word for word in options if "--precision=" in word).partition("=")[2]
+        return {"peak": rates[name]}
 
-    monkeypatch.setattr(training.subprocess, "run", run)
-    assert training._precision(argparse.Namespace(threads=1, device=device, dry=False)) == expected
+    monkeypatch.setattr(training.harness, "run_json", run)
+    assert (
+        training._precision(
+            argparse.Namespace(threads=1, device=device, dry=False, openmp="studio")
+        )
+        == expected
+    )
 
 
-def test_all_sides_wait_in_the_same_way(script, monkeypatch):
-    training = script("training")
+def test_all_sides_wait_in_the_same_way(monkeypatch):
     monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     ours, usual, asleep = (training._environment(n) for n in ("studio", "default", "passive"))

@@ -1,24 +1,20 @@
 """The circle in a real window: data are mended, learned from, corrected, and learned from again.
 
-`benchmarks/circle_window.py` goes round with real data, and farther.
+`python -m benchmarks quality circle --window` uses real data and takes more steps.
 """
 
 import json
 import random
-import sys
-from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from benchmarks.quality import circle_window
 from engine.data.datasets.store import open_dataset
 from engine.files.shipped import minilm
 from engine.runs.folder import RunFolder
 from tests.end_to_end.test_real_window import pytestmark as needs_a_screen
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
 GOOD = ["lovely", "warm", "fine", "happy", "great", "bright", "tender", "sweet", "clever", "funny"]
 BAD = ["dull", "cold", "poor", "sad", "bad", "grim", "shallow", "bitter", "stupid", "boring"]
 SHORT = ("opened", "imported", "fixed", "trained", "evaluated", "corrected", "saved", "again")
@@ -30,13 +26,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
-    yield import_module("circle_window")
-    del sys.modules["circle_window"]
-
-
 def sentences(path: Path, count: int) -> Path:
     """Sentences of which every word tells the label."""
     chance, kinds = random.Random(3), (("good", GOOD), ("bad", BAD))
@@ -46,13 +35,13 @@ def sentences(path: Path, count: int) -> Path:
     return path
 
 
-def test_the_circle_is_closed_by_mouse_and_keys(script: ModuleType, tmp_path: Path) -> None:
+def test_the_circle_is_closed_by_mouse_and_keys(tmp_path: Path) -> None:
     files = {
         "train": sentences(tmp_path / "train.jsonl", 48),
         "validation": sentences(tmp_path / "validation.jsonl", 16),
     }
-    road = script.Road("keys", "lines")
-    assert script.went_round(road, files, tmp_path, "2", parts=SHORT) == ""
+    road = circle_window.Road("keys", "lines")
+    assert circle_window.run_window(road, files, tmp_path, "2", parts=SHORT) == ""
 
     home = tmp_path / "home"
     (versions,) = (home / "datasets").iterdir()

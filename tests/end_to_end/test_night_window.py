@@ -1,22 +1,20 @@
 """A night in the real window: a search is started, trains without the window, and is compared.
 
-`benchmarks/night.py --window` looks at a longer night, in which runs fail.
+`python -m benchmarks quality night --window` has more runs, some of which fail.
 """
 
-import sys
 import time
-from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from benchmarks import harness
+from benchmarks.quality import circle_window, night
 from engine.files.home import Home
 from engine.record.opening import Record, open_record
 from engine.record.runs import all_runs
-from tests.end_to_end.test_circle_window import FOLDER, sentences
 from tests.end_to_end.test_circle_window import pytestmark as needs_minilm
+from tests.end_to_end.test_circle_window import sentences
 
 pytestmark = [pytest.mark.gui, *needs_minilm]
 
@@ -40,15 +38,6 @@ SEVERAL = """
 """
 
 
-@pytest.fixture
-def scripts(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[ModuleType, ...]]:
-    names = ("circle_window", "driven", "night")
-    monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
-    yield tuple(import_module(name) for name in names)
-    for name in names:
-        del sys.modules[name]
-
-
 def wait_for_the_end(home: Home, record: Record) -> dict[str, float]:
     """Wait until the queue runner has ended every run; the learning rates of the finished ones."""
     end = time.monotonic() + NIGHT
@@ -65,18 +54,16 @@ def wait_for_the_end(home: Home, record: Record) -> dict[str, float]:
         time.sleep(0.1)
 
 
-def test_two_values_train_overnight_and_are_compared_in_the_morning(
-    scripts: tuple[ModuleType, ...], tmp_path: Path
-) -> None:
-    circle, driven, night = scripts
+def test_two_values_train_overnight_and_are_compared_in_the_morning(tmp_path: Path) -> None:
+    steps = circle_window.STEPS
     home = Home(tmp_path / "home")
     files = " ".join(
         f'"{sentences(tmp_path / f"{split}.jsonl", rows)}"'
         for split, rows in (("train", 48), ("validation", 16))
     )
-    evening = (circle.OPENED + circle.IMPORTED + SEVERAL).format(files=f"'{files}'")
+    evening = (steps["opened"] + steps["imported"] + SEVERAL).format(files=f"'{files}'")
     wanted = {"theme": "light", "ask_on_close": False}
-    assert driven.driven(evening, home.root, tmp_path, wanted) == ""
+    assert harness.drive(evening, home.root, tmp_path, wanted) == ""
 
     record = open_record(home.record, home.backups)
     try:
@@ -84,6 +71,6 @@ def test_two_values_train_overnight_and_are_compared_in_the_morning(
     finally:
         record.close()
     assert sorted(trained.values()) == [1e-4, 3e-4]
-    assert night.morning(tmp_path, "light", (night.OPENED, night.COMPARED, night.REPORTED)) == 0
+    assert night.morning(tmp_path, "light", ("opened", "compared", "reported"))
     report = (tmp_path / "light" / "report.html").read_text(encoding="utf-8")
     assert all(name in report for name in trained)

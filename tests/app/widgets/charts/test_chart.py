@@ -77,7 +77,7 @@ def test_a_chart_is_zoomed_reset_and_read_by_keys(qtbot: QtBot) -> None:
 
 
 def test_long_curves_are_drawn_from_few_points(qtbot: QtBot, monkeypatch) -> None:
-    """benchmarks/desk.py measures the frame rate."""
+    """`python -m benchmarks runs list` measures the frame rate."""
     drawn: list[int] = []
     to_path = pyqtgraph.functions.arrayToQPath
 

@@ -1,0 +1,1 @@
+"""Benchmarks of the program: `python -m benchmarks` lists the cases."""

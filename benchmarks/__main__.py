@@ -1,0 +1,47 @@
+"""Run a benchmark: `python -m benchmarks CASE [options]`; without a case, list them all."""
+
+import sys
+from importlib import import_module
+from typing import NamedTuple
+
+
+class Case(NamedTuple):
+    """Module of a case, which has `main(arguments)`, and its line in benchmarks/README.md."""
+
+    module: str
+    description: str
+
+
+CASES = {
+    "training": Case("training.compare", "training against transformers and the hardware limit"),
+    "answers": Case("answers.compare", "inference against transformers and onnxruntime"),
+    "starts": Case("starts", "program start, page visits, first training step"),
+    "memory": Case("memory", "estimated against measured memory of a run"),
+    "scale": Case("scale", "calculated cost of pre-training on 1, 8 and 64 GPUs"),
+    "importing": Case("importing", "import of a large table or a model; GUI pauses"),
+    "checks": Case("checks", "data checks on a million rows, against datasketch"),
+    "applying": Case("applying", "prediction for a million texts; GUI pauses"),
+    "results": Case("results", "opening and filtering results of a million rows"),
+    "runs": Case("runs", "Runs page with 10,000 runs; recovery of 1,000 run folders"),
+    "explore": Case("explore.window", "response times of Explore with BERT base"),
+    "quality": Case("quality", "model quality and complete workflows on real data"),
+    "walks": Case("walks", "Python calls of one user action on the GUI thread"),
+    "defaults": Case("defaults", "measurements behind the recommended settings"),
+    "fidelity": Case("fidelity", "scores against transformers on eight data sets"),
+}
+
+
+def main(arguments: list[str]) -> None:
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print("python -m benchmarks CASE [options]\n")
+        for name, case in CASES.items():
+            print(f"  {name:10} {case.description}")
+        return
+    name, *options = arguments
+    if name not in CASES:
+        sys.exit(f"No case “{name}”. Cases: {', '.join(CASES)}.")
+    import_module(f"benchmarks.{CASES[name].module}").main(options)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

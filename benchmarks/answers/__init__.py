@@ -1,0 +1,1 @@
+"""Inference speed against transformers and onnxruntime."""

@@ -1,0 +1,1 @@
+"""Training speed against transformers, and the limit of the machine."""

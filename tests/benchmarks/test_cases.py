@@ -1,0 +1,35 @@
+"""Every benchmark case is listed and has a working help text."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.__main__ import CASES, main
+
+README = Path(__file__).parents[2] / "benchmarks" / "README.md"
+
+
+def test_every_case_is_in_the_table_and_explains_its_options(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = README.read_text(encoding="utf-8").splitlines()
+    for name, case in CASES.items():
+        assert f"| `{name}` | {case.description} |" in rows
+        with pytest.raises(SystemExit) as end:
+            main([name, "--help"])
+        assert end.value.code == 0
+        assert f"usage: python -m benchmarks {name} " in capsys.readouterr().out
+
+
+def test_without_a_case_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    main([])
+    listed = capsys.readouterr().out
+    assert all(case.description in listed for case in CASES.values())
+    with pytest.raises(SystemExit, match="No case “nothing”"):
+        main(["nothing"])
+
+
+def test_a_part_gets_the_options_behind_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["quality", "night", "--help"])
+    assert "usage: python -m benchmarks quality night " in capsys.readouterr().out

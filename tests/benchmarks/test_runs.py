@@ -1,0 +1,38 @@
+"""The benchmark of the page of runs, with a few of them."""
+
+from pathlib import Path
+
+import pytest
+
+from app.pages.runs.rows import read_rows
+from app.shell import opening
+from benchmarks import runs
+from engine.files.home import Home
+from engine.record.metrics import curves
+from engine.record.opening import open_record
+
+
+def test_the_home_has_runs_as_workers_leave_them(tmp_path: Path) -> None:
+    runs.make_home(tmp_path / "home", runs=24, points=25)
+    home = Home(tmp_path / "home")
+    record = open_record(home.record, home.backups)
+    rows = read_rows(record)
+    with record.read() as session:
+        found = curves(session, rows[0].id)
+    record.close()
+    assert len(rows) == len({row.id for row in rows}) == 24
+    assert all(row.job is not None and row.data and row.base_model for row in rows)
+    assert {row.state for row in rows} >= {"finished", "failed", "stopped", "crashed"}
+    assert sum(map(len, found.values())) == 25 and set(found) == set(runs.CURVES)
+    assert rows[0].folder.joinpath("spec.json").is_file()
+
+
+def test_every_limit_is_measured(
+    tmp_path: Path, qapp: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+
+    monkeypatch.setattr(opening, "make_application", lambda _: qapp)
+    runs.make_home(tmp_path / "home", runs=12, points=10)
+    measured = {figure.name: figure.value for figure in runs.measure(tmp_path / "home")}
+    assert set(runs.LIMITS) <= set(measured)
+    assert all(value > 0 for value in measured.values())
