@@ -121,12 +121,13 @@ def table(every: Iterable[Grid]) -> Iterator[str]:
     for grid in every:
         cell = grid.recommended
         paper = next((one for one in grid.cells if one[:2] == (5e-5, 3.0)), None)
-        score = _score(grid, cell) if cell in grid.cells else "not measured"
+        is_measured = cell in grid.cells
+        score = _score(grid, cell) if is_measured else "not measured"
         yield (
             f"| {grid.name} | {_settings(cell)} | {score} "
             f"| {_score(grid, grid.best)} at {_settings(grid.best)} "
             f"| {_score(grid, paper) if paper else '–'} "
-            f"| {format(grid.lost(cell), '.3f') if cell in grid.cells else '–'} | {grid.allowed:.3f} |"
+            f"| {format(grid.lost(cell), '.3f') if is_measured else '–'} | {grid.allowed:.3f} |"
         )
 
 

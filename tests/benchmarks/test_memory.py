@@ -37,10 +37,12 @@ def test_the_table_tells_what_is_too_far_off(monkeypatch, capsys):
     foretold, held = {"small": 0.95e9, "base": 2e9}, {"small": 1e9, "base": 2.5e9}
     monkeypatch.setenv("BERT_STUDIO_HOME", "")
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setattr("import_data", lambda folder: {False: None})
-    monkeypatch.setattr("make_job", lambda row, *rest: "base" if row.layers > 4 else "small")
-    monkeypatch.setattr("estimate", lambda job, _: SimpleNamespace(memory=foretold[job]))
-    monkeypatch.setattr("run", lambda job, into: held[job])
+    monkeypatch.setattr(memory, "import_data", lambda folder: {False: None})
+    monkeypatch.setattr(
+        memory, "make_job", lambda row, *rest: "base" if row.layers > 4 else "small"
+    )
+    monkeypatch.setattr(memory, "estimate", lambda job, _: SimpleNamespace(memory=foretold[job]))
+    monkeypatch.setattr(memory, "run", lambda job, into: held[job])
     memory.main(["--rows", "small,base", "--steps", "7"])
     told = capsys.readouterr().out.splitlines()
     assert "| classes, small 4/256, batches of 32 | 0.95 | 1.00 | -5% |" in told
