@@ -261,11 +261,11 @@ def _page(root: Path) -> Iterator[tuple[Any, Any]]:
 
     from app.notices import Notices
     from app.pages.runs.view import RunsPage
-    from app.shell.opening import make_app
+    from app.shell.opening import make_application
     from app.studio import Studio
     from engine.files.home import Home
 
-    app = make_app([])
+    app = make_application([])
     studio = Studio.open(Home(root), Notices())
     page = RunsPage(studio)
     page.resize(*SIZE)
