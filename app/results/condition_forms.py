@@ -56,7 +56,7 @@ class Operator:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a condition is about; subjects with equal keys are the same."""
+    """Subject of a condition; subjects with equal keys are the same."""
 
     key: tuple[str, ...]
     title: str

@@ -253,10 +253,10 @@ class NumbersTable(QTableView):
 
 
 def select_by_first_key(table: QTableView) -> None:
-    """Let the first press of Up or Down select the row that is current, where none is selected.
+    """Make the first press of Up or Down select the current row if none is selected.
 
-    A table that gets the focus makes its first row current and selects nothing; Qt would go on from
-    there to the second, and with a single row nowhere.
+    A table that gets the focus makes its first row current without selecting it; Qt would continue
+    to the second, and with a single row do nothing.
     """
     table.installEventFilter(_FirstKey(table))
 
@@ -278,7 +278,7 @@ class _FirstKey(QObject):
 
 
 class _Copier(QObject):
-    """Copies a cell as it is, where its model has that as EditRole: with its line breaks."""
+    """Copies a cell untruncated, with line breaks, if its model has that as EditRole."""
 
     def eventFilter(self, table: QObject, event: QEvent) -> bool:
         is_copy = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress

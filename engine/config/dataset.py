@@ -180,7 +180,7 @@ class Split(Spec):
 
 
 class Cleaning(Spec):
-    """What is removed or normalised when rows are imported."""
+    """Rows and characters removed or normalised by an import."""
 
     skip_empty: tuple[str, ...] = Field(
         (),

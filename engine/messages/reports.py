@@ -11,7 +11,7 @@ from engine.phrases import Phrase, join, phrase
 
 
 class LoadReport(Message):
-    """What became of the tensors of a checkpoint, in our names if we have one."""
+    """Loaded, missing and unexpected tensors of a checkpoint, by our names if we have one."""
 
     loaded: tuple[str, ...] = ()
     missing: tuple[str, ...] = Field((), description="Not in the file: newly initialised.")

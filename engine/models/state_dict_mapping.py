@@ -70,7 +70,7 @@ class StateDictMapper:
                 self._names.setdefault(current_name(name, self._family), name)
         detects = self._family.detects
         if detects and any(name.startswith(detects) for name in self._names):
-            for name in self._mlm_head():  # untrained copy beside a detection head
+            for name in self._mlm_head():  # untrained copy next to a detection head
                 self._names.pop(name, None)
         self._copies = {n for n in (self._decoder_bias,) if n in self._names}
         if self._copies:  # stored twice; transformers uses the decoder's

@@ -153,11 +153,7 @@ class _Watched:
 
 
 class WorkerActivity:
-    """How long the worker of each run has used no CPU time and written no events.
-
-    A worker that hangs still holds its lock, so the lock alone does not show it. No heartbeat is
-    needed: a process that is stopped, waits for a dead disk, or is deadlocked uses no CPU time.
-    """
+    """Seconds for which the worker of each run used no CPU time and wrote no events."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -1,4 +1,4 @@
-"""What all panels of Explore have in common, and how one is described.
+"""Common parts and description of the panels of Explore.
 
 A panel is a widget over the `ExploreState`. It knows no other panel: a selection is shared through
 `ExploreState.pick`, `pick_target`, `pick_head` and `point`, and what only the page can do is

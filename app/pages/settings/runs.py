@@ -1,4 +1,4 @@
-"""How runs start, and what happens when one ends."""
+"""Start of runs, and actions when one ends."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""The rows of a set of texts, typed or stored."""
+"""Rows of a set of texts, typed or stored."""
 
 from engine.data.columns.words import split_words
 from engine.data.datasets.rows import Rows
@@ -11,7 +11,7 @@ from engine.phrases import phrase
 def rows_of(texts: TextSet) -> Rows:
     """At most `MAX_TEXTS` rows; a typed text without a label has “”.
 
-    Raises StudioError where the data set is damaged, or its part has no such rows.
+    Raises StudioError if the data set is damaged, or its split has no such rows.
     """
     if texts.data is None:
         typed = texts.typed
@@ -37,7 +37,7 @@ def rows_of(texts: TextSet) -> Rows:
 
 
 def typed_pairs(rows: Rows) -> list[tuple[str, str | None]]:
-    """Each row as a person would type it: a text, and a second one where it has one."""
+    """Each row as typed: a text, and the second one if there is one."""
     if rows.tags is None:
         texts = list(rows.texts)
     else:
@@ -48,7 +48,7 @@ def typed_pairs(rows: Rows) -> list[tuple[str, str | None]]:
 
 
 def column_of(texts: TextSet, name: str) -> list[str] | None:
-    """The cells of a column of the data set in these rows; None where it has no such column."""
+    """Cells of a column in these rows; None if the data set has no such column."""
     if texts.data is None:
         return None
     dataset = open_dataset(texts.data.folder)

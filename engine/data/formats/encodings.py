@@ -185,7 +185,7 @@ def _single_byte(content: bytes) -> str:
 
 
 def _looks_western(text: str) -> bool:
-    """True if few letters are non-ASCII, and hardly any where western languages have none."""
+    """True if few letters are non-ASCII, and hardly any at unusual positions."""
     special = len(re.findall(r"[^\x00-\x7f]", text))
     odd = len(re.findall(r"[A-Za-zÀ-ÿ][¡-¿×÷][a-zß-ÿ]|[a-zß-ÿ][À-Þ]", text))
     letters = sum(map(str.isalpha, text))

@@ -58,7 +58,7 @@ class Attend(PreciseQuestion):
 
 
 class ScorePart(Message):
-    """What one term adds to a score: the content of both tokens, or their distance."""
+    """One term of a score: the content of both tokens, or their distance."""
 
     term: ScoreTerm
     value: float

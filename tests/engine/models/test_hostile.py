@@ -146,7 +146,7 @@ def test_a_mutant_is_loaded_or_refused_and_nothing_else(good, tmp_path, kind, co
     for _ in range(count):
         mutant = bytearray(whole)
         for _ in range(chance.randint(1, 4)):
-            # mostly at either end, where the headers are
+            # mostly at either end, in the headers
             near = chance.choice([200, 2_000, len(whole)])
             place = chance.randrange(min(near, len(whole)))
             mutant[chance.choice([place, len(whole) - 1 - place])] = chance.randrange(256)

@@ -493,7 +493,7 @@ def test_a_setting_that_is_null_is_not_said(tmp_path):
 
 
 def test_characters_that_a_japanese_vocabulary_lacks_are_their_bytes(tmp_path: Path) -> None:
-    """Without blanks a whole text is one word, of whatever length."""
+    """Without spaces a whole text is one word of any length."""
     texts = ["今日の天気は晴れです。", "明日は雨でした。"] * 3
     folder = bytes_behind(tmp_path / "ja", texts)
     ours = Tokenizer.from_folder(folder)

@@ -131,7 +131,7 @@ def _spelling(found: Spellings, cleaning: Cleaning | None) -> Problem:
 
 
 def cleaned(cleaning: Cleaning) -> list[Problem]:
-    """What cleaning does, with undo."""
+    """Effects of cleaning, with undo."""
     undo, found = translate("Import", "Undo"), []
     if cleaning.skip_empty:
         names = ", ".join(f"“{name[:60]}”" for name in cleaning.skip_empty)

@@ -21,7 +21,7 @@ Fact = tuple[str, str] | tuple[str, str, TextStyle]
 
 
 def verdict_of(state: GettingState, entry: ShelfEntry) -> Verdict | None:
-    """Whether the model can be fine-tuned here; None before the machine was read."""
+    """Verdict on fine-tuning the model here; None before the machine was read."""
     if state.machine is None:
         return None
     return verdict(state.cost_of(entry).training, state.machine.training_free)

@@ -1,6 +1,7 @@
-"""Parallel coordinates: an axis for each column, a line for each run; a stretch of an axis chooses.
+"""Parallel coordinates (Inselberg 1985): an axis for each column, a line for each run; brushes
+filter.
 
-Inselberg 1985. An axis of texts has a place for each text.
+An axis of texts has a position for each text.
 """
 
 from collections.abc import Sequence
@@ -22,34 +23,32 @@ from app.widgets.keys import horizontal_step
 from app.widgets.text.labels import font, visible
 
 TOP, BOTTOM, SIDE = 44, 16, 70  # px
-MOST_TEXTS = 14  # texts that an axis names
+MOST_TEXTS = 14  # texts labelled on an axis
 PAPER = QSize(760, 420)  # px
-ROOM = 0.04  # of an axis, beyond its lowest and its highest number
-BRUSH = 7  # px to either side of an axis in which it is grasped
+ROOM = 0.04  # of an axis, beyond its lowest and highest value
+BRUSH = 7  # px around an axis that accept a drag
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A column of the runs. `places` has a share of its height, from 0 to 1, for each run that
-    says something.
-    """
+    """Axis of a column. `places` has the height, 0 to 1, of each run with a value."""
 
     key: str
     title: str
     places: dict[str, float]
-    labels: tuple[tuple[float, str], ...]  # where on the axis what stands
+    labels: tuple[tuple[float, str], ...]  # positions on the axis and their labels
 
 
 @dataclass
 class Parallel:
-    """What is drawn; `brushes` has the stretch that is chosen on an axis, by its key."""
+    """positions on the axis and their labels"""
 
     rows: Sequence[RunRow]
     axes: list[Axis]
     brushes: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def chosen(self) -> list[RunRow]:
-        """The runs whose lines pass through every stretch that is chosen."""
+        """Contents of the plot; `brushes` has the selected range of an axis, by its key."""
         return [row for row in self.rows if self._passes(row)]
 
     def _passes(self, row: RunRow) -> bool:
@@ -63,7 +62,7 @@ class Parallel:
 
 
 def axis_of(key: str, rows: Sequence[RunRow]) -> Axis | None:
-    """The axis of a column; None where no run says anything of it."""
+    """Axis of a column; None if no run has a value."""
     facts = column_info(key)
     if facts is None:
         return None
@@ -100,14 +99,14 @@ def _numbers(key: str, title: str, values: dict[str, float]) -> Axis:
 
 
 def axis_x(number: int, axes: int, width: float) -> float:
-    """Where an axis stands."""
+    """x of an axis."""
     return SIDE + number * (width - 2 * SIDE) / max(1, axes - 1)
 
 
 def paint_parallel(
     painter: QPainter, size: QSizeF, shown: Parallel, palette: Palette, letters: QFont, current: int
 ) -> None:
-    """All of it; what is not chosen is faint, and the axis with the keyboard is thick."""
+    """x of an axis."""
     high = size.height() - TOP - BOTTOM
     chosen = {row.id for row in shown.chosen()}
     painter.setFont(letters)
@@ -131,7 +130,7 @@ def paint_parallel(
 
 
 def _paint_run(painter: QPainter, width: float, high: float, shown: Parallel, row: RunRow) -> None:
-    """A line from axis to axis, with a gap where the run says nothing."""
+    """Line from axis to axis, with a gap if the run has no value."""
     before: QPointF | None = None
     for number, axis in enumerate(shown.axes):
         place = axis.places.get(row.id)
@@ -169,11 +168,11 @@ def _paint_names(
 
 
 class ParallelView(QWidget):
-    """Drag along an axis to choose a stretch of it; a click frees it. By keys: left and right for
-    the axis, up and down for the stretch, Escape for all.
+    """Drag along an axis to brush it; a click clears the brush. By keys: left and right select the
+    axis, up and down move the brush, Escape clears all.
 
     Signals:
-        brushed: other runs are chosen now.
+        brushed: the selected runs changed.
     """
 
     brushed = Signal()
@@ -194,7 +193,7 @@ class ParallelView(QWidget):
         return QSize(80 * SPACE, 50 * SPACE)
 
     def show_axes(self, rows: Sequence[RunRow], keys: Sequence[str]) -> None:
-        """An axis for each of these columns; stretches of axes that stay are kept."""
+        """Show an axis for each of these columns; brushes of remaining axes stay."""
         axes = [axis for key in keys if (axis := axis_of(key, rows)) is not None]
         there = {axis.key for axis in axes}
         kept = {key: ends for key, ends in self.shown.brushes.items() if key in there}
@@ -203,7 +202,7 @@ class ParallelView(QWidget):
         self._tell()
 
     def brush(self, key: str, ends: tuple[float, float] | None) -> None:
-        """Choose a stretch of an axis, as shares of its height; None frees it."""
+        """Show an axis for each of these columns; brushes of remaining axes stay."""
         if ends is None:
             self.shown.brushes.pop(key, None)
         else:
@@ -278,7 +277,7 @@ class ParallelView(QWidget):
         painter.end()
 
     def figure(self) -> Figure | None:
-        """As it stands, with what each run says as a table."""
+        """The plot as shown, with the values of each run as a table."""
         if not self.shown.axes:
             return None
         shown = Parallel(self.shown.rows, list(self.shown.axes), dict(self.shown.brushes))
@@ -298,7 +297,7 @@ class ParallelView(QWidget):
 
 
 def table_of(rows: Sequence[RunRow], keys: Sequence[str]) -> Table:
-    """What runs say in columns, with the name of each run first."""
+    """Name and values of each run."""
     facts = [one for key in keys if (one := column_info(key)) is not None]
     header = (tr("Run"), *(one.title() for one in facts))
     return Table(

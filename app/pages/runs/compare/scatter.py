@@ -1,4 +1,4 @@
-"""A point for each run over any two columns, coloured by a third one."""
+"""Scatter plot of runs over any two columns, coloured by a third one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,12 +21,12 @@ from app.widgets.keys import horizontal_step
 from app.widgets.text.labels import visible
 
 HALO = 8.0  # px around the current point
-REACH = 14.0  # px within which a point is meant
+REACH = 14.0  # px within which a point is picked
 
 
 @dataclass(frozen=True)
 class Scatter:
-    """Two columns of some runs; `points` are x, y and the number of the colour."""
+    """Two columns of some runs; `points` are x, y and the index of the colour."""
 
     x: str
     y: str
@@ -34,11 +34,11 @@ class Scatter:
     rows: tuple[RunRow, ...]
     points: tuple[tuple[float, float, int], ...]
     names: tuple[str, ...]  # of the colours
-    missing: int  # runs that do not say both
+    missing: int  # runs without both values
 
 
 def scatter_of(rows: Sequence[RunRow], x: str, y: str, colour: str) -> Scatter:
-    """The runs that say a number in both columns."""
+    """Runs with numbers in both columns."""
     one, other, third = column_info(x), column_info(y), column_info(colour)
     there: list[RunRow] = []
     points: list[tuple[float, float, int]] = []
@@ -58,7 +58,7 @@ class ScatterView(ChartView):
     """Arrow keys go from run to run; Enter or a double click opens one.
 
     Signals:
-        pointed: what the run under the mouse, or the current one, says; “” for none.
+        pointed: description of the hovered or current run; “” for none.
         opened: the id of a run.
     """
 
@@ -83,7 +83,7 @@ class ScatterView(ChartView):
         self.show_chart(_chart(scatter))
 
     def sentence(self, number: int) -> str:
-        """A run with what it says."""
+        """A run with its values."""
         assert self.shown is not None
         row = self.shown.rows[number]
         said = []
@@ -94,7 +94,7 @@ class ScatterView(ChartView):
         return f"{visible(row.name)}: {', '.join(said)}"
 
     def figure(self) -> Figure | None:
-        """The chart with the numbers of each run."""
+        """The plot with the values of each run."""
         shown = self.shown
         if shown is None or self.chart is None or not shown.points:
             return None
@@ -147,14 +147,14 @@ class ScatterView(ChartView):
             painter.drawRect(frame.box)
 
     def _spots(self, frame: Frame) -> list[QPointF]:
-        """The pixel of each run."""
+        """Pixel of each run."""
         assert self.shown is not None
         x, y = (np.array([point[axis] for point in self.shown.points]) for axis in (0, 1))
         return [QPointF(*at) for at in zip(frame.x(x), frame.y(y), strict=True)]
 
 
 def _chart(shown: Scatter) -> Chart:
-    """Points of each colour as a series of their own."""
+    """A series of points for each colour."""
     titles = [info.title() if (info := column_info(key)) else key for key in (shown.x, shown.y)]
     values = np.array([point[:2] for point in shown.points]).reshape(-1, 2)
     colors = np.array([point[2] for point in shown.points], dtype=int)

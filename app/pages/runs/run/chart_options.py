@@ -1,4 +1,4 @@
-"""How the curves of a run are drawn: smoothing, the steps that are shown, scale and outliers."""
+"""Display options of curves: smoothing, number of steps, scale and outliers."""
 
 from PySide6.QtCore import Signal
 
@@ -16,10 +16,10 @@ SETTING = "runs.charts"
 
 
 class ChartOptions(Card):
-    """Keeps what was chosen in the settings.
+    """Options, saved in the settings.
 
     Signals:
-        changed: something else was chosen.
+        changed: an option changed.
     """
 
     changed = Signal()
@@ -52,15 +52,15 @@ class ChartOptions(Card):
         self.clip.toggled.connect(self._on_changed)
 
     def smoothed_steps(self) -> int:
-        """Over how many steps a curve is averaged; 1 is off."""
+        """Steps averaged for smoothing; 1 is off."""
         return SMOOTHINGS[max(0, self.smoothing.choice())]
 
     def window_steps(self) -> int:
-        """How many of the last steps are shown; 0 is all."""
+        """Number of last steps shown; 0 is all."""
         return WINDOWS[max(0, self.window_.choice())]
 
     def _restore(self) -> None:
-        """Choose what the user chose the last time."""
+        """Restore the options of the last session."""
         kept = self._settings.place(SETTING, [1, 0, False, False])
         try:
             smoothing, window, log, clip = kept

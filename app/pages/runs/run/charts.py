@@ -1,4 +1,4 @@
-"""The live curves of a run, read together."""
+"""Live curves of a run."""
 
 import numpy as np
 from PySide6.QtCore import QTimer
@@ -25,10 +25,10 @@ from engine.record.metrics import Points
 from engine.runs.alerts import Alert, explosions, no_improvement, spikes
 
 SMOOTHED = ("loss", "loss_mlm", "loss_nsp", "gradient_norm", "tokens_per_second")
-MOST_STEPS_NAMED = 5  # in the sentence about a loss that is not a number
+MOST_STEPS_NAMED = 5  # in the sentence about a loss that is not finite
 MOST_ALERTS_NAMED = 3
 ALERT_DELAY_MS = 1_000  # between two searches for alerts while a run trains
-FILES = ("loss", "validation", "learning-rate", "speed", "gradient-norm")  # names of pictures
+FILES = ("loss", "validation", "learning-rate", "speed", "gradient-norm")  # file names of figures
 MOST_MARKS = 20  # lines for values that were not finite
 
 
@@ -83,7 +83,7 @@ class Charts(QWidget):
         return layouts.row((Text(hint, "muted"), 1), self.open_options)
 
     def _grid(self) -> QWidget:
-        """The curves as high as there is room for; where that is too little, they scroll."""
+        """Curves as high as the space allows; they scroll if it is too small."""
         inner, area = QWidget(), LateArea()
         grid = QGridLayout(inner)
         grid.setContentsMargins(0, 0, 0, 0)
@@ -108,7 +108,7 @@ class Charts(QWidget):
         return area
 
     def _say_why_empty(self) -> None:
-        """What each curve says as long as nothing of it was measured."""
+        """Text of each curve before its first value."""
         row = self._state.row
         if row is None:
             return
@@ -131,18 +131,18 @@ class Charts(QWidget):
         return self.loss, self.validation, self.rate, self.speed, self.gradient
 
     def is_filling(self) -> bool:
-        """Whether curves still wait to be drawn, or were not read yet."""
+        """True while curves are not read or drawn yet."""
         return not self._is_read or bool(self._queue)
 
     def last_speed(self) -> float | None:
-        """The last tokens per second; None before the first."""
+        """Latest tokens per second; None before the first."""
         name = run_texts.metric_title("tokens_per_second")
         if name not in self.speed.names() or not len(self.speed.series(name)):
             return None
         return float(self.speed.series(name).values[-1])
 
     def _apply(self) -> None:
-        """Draw the curves as the options say."""
+        """Draw the curves with the current options."""
         for curve in self.curves():
             curve.set_smoothing(self.options.smoothed_steps())
             curve.set_window(self.options.window_steps())
@@ -153,7 +153,7 @@ class Charts(QWidget):
     # ── points ───────────────────────────────────────────────────────────────────────────────
 
     def _on_read(self, found: dict[str, Points]) -> None:
-        """Take all curves, one in each round of the event loop, so that none holds it."""
+        """Show all curves, one for each turn of the event loop."""
         self._is_read = True
         self._queue = sorted(found.items(), key=lambda item: item[0] != "loss")
         QTimer.singleShot(0, self, self._take_one)
@@ -172,7 +172,7 @@ class Charts(QWidget):
         QTimer.singleShot(0, self, self._take_one)
 
     def _on_measured(self, found: dict[str, Points]) -> None:
-        while self._queue:  # what was read comes first
+        while self._queue:  # stored points come first
             self._take_one()
         for name, points in found.items():
             place = self._place(name)
@@ -185,7 +185,7 @@ class Charts(QWidget):
             self._alert_pause.start()
 
     def _place(self, name: str) -> tuple[LiveChart, str] | None:
-        """On which curve a metric is drawn, and under which name."""
+        """Chart and series name of a metric."""
         title = run_texts.metric_title(name)
         match name:
             case "loss":
@@ -205,7 +205,7 @@ class Charts(QWidget):
         return None
 
     def _look_at(self, step: float) -> None:
-        """One crosshair for all."""
+        """Move the crosshair of all charts."""
         for curve in self.curves():
             if curve is not self.sender():
                 curve.point_at(step)
@@ -213,7 +213,7 @@ class Charts(QWidget):
     # ── alerts ───────────────────────────────────────────────────────────────────────────────
 
     def _find_alerts(self) -> None:
-        """Look for spikes and the like in what was measured so far, in the background."""
+        """Search for spikes and similar alerts in the background."""
         if self._searching is not None and not self._searching.is_over():
             self._alert_pause.start()
             return
@@ -233,7 +233,7 @@ class Charts(QWidget):
         self._searching = background.run(self, work, self._on_alerts)
 
     def _numbers(self, curve: LiveChart, name: str) -> tuple[Floats, Floats]:
-        """Steps and values of a series; both empty where there is none."""
+        """Steps and values of a series; both empty if there is none."""
         if name not in curve.names():
             return np.empty(0), np.empty(0)
         series = curve.series(name)
@@ -259,7 +259,7 @@ class Charts(QWidget):
             self._place_markers()
 
     def _place_markers(self) -> None:
-        """A line at every alert, and at every step whose loss was not finite, with a sentence."""
+        """Mark every alert, and every step whose loss was not finite, with a sentence."""
         markers: dict[LiveChart, list[Marker]] = {curve: [] for curve in self.curves()}
         markers[self.loss] = [Marker(step) for step, _ in self._marked[:MOST_MARKS]]
         curves = {"spike": self.loss, "explosion": self.gradient, "no improvement": self.validation}
@@ -272,7 +272,7 @@ class Charts(QWidget):
         self.not_finite.setText(self._where_not_finite())
 
     def _where_not_finite(self) -> str:
-        """Where the loss was not a number, in a sentence."""
+        """Steps with a loss that is not finite, in a sentence."""
         steps = ", ".join(numbers.count(step) for step, _ in self._marked[:MOST_STEPS_NAMED])
         if len(self._marked) > MOST_STEPS_NAMED:
             steps += ", …"
@@ -282,6 +282,6 @@ class Charts(QWidget):
 
 
 def _settle(curve: LiveChart, shown: str, name: str) -> None:
-    """Only what is measured at each step and jumps is smoothed."""
+    """Smooth only noisy values that are measured at every step."""
     if name not in SMOOTHED:
         curve.never_smooth(shown)

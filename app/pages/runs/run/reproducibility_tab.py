@@ -1,5 +1,5 @@
-"""What determined the weights of a run, whether they are reproducible, and whether its files are
-intact."""
+"""Conditions that determined the weights of a run, whether they can be reproduced, and whether its
+files are intact."""
 
 from collections.abc import Iterable, Sequence
 

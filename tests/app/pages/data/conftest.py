@@ -14,7 +14,7 @@ Write = Callable[..., Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """`write(name, text)` makes a file and says where it is."""
+    """`write(name, text)` creates a file and returns its path."""
 
     def made(name: str, text: str, encoding: str = "utf-8") -> Path:
         file = tmp_path / name

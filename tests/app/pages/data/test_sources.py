@@ -1,4 +1,4 @@
-"""Whether the sources of data sets are as they were: looked at off the window's thread."""
+"""State of the sources of data sets, read outside the GUI thread."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""A page on a fresh home with one tiny model, and an explorer that answers when it is told to."""
+"""A page on a fresh home with a tiny model, and an explorer that answers on request."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -214,7 +214,7 @@ def _no_included_models(monkeypatch: pytest.MonkeyPatch) -> None:
 def workshop(
     studio: Studio, explorer: FakeExplorer, workers: FakeWorkers, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Studio]:
-    """The studio, with the explorer that answers when it is told to."""
+    """The studio with the explorer that answers on request."""
     real, studio.explorer = studio.explorer, explorer
     monkeypatch.setattr(studio, "one_time_worker", workers.start)
     yield studio

@@ -18,7 +18,7 @@ class LettersCounted(Answer):
 
 
 class CountLetters(TextQuestion):
-    """How many letters has the text, and how many layers the model?"""
+    """Number of letters of the text and of layers of the model."""
 
     answered_by: ClassVar[type[Answer]] = LettersCounted
     kind: Literal["count_letters"] = "count_letters"

@@ -110,7 +110,7 @@ def answer(page, explorer, question):
         tokens = page.state.first.tokens
         path = explorer.scratch / f"attention-{question.number}.npy"
         shape = (12, 12, len(tokens), len(tokens))
-        if not path.exists():  # what is read in the background must not be made anew
+        if not path.exists():  # background reads must not repeat
             np.lib.format.open_memmap(path, "w+", np.float32, shape)[0, 0] = 1 / len(tokens)
         file = ArrayFile(path=path, shape=shape, dtype="float32")
         explorer.answered.emit(Attended(to=question.number, tokens=tokens, weights=file))
@@ -119,7 +119,7 @@ def answer(page, explorer, question):
 
 
 def content(page, panel):
-    """What the panel is there for: pictures, tables, lists, and what it says of them."""
+    """Main contents of the panel: figures, tables, lists and texts on them."""
     view = page.panels[panel]
     return {"attention": lambda: view.halves, "words": lambda: view.shown}.get(
         panel, lambda: view
@@ -137,7 +137,7 @@ def test_no_panel_scrolls_as_a_whole_and_little_is_chrome(page, explorer, wait, 
             show(page, explorer, wait, described.id, len(explorer.asked))
             for size in WINDOWS:
                 assert_fits(page, described.id, size)
-        page.bench.close_panel("history")  # it is beside the others
+        page.bench.close_panel("history")  # it is next to the others
 
 
 def test_panels_fit_at_twice_the_pixels_in_both_themes() -> None:
@@ -162,7 +162,7 @@ def at_twice_the_pixels(page, explorer, other, wait, looks) -> None:
         for described in EVERY:
             show(page, explorer, wait, described.id, len(explorer.asked))
             assert_fits(page, described.id, WINDOWS[0])
-        page.bench.docks["history"].hide()  # it stands beside the others
+        page.bench.docks["history"].hide()  # it is next to the others
 
 
 def assert_fits(page, key, size):

@@ -78,7 +78,7 @@ def test_another_model_has_all_its_heads(page, wall, wait, classifier):
 
 
 def test_the_mean_over_texts_in_the_place_of_a_head(page, wall, wait, qtbot, explorer):
-    """Zero at first; the mean where texts are chosen, once it is computed."""
+    """Zero at first; the mean once it is computed over chosen texts."""
     box = page.comparison.instead
     assert not box.isVisible()
     page.state.switch_head(1, 1)

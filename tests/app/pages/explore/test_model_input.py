@@ -1,4 +1,4 @@
-"""Two sides: the same text through two models, or a pinned text beside the one that is typed."""
+"""Two inputs: one text through two models, or a pinned text next to the typed one."""
 
 import pytest
 

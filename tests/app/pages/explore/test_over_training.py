@@ -368,7 +368,7 @@ def listed(run: RunFolder, *steps: int) -> list[ModelEntry]:
 
 
 def read_again(page: ExplorePage, workshop: Studio, wait: Callable[..., None]) -> None:
-    """Let the list of models be read anew, and shown."""
+    """Read the list of models again, and show it."""
     shown: list[int] = []
     page.picker.currentIndexChanged.connect(shown.append)
     workshop.models_changed.emit()

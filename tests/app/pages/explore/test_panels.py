@@ -74,7 +74,7 @@ def test_each_panel_is_shown_is_in_the_menu_and_its_figures_name_their_source(pa
 
 
 def test_the_page_names_no_panel():
-    """What a panel needs stands in its own folder; only the table knows which there are."""
+    """A panel is in its own folder; only the table knows which exist."""
     for file in Path(panels.__file__).parents[1].glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module:

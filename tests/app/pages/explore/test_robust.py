@@ -23,7 +23,7 @@ BLOCKED = 0.05  # s
 PANELS = ("tokens", "words", "attention", "history")
 TRIES = 12  # one in quiet is enough: other programs come and go
 PAUSE = 50  # ms without a key before anything is asked, in place of those of a person
-AFTER = 100  # ms in which whatever follows is drawn and worked out
+AFTER = 100  # ms for drawing and computing
 TEXTS = {
     "a hundred thousand characters": "the cat sat on a mat. " * 4_546,
     "a letter a million times": "a" * 1_000_000,
@@ -63,7 +63,7 @@ def page(qtbot, workshop, model, wait, monkeypatch) -> ExplorePage:
 
 @pytest.fixture(autouse=True)
 def _old_objects_are_not_looked_through(page):
-    """What pytest and other tests hold is no part of the window's garbage collection."""
+    """Exclude objects of pytest and other tests from the window's garbage collection."""
     gc.collect()
     gc.freeze()
     yield
@@ -107,7 +107,7 @@ def test_any_text_is_shown_as_it_is(page, explorer, model, wait):
 @pytest.mark.long
 @pytest.mark.parametrize("panel", PANELS)
 def test_no_text_holds_the_window(qtbot, page, explorer, model, wait, watchdog, panel):
-    """What was slow once is tried again: another program may empty the cache of the processor."""
+    """Slow cases are tried again: another program may have cleared the CPU's cache."""
     page.bench.show_panel(panel)
     wait(lambda: page.bench.is_seen(panel))
     look(page, explorer, model, wait, panel, "".join(t[:200] for t in TEXTS.values()))
@@ -133,6 +133,6 @@ def test_no_text_holds_the_window(qtbot, page, explorer, model, wait, watchdog, 
 
 
 def shown_of(text: str) -> str:
-    """What Qt's editor makes of line ends, cut as the page cuts it."""
+    """Line ends as Qt's editor converts them, truncated as by the page."""
     lines = text.replace("\r\n", "\n").replace("\u2028", "\n")
     return lines[:MAX_CHARACTERS]

@@ -101,7 +101,7 @@ class Hand:
         self.click(header.viewport(), place)
 
     def until(self, ready) -> None:
-        """What is asked is answered meanwhile."""
+        """Answer the pending questions."""
 
         def answered() -> bool:
             asked = self._explorer.asked[self._answered :]
@@ -170,7 +170,7 @@ def test_does_it_do_so_in_my_texts(hand):
 
 
 def test_which_head_follows_coreference_in_a_conllu_file_of_mine(hand, home, tmp_path):
-    """Its column HEAD has the antecedent of a word, 0 where there is none."""
+    """Its column HEAD has the antecedent of a word, 0 if there is none."""
     row = "{}\t{}\t_\t{}\t_\t_\t{}\t_\t_\t_\n"
     words = ("a", "dog", "sat", "on", "the", "mat", "unhappy")
     file = tmp_path / "mine.conllu"

@@ -1,4 +1,4 @@
-"""How the panels stand: by mouse, by menu, by keys, and the next time."""
+"""Positions of the panels: by mouse, menu, keys, and in the next session."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -44,7 +44,7 @@ def settings(qtbot, tmp_path) -> Iterator[Settings]:
 
 @pytest.fixture
 def make(qtbot, settings):
-    """`make()` opens a workbench with three panels, the last beside and closed."""
+    """`make()` opens a workbench with three panels, the last one closed, next to the others."""
 
     def opened() -> Workbench:
         bench = Workbench(settings)

@@ -1,4 +1,4 @@
-"""What is found in a vocabulary."""
+"""Search in a vocabulary."""
 
 from app.pages.models.model.table import VocabularyModel, find_tokens
 from engine.tokenizers.wordpiece import SPECIAL, WordPiece

@@ -90,7 +90,7 @@ def several(folder: Path, texts: dict[SplitName, list[str]]) -> Dataset:
 
 
 def test_rows_of_several_files_are_matched_by_their_cells(tmp_path: Path) -> None:
-    """The same lines stand in each file, so that they alone do not say which row is gone."""
+    """Each file has the same lines, so that they alone do not identify the missing row."""
     old = several(
         tmp_path,
         {

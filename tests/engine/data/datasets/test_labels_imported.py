@@ -49,7 +49,7 @@ def test_rows_with_several_labels_are_dealt_out_by_chance(tmp_path):
     sets = ["|".join(n for k, n in enumerate(names) if i >> k & 1) for i in range(1, 61)]
     rows = [f"a thing number {n},{some}" for n, some in enumerate(sets)]
     dataset = stored(tmp_path, table(tmp_path, "text,label", rows))
-    assert dataset.spec.rows["validation"] == 12  # though each set stands once
+    assert dataset.spec.rows["validation"] == 12  # though each set occurs once
     assert isinstance(likely_task(dataset.spec.mapping, dataset.spec.labels), MultiLabel)
     red = dataset.find(label="red")
     assert len(red) == sum("red" in some for some in sets)

@@ -104,7 +104,7 @@ def _groups(keys):
 
 
 def _notes(rows, kept, skips):
-    """What is to be said, by the first line."""
+    """Remarks, by their first line."""
     seen = {}
 
     def saw(what, line):

@@ -403,7 +403,7 @@ def test_the_fingerprint_is_that_of_lengths_and_cells_one_after_another():
 
 
 def test_rows_of_several_files_in_a_split_say_which_one_they_are_from(tmp_path: Path) -> None:
-    """So that the scores of a model can be told by source."""
+    """So that scores can be split by source."""
     files = [tmp_path / name / "reviews.csv" for name in ("shop", "forum")]
     files += [tmp_path / "letters.csv", tmp_path / "test.csv"]
     for number, file in enumerate(files):

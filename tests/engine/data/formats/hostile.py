@@ -22,7 +22,7 @@ class Case(NamedTuple):
     rows: list[Cells] | None = None
     line: int = 0
     says: str = ""
-    notes: str = ""  # must stand in the notes of the recognition or of the reading
+    notes: str = ""  # must be in the notes of the recognition or of the reading
 
 
 def text(content: str, encoding: str = "utf-8") -> Callable[[Path], None]:

@@ -162,7 +162,7 @@ def imported(source: Path, into: Path) -> None:
 def test_a_copy_that_finds_no_room_is_refused_and_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
-    """What a library must jump about in is unpacked to the folder of temporary files."""
+    """Files that a library reads by seeking are unpacked into the folder of temporary files."""
     content = parquet_of(20_000)
     packed = tmp_path / f"a.parquet{suffix}"
     if suffix == ".zip":
@@ -189,7 +189,7 @@ def test_a_copy_that_finds_no_room_is_refused_and_goes(
 
 @pytest.mark.parametrize("suffix", PACKERS)
 def test_an_import_onto_a_full_disk_leaves_nothing_there(tmp_path: Path, suffix: str) -> None:
-    """The rows of a packed table take more room than it does; nobody can say how much."""
+    """The rows of a compressed table need more space than it does, an unknown amount."""
     content = "text,label\n" + "".join(f"the text with number {n},{n % 2}\n" for n in range(80_000))
     packed = tmp_path / f"a.csv{suffix}"
     packed.write_bytes(PACKERS[suffix](content.encode()))

@@ -123,7 +123,7 @@ def test_any_text_comes_through(tmp_path_factory: pytest.TempPathFactory, rows: 
 
 
 def with_classes(values: dict[str, Any], features: dict[str, Any]) -> pa.Table:
-    """As the `datasets` library writes it, with the names of classes beside their numbers."""
+    """As written by the `datasets` library, with the names of class numbers."""
     kept = json.dumps({"info": {"features": features}})
     return pa.table(values).replace_schema_metadata({"huggingface": kept})
 

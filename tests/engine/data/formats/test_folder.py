@@ -16,7 +16,7 @@ from engine.errors import BadFile
 
 
 def made(folder: Path, **texts: str) -> Path:
-    """Files by their names; “__” stands for a slash, and all end in .txt."""
+    """Files by their names; “__” is a slash, and all end in .txt."""
     for name, text in texts.items():
         file = folder / f"{name.replace('__', '/')}.txt"
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -43,7 +43,7 @@ def _small_blocks(monkeypatch):
 
 
 def refusal(file: Path, how: Reading) -> str:
-    """What a file is refused with before its first row is read; empty where it is not."""
+    """Error before the first row is read; empty if there is none."""
     try:
         read(file, how)
     except BadFile as error:

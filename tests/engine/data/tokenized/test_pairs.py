@@ -107,7 +107,7 @@ def test_the_same_seed_gives_the_same_pairs(tokenizer: Tokenizer, tmp_path: Path
 
 
 def test_other_lengths_use_the_same_sentences(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """Text is tokenised once: a second length beside the first needs no text any more."""
+    """Text is tokenized once: a second length needs no text."""
     texts = [document(20 * n, [4, 5, 3, 6]) for n in range(10)]
     tokenize_pairs(texts, tokenizer, 16, tmp_path / "tokenized", 0.5, 7)
     assert (tmp_path / "sentences" / "documents.npy").is_file()

@@ -62,7 +62,7 @@ class HeadGrid(QWidget):
         self._chosen: tuple[tuple[int, int], ...] = ((0, 0),)
         self._over = (-1, -1)
         self.zoom = 1.0
-        self._pressed: QPoint | None = None  # global position where a click or drag began
+        self._pressed: QPoint | None = None  # global position of the start of a click or drag
         self._is_dragged = False
         self._margin: tuple[int, int] | None = None  # cached until the font changes
         self._size: int | None = None  # px of a head, cached until the size changes

@@ -57,7 +57,7 @@ class Matrix(QWidget):
         self.zoom = 1.0
         self._first = QPointF(0, 0)
         self._laid_out: tuple[object, tuple[bool, int, float]] | None = None  # layout, and its key
-        self._pressed: QPointF | None = None  # where a click or drag began
+        self._pressed: QPointF | None = None  # position of the start of a click or drag
         self._is_dragged = False
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

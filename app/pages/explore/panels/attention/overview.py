@@ -259,7 +259,7 @@ class LinkFilters(QObject):
         self.left_out.setText(self.sentence())
 
     def sentence(self) -> str:
-        """What is hidden, and how much of the current head's attention; “” if nothing."""
+        """Filters that hide links, and the fraction of the current head's attention; “” if none."""
         state = self._state
         if state.maps.weights is None:
             return ""

@@ -1,8 +1,4 @@
-"""What the Attention panel shows: the chosen heads without excluded tokens, and the selection.
-
-`AttentionMaps` has the values, `HeadSelection` the chosen heads, `StrongestLinks` the links.
-Shapes: T tokens, S of them shown.
-"""
+"""State of the Attention panel: chosen heads without excluded tokens, and the selection."""
 
 import numpy as np
 from PySide6.QtCore import QObject, Signal

@@ -1,4 +1,4 @@
-"""The Attention panel: the head grid, and beside it lines and matrix, a table or a pair."""
+"""Attention panel: the head grid, next to lines and matrix, a table or a pair."""
 
 from PySide6.QtCore import QCoreApplication, QPointF, QSignalBlocker, Qt
 from PySide6.QtWidgets import (

@@ -1,1 +1,1 @@
-"""How the second model differs from the first on many texts."""
+"""Difference of two models on many texts."""

@@ -166,7 +166,7 @@ def test_the_words_are_those_of_the_row_that_is_highlighted(qtbot, page, sentenc
     text = view.state.columns.index(view.state.spec.mapping.text) + OWN_COLUMNS
 
     def agrees() -> bool:
-        """Whether the one highlighted row is the sentence whose words are shown."""
+        """True if the only highlighted row is the sentence whose words are shown."""
         (row,) = table.selectionModel().selectedRows()
         qtbot.waitUntil(lambda: view.model.index(row.row(), text).data() != "…", timeout=PATIENCE)
         cell = view.model.whole_row(row.row())

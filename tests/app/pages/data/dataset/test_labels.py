@@ -1,4 +1,4 @@
-"""How even labels are, in a sentence."""
+"""Balance of labels, in a sentence."""
 
 import pytest
 from PySide6.QtGui import QFontMetricsF

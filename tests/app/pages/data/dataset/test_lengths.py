@@ -1,4 +1,4 @@
-"""How many tokens rows have."""
+"""Token counts of rows."""
 
 import numpy as np
 

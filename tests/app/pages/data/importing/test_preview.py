@@ -1,4 +1,4 @@
-"""What is shown of a file costs the same however long its cells are."""
+"""The cost of a preview does not depend on the length of cells."""
 
 from pathlib import Path
 from typing import Any

@@ -444,7 +444,7 @@ def test_the_second_model_can_be_looked_at(view, state, explore, explorer, weigh
 
 
 def test_the_pixels_of_the_matrix_are_the_weights(view, state, weights):
-    """What is on the screen, read back: the level of each cell's colour is that of its weight."""
+    """Pixels read back: the level of each cell's colour is that of its weight."""
     view.matrix.clearFocus()
     image = view.matrix.grab().toImage()
     ramp = {colour_at(level): level for level in range(TOP + 1)}

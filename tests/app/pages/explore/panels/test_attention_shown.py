@@ -1,4 +1,4 @@
-"""What is shown of the attention is one thing: on the screen, in the table, in what is saved."""
+"""The attention shown is the same on screen, in the table and in what is saved."""
 
 import csv
 import io

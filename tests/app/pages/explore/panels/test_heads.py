@@ -1,4 +1,4 @@
-"""What every head does in a text: beside plain sums in float64, and in the window."""
+"""Head statistics of one text: against plain sums in float64, and in the window."""
 
 import math
 from pathlib import Path
@@ -107,7 +107,7 @@ def planted(count: int) -> np.ndarray:
 
 
 def test_which_head_attends_to_the_previous_token(page, explorer, wait, qtbot):
-    """Three actions: the tab, the view, the column; the head stands first, and on the wall."""
+    """Three actions: tab, view, column; the head is first in the list and the grid."""
     view = page.panels["attention"]
     page.bench.show_panel("attention")  # 1
     wait(lambda: bool(explorer.of_kind("attend")))
@@ -186,8 +186,7 @@ class Cells(QStandardItemModel):
 @pytest.mark.parametrize("choice", ["light", "dark"])
 @pytest.mark.parametrize("row", [0, 1], ids=["selected", "plain"])
 def test_cells_are_painted_as_by_qt(qtbot, looks, choice, row):
-    """As large and as high as by Qt's own delegate, below their headings; cut where there is no
-    room."""
+    """Size as of Qt's own delegate, below their headings; truncated if there is no space."""
     looks(choice)
     width = 90
 
@@ -248,7 +247,7 @@ def test_columns_stay_as_wide_as_they_were_made(page, explorer, wait):
     wait(lambda: len(explorer.of_kind("attend")) > asked and page.state.is_settled)
     explorer.attend(explorer.of_kind("attend")[-1])
     page.state.pick(2)
-    page.state.pick_target(1)  # another column, so all are made anew
+    page.state.pick_target(1)  # another column, so all are made again
     wait(lambda: rows.rowCount() == 6 and rows.keys[0] == "pair")
     assert header.sectionSize(5) == 170
 

@@ -1,4 +1,4 @@
-"""The matrix: names where there is room for all, zoom, and rows beside those of the lines."""
+"""Matrix: names if all fit, zoom, and rows aligned with those of the lines."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Where distances between tokens add to an attention score, its parts are named."""
+"""The parts of an attention score are named if distances between tokens add to it."""
 
 from types import SimpleNamespace
 
