@@ -37,7 +37,7 @@ TEXT, OTHER = "a warm film and a good end", "a dull story of a dog"
 
 
 def write(folder: Path) -> None:
-    """Write the files named by `data_of`."""
+    """Write the files named by `task_data`."""
     texts = [
         (f"a {word} {noun} {end}", word in GOOD)
         for word, noun, end in itertools.product(GOOD + BAD, NOUNS, ENDS)

@@ -42,7 +42,7 @@ def weigh(
 ) -> HeadsWeighed:
     """The final answer; `emit` gets the means of the texts so far. Needs the plain network.
 
-    Raises StudioError as `weighed` does.
+    Raises StudioError as `score_heads` does.
     """
     total = len(rows_of(question.texts))
     known: list[Arrays] = []

@@ -49,7 +49,7 @@ def prune(
     The score is the selection metric of the task, or, for a model with only an MLM head, the
     accuracy on every seventh token, masked. At least one head remains.
 
-    Raises StudioError as `weighed` does.
+    Raises StudioError as `score_heads` does.
     """
     return _Pruning(checkpoint, question, emit).run()
 
