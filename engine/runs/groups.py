@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from engine.config.changes import shown
-from engine.config.features import LAYER_SWEEP, PAPER, Vectors
+from engine.config.features import LAYER_SWEEP, PAPER
 from engine.config.job import RUN_NAME_LENGTH, JobSpec, RunGroup
 from engine.config.search import field_at, with_values
 from engine.messages.events import Ended, Measured, Saved
@@ -48,8 +48,14 @@ def expand(job: JobSpec, features: Path | None = None) -> tuple[JobSpec, ...]:
         vectors=rows if len(rows) > 1 else (),
     )
     cache = job.features.cache or (features / group.id if features else None)
-    pairs = [(row, seed) for row in rows for seed in seeds]
-    return tuple(_member(job, group, row, seed, cache) for row, seed in pairs)
+    runs = []
+    for row in rows:
+        features_spec = job.features.model_copy(update={"vectors": row, "cache": cache})
+        one = job.model_copy(update={"features": features_spec})
+        runs += [
+            _member(one, group, seed, len(seeds), row if group.vectors else "") for seed in seeds
+        ]
+    return tuple(runs)
 
 
 def group_of_search(job: JobSpec) -> RunGroup:
@@ -75,18 +81,20 @@ def runs_of_setting(
     assert group.search is not None
     one = with_values(job.model_copy(update={"group": None}), values)
     values_text = " · ".join(_said(job, path, value) for path, value in values.items())
-    return tuple(_with_seed(one, group, number, seed, values_text) for seed in group.seeds)
+    own = group.model_copy(update={"setting": number})
+    return tuple(_member(one, own, seed, len(own.seeds), values_text) for seed in own.seeds)
 
 
-def _with_seed(job: JobSpec, group: RunGroup, number: int, seed: int, said: str) -> JobSpec:
+def _member(job: JobSpec, group: RunGroup, seed: int, seeds: int, said: str) -> JobSpec:
+    """The job of one run, with `said` and, if there are several, its seed in the name."""
     suffix = f" · {said}" if said else ""
-    if len(group.seeds) > 1:
+    if seeds > 1:
         suffix += f" · {phrase('seed {seed}', seed=seed)}"
     suffix = suffix[: RUN_NAME_LENGTH // 2]
     update = {
         "name": group.name[: RUN_NAME_LENGTH - len(suffix)] + suffix,
         "training": job.training.model_copy(update={"seed": seed, "seeds": 1}),
-        "group": group.model_copy(update={"setting": number}),
+        "group": group,
     }
     return _with_probe_settings(job.model_copy(update=update))
 
@@ -102,21 +110,6 @@ def value_label(value: dict[str, JsonValue]) -> str:
     """Name of a base model or data set that is one of several values."""
     place = Path(str(value.get("path") or value.get("folder") or ""))
     return f"{place.parent.name} {place.name}" if place.name.isdecimal() else place.name
-
-
-def _member(job: JobSpec, group: RunGroup, row: Vectors, seed: int, cache: Path | None) -> JobSpec:
-    suffix = f" · {row}" if group.vectors else ""
-    if job.training.seeds > 1:
-        suffix += f" · {phrase('seed {seed}', seed=seed)}"
-    one = job.model_copy(
-        update={
-            "name": job.name[: RUN_NAME_LENGTH - len(suffix)] + suffix,
-            "training": job.training.model_copy(update={"seed": seed, "seeds": 1}),
-            "features": job.features.model_copy(update={"vectors": row, "cache": cache}),
-            "group": group,
-        }
-    )
-    return _with_probe_settings(one)
 
 
 def _with_probe_settings(job: JobSpec) -> JobSpec:

@@ -259,6 +259,19 @@ def list_in(item: Object, key: str) -> list[Any]:
     return found
 
 
+def words_in(text: str, tokens: list[Any]) -> list[tuple[int, int]] | None:
+    """Positions of the tokens that are not white space; None if one has no position."""
+    found = []
+    for token in tokens:
+        match token:
+            case {"start": int(start), "end": int(end)}:
+                if text[start:end].strip():
+                    found.append((start, end))
+            case _:
+                return None
+    return found
+
+
 def further_in(item: Object, known: tuple[str, ...]) -> dict[str, str]:
     """Plain values under other keys."""
     return {

@@ -11,6 +11,7 @@ from engine.data.formats.annotated import (
     list_in,
     span_in,
     text_in,
+    words_in,
 )
 from engine.phrases import phrase
 
@@ -41,29 +42,15 @@ def read(item: Any) -> list[Annotated] | str:
     if "spans" in item:
         given = list_in(item, "spans")
         found.spans = [span_in(one, "start", "end", "label") for one in given]
-        found.words = _words(item)
+        tokens = item.get("tokens")
+        if isinstance(tokens, list) and tokens:
+            found.words = words_in(found.text, tokens)
     if isinstance(item.get("accept"), list):
         found.labels = [str(one) for one in item["accept"]]
     elif is_label:
         found.labels = [str(label) if answer == "accept" else f"not {label}"]
     found.further = further_in(item, KNOWN)
     return [found]
-
-
-def _words(item: dict[str, Any]) -> list[tuple[int, int]] | None:
-    """Token positions without white space, if all are given."""
-    tokens = item.get("tokens")
-    if not isinstance(tokens, list) or not tokens:
-        return None
-    found = []
-    for token in tokens:
-        match token:
-            case {"start": int(start), "end": int(end)}:
-                if item["text"][start:end].strip():
-                    found.append((start, end))
-            case _:
-                return None
-    return found
 
 
 PRODIGY = annotated_format("prodigy", "Prodigy", Tool(knows, read))

@@ -14,6 +14,7 @@ from engine.data.formats.annotated import (
     span_in,
     span_of_list,
     text_in,
+    words_in,
 )
 from engine.phrases import phrase
 
@@ -66,7 +67,7 @@ def _example(text: str, item: Object) -> Annotated:
         found.spans = [span_of_list(one) for one in list_in(item, "entities")]
     elif "ents" in item:
         found.spans = [span_in(one, "start", "end", "label") for one in list_in(item, "ents")]
-        found.words = _words(text, list_in(item, "tokens"))
+        found.words = words_in(text, list_in(item, "tokens")) or None
     if isinstance(cats := item.get("cats"), dict) and cats:
         found.labels = [str(name) for name, value in cats.items() if _has(value)]
     return found
@@ -74,18 +75,6 @@ def _example(text: str, item: Object) -> Annotated:
 
 def _has(value: Any) -> bool:
     return isinstance(value, (int, float)) and value >= LEAST
-
-
-def _words(text: str, tokens: list[Any]) -> list[tuple[int, int]] | None:
-    found = []
-    for token in tokens:
-        match token:
-            case {"start": int(start), "end": int(end)}:
-                if text[start:end].strip():
-                    found.append((start, end))
-            case _:
-                return None
-    return found or None
 
 
 def _sentence(sentence: Any) -> Annotated:
