@@ -71,6 +71,20 @@ def run_studio(*words: object, home: Path | None = None) -> str:
     return run_python("-m", "app", *words, env=env)
 
 
+def random_model(folder: Path, spec: Any, tokenizer: Any, **heads: Any) -> Path:
+    """A checkpoint with random weights; masked language model unless `heads` are given."""
+    import torch
+
+    from engine.models.checkpoint import save
+    from engine.models.heads import Heads
+    from engine.models.network import Network
+
+    if not folder.is_dir():
+        torch.manual_seed(0)
+        save(folder, Network(spec, Heads(**heads or {"mlm": True})), tokenizer)
+    return folder
+
+
 # ── timing and tables ────────────────────────────────────────────────────────────────────────
 
 
@@ -162,9 +176,7 @@ def screen(size: tuple[int, int]) -> Iterator[None]:
     read, write = os.pipe()
     options = ["-screen", "0", f"{size[0]}x{size[1]}x24", "-nolisten", "tcp"]
     server = subprocess.Popen(
-        ["Xvfb", "-displayfd", str(write), *options],
-        pass_fds=[write],
-        stderr=subprocess.DEVNULL,
+        ["Xvfb", "-displayfd", str(write), *options], pass_fds=[write], stderr=subprocess.DEVNULL
     )
     os.close(write)
     try:

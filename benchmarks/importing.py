@@ -293,23 +293,13 @@ def model(arguments: list[str]) -> None:
 
 
 def base_model(work: Path) -> Path:
-    """A published-style checkpoint of base size with random weights."""
-    import torch
-
     from engine.config.families import FAMILIES
     from engine.files.shipped import minilm
-    from engine.models import checkpoint
-    from engine.models.heads import Heads
-    from engine.models.network import Network
     from engine.tokenizers.tokenizer import Tokenizer
 
-    folder = work / "base"
-    if not folder.is_dir():
-        work.mkdir(parents=True, exist_ok=True)
-        torch.manual_seed(0)
-        network = Network(FAMILIES["bert"].spec(), Heads(mlm=True))
-        checkpoint.save(folder, network, Tokenizer.from_folder(minilm()))
-    return folder
+    work.mkdir(parents=True, exist_ok=True)
+    tokenizer = Tokenizer.from_folder(minilm())
+    return harness.random_model(work / "base", FAMILIES["bert"].spec(), tokenizer)
 
 
 def children_cpu() -> float:

@@ -122,20 +122,10 @@ def make_job(row: Row, data: "StoredData", folder: Path, options: argparse.Names
 
 
 def checkpoint(model: "BertSpec", folder: Path) -> Path:
-    """A masked language model with random weights."""
-    import torch
-
-    from engine.models.checkpoint import save
-    from engine.models.heads import Heads
-    from engine.models.network import Network
     from engine.tokenizers.tokenizer import Tokenizer
 
-    into = folder / f"model-{model.layers}-{model.hidden_size}"
-    if not into.is_dir():
-        torch.manual_seed(0)
-        tokenizer = Tokenizer.from_vocabulary(folder / "vocab.txt", lowercase=True)
-        save(into, Network(model, Heads(mlm=True)), tokenizer)
-    return into
+    tokenizer = Tokenizer.from_vocabulary(folder / "vocab.txt", lowercase=True)
+    return harness.random_model(folder / f"model-{model.hidden_size}", model, tokenizer)
 
 
 def estimate(job: "JobSpec", scratch: Path) -> "Estimated":

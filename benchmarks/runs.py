@@ -316,10 +316,7 @@ def _show(page: Any) -> None:
 
 
 def _timed(
-    name: str,
-    app: Any,
-    act: Callable[[], object],
-    is_done: Callable[[], bool] = lambda: True,
+    name: str, app: Any, act: Callable[[], object], is_done: Callable[[], bool] = lambda: True
 ) -> Figure:
     """Milliseconds until the effect of `act` has been painted.
 

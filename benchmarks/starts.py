@@ -188,21 +188,12 @@ def make_dataset(work: Path, rows: int) -> Path:
 
 def make_base(work: Path) -> Path:
     """A checkpoint of base size with random weights."""
-    import torch
-
     from engine.config.families.bert import PRESETS
-    from engine.models import checkpoint
-    from engine.models.heads import Heads
-    from engine.models.network import Network
     from engine.tokenizers.tokenizer import Tokenizer
 
-    folder = work / "base"
-    if not folder.is_dir():
-        tokenizer = Tokenizer.from_folder(STARTER)
-        torch.manual_seed(0)
-        spec = PRESETS["base"].model_copy(update={"vocab_size": tokenizer.size})
-        checkpoint.save(folder, Network(spec, Heads(mlm=True)), tokenizer)
-    return folder
+    tokenizer = Tokenizer.from_folder(STARTER)
+    spec = PRESETS["base"].model_copy(update={"vocab_size": tokenizer.size})
+    return harness.random_model(work / "base", spec, tokenizer)
 
 
 def make_job(data: Path, model: Path, threads: int) -> "JobSpec":

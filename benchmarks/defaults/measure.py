@@ -14,16 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import harness
-from benchmarks.defaults.plan import (
-    MINILM,
-    SETS,
-    STARTER,
-    TEXTS,
-    TINY,
-    VALIDATION_ROWS,
-    Run,
-    runs,
-)
+from benchmarks.defaults.plan import MINILM, SETS, STARTER, TEXTS, TINY, VALIDATION_ROWS, Run, runs
 from benchmarks.fidelity.settings import data_folder
 from engine.config.dataset import FileData, Mapping
 from engine.config.families.bert import PRESETS

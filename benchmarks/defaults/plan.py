@@ -35,12 +35,7 @@ SETS: dict[str, Set] = {
     "stsb": Set("regression", "stsb-train.tsv", "stsb-dev.tsv", 700, 400, 64),
     "codah": Set("multiple_choice", "codah-train.csv", "codah-test.csv", 250, 100, 64),
     "squad1": Set(
-        "question_answering",
-        "squad1-devhalf-train.json",
-        "squad1-devhalf-test.json",
-        120,
-        40,
-        256,
+        "question_answering", "squad1-devhalf-train.json", "squad1-devhalf-test.json", 120, 40, 256
     ),
     TEXTS: Set("pretraining", "subj-train.tsv", "subj-test.tsv", 2000, 2000, 64),
 }
@@ -190,7 +185,7 @@ def _larger_again() -> Iterator[Run]:
 
 
 def _few_rows() -> Iterator[Run]:
-    """How the best epochs and rates move with the number of rows."""
+    """Best epochs and rates by number of rows."""
     for data in ("sst2", "trec-qc", "subj"):
         for rows in (200, 4000):
             for rate, epochs in ((5e-4, 10), (1e-3, 3), (1e-3, 10), (5e-4, 5), (1e-3, 30)):

@@ -10,7 +10,6 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -38,7 +37,7 @@ NEVER = 1_000_000  # steps: only the last checkpoint is saved
 
 @dataclass(frozen=True)
 class Kind:
-    """How a kind of task is asked for, and where its figures stand in what `evaluate` prints."""
+    """Figures in the report of `evaluate`, and fields of the job, of a kind of task."""
 
     figures: Callable[[dict[str, Any]], dict[str, float]]
     fields: Mapping[str, object] = field(default_factory=dict)  # of the job, besides the settings
@@ -125,11 +124,7 @@ def run(checkpoint: Path, work: Path, task: str, seed: int, threads: int) -> dic
 
 
 def _check_finished(run: Path) -> None:
-    """A run that was stopped ends well too, and must not be evaluated.
-
-    Raises:
-        SystemExit: where it was not trained to its end.
-    """
+    """Exit unless the run was trained to its end; a stopped run also ends without an error."""
     last = json.loads((run / "events.jsonl").read_text(encoding="utf-8").splitlines()[-1])
     if last["kind"] != "ended" or last["outcome"] != "finished":
         raise SystemExit(f"{run} was not trained to its end, so it is not evaluated.")
@@ -155,20 +150,6 @@ def _asked(setting: Setting, kind: Kind, seed: int, threads: int) -> list[object
 
 
 def _studio(*arguments: object) -> str:
-    """What a headless command prints; its progress goes on to stderr.
-
-    Raises:
-        SystemExit: where the command fails; it has said why.
-    """
-    words = [str(argument) for argument in arguments]
-    print("bert-studio", shlex.join(words), file=sys.stderr, flush=True)
-    done = subprocess.run(
-        [sys.executable, "-m", "app", *words],
-        cwd=PROJECT,
-        stdout=subprocess.PIPE,
-        text=True,
-        encoding="utf-8",
-    )
-    if done.returncode:
-        raise SystemExit(done.returncode)
-    return done.stdout
+    """Print a headless command and return its output; exit if it fails."""
+    print("bert-studio", shlex.join(map(str, arguments)), file=sys.stderr, flush=True)
+    return harness.run_studio(*arguments)

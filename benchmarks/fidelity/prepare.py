@@ -134,7 +134,7 @@ def _questions(articles: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _cells(path: Path) -> list[list[str]]:
-    """The cells of all rows, as they stand between the tabs."""
+    """Tab-separated cells of all rows."""
     text = path.read_text(encoding="utf-8-sig")
     return [line.split("\t") for line in text.split("\n") if line]
 

@@ -15,11 +15,15 @@ from torch.utils.data import DataLoader
 
 from benchmarks import harness
 from benchmarks.fidelity import results
-from benchmarks.fidelity.reference_choices import Choices
 from benchmarks.fidelity.reference_questions import Questions
-from benchmarks.fidelity.reference_sequences import Classes, Scores
-from benchmarks.fidelity.reference_tags import Tags
-from benchmarks.fidelity.reference_task import Example, ReferenceTask
+from benchmarks.fidelity.reference_tasks import (
+    Choices,
+    Classes,
+    Example,
+    ReferenceTask,
+    Scores,
+    Tags,
+)
 from benchmarks.fidelity.settings import SEEDS, TASKS, Setting, data_folder
 
 KINDS: dict[str, type[ReferenceTask]] = {
@@ -41,7 +45,7 @@ def main(options: list[str]) -> None:
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args(options)
     torch.set_num_threads(arguments.threads)
-    transformers.logging.set_verbosity_error()  # it tells of every fresh head
+    transformers.logging.set_verbosity_error()  # hides warnings about fresh heads
     for seed in arguments.seeds:
         for task in arguments.tasks:
             if not results.is_there(arguments.work, "transformers", task, seed):

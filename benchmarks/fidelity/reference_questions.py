@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from transformers import AutoModelForQuestionAnswering
 
-from benchmarks.fidelity.reference_task import Example, ReferenceTask
+from benchmarks.fidelity.reference_tasks import Example, ReferenceTask
 from benchmarks.fidelity.settings import (
     BEST,
     LONGEST_ANSWER,
@@ -26,7 +26,7 @@ from benchmarks.fidelity.settings import (
 
 
 class Question(NamedTuple):
-    """Answers are (text, first character); none where the question cannot be answered."""
+    """Answers are (text, first character); none if unanswerable."""
 
     question: str
     context: str
@@ -45,7 +45,7 @@ Scored = tuple[Window, np.ndarray, np.ndarray]  # scores of each token as first 
 
 
 class Questions(ReferenceTask):
-    """Cross-entropy of the first and of the last token, halved; [CLS] where there is no answer."""
+    """Cross-entropy of the first and of the last token, halved; [CLS] if there is no answer."""
 
     def start(self, checkpoint: Path, train: Path) -> None:
         self.model = AutoModelForQuestionAnswering.from_pretrained(checkpoint)
@@ -103,7 +103,7 @@ class Questions(ReferenceTask):
 
 
 def _places(characters: list[tuple[int, int] | None], begin: int, end: int) -> tuple[int, int]:
-    """The first and last token of a span; 0 and 0 where the window does not hold it whole."""
+    """The first and last token of a span; 0 and 0 if the window does not contain all of it."""
     inside = [(place, *one) for place, one in enumerate(characters) if one is not None]
     if begin < inside[0][1] or end > inside[-1][2]:
         return 0, 0
@@ -112,7 +112,7 @@ def _places(characters: list[tuple[int, int] | None], begin: int, end: int) -> t
 
 
 def _answer(question: Question, scored: list[Scored], threshold: float) -> str:
-    """The best span of all windows, or an empty text where none scores higher by so much."""
+    """The best span of all windows, or “” if the score of no answer is higher by `threshold`."""
     none = min(float(starts[0] + ends[0]) for _, starts, ends in scored)
     owners = _owners([window for window, _, _ in scored])
     best, answer = float("-inf"), ""
@@ -129,7 +129,7 @@ def _answer(question: Question, scored: list[Scored], threshold: float) -> str:
 
 
 def _owners(windows: list[Window]) -> dict[tuple[int, int], int]:
-    """In which window each token has most around it: only there may an answer begin with it."""
+    """Window in which each token has the most context; answers may start with it only there."""
     highest: dict[tuple[int, int], tuple[float, int]] = {}
     for number, window in enumerate(windows):
         tokens = [one for one in window.characters if one is not None]

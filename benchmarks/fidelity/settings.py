@@ -8,6 +8,7 @@ minutes on one thread. Nothing was chosen by a score.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 SEEDS = (1, 2, 3)
 
@@ -16,7 +17,7 @@ STRIDE = 128  # tokens between the beginnings of two windows
 LONGEST_QUESTION = 64  # tokens
 LONGEST_ANSWER = 30  # tokens
 BEST = 20  # starts and ends that are tried in each window
-NULL_THRESHOLD = 0.0  # no answer, where its score is higher than the best answer's by more
+NULL_THRESHOLD = 0.0  # no answer if its score exceeds the best answer's by more
 
 
 @dataclass(frozen=True)
@@ -36,89 +37,40 @@ class Setting:
     clip: float = 1.0  # longest gradient
 
 
+def _setting(
+    kind: str, name: str, figures: str, epochs: int, max_length: int, **more: Any
+) -> Setting:
+    """A task that is trained on NAME-train.* and evaluated on NAME-test.*."""
+    suffix = {
+        "token_classification": "conll",
+        "multiple_choice": "csv",
+        "question_answering": "json",
+    }.get(kind, "tsv")
+    evaluated = {"": f"{name}-test.{suffix}"} | more.pop("also", {})
+    train = f"{name}-train.{suffix}"
+    return Setting(kind, train, evaluated, tuple(figures.split()), epochs, max_length, **more)
+
+
+_CLASSES, _QUESTIONS = "text_classification", "question_answering"
+_STSB = {"also": {"dev_": "stsb-dev.tsv"}}
+_STSB_FIGURES = "pearson spearman dev_pearson dev_spearman"
 TASKS: dict[str, Setting] = {
-    "sst2": Setting(
-        kind="text_classification",
-        train="sst2-train.tsv",
-        evaluated={"": "sst2-test.tsv"},
-        figures=("accuracy",),
-        epochs=2,
-        max_length=64,
-    ),
-    "trec-qc": Setting(
-        kind="text_classification",
-        train="trec-qc-train.tsv",
-        evaluated={"": "trec-qc-test.tsv"},
-        figures=("accuracy",),
-        epochs=4,
-        max_length=64,
-    ),
-    "subj": Setting(
-        kind="text_classification",
-        train="subj-train.tsv",
-        evaluated={"": "subj-test.tsv"},
-        figures=("accuracy",),
-        epochs=3,
-        max_length=64,
-    ),
-    "mrpc": Setting(
-        kind="text_classification",
-        train="mrpc-train.tsv",
-        evaluated={"": "mrpc-test.tsv"},
-        figures=("accuracy", "f1"),
-        epochs=4,
-        max_length=128,
-        batch=16,
-    ),
-    "stsb": Setting(
-        kind="regression",
-        train="stsb-train.tsv",
-        evaluated={"": "stsb-test.tsv", "dev_": "stsb-dev.tsv"},
-        figures=("pearson", "spearman", "dev_pearson", "dev_spearman"),
-        epochs=4,
-        max_length=128,
-    ),
-    "wnut17": Setting(
-        kind="token_classification",
-        train="wnut17-train.conll",
-        evaluated={"": "wnut17-test.conll"},
-        figures=("f1", "precision", "recall"),
-        epochs=6,
-        max_length=256,
-        batch=16,
-    ),
-    "codah": Setting(
-        kind="multiple_choice",
-        train="codah-train.csv",
-        evaluated={"": "codah-test.csv"},
-        figures=("accuracy",),
-        epochs=4,
-        max_length=64,
-        batch=16,
-    ),
-    "squad1-devhalf": Setting(
-        kind="question_answering",
-        train="squad1-devhalf-train.json",
-        evaluated={"": "squad1-devhalf-test.json"},
-        figures=("f1", "exact_match"),
-        epochs=3,
-        max_length=384,
-        batch=16,
-    ),
-    "squad2-devhalf": Setting(
-        kind="question_answering",
-        train="squad2-devhalf-train.json",
-        evaluated={"": "squad2-devhalf-test.json"},
-        figures=("f1", "exact_match", "has_answer_f1"),
-        epochs=2,
-        max_length=384,
-        batch=16,
+    "sst2": _setting(_CLASSES, "sst2", "accuracy", 2, 64),
+    "trec-qc": _setting(_CLASSES, "trec-qc", "accuracy", 4, 64),
+    "subj": _setting(_CLASSES, "subj", "accuracy", 3, 64),
+    "mrpc": _setting(_CLASSES, "mrpc", "accuracy f1", 4, 128, batch=16),
+    "stsb": _setting("regression", "stsb", _STSB_FIGURES, 4, 128, **_STSB),
+    "wnut17": _setting("token_classification", "wnut17", "f1 precision recall", 6, 256, batch=16),
+    "codah": _setting("multiple_choice", "codah", "accuracy", 4, 64, batch=16),
+    "squad1-devhalf": _setting(_QUESTIONS, "squad1-devhalf", "f1 exact_match", 3, 384, batch=16),
+    "squad2-devhalf": _setting(
+        _QUESTIONS, "squad2-devhalf", "f1 exact_match has_answer_f1", 2, 384, batch=16
     ),
 }
 
 
 def data_folder(work: Path) -> Path:
-    """Where the files of a work folder lie."""
+    """Data files of a work folder."""
     return work / "data"
 
 

@@ -75,8 +75,8 @@ class Row:
 
 
 BATCH = 32
-GROUP = synthetic.ROWS // (4 * BATCH)  # steps in which the Trainer at its best goes from long texts
-# to short ones: it sorts a quarter of all at a time, where they are no more than 6,400
+# steps in which the grouping Trainer goes from long to short texts: it sorts a quarter of the rows
+GROUP = synthetic.ROWS // (4 * BATCH)
 ROWS = (
     Row("finetuning", "base", BATCH, 1, GROUP),
     Row("finetuning", "small", BATCH, 3, GROUP),
@@ -96,7 +96,7 @@ ON_GPU = (
     Row("finetuning", "base", 32, 10, 60, lora=8),
 )
 DEFAULT = "finetuning,pretraining,frozen,lora,cores"  # rows by parts of their names
-CORES = (  # for all cores, and beside a busy process
+CORES = (  # for all cores, and next to a busy process
     Row("finetuning", "base", 32, 1, 2),
     Row("finetuning", "small", 32, 3, 20),
 )
@@ -248,7 +248,7 @@ class Bench:
 
 
 def _environment(openmp: str) -> dict[str, str]:
-    """How threads of GNU OpenMP wait, on all sides."""
+    """Waiting policy of GNU OpenMP threads on all sides."""
     from engine.worker import SPINS
 
     kept = {n: v for n, v in os.environ.items() if not n.startswith(("OMP_", "GOMP_"))}

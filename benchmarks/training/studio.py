@@ -130,15 +130,11 @@ def _make_job(given: argparse.Namespace) -> "JobSpec":  # noqa: F821
 
 def _checkpoint(model: "EncoderSpec", vocabulary: Path) -> Path:  # noqa: F821
     """A checkpoint with random weights."""
-    from engine.models.checkpoint import save
-    from engine.models.heads import Heads
-    from engine.models.network import Network
     from engine.tokenizers.tokenizer import Tokenizer
 
+    tokenizer = Tokenizer.from_vocabulary(vocabulary, lowercase=True)
     folder = Path(os.environ["BERT_STUDIO_HOME"]) / "base"
-    heads = Heads(mlm=True, pooler=True)
-    save(folder, Network(model, heads), Tokenizer.from_vocabulary(vocabulary, lowercase=True))
-    return folder
+    return harness.random_model(folder, model, tokenizer, mlm=True, pooler=True)
 
 
 def _arguments(arguments: list[str]) -> argparse.Namespace:

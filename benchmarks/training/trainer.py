@@ -126,11 +126,7 @@ def _train(
         **more,
     )
     Trainer(
-        model=model,
-        args=settings,
-        train_dataset=rows,
-        data_collator=counted,
-        callbacks=[Ticking()],
+        model=model, args=settings, train_dataset=rows, data_collator=counted, callbacks=[Ticking()]
     ).train()
     _print_result(given, clock, seen[given.warm : given.warm + given.steps])
 

@@ -58,10 +58,7 @@ MADE = {"sst2": (sst2, "accuracy"), "wnut17": (wnut17, "f1")}
 
 @pytest.mark.parametrize("name", MADE)
 def test_the_circle_is_closed(
-    name: str,
-    home: Home,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    name: str, home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     work, said = tmp_path / "work", dict[str, str]()
 
