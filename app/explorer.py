@@ -28,12 +28,12 @@ class WorkerProcess(QObject):
     """A worker process and its pipes.
 
     Signals:
-        told: an Answer.
+        answer_received: an Answer.
         ended: reason in a few words, and the last output. Not emitted after `end`.
         gone: after `end`, when the process has exited.
     """
 
-    told = Signal(object)
+    answer_received = Signal(object)
     ended = Signal(str, str)
     gone = Signal()
 
@@ -97,7 +97,7 @@ class WorkerProcess(QObject):
                 self._tail += f"\nnot an answer: {line[:200]!r}"
                 self._process.kill()
                 return
-            self.told.emit(answer)
+            self.answer_received.emit(answer)
 
     def _parsed(self, line: bytes) -> Answer:
         """Raises ValueError if the line does not answer the question."""
@@ -188,7 +188,7 @@ class Explorer(QObject):
         """Start the worker early, so that torch is loaded before the first question."""
         if self._process is None:
             self._process = WorkerProcess(self.scratch, self._settings, self)
-            self._process.told.connect(self._on_told)
+            self._process.answer_received.connect(self._on_answer_received)
             self._process.ended.connect(self._on_ended)
             self._process.start()
 
@@ -218,7 +218,7 @@ class Explorer(QObject):
             self._process.send(self._asked)
             self.busy_changed.emit(True)
 
-    def _on_told(self, answer: Answer) -> None:
+    def _on_answer_received(self, answer: Answer) -> None:
         is_last = self._asked is not None and answer.to == self._asked.number
         if is_last and answer.is_final:
             self._asked = None
@@ -358,7 +358,7 @@ class OneTimeWorker(QObject):
         self._partly = partly
         process.setParent(self)
         self._process: WorkerProcess | None = process
-        self._process.told.connect(self._on_told)
+        self._process.answer_received.connect(self._on_answer_received)
         self._process.ended.connect(self._on_ended)
         _one_time_workers.add(self)
         self._process.start()
@@ -376,7 +376,7 @@ class OneTimeWorker(QObject):
     def is_over(self) -> bool:
         return self._process is None
 
-    def _on_told(self, answer: Answer) -> None:
+    def _on_answer_received(self, answer: Answer) -> None:
         if self._owner is not None and not shiboken6.isValid(self._owner):
             self.cancel()
         elif isinstance(answer, Working):
@@ -392,7 +392,7 @@ class OneTimeWorker(QObject):
             self._partly(answer)
 
     def _on_ended(self, how: str, last_words: str) -> None:
-        self._on_told(
+        self._on_answer_received(
             Refused(
                 problem=self.tr("The process working on this stopped unexpectedly ({0}).").format(
                     how

@@ -42,7 +42,7 @@ class HeadMeans(QObject):
         self.explore, self._home = explore, home
         self.work = SetWork(start_worker, self)
         self._of: ChosenTexts | None = None
-        self.work.told.connect(self._on_told)
+        self.work.answer_received.connect(self._on_answer_received)
         self.work.changed.connect(self.changed)
         explore.model_changed.connect(self.work.forget)
         explore.chosen_changed.connect(self.changed)
@@ -79,7 +79,7 @@ class HeadMeans(QObject):
             return text.format(numbers.count(work.done), numbers.count(work.total))
         return translated(work.problem)
 
-    def _on_told(self, answer: SetAnswer) -> None:
+    def _on_answer_received(self, answer: SetAnswer) -> None:
         if isinstance(answer, HeadsAveraged) and answer.file is not None:
             self.explore.replace_heads(answer.file, self._of)
 

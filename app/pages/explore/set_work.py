@@ -40,11 +40,11 @@ class SetWork(QObject):
 
     Signals:
         changed: running, progress or problem.
-        told: a SetAnswer with the results so far.
+        answer_received: a SetAnswer with the results so far.
     """
 
     changed = Signal()
-    told = Signal(object)
+    answer_received = Signal(object)
 
     def __init__(self, start_worker: StartWorker, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -99,7 +99,7 @@ class SetWork(QObject):
         if isinstance(answer, SetAnswer):
             self.stage = ""
             self.done, self.total = answer.done, answer.total
-            self.told.emit(answer)
+            self.answer_received.emit(answer)
             self.changed.emit()
 
     def _on_done(self, answer: Answer) -> None:

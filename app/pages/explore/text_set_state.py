@@ -32,7 +32,7 @@ class TextSetState(QObject):
         self.of: ChosenTexts | None = None  # the texts behind the results
         self.rows: Sequence[TypedRow] = ()  # their texts, once read
         self._reading: background.Job | None = None
-        self.work.told.connect(self._on_answer)
+        self.work.answer_received.connect(self._on_answer)
         self.work.changed.connect(self.changed)
         explore.model_changed.connect(self._forget)
         explore.heads_off_changed.connect(self._forget)

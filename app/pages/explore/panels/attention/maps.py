@@ -52,14 +52,14 @@ class AttentionMaps(QObject):
         grown: more layers of the same answer; number of layers before.
         forgotten: no maps any more.
         thumbnails_changed: the thumbnails of all heads.
-        told: an answer is pending, or refused.
+        query_changed: an answer is pending, or refused.
     """
 
     replaced = Signal()
     grown = Signal(int)
     forgotten = Signal()
     thumbnails_changed = Signal()
-    told = Signal()
+    query_changed = Signal()
 
     def __init__(self, explore: ExploreState, explorer: Explorer) -> None:
         super().__init__(explore)
@@ -149,7 +149,7 @@ class AttentionMaps(QObject):
             self._take(answer)
         elif not self.query.is_waiting:
             self._forget()
-        self.told.emit()
+        self.query_changed.emit()
 
     def _take(self, answer: Attended) -> None:
         if answer is self._taken or answer is self._gone:

@@ -76,7 +76,7 @@ class Overview(QWidget):
         self.grid.picked.connect(state.selection.pick)
         self.grid.pointed.connect(self._say)
         self._maps.thumbnails_changed.connect(self._on_wall)
-        self._maps.told.connect(self._say)
+        self._maps.query_changed.connect(self._say)
         state.head_changed.connect(self._on_head)
         state.explore.sides_changed.connect(self._on_sides)
         self._on_sides()

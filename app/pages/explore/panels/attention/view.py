@@ -74,11 +74,11 @@ class AttentionView(Panel):
         state.head_changed.connect(self._on_head)
         state.links_changed.connect(self._say)
         state.pointed_changed.connect(self._say)
-        state.maps.told.connect(self._on_told)
+        state.maps.query_changed.connect(self._on_query_changed)
         self.heads.column_changed.connect(self._tint)
         self.heads.changed.connect(self._tint)
         self._on_head()
-        self._on_told()
+        self._on_query_changed()
 
     def set_seen(self, seen: bool) -> None:
         self._state.set_seen(seen)
@@ -186,7 +186,7 @@ class AttentionView(Panel):
         is_shown = self.heads.is_seen
         self.overview.grid.show_tint(self.heads.values(self.heads.column) if is_shown else None)
 
-    def _on_told(self) -> None:
+    def _on_query_changed(self) -> None:
         query = self._state.maps.query
         if query.refusal is not None:
             self.problem.title.setText(query.refusal.problem)

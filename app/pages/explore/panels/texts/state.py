@@ -59,7 +59,7 @@ class TextsState(QObject):
         self._typed = ""
         self._reading: background.Job | None = None
         self._listing: background.Job | None = None
-        self.work.told.connect(self._on_told)
+        self.work.answer_received.connect(self._on_answer_received)
         explore.chosen_changed.connect(self._on_chosen)
         explore.model_changed.connect(self._on_model)
         explore.heads_off_changed.connect(self._forget_scores)
@@ -238,7 +238,7 @@ class TextsState(QObject):
         count = len(self.selected) or len(self.rows)
         self.explore.choose_texts(ChosenTexts(chosen, self.name, count))
 
-    def _on_told(self, answer: SetAnswer) -> None:
+    def _on_answer_received(self, answer: SetAnswer) -> None:
         if isinstance(answer, TextsScored):
             self.scores = [*self.scores[: answer.first], *answer.scores]
             self.loss = answer.loss

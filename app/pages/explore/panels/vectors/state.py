@@ -65,7 +65,7 @@ class VectorsState(QObject):
         self.tokens = LiveQuery(explore, explorer, self._tokens_question)
         self.tokens.changed.connect(self.changed)
         self.work = SetWork(start_worker, self)
-        self.work.told.connect(self._on_told)
+        self.work.answer_received.connect(self._on_answer_received)
         self.work.changed.connect(self.changed)
         explore.chosen_changed.connect(self._measure)
         explore.model_changed.connect(self._forget)
@@ -204,7 +204,7 @@ class VectorsState(QObject):
         self.tokens.invalidate()
         self.changed.emit()
 
-    def _on_told(self, answer: SetAnswer) -> None:
+    def _on_answer_received(self, answer: SetAnswer) -> None:
         if isinstance(answer, WordsFound):
             self.near_words = answer
             self.changed.emit()
