@@ -66,7 +66,7 @@ def open_window() -> int:
     except ImportError as error:  # a system library of Qt is missing
         echo_error(
             f"bert-studio: the window cannot start: {error}. In a checkout, python dev.py installs "
-            "what is missing; bert-studio --help lists what works without a window.",
+            "what is missing; bert-studio --help lists what works without a window."
         )
         return 1
     return give_up(run_window())

@@ -54,12 +54,7 @@ class Dispatcher(QObject):
 
     _requested = Signal(object)  # a _Request, for the manager's thread
 
-    def __init__(
-        self,
-        record: Record,
-        home: Home,
-        runner: QueueRunner | None = None,
-    ) -> None:
+    def __init__(self, record: Record, home: Home, runner: QueueRunner | None = None) -> None:
         """Corrects the state of runs without a worker; `begin` does the rest.
 
         `runner` continues the queue after the window has closed; None: the queue waits.

@@ -4,14 +4,7 @@ from functools import cache
 from pathlib import Path
 
 from PySide6.QtCore import QByteArray, QDir, QLocale, QPoint, QRect, QRectF, QSize, Qt
-from PySide6.QtGui import (
-    QFont,
-    QFontDatabase,
-    QIcon,
-    QIconEngine,
-    QPainter,
-    QPixmap,
-)
+from PySide6.QtGui import QFont, QFontDatabase, QIcon, QIconEngine, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication
 

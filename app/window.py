@@ -15,10 +15,7 @@ from PySide6.QtGui import (
     QResizeEvent,
     QShortcut,
 )
-from PySide6.QtWidgets import (
-    QMainWindow,
-    QWidget,
-)
+from PySide6.QtWidgets import QMainWindow, QWidget
 
 from app import background, commands
 from app.closing import ask_to_close
@@ -123,35 +120,16 @@ PAGES: list[PageEntry] = [
     PageEntry("data", marked("Data"), "database", "Ctrl+2", _data, "data"),
     PageEntry("models", marked("Models"), "boxes", "Ctrl+3", _models, "models"),
     PageEntry(
-        "train",
-        marked("Train"),
-        "graduation-cap",
-        "Ctrl+4",
-        _train,
-        "settings",
-        is_large=True,
+        "train", marked("Train"), "graduation-cap", "Ctrl+4", _train, "settings", is_large=True
     ),
     PageEntry("runs", marked("Runs"), "activity", "Ctrl+5", _runs, "runs"),
     PageEntry(
-        "explore",
-        marked("Explore"),
-        "scan-search",
-        "Ctrl+6",
-        _explore,
-        "explore",
-        is_large=True,
+        "explore", marked("Explore"), "scan-search", "Ctrl+6", _explore, "explore", is_large=True
     ),
 ]
 LOWER: list[PageEntry] = [
     PageEntry("help", marked("Help"), "circle-question-mark", "Ctrl+7", _help),
-    PageEntry(
-        "settings",
-        marked("Settings"),
-        "settings",
-        "Ctrl+,",
-        _settings,
-        "preferences",
-    ),
+    PageEntry("settings", marked("Settings"), "settings", "Ctrl+,", _settings, "preferences"),
 ]
 
 

@@ -2,11 +2,7 @@
 
 from pathlib import Path
 
-from PySide6.QtWidgets import (
-    QFileDialog,
-    QGridLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFileDialog, QGridLayout, QWidget
 
 from app.exporting.state import ExportState
 from app.theme import SPACE

@@ -2,10 +2,7 @@
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import (
-    QPlainTextEdit,
-    QWidget,
-)
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from app.exporting.state import ExportState
 from app.resources import mono_font

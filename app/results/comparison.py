@@ -124,10 +124,7 @@ class ComparisonCard(QWidget):
                 self.compare_with(other)
 
         background.run(
-            self,
-            lambda: find_earlier(record, folder, shown.info),
-            show,
-            self._studio.notices.show,
+            self, lambda: find_earlier(record, folder, shown.info), show, self._studio.notices.show
         )
 
     def _on_others(self, offered: list[Other]) -> None:

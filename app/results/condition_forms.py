@@ -195,9 +195,7 @@ CELL_OPERATORS: tuple[tuple[str, Callable[[str, str], Condition]], ...] = (
 )
 
 
-def _typed_cell(
-    condition: CellIs | CellContains | CellHasWord | CellMatches,
-) -> tuple[int, str]:
+def _typed_cell(condition: CellIs | CellContains | CellHasWord | CellMatches) -> tuple[int, str]:
     """Index of its operator in CELL_OPERATORS, and its text."""
     match condition:
         case CellIs():
@@ -215,11 +213,7 @@ def _ranges(make: Callable[..., Condition]) -> tuple[Operator, ...]:
     return (
         Operator(tr("is at least"), lambda least: make(least=least), (low,)),
         Operator(tr("is below"), lambda most: make(most=most), (high,)),
-        Operator(
-            tr("is between"),
-            lambda least, most: make(least=least, most=most),
-            (low, high),
-        ),
+        Operator(tr("is between"), lambda least, most: make(least=least, most=most), (low, high)),
         Operator(tr("is known"), make),
     )
 

@@ -119,12 +119,7 @@ def _named(role: Role) -> QTextCharFormat:
 class TokenClassificationPart(TaskPart):
     kind = "token_classification"
     view = TagsView
-    pictures = (
-        SpanErrorsPicture,
-        TypeConfusionPicture,
-        TypeTablePicture,
-        LengthPicture,
-    )
+    pictures = (SpanErrorsPicture, TypeConfusionPicture, TypeTablePicture, LengthPicture)
 
     def description(self, from_scratch: bool = False) -> str:
         return translate(

@@ -5,13 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QSize, QUrl
 from PySide6.QtGui import QDesktopServices, QFont
-from PySide6.QtWidgets import (
-    QComboBox,
-    QFileDialog,
-    QGridLayout,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QFileDialog, QGridLayout, QTableView, QWidget
 
 from app.studio import Studio
 from app.theme import SPACE, Role, colour

@@ -2,13 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import (
-    QComboBox,
-    QHeaderView,
-    QProgressBar,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtWidgets import QComboBox, QHeaderView, QProgressBar, QTableView, QWidget
 
 from app.theme import SPACE
 from app.translation import translated

@@ -7,12 +7,7 @@ a screen reader reads each item as one sentence. Texts are painted as plain text
 from dataclasses import dataclass, field
 from typing import Any
 
-from PySide6.QtCore import (
-    QAbstractListModel,
-    QEvent,
-    QObject,
-    Qt,
-)
+from PySide6.QtCore import QAbstractListModel, QEvent, QObject, Qt
 from PySide6.QtWidgets import QAbstractItemView, QListView
 
 from app.translation import translated

@@ -23,20 +23,14 @@ Box = TypeVar("Box", bound=QBoxLayout)
 
 
 def column(
-    *items: Item,
-    parent: QWidget | None = None,
-    spacing: int | None = None,
-    margins: Margins = 0,
+    *items: Item, parent: QWidget | None = None, spacing: int | None = None, margins: Margins = 0
 ) -> QVBoxLayout:
     """Items from top to bottom; `spacing` in pixels defaults to the style's."""
     return _fill(QVBoxLayout(), items, parent, spacing, margins)
 
 
 def row(
-    *items: Item,
-    parent: QWidget | None = None,
-    spacing: int | None = None,
-    margins: Margins = 0,
+    *items: Item, parent: QWidget | None = None, spacing: int | None = None, margins: Margins = 0
 ) -> QHBoxLayout:
     """Items in reading direction; `spacing` in pixels defaults to the style's."""
     return _fill(QHBoxLayout(), items, parent, spacing, margins)

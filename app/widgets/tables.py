@@ -225,10 +225,7 @@ class NumbersTable(QTableView):
         self.selectionModel().currentRowChanged.connect(self._on_current)
 
     def show_rows(
-        self,
-        header: Sequence[str],
-        rows: Sequence[Sequence[str]],
-        numeric_from: int | None = None,
+        self, header: Sequence[str], rows: Sequence[Sequence[str]], numeric_from: int | None = None
     ) -> None:
         """Show rows; the current row stays. `numeric_from` is that of these rows."""
         first = self._numeric_from if numeric_from is None else numeric_from

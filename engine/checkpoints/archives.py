@@ -34,10 +34,7 @@ def is_model_archive(path: Path) -> bool:
     """True if a file is a tar with a model among its first members."""
     if not path.name.lower().endswith(TAR_SUFFIXES) or not path.is_file():
         return False
-    with (
-        suppress(tarfile.TarError, OSError, EOFError, zlib.error),
-        tarfile.open(path) as archive,
-    ):
+    with suppress(tarfile.TarError, OSError, EOFError, zlib.error), tarfile.open(path) as archive:
         for number, member in enumerate(archive):
             if PurePosixPath(member.name).name in CONFIGS:
                 return True

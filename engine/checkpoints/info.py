@@ -114,10 +114,7 @@ def _read(folder: Path) -> CheckpointInfo:
         **sizes,
         max_positions=positions,
         parameters=sum(counted),
-        task_heads=(
-            *_heads(family, kind, tensors, own_decoder),
-            *([kind] if kind else []),
-        ),
+        task_heads=(*_heads(family, kind, tensors, own_decoder), *([kind] if kind else [])),
         labels=_labels(config) if kind and head_of(kind).has_labels else (),
         lowercase=_lowercase(folder, family),
         causal=config.get("is_decoder") is True,

@@ -32,10 +32,7 @@ class Reading(Spec):
         description="Character encoding by its Python name: utf-8, utf-16, cp1252, …",
     )
     delimiter: str = Field(
-        ",",
-        max_length=1,
-        title="Delimiter",
-        description="Character between two cells of a row.",
+        ",", max_length=1, title="Delimiter", description="Character between two cells of a row."
     )
     quoted: bool = Field(
         True, title="Quoted cells", description="Cells may be enclosed in double quotes."
@@ -54,14 +51,10 @@ class Mapping(Spec):
         title="Text", description="Column with the text, or with the first of two texts."
     )
     pair: str | None = Field(
-        None,
-        title="Second text",
-        description="Column with the second text, for pairs of texts.",
+        None, title="Second text", description="Column with the second text, for pairs of texts."
     )
     label: str | None = Field(
-        None,
-        title="Label",
-        description="Column with the class, the number or the correct choice.",
+        None, title="Label", description="Column with the class, the number or the correct choice."
     )
     flags: tuple[str, ...] = Field(
         (),

@@ -234,12 +234,7 @@ def shards_are_whole_weights(job: "JobSpec") -> Iterator[Problem]:
                 "Sharded weights cannot be combined with weight averaging, LoRA or feature "
                 "extraction: turn these off, or sharding"
             ),
-            (
-                "hardware.sharded",
-                "training.ema_decay",
-                "training.lora_rank",
-                "features.vectors",
-            ),
+            ("hardware.sharded", "training.ema_decay", "training.lora_rank", "features.vectors"),
         )
 
 

@@ -159,11 +159,7 @@ class TrainingSpec(Spec):
         ),
     )
     lora_alpha: float = Field(
-        16,
-        gt=0,
-        le=10_000,
-        title="LoRA alpha",
-        description="Adapters are scaled by alpha / rank.",
+        16, gt=0, le=10_000, title="LoRA alpha", description="Adapters are scaled by alpha / rank."
     )
     lora_dropout: float = Field(
         0.0,

@@ -36,10 +36,7 @@ class Bench:
     def hardware(self, precision: Precision = "fp32") -> HardwareSpec:
         """The device, in a precision, without CUDA graphs."""
         return HardwareSpec(
-            device=self.device,
-            precision=precision,
-            threads=self.machine.threads,
-            cuda_graphs="off",
+            device=self.device, precision=precision, threads=self.machine.threads, cuda_graphs="off"
         )
 
     def run(

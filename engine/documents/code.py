@@ -24,10 +24,7 @@ AS_TRAINED = PredictionSettings()
 
 
 def transformers_code(
-    task: TaskSpec,
-    folder: str,
-    example: Example = USUAL,
-    settings: PredictionSettings = AS_TRAINED,
+    task: TaskSpec, folder: str, example: Example = USUAL, settings: PredictionSettings = AS_TRAINED
 ) -> str:
     """Code for transformers, with the folder of a checkpoint or of an export to it.
 
@@ -50,10 +47,7 @@ def transformers_code(
 
 
 def onnx_code(
-    task: TaskSpec,
-    folder: str,
-    example: Example = USUAL,
-    settings: PredictionSettings = AS_TRAINED,
+    task: TaskSpec, folder: str, example: Example = USUAL, settings: PredictionSettings = AS_TRAINED
 ) -> str:
     """Code for onnxruntime and tokenizers, without torch, with the folder of an ONNX export.
 

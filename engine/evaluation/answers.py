@@ -92,11 +92,7 @@ def _logits(some: ArrayLike, tokens: int) -> NDArray[np.float64]:
 
 
 def _spans(
-    window: Window,
-    begin: NDArray[np.float64],
-    end: NDArray[np.float64],
-    longest: int,
-    kept: int,
+    window: Window, begin: NDArray[np.float64], end: NDArray[np.float64], longest: int, kept: int
 ) -> list[Span]:
     """The best spans of one window, unordered."""
     inside = slice(window.begin, window.begin + window.count)

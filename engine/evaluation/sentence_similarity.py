@@ -111,11 +111,7 @@ def search_report(ranks: ArrayLike, owners: ArrayLike, losses: ArrayLike) -> Sea
 def triplet_report(right: ArrayLike, losses: ArrayLike) -> TripletReport:
     """The metrics of N triplets: whether each is in the right order, and its loss."""
     ordered, loss = np.asarray(right, dtype=np.float64), np.asarray(losses, dtype=np.float64)
-    return TripletReport(
-        examples=len(ordered),
-        accuracy=mean(ordered),
-        loss=mean(loss),
-    )
+    return TripletReport(examples=len(ordered), accuracy=mean(ordered), loss=mean(loss))
 
 
 def candidate_ranks(

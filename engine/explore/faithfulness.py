@@ -11,11 +11,7 @@ import torch
 from engine.errors import StudioError
 from engine.explore.attribution import FORWARD_SLICE, scores_without
 from engine.explore.targets import find_target, word_token_indices
-from engine.messages.explore.attribution import (
-    CheckFaithfulness,
-    Faithfulness,
-    FaithfulnessChecked,
-)
+from engine.messages.explore.attribution import CheckFaithfulness, Faithfulness, FaithfulnessChecked
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 

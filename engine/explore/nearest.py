@@ -71,6 +71,5 @@ def _rows(question: EncodeRows | FindNearest) -> Rows:
 
 def _no_vectors() -> StudioError:
     return StudioError(
-        phrase("The vectors of these rows are no longer available."),
-        phrase("Compute them again."),
+        phrase("The vectors of these rows are no longer available."), phrase("Compute them again.")
     )

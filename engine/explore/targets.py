@@ -189,8 +189,7 @@ def _choice(checkpoint: Checkpoint, question: AboutTarget) -> Target:
     choices = [choice.strip() for choice in question.endings if choice.strip()]
     if len(choices) < 2:
         raise StudioError(
-            phrase("This model picks one of several choices."),
-            phrase("Type at least two choices."),
+            phrase("This model picks one of several choices."), phrase("Type at least two choices.")
         )
     wanted = choices if not question.label else [choices[_named(question.label, tuple(choices))]]
     best: Target | None = None

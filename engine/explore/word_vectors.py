@@ -12,12 +12,7 @@ from torch import Tensor
 
 from engine.errors import StudioError
 from engine.messages.explore.text import Token
-from engine.messages.explore.word_vectors import (
-    CompareWord,
-    WordCompared,
-    WordLayer,
-    WordPlace,
-)
+from engine.messages.explore.word_vectors import CompareWord, WordCompared, WordLayer, WordPlace
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.serving.quantization_check import TEXTS

@@ -119,8 +119,7 @@ def _check(wanted: Export) -> None:
     into = wanted.into
     if into.is_symlink() or (into.exists() and (not into.is_dir() or any(into.iterdir()))):
         raise StudioError(
-            phrase("{into} already exists.", into=into),
-            phrase("Choose a new folder."),
+            phrase("{into} already exists.", into=into), phrase("Choose a new folder.")
         )
 
 

@@ -94,10 +94,7 @@ def reload(request: Request, scratch: Path) -> tuple[Reloaded, Predictions]:
             else phrase("exit code {code}", code=code)
         )
         raise BrokenExport(
-            phrase(
-                "The export could not be reloaded in a separate process: {last}",
-                last=last,
-            ),
+            phrase("The export could not be reloaded in a separate process: {last}", last=last),
             phrase("Nothing was kept. Try again; if it keeps happening, please report it."),
         )
     found = Reloaded.model_validate_json((scratch / ANSWER).read_bytes())

@@ -15,11 +15,7 @@ from torch import Tensor, nn
 
 from engine.checkpoints.config import CONFIG, spec_of
 from engine.checkpoints.heads import TASK
-from engine.checkpoints.prediction_settings import (
-    settings_entries,
-    settings_in,
-    with_settings,
-)
+from engine.checkpoints.prediction_settings import settings_entries, settings_in, with_settings
 from engine.checkpoints.sentence_layout import dense_folder, read_sentence, write_sentence
 from engine.checkpoints.source import copy_source
 from engine.config.families import FAMILIES
@@ -245,9 +241,7 @@ def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict
                 short = str(dtype).removeprefix("torch.")
                 raise StudioError(
                     phrase(
-                        "Some weights are too large for {short} ({name}).",
-                        short=short,
-                        name=name,
+                        "Some weights are too large for {short} ({name}).", short=short, name=name
                     ),
                     phrase("Choose bfloat16, which is as small and has the range of float32."),
                 )
@@ -286,10 +280,7 @@ def import_checkpoint(source: Path, into: Path) -> tuple[CheckpointInfo, LoadRep
     with atomic_folder(into) as inside:
         dtype = write_copy(loaded, source, inside)
     info = loaded.info.model_copy(
-        update={
-            "dtype": str(dtype).removeprefix("torch."),
-            "bytes": (into / SAFE).stat().st_size,
-        }
+        update={"dtype": str(dtype).removeprefix("torch."), "bytes": (into / SAFE).stat().st_size}
     )
     return info, loaded.report
 

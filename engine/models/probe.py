@@ -135,11 +135,7 @@ class Probe(nn.Module):
         return vectors.sum(2)
 
     def _along(
-        self,
-        lstm: nn.LSTM,
-        x: Tensor,
-        attention_mask: Tensor | None,
-        order: ReadingOrder | None,
+        self, lstm: nn.LSTM, x: Tensor, attention_mask: Tensor | None, order: ReadingOrder | None
     ) -> Tensor:
         """BiLSTM over the tokens; 0 on padding."""
         if attention_mask is None:

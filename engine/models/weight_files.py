@@ -26,11 +26,7 @@ from engine.phrases import phrase
 MAX_HEADER = 32_000_000  # bytes, as in engine.checkpoints.info
 MAX_TENSORS = 50_000  # a thousand layers have 16,000
 SAFE, PICKLED = "model.safetensors", "pytorch_model.bin"
-ELSEWHERE = {
-    "tf_model.h5": "TensorFlow",
-    "flax_model.msgpack": "Flax",
-    "model.onnx": "ONNX",
-}
+ELSEWHERE = {"tf_model.h5": "TensorFlow", "flax_model.msgpack": "Flax", "model.onnx": "ONNX"}
 DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 Fused = Mapping[str, int]  # part of a published name → number of matrices fused under it
 

@@ -42,9 +42,7 @@ def wilson(part: int, whole: int) -> Interval:
 
 
 def bootstrap(
-    parts: ArrayLike,
-    figure: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    seed: int = 0,
+    parts: ArrayLike, figure: Callable[[NDArray[np.float64]], NDArray[np.float64]], seed: int = 0
 ) -> Interval:
     """The percentile bootstrap interval (Efron 1979) of a function of sums over rows, as F1.
 

@@ -95,9 +95,7 @@ def difference(first: Measure, second: Measure) -> Interval:
     parts = np.hstack([first.parts[one], second.parts[other]])
     size = first.parts.shape[1]
     return bootstrap_counts(
-        parts,
-        times,
-        lambda sums: second.of_sums(sums[:, size:]) - first.of_sums(sums[:, :size]),
+        parts, times, lambda sums: second.of_sums(sums[:, size:]) - first.of_sums(sums[:, :size])
     )
 
 

@@ -88,10 +88,7 @@ class Predictions:
 
     @classmethod
     def of(
-        cls,
-        facts: PredictionInfo,
-        record: Mapping[str, Any],
-        cells: Mapping[str, Sequence[str]],
+        cls, facts: PredictionInfo, record: Mapping[str, Any], cells: Mapping[str, Sequence[str]]
     ) -> Self:
         """From columns of RECORD and columns of the rows, by name; all of one length.
 

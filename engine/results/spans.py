@@ -127,10 +127,7 @@ def row_spans(predictions: Predictions, place: int) -> RowSpans:
 
 def _pairs_of(predictions: Predictions, row: dict[str, list[str]]) -> list[SpanPair]:
     real = name_spans(predictions)
-    return paired(
-        _found(row.get("gold") or (), real),
-        _found(row.get("predicted") or (), real),
-    )
+    return paired(_found(row.get("gold") or (), real), _found(row.get("predicted") or (), real))
 
 
 @cached_per_table

@@ -12,12 +12,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 
 from engine.config.search import SearchSpec
 from engine.errors import StudioError
-from engine.messages.searching import (
-    FieldImportance,
-    ImportanceMeasured,
-    MeasureImportance,
-    Trial,
-)
+from engine.messages.searching import FieldImportance, ImportanceMeasured, MeasureImportance, Trial
 from engine.phrases import phrase
 from engine.search.study import parameter, study, to_optuna
 

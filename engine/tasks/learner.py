@@ -511,12 +511,7 @@ def share_of_mean(
     the fraction of a target that is spread over all classes.
     """
     summed = F.cross_entropy(
-        logits,
-        targets,
-        weights,
-        reduction="sum",
-        label_smoothing=smoothing,
-        ignore_index=ignored,
+        logits, targets, weights, reduction="sum", label_smoothing=smoothing, ignore_index=ignored
     )
     return summed / count
 
@@ -556,11 +551,7 @@ def pad(tokenized: TokenizedDataset, numbers: Sequence[int] | np.ndarray, pad_id
 
 
 def ranked_labels(
-    kind: str,
-    names: Sequence[str],
-    probabilities: Tensor,
-    given: Inputs,
-    predicted: Sequence[int],
+    kind: str, names: Sequence[str], probabilities: Tensor, given: Inputs, predicted: Sequence[int]
 ) -> Predicted:
     """A prediction for the whole input with all names, those of `predicted` first, then the most
     likely."""

@@ -115,11 +115,7 @@ class TagCollector(PredictionCollector):
         sentences = map(split_words, self._examples.cells)
         for number, (words, tags) in enumerate(zip(sentences, self.predicted(), strict=True)):
             shares = self._probabilities[starts[number] : starts[number + 1]].tolist()
-            record = {
-                "tags": tags,
-                "words": words,
-                "probabilities": shares,
-            }
+            record = {"tags": tags, "words": words, "probabilities": shares}
             if spans_too:
                 record["spans"] = [
                     {

@@ -147,10 +147,7 @@ class PretrainingLearner(Learner):
             return [phrase("each next token")] * len(batch.tokens)
         if batch.follows is None:
             return super().describe_targets(batch, tokenizer)
-        words = {
-            FOLLOWS: phrase("IsNext"),
-            ANOTHER: phrase("NotNext"),
-        }
+        words = {FOLLOWS: phrase("IsNext"), ANOTHER: phrase("NotNext")}
         return [words[kind] for kind in batch.follows.tolist()]
 
     def dummy_batch(
@@ -169,11 +166,7 @@ class PretrainingLearner(Learner):
         return mask_tokens(tokens.numpy(), tokenizer, self.task, rng)
 
     def _asked(
-        self,
-        padded: Padded,
-        follows: np.ndarray | None,
-        shown: np.ndarray,
-        chosen: np.ndarray,
+        self, padded: Padded, follows: np.ndarray | None, shown: np.ndarray, chosen: np.ndarray
     ) -> Batch:
         places = torch.from_numpy(np.flatnonzero(chosen))  # [N]
         return Batch(

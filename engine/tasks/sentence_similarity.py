@@ -202,8 +202,7 @@ class SentenceSimilarityLearner(Learner):
         """The cosine of two texts."""
         if not (question.pair or "").strip():
             raise StudioError(
-                phrase("This model says how similar two texts are."),
-                phrase("Type a second text."),
+                phrase("This model says how similar two texts are."), phrase("Type a second text.")
             )
         first, second = vectors_of_texts(checkpoint, [question.text, question.pair or ""])
         return Predicted(

@@ -54,10 +54,7 @@ class Added:
 
 
 def put_added(
-    library: LibraryTokenizer,
-    behind: Iterable[str],
-    special: Iterable[str],
-    added: Iterable[Added],
+    library: LibraryTokenizer, behind: Iterable[str], special: Iterable[str], added: Iterable[Added]
 ) -> None:
     """Register all tokens that are never split with the library.
 
@@ -129,10 +126,7 @@ def also_special(config: dict[str, Any]) -> tuple[Added, ...]:
 
 
 def together(
-    own: dict[str, Any],
-    added: dict[str, tuple[Added, Any]],
-    special: Iterable[Added],
-    path: Path,
+    own: dict[str, Any], added: dict[str, tuple[Added, Any]], special: Iterable[Added], path: Path
 ) -> tuple[tuple[str, ...], tuple[Added, ...], int]:
     """All tokens in the order of their ids, those that are never split, and the number of leading
     tokens of the model itself.

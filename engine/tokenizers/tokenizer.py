@@ -150,10 +150,7 @@ class Tokenizer:
         )
 
     def encode_many(
-        self,
-        texts: Sequence[str],
-        pairs: Sequence[str] | None = None,
-        max_length: int = 512,
+        self, texts: Sequence[str], pairs: Sequence[str] | None = None, max_length: int = 512
     ) -> list[tuple[list[int], list[int]]]:
         """Ids and segments of many inputs, as of `encode`, on all cores."""
         enough = None if self.vocabulary.cuts_beginning else max_length
@@ -367,8 +364,7 @@ def _guarded_vocabulary() -> Iterator[None]:
         raise
     except BaseException as error:  # a panic is no `Exception`
         raise BadCheckpoint(
-            phrase("The tokenizer files are damaged or do not belong together."),
-            ADVICE,
+            phrase("The tokenizer files are damaged or do not belong together."), ADVICE
         ) from error
 
 

@@ -205,10 +205,7 @@ def _frame(processor: object, path: Path) -> Frame | None:
 
 
 def _special(
-    content: dict[str, Any],
-    stated: Stated,
-    tokens: tuple[str, ...],
-    frame: Frame | None,
+    content: dict[str, Any], stated: Stated, tokens: tuple[str, ...], frame: Frame | None
 ) -> tuple[str, str, str, str, str]:
     """The special tokens: as configured, as used in the file, or by default names."""
     model, padding = content["model"], content.get("padding")

@@ -22,10 +22,7 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def learn_vocabulary(
-    texts: Iterable[str],
-    size: int,
-    lowercase: bool,
-    progress: ProgressCallback | None = None,
+    texts: Iterable[str], size: int, lowercase: bool, progress: ProgressCallback | None = None
 ) -> WordPiece:
     """Learn at most `size` tokens, deterministically.
 

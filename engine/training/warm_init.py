@@ -153,11 +153,7 @@ def _co_occurrences(
 
 
 def _attend_to_neighbours(
-    attention: Attention,
-    offsets: tuple[int | None, ...],
-    pace: Tensor,
-    words: int,
-    spread: float,
+    attention: Attention, offsets: tuple[int | None, ...], pace: Tensor, words: int, spread: float
 ) -> None:
     """Let each head attend to a neighbour and pass on part of its vector.
 

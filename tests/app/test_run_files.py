@@ -36,10 +36,7 @@ def told(home: Home) -> Home:
 
 
 def test_runs_go_from_one_home_to_another(
-    told: Home,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    told: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "night.zip"
     two = str(told.runs / "two")

@@ -65,14 +65,7 @@ STEPS = 12  # of each run
 QUIET = 200  # ms: more than the typing pause, after which something may begin
 NAMES = (  # the same in every language
     *("BERT Studio", "BERT", "RoBERTa", "DistilBERT", "ALBERT", "LoRA", "AdamW", "GELU", "ReLU"),
-    *(
-        "Hugging Face",
-        "ONNX",
-        "PyTorch",
-        "CUDA",
-        "Ctrl",
-        "JSONL",
-    ),
+    *("Hugging Face", "ONNX", "PyTorch", "CUDA", "Ctrl", "JSONL"),
     *(form.title for form in FORMATS.values() if not isinstance(form.title, Phrase)),
     *(name for entry in SHELF for name in (entry.name, entry.title, entry.licence)),
     *("Scroll Left", "Scroll Right"),  # buttons of Qt, which brings its own translations

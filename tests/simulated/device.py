@@ -238,12 +238,7 @@ def _lstm_cell(
 
 
 def _lstm_cell_back(
-    to_h: Tensor | None,
-    to_c: Tensor | None,
-    cx: Tensor,
-    cy: Tensor,
-    gates: Tensor,
-    has_bias: bool,
+    to_h: Tensor | None, to_c: Tensor | None, cx: Tensor, cy: Tensor, gates: Tensor, has_bias: bool
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """Gradients of the gates before their functions, of the cell state, and of a bias."""
     i, f, g, o = gates.chunk(4, 1)

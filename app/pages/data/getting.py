@@ -70,10 +70,7 @@ class GettingData(HubWork):
                 "named as owner/name/subset, a revision as owner/name@revision. Only files of data "
                 "are fetched, never code."
             ),
-            [
-                Choice("list", self.tr("&Continue"), "primary"),
-                Choice("cancel", self.tr("Cancel")),
-            ],
+            [Choice("list", self.tr("&Continue"), "primary"), Choice("cancel", self.tr("Cancel"))],
             answered,
             [name, there] if cached else [name],
         )

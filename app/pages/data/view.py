@@ -218,9 +218,7 @@ class DataPage(QWidget):
             self.open_dataset(before)
 
         self._studio.notices.say(
-            self.tr("Version {0}: {1}").format(made.name, translated(change)),
-            self.tr("Undo"),
-            undo,
+            self.tr("Version {0}: {1}").format(made.name, translated(change)), self.tr("Undo"), undo
         )
 
     def _show_deleted(self, older: Path, rows: NDArray[np.int64]) -> None:
@@ -315,12 +313,5 @@ class DataPage(QWidget):
             title = self.tr("Go back to version {0}?").format(self._back_to.name)
             choice = Choice("delete", self.tr("Go back"), "primary")
         dialogs.ask(
-            self,
-            title,
-            " ".join(said),
-            [
-                choice,
-                Choice("cancel", self.tr("Cancel")),
-            ],
-            answered,
+            self, title, " ".join(said), [choice, Choice("cancel", self.tr("Cancel"))], answered
         )

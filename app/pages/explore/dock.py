@@ -2,12 +2,7 @@
 
 from PySide6.QtCore import QObject, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import (
-    QDockWidget,
-    QMenu,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QDockWidget, QMenu, QToolButton, QWidget
 
 from app.pages.explore.panel import MakePanel, Panel, PanelDescription
 from app.theme import SPACE, Role, colour

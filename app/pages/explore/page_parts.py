@@ -112,12 +112,7 @@ class Editor(QPlainTextEdit):
 class PrecisionSwitch(QWidget):
     """Check box for exact answers, stored in the settings, and a status text."""
 
-    def __init__(
-        self,
-        explore: ExploreState,
-        explorer: Explorer,
-        settings: Settings,
-    ) -> None:
+    def __init__(self, explore: ExploreState, explorer: Explorer, settings: Settings) -> None:
         super().__init__()
         self._explore, self._settings = explore, settings
         self.said = Text("", "small", wraps=False)

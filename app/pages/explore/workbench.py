@@ -10,14 +10,7 @@ from itertools import pairwise
 
 from PySide6.QtCore import QByteArray, QChildEvent, QEvent, QSize, Qt
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
-from PySide6.QtWidgets import (
-    QMainWindow,
-    QMenu,
-    QSizePolicy,
-    QTabBar,
-    QTabWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QMainWindow, QMenu, QSizePolicy, QTabBar, QTabWidget, QWidget
 
 from app.pages.explore.dock import AREAS, PanelDock
 from app.pages.explore.panel import MakePanel, Panel, PanelDescription, Place

@@ -3,13 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QStringListModel, Qt, Signal
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QListView,
-    QPlainTextEdit,
-    QToolButton,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QListView, QPlainTextEdit, QToolButton, QWidget
 
 from app.pages.models.state import ModelsState
 from app.pages.models.texts import size_of

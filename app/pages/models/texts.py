@@ -27,12 +27,7 @@ def entry_of(model: ModelEntry) -> Entry:
     """Card of a model on the list."""
     if model.info is None:
         return Entry(
-            model.path,
-            model.name,
-            model.problem,
-            "triangle-alert",
-            mark=tr("Damaged"),
-            warns=True,
+            model.path, model.name, model.problem, "triangle-alert", mark=tr("Damaged"), warns=True
         )
     parameters = numbers.short(model.info.parameters)
     figure, unit, size = parameters, tr("parameters"), ""
@@ -128,10 +123,7 @@ def facts_of(model: ModelEntry) -> list[tuple[str, str] | tuple[str, str, TextSt
         (tr("Max. positions"), tr("%Ln token(s)", info.max_positions)),
         (tr("Vocabulary"), tr("%Ln token(s)", info.vocab_size)),
         (tr("Case"), tr("uncased") if info.lowercase else tr("cased")),
-        (
-            tr("Output heads"),
-            "\n".join(heads) if heads else tr("none (encoder only)"),
-        ),
+        (tr("Output heads"), "\n".join(heads) if heads else tr("none (encoder only)")),
     ]
     if info.sentence is not None:
         facts += _facts_of_sentences(info.sentence, info.hidden_size)

@@ -126,9 +126,7 @@ def _seeds_tooltip(row: RunRow, seeds: Rows) -> str:
     if row.job is None or row.job.group is None:
         return ""
     group = row.job.group
-    template = tr(
-        "Mean and standard deviation of the best score; {0} of {1} runs have finished",
-    )
+    template = tr("Mean and standard deviation of the best score; {0} of {1} runs have finished")
     asked = len(group.seeds) or group.runs // max(1, len(group.vectors))
     text = template.format(len(best_scores(seeds)), asked)
     return f"{values_text(row)}\n{text}" if group.search is not None else text
@@ -214,10 +212,7 @@ COLUMNS = {
         names=_task_names,
     ),
     Column.DATA: ColumnInfo(
-        lambda: tr("Data set"),
-        84,
-        lambda row, _: row.data,
-        lambda row: row.data.casefold() or None,
+        lambda: tr("Data set"), 84, lambda row, _: row.data, lambda row: row.data.casefold() or None
     ),
     Column.BASE_MODEL: ColumnInfo(
         lambda: tr("Base model"),
@@ -282,10 +277,7 @@ COLUMNS = {
         names=lambda row: row.tags,
     ),
     Column.NOTES: ColumnInfo(
-        lambda: tr("Notes"),
-        140,
-        lambda row, _: row.notes,
-        lambda row: row.notes.casefold() or None,
+        lambda: tr("Notes"), 140, lambda row, _: row.notes, lambda row: row.notes.casefold() or None
     ),
     Column.DEVICE: ColumnInfo(
         lambda: tr("Device"),

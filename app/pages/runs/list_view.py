@@ -5,12 +5,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QStackedWidget,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QStackedWidget, QTableView, QWidget
 
 from app.pages.runs.arranging import GroupRow, Shown, Test
 from app.pages.runs.columns import Column, column_info

@@ -52,10 +52,7 @@ def ask_notes(owner: QWidget, runs: RunsState, row: RunRow) -> None:
         owner,
         tr("Notes on “{0}”").format(row.name),
         tr("Only you edit these notes. They are included in search."),
-        [
-            Choice("save", tr("&Save"), "primary"),
-            Choice("cancel", tr("&Cancel")),
-        ],
+        [Choice("save", tr("&Save"), "primary"), Choice("cancel", tr("&Cancel"))],
         lambda key: runs.set_notes(row.id, field.toPlainText()) if key == "save" else None,
         [field],
     )
@@ -160,10 +157,7 @@ def ask_to_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
         owner,
         title,
         text,
-        [
-            Choice("delete", tr("&Delete"), "danger"),
-            Choice("cancel", tr("&Cancel")),
-        ],
+        [Choice("delete", tr("&Delete"), "danger"), Choice("cancel", tr("&Cancel"))],
         answer,
     )
 

@@ -400,12 +400,7 @@ def _test(info: ColumnInfo, operator: str, wanted: str) -> Test:
 def _dated(value: str, wanted: str, operator: str) -> bool:
     """Compare moments as texts; `wanted` may be a month or a day."""
     cut = value[: len(wanted)]
-    return {
-        "<": cut < wanted,
-        ">": cut > wanted,
-        "≤": cut <= wanted,
-        "≥": cut >= wanted,
-    }[operator]
+    return {"<": cut < wanted, ">": cut > wanted, "≤": cut <= wanted, "≥": cut >= wanted}[operator]
 
 
 def _is_close(item: float, other: float) -> bool:

@@ -3,11 +3,7 @@
 from dataclasses import replace
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QStackedWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QCheckBox, QStackedWidget, QWidget
 
 from app.library import ModelEntry
 from app.pages.train.choices import BASE_MODEL, CUSTOM_SIZE, Model, Scratch, Step

@@ -17,13 +17,7 @@ from app.pages.train.choices import (
 )
 from engine.config.dataset import DataSource, StoredData
 from engine.config.families.bert import PRESETS
-from engine.config.job import (
-    RUN_NAME_LENGTH,
-    BaseModelSource,
-    FromCheckpoint,
-    FromScratch,
-    JobSpec,
-)
+from engine.config.job import RUN_NAME_LENGTH, BaseModelSource, FromCheckpoint, FromScratch, JobSpec
 from engine.config.search import Range, SearchField
 
 

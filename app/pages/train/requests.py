@@ -178,8 +178,6 @@ def first_choices(home: Home) -> Choices:
             translate("Train", "Import a model first."),
         )
     choices = Choices(
-        goal=first_goal(pretrains=False),
-        data=Data.from_entry(entry),
-        model=Model.from_entry(model),
+        goal=first_goal(pretrains=False), data=Data.from_entry(entry), model=Model.from_entry(model)
     )
     return choices.with_training(choices.training.model_copy(update=FIRST_TRAINING))

@@ -5,12 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import (
-    QFileDialog,
-    QLineEdit,
-    QPlainTextEdit,
-    QWidget,
-)
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QPlainTextEdit, QWidget
 
 from app import background
 from app.pages.train.choices import BASE_MODEL, DATA, SearchPlan
@@ -75,10 +70,7 @@ class ReviewStep(QWidget):
     def _command_line(self) -> QWidget:
         card = Card(self.tr("Run it from the command line"))
         card.body.addWidget(
-            Text(
-                self.tr("Train with this job file on a server or in a script:"),
-                "muted",
-            )
+            Text(self.tr("Train with this job file on a server or in a script:"), "muted")
         )
         self.command = self._line(card, self.tr("Command"), self.tr("Copy command"))
         card.body.addWidget(

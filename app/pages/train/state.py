@@ -95,8 +95,7 @@ class TrainState(QObject):
         """Set these choices with another task than the user's; `sentence` says why."""
         before = self.choices.goal
         self.adjust(
-            replace(choices, goal=goal),
-            Adjustment(sentence, lambda now: replace(now, goal=before)),
+            replace(choices, goal=goal), Adjustment(sentence, lambda now: replace(now, goal=before))
         )
 
     def undo_adjustment(self) -> None:

@@ -43,11 +43,7 @@ class StepBar(QWidget):
         self._group.idClicked.connect(self.wanted)
 
     def show_step(
-        self,
-        shown: Step,
-        seen: Step,
-        chosen: dict[Step, str],
-        obstacle: tuple[Step, str] | None,
+        self, shown: Step, seen: Step, chosen: dict[Step, str], obstacle: tuple[Step, str] | None
     ) -> None:
         """Update all steps.
 

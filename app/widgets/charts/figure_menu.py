@@ -37,11 +37,7 @@ FORMS: dict[str, tuple[str, Content]] = {  # key: suffix and content
 class FigureButton(QToolButton):
     """Copies or saves the figure that `make` returns; None if there is nothing to save."""
 
-    def __init__(
-        self,
-        make: Callable[[], Figure | None],
-        notices: Notices,
-    ) -> None:
+    def __init__(self, make: Callable[[], Figure | None], notices: Notices) -> None:
         super().__init__()
         self._make, self._notices = make, notices
         self._figure: Figure | None = None

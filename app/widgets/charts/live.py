@@ -16,15 +16,7 @@ from app.notices import Notices
 from app.theme import SPACE, chart_pen
 from app.timers import debounced
 from app.widgets import layouts
-from app.widgets.charts.chart import (
-    Axis,
-    Chart,
-    Line,
-    Marker,
-    describe_series,
-    padded,
-    value_range,
-)
+from app.widgets.charts.chart import Axis, Chart, Line, Marker, describe_series, padded, value_range
 from app.widgets.charts.figure import Figure
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.charts.legend import Legend

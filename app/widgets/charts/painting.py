@@ -88,11 +88,7 @@ class Frame:
 
 
 def paint(
-    painter: QPainter,
-    frame: Frame,
-    palette: Palette,
-    font: QFont,
-    fine: bool = True,
+    painter: QPainter, frame: Frame, palette: Palette, font: QFont, fine: bool = True
 ) -> None:
     """Paint a chart into its frame; without `fine` as quickly as possible."""
     chart = frame.chart

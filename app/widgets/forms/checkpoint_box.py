@@ -3,14 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import (
-    QAbstractListModel,
-    QRect,
-    QRectF,
-    QSize,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QAbstractListModel, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFontMetrics, QKeyEvent, QPainter, QPen, QWheelEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -121,8 +114,7 @@ class _Rows(QStyledItemDelegate):
         side = 20
         place = QRect(rect.left() + 3 * SPACE, rect.center().y() - side // 2, side, side)
         resources.icon(
-            "check" if chosen else ICONS[entry.origin],
-            Role.ACCENT if usable else Role.DISABLED,
+            "check" if chosen else ICONS[entry.origin], Role.ACCENT if usable else Role.DISABLED
         ).paint(painter, place)
         room = rect.adjusted(11 * SPACE, 2 * SPACE, -3 * SPACE, -2 * SPACE)
         for style, text, role, align in (
@@ -148,9 +140,7 @@ class CheckpointBox(ComboBox):
     picked = Signal(object)
 
     def __init__(
-        self,
-        why_not: Callable[[ModelEntry], str] = lambda _: "",
-        parent: QWidget | None = None,
+        self, why_not: Callable[[ModelEntry], str] = lambda _: "", parent: QWidget | None = None
     ) -> None:
         super().__init__(parent)
         self._entries = Checkpoints(why_not, self)

@@ -47,8 +47,7 @@ class IntervalCells(QStyledItemDelegate):
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         value, ends, small = _lines(option, index)
         width = max(
-            option.fontMetrics.horizontalAdvance(value),
-            QFontMetrics(small).horizontalAdvance(ends),
+            option.fontMetrics.horizontalAdvance(value), QFontMetrics(small).horizontalAdvance(ends)
         )
         height = option.fontMetrics.height() + QFontMetrics(small).height()
         return QSize(width + 4 * SPACE, height + 2 * SPACE)

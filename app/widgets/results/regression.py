@@ -88,10 +88,7 @@ class ScatterPicture(ChartPicture):
         chart = Chart(
             Axis(self.tr("Gold"), (low, high)),
             Axis(self.tr("Predicted"), (low, high)),
-            (
-                Points("", measured.x, measured.y, size=2.0),
-                Line("", ends, ends, role=Role.MUTED),
-            ),
+            (Points("", measured.x, measured.y, size=2.0), Line("", ends, ends, role=Role.MUTED)),
             zones=tuple(
                 Zone(a, b, some, _sentence(self.tr("Gold {0} to {1}: %Ln row(s)", "", count), a, b))
                 for (a, b, some), count in zip(measured.zones, measured.counts, strict=True)

@@ -153,10 +153,7 @@ def open_bundle(folder: Path, index: str) -> Bundle:
         ) from error
     if any(name.endswith(OBJECTS) for name in entries):
         raise BadCheckpoint(
-            phrase(
-                "{index} is an object-based TensorFlow 2 checkpoint.",
-                index=safe_name(index),
-            ),
+            phrase("{index} is an object-based TensorFlow 2 checkpoint.", index=safe_name(index)),
             OTHER_FORM,
         )
     bundle = Bundle(folder, index, shards, entries)

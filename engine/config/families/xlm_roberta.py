@@ -13,9 +13,5 @@ class XlmRobertaSpec(roberta.RobertaSpec):
 
 
 FAMILY = replace(
-    roberta.FAMILY,
-    title="XLM-RoBERTa",
-    prefix="roberta",
-    classes="XLMRoberta",
-    spec=XlmRobertaSpec,
+    roberta.FAMILY, title="XLM-RoBERTa", prefix="roberta", classes="XLMRoberta", spec=XlmRobertaSpec
 )

@@ -5,12 +5,7 @@ from typing import ClassVar, Literal
 
 from engine.config.dataset import Mapping as Columns
 from engine.config.task import LabelColumn, TaskInfo
-from engine.config.tasks.text_classification import (
-    CLASSIFIER,
-    METRICS,
-    Classes,
-    are_classes,
-)
+from engine.config.tasks.text_classification import CLASSIFIER, METRICS, Classes, are_classes
 from engine.errors import StudioError
 from engine.phrases import phrase
 

@@ -8,15 +8,7 @@ from pydantic import Field
 from engine.config.dataset import Mapping as Columns
 from engine.config.fields import setting
 from engine.config.problems import Problem
-from engine.config.task import (
-    ACCURACY,
-    LOSS,
-    LabelColumn,
-    Metric,
-    TaskInfo,
-    TaskSpec,
-    target,
-)
+from engine.config.task import ACCURACY, LOSS, LabelColumn, Metric, TaskInfo, TaskSpec, target
 from engine.config.training import TrainingSpec
 from engine.phrases import phrase
 

@@ -119,8 +119,7 @@ def _unreadable(data: CheckInput) -> list[Finding]:
     if not len(rows):
         return []
     sentence = phrase(
-        "{n:,} row(s) with “\ufffd” or control characters: what stood there is lost.",
-        n=len(rows),
+        "{n:,} row(s) with “\ufffd” or control characters: what stood there is lost.", n=len(rows)
     )
     fix = Fix(
         "drop",

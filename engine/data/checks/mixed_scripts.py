@@ -64,9 +64,7 @@ def _other_scripts(data: CheckInput) -> list[Finding]:
     if not len(rows):
         return []
     sentence = phrase(
-        "{n:,} row(s) in another script than nearly all others ({main}).",
-        n=len(rows),
-        main=main,
+        "{n:,} row(s) in another script than nearly all others ({main}).", n=len(rows), main=main
     )
     return [
         Finding("mixed_scripts", "note", len(rows), sentence, rows, (_drop("drop-other", rows),))

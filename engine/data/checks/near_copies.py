@@ -164,10 +164,7 @@ def _similarity(
 
 
 def _jaccard(
-    pairs: NDArray[np.int64],
-    hashes: Hashes,
-    starts: NDArray[np.int64],
-    sizes: NDArray[np.int64],
+    pairs: NDArray[np.int64], hashes: Hashes, starts: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     ends = pairs.ravel()
     counts = sizes[ends]

@@ -255,10 +255,7 @@ def _named_texts(names: dict[str, str]) -> tuple[str | None, str | None]:
 
 
 def _tags(
-    columns: tuple[str, ...],
-    names: dict[str, str],
-    rows: Sequence[tuple[str, ...]],
-    text: str,
+    columns: tuple[str, ...], names: dict[str, str], rows: Sequence[tuple[str, ...]], text: str
 ) -> str | None:
     """A column named like tags that has, in every row, one tag per word of the text."""
     candidates = [names[name] for name in TAGS if name in names and names[name] != text]

@@ -185,10 +185,7 @@ def _scheme_of(marks: set[str], mostly_iob1: bool) -> Scheme:
     iobes, bilou = marks & set("ES"), marks & set("LU")
     if iobes and bilou:
         raise StudioError(
-            phrase(
-                "The tags mix two schemes: {sorted}.",
-                sorted=", ".join(sorted(iobes | bilou)),
-            ),
+            phrase("The tags mix two schemes: {sorted}.", sorted=", ".join(sorted(iobes | bilou))),
             phrase(
                 "Use either E and S for the last and the single token of a span, or L and U, "
                 "but not both."

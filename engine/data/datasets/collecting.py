@@ -84,9 +84,7 @@ def collect(
     for one in opened:
         if file_state(one.path) != one.state:
             raise BadFile(
-                one.path,
-                phrase("the file changed while it was read."),
-                phrase("Import it again."),
+                one.path, phrase("the file changed while it was read."), phrase("Import it again.")
             )
     return writer.collected(digests, notes, spans)
 

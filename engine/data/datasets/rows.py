@@ -77,10 +77,7 @@ class Rows:
 
     @classmethod
     def of(
-        cls,
-        mapping: Mapping,
-        cells: Columns[str, Sequence[str]],
-        lines: list[int] | None = None,
+        cls, mapping: Mapping, cells: Columns[str, Sequence[str]], lines: list[int] | None = None
     ) -> Self:
         """Build rows from the mapped columns."""
 

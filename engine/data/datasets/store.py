@@ -349,10 +349,7 @@ def open_dataset(folder: Path) -> Dataset:
     except OSError as error:
         raise StudioError(
             phrase("The folder does not contain a data set."),
-            phrase(
-                "Searched in {folder}. Choose its folder, or import it again.",
-                folder=folder,
-            ),
+            phrase("Searched in {folder}. Choose its folder, or import it again.", folder=folder),
         ) from error
     return Dataset(folder, spec)
 

@@ -335,18 +335,8 @@ def recognise_arrow(_path: Path, start: bytes) -> Reading | None:
 
 
 PARQUET = Format(
-    "parquet",
-    "Parquet",
-    (".parquet", ".pq"),
-    open_parquet,
-    recognise=recognise_parquet,
-    options=(),
+    "parquet", "Parquet", (".parquet", ".pq"), open_parquet, recognise=recognise_parquet, options=()
 )
 ARROW = Format(
-    "arrow",
-    "Arrow",
-    (".arrow", ".feather"),
-    open_arrow,
-    recognise=recognise_arrow,
-    options=(),
+    "arrow", "Arrow", (".arrow", ".feather"), open_arrow, recognise=recognise_arrow, options=()
 )

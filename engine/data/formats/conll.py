@@ -107,10 +107,7 @@ def _sentences(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]
         elif not cells[layout.word]:
             remarks.saw(phrase("Row without a word skipped"), number)
         elif len(rows) >= MAX_SENTENCE_WORDS:
-            problem = phrase(
-                "this sentence has more than {most:,} words.",
-                most=MAX_SENTENCE_WORDS,
-            )
+            problem = phrase("this sentence has more than {most:,} words.", most=MAX_SENTENCE_WORDS)
             raise _bad(lines, start, problem)
         else:
             start = start if rows else number

@@ -114,8 +114,7 @@ def _bad_quotes(error: csv.Error, path: Path, start: int, line: int) -> BadFile:
     text = str(error)
     if "field larger" in text:
         problem = phrase(
-            "a cell that starts here is longer than {most:,} characters.",
-            most=MAX_LINE_CHARACTERS,
+            "a cell that starts here is longer than {most:,} characters.", most=MAX_LINE_CHARACTERS
         )
     elif "end of data" in text:
         problem = phrase("a quote that opens in this row is never closed.")

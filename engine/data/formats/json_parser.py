@@ -43,10 +43,7 @@ ADVICE = phrase(
 
 
 def item_rows(
-    path: Path,
-    items: Iterable[tuple[int, dict[str, Any]]],
-    keys: tuple[str, ...],
-    remarks: Remarks,
+    path: Path, items: Iterable[tuple[int, dict[str, Any]]], keys: tuple[str, ...], remarks: Remarks
 ) -> Iterator[Row]:
     """A row for each numbered object, with a cell for each key.
 
@@ -85,11 +82,7 @@ def parse_objects(
 
 
 def parse_lines(
-    path: Path,
-    lines: Iterable[str],
-    remarks: Remarks,
-    keeps_digits: bool = False,
-    before: int = 0,
+    path: Path, lines: Iterable[str], remarks: Remarks, keeps_digits: bool = False, before: int = 0
 ) -> Iterator[tuple[int, Any]]:
     """The value in each non-empty line, with its number. Raises BadFile."""
     kind = Number if keeps_digits else None
@@ -296,9 +289,7 @@ def _parsed(content: bytes, schema: pa.Schema) -> pa.Table | None:
             pa.BufferReader(content),
             read_options=_json.ReadOptions(use_threads=False, block_size=len(content) + 1),
             parse_options=_json.ParseOptions(
-                explicit_schema=schema,
-                newlines_in_values=False,
-                unexpected_field_behavior="error",
+                explicit_schema=schema, newlines_in_values=False, unexpected_field_behavior="error"
             ),
         )
     except pa.ArrowInvalid:

@@ -173,9 +173,7 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
     lines, whole = _first_lines(path, encoding)
     if not any(line.strip() for line in lines):
         raise BadFile(
-            path,
-            phrase("the file contains only white space."),
-            phrase("Choose a file with text."),
+            path, phrase("the file contains only white space."), phrase("Choose a file with text.")
         )
     suffix = Path(logical_name(path)).suffix.lower()
     lines = [LONG_RUN.sub(_ends, line) if len(line) > LONG_LINE else line for line in lines]

@@ -43,10 +43,7 @@ class Remarks:
     def sentences(self) -> tuple[str, ...]:
         counted = (
             phrase(
-                "{what}: {count} times, first in line {line}.",
-                what=what,
-                count=count,
-                line=line,
+                "{what}: {count} times, first in line {line}.", what=what, count=count, line=line
             )
             if count > 1
             else phrase("{what}: once, in line {line}.", what=what, line=line)

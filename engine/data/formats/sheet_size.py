@@ -55,10 +55,7 @@ def size_of_sheets(path: Path, file: IO[bytes]) -> Sizes:
                 if left < 0:
                     raise BadFile(
                         path,
-                        phrase(
-                            "it unpacks to more than {most} GiB.",
-                            most=LARGEST_WORKBOOK >> 30,
-                        ),
+                        phrase("it unpacks to more than {most} GiB.", most=LARGEST_WORKBOOK >> 30),
                         phrase("Save the table as CSV."),
                     )
                 if seen is not None:

@@ -21,14 +21,7 @@ from engine.data.formats.csv_parser import (
     parse_rows,
 )
 from engine.data.formats.lines import Lines
-from engine.data.formats.rows import (
-    Content,
-    Format,
-    Remarks,
-    Row,
-    numbered_columns,
-    unique_names,
-)
+from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns, unique_names
 from engine.phrases import phrase
 
 KNOWN = {*TEXTS, *LABELS}  # column names

@@ -16,14 +16,7 @@ from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, Pass
 from engine.config.dataset import Reading
 from engine.data.formats.archives import file_on_disk, parse_place, seekable
 from engine.data.formats.lines import Lines
-from engine.data.formats.rows import (
-    Content,
-    Format,
-    Remarks,
-    Row,
-    numbered_columns,
-    unique_names,
-)
+from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns, unique_names
 from engine.data.formats.sheet_size import Sizes, size_of_sheets
 from engine.data.formats.table import ABOVE_HEADER, has_header
 from engine.errors import BadFile
@@ -149,9 +142,7 @@ def _sheet_and_others(path: Path) -> tuple[str, list[str]]:
     names = sheets_with_rows(path)
     if not names:
         raise BadFile(
-            path,
-            phrase("all of its sheets are empty."),
-            phrase("Choose a workbook with rows."),
+            path, phrase("all of its sheets are empty."), phrase("Choose a workbook with rows.")
         )
     return names[0], names[1:]
 

@@ -90,11 +90,7 @@ def encode_at(
 
 @torch.no_grad()
 def run_lower_layers(
-    encoder: Encoder,
-    tokens: Tensor,
-    segments: Tensor,
-    attention_mask: Tensor | None,
-    count: int,
+    encoder: Encoder, tokens: Tensor, segments: Tensor, attention_mask: Tensor | None, count: int
 ) -> Tensor:
     """Output of the lowest `count` layers, float [B, T, D]; 0 on padding.
 

@@ -29,12 +29,7 @@ REDUCED_PRECISION_FROM = (
 
 
 def attend(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    where: PaddedBlocks,
-    dropout: float,
-    window: int | None = None,
+    q: Tensor, k: Tensor, v: Tensor, where: PaddedBlocks, dropout: float, window: int | None = None
 ) -> Tensor:
     """Attend within each sequence.
 
@@ -54,12 +49,7 @@ def attend(
 
 
 def attend_sdpa(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    where: PaddedBlocks,
-    dropout: float,
-    window: int | None = None,
+    q: Tensor, k: Tensor, v: Tensor, where: PaddedBlocks, dropout: float, window: int | None = None
 ) -> Tensor:
     """One SDPA call per block; fast on a GPU, and without gradients.
 

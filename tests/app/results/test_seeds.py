@@ -66,11 +66,7 @@ def compared(studio: Studio, qtbot: QtBot, shown: Path, other: Path) -> ResultsV
 
 
 def test_a_comparison_states_the_claim_over_seeds(
-    studio: Studio,
-    runs: Runs,
-    qtbot: QtBot,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    studio: Studio, runs: Runs, qtbot: QtBot, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     card = compared(studio, qtbot, runs["second", 1], runs["first", 1]).comparison
     assert main(["compare-results", str(tmp_path / "first"), str(tmp_path / "second")]) == 0

@@ -59,11 +59,7 @@ def show(studio: Studio, qtbot: QtBot, tmp_path: Path) -> Show:
 
     def make(width: int = 1000, height: int = 560) -> ResultsView:
         made = classified(
-            GOLD,
-            PREDICTED,
-            probability=[0.9, 0.6, 0.8, 0.7, 0.95],
-            text=TEXTS,
-            label=GOLD,
+            GOLD, PREDICTED, probability=[0.9, 0.6, 0.8, 0.7, 0.95], text=TEXTS, label=GOLD
         )
         made.write(tmp_path / "results" / "validation.parquet")
         view = ResultsView(studio, results_of(tmp_path))

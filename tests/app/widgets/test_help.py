@@ -11,14 +11,7 @@ from app.commands import at_once
 from app.palette import score
 from app.widgets.forms.form import SpecForm
 from app.widgets.help import HelpButton, HelpView, HelpWindow, help_for
-from app.widgets.help_topics import (
-    METRIC,
-    SECTIONS,
-    concept,
-    concepts,
-    setting_key,
-    topics,
-)
+from app.widgets.help_topics import METRIC, SECTIONS, concept, concepts, setting_key, topics
 from app.window import LOWER, PAGES
 from engine.config.fields import settings_of
 from engine.config.tasks import TASKS

@@ -35,7 +35,7 @@ CASES = {
         "training": {"lora_rank": 8},
     },
     ("training.cache_frozen_layers", "training.frozen_layers"): {
-        "training": {"cache_frozen_layers": True},
+        "training": {"cache_frozen_layers": True}
     },
     ("training.cache_frozen_layers", "task"): {
         "task": {"kind": "pretraining"},

@@ -17,8 +17,7 @@ LABELS = ("a", "b", "c")
 score = st.integers(-6, 6).map(lambda n: n / 2)  # few values, so that many are equal
 examples = st.lists(
     st.tuples(
-        st.lists(st.booleans(), min_size=3, max_size=3),
-        st.lists(score, min_size=3, max_size=3),
+        st.lists(st.booleans(), min_size=3, max_size=3), st.lists(score, min_size=3, max_size=3)
     ),
     min_size=1,
     max_size=40,

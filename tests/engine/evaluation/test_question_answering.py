@@ -72,10 +72,7 @@ def assert_agree(found, told, best=True):
             percent |= {f"{name}_exact": part.exact_match, f"{name}_f1": part.f1}
         assert told.get(f"{name}_total", 0) == part.questions
     if best:
-        percent |= {
-            "best_exact": found.best_exact_match.value,
-            "best_f1": found.best_f1.value,
-        }
+        percent |= {"best_exact": found.best_exact_match.value, "best_f1": found.best_f1.value}
     for name, value in percent.items():
         assert 100 * value == pytest.approx(told[name], abs=1e-9), name
     assert found.questions == told["total"]

@@ -235,10 +235,7 @@ def test_a_probe_has_the_gradient_of_its_encoder(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     "about,problem",
-    [
-        ({"label": "none of them"}, "does not know the class"),
-        ({"head": "mlm"}, "no MLM head"),
-    ],
+    [({"label": "none of them"}, "does not know the class"), ({"head": "mlm"}, "no MLM head")],
 )
 def test_what_is_not_there_is_refused_in_words(classes, about, problem) -> None:
     with pytest.raises(StudioError, match=problem):

@@ -12,12 +12,7 @@ from engine.explore import attribution, faithfulness
 from engine.explore.edits import score, suggest
 from engine.explore.faithfulness import SHARES, check, random_orders
 from engine.explore.fill_mask import fill_mask
-from engine.messages.explore.attribution import (
-    CheckFaithfulness,
-    Edit,
-    ScoreEdits,
-    SuggestWords,
-)
+from engine.messages.explore.attribution import CheckFaithfulness, Edit, ScoreEdits, SuggestWords
 from engine.messages.explore.fill_mask import FillMask
 from engine.models.checkpoint import load
 from engine.models.heads import Heads

@@ -171,9 +171,7 @@ def test_layers_are_computed_for_several_heads_at_once(classifier) -> None:
         layer.register_forward_hook(lambda *_, number=number: calls.append(number))
     one = TextSet(typed=(TypedText(text="a b", label="bad"),))
     score_heads(
-        checkpoint,
-        WeighHeads(checkpoint=classifier, texts=one, each_head=True),
-        lambda *_: None,
+        checkpoint, WeighHeads(checkpoint=classifier, texts=one, each_head=True), lambda *_: None
     )
     assert (calls.count(0), calls.count(1)) == (2 + 1, 2 + 2)
 

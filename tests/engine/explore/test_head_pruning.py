@@ -11,13 +11,7 @@ from engine.explore import over_texts as work
 from engine.explore.ablation import heads_off
 from engine.explore.head_importance import weigh
 from engine.explore.head_pruning import WEIGHED, _sample, cut, prune, remove, units
-from engine.messages.explore.text_set import (
-    PruneHeads,
-    RemoveHeads,
-    TextSet,
-    TypedText,
-    WeighHeads,
-)
+from engine.messages.explore.text_set import PruneHeads, RemoveHeads, TextSet, TypedText, WeighHeads
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
 from tests.engine.models.small import LABELS, SPEC, folder

@@ -225,8 +225,7 @@ def test_a_graph_that_is_cut_is_refused_in_the_clean_process(done, tmp_path, mon
 
 
 @pytest.mark.parametrize(
-    "family",
-    [f if f in OWN_NETWORKS else pytest.param(f, marks=pytest.mark.long) for f in OTHERS],
+    "family", [f if f in OWN_NETWORKS else pytest.param(f, marks=pytest.mark.long) for f in OTHERS]
 )
 def test_a_graph_of_another_family_agrees_with_transformers(tmp_path, here, family):
     """It has the inputs that the tokenizer of this family in transformers returns."""

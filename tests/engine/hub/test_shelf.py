@@ -8,15 +8,7 @@ from engine.checkpoints.outline import outline, parameters
 from engine.config.families import FAMILIES
 from engine.config.families.bert import bert
 from engine.hub.cost import estimate_cost, matmul_rate, operations, verdict
-from engine.hub.shelf import (
-    GROUPS,
-    LANGUAGES,
-    MOST_NAMED,
-    OFFERED,
-    SHELF,
-    ShelfEntry,
-    entry_of,
-)
+from engine.hub.shelf import GROUPS, LANGUAGES, MOST_NAMED, OFFERED, SHELF, ShelfEntry, entry_of
 from engine.system.precision import Speeds, ThreadSpeeds
 
 LICENCES = {"apache-2.0", "mit", "cc-by-sa-4.0", "cc-by-4.0"}

@@ -117,11 +117,7 @@ for name, values, says in (
     ),
     ("activation_list", {"hidden_act": ["gelu"]}, "hidden_act: must be"),
     ("kind_other", {"model_type": "mobilebert"}, "MobileBERT is an encoder"),
-    (
-        "kind_roberta",
-        {"model_type": "roberta"},
-        "The file contains no layers of RoBERTa",
-    ),
+    ("kind_roberta", {"model_type": "roberta"}, "The file contains no layers of RoBERTa"),
     ("kind_distilbert", {"model_type": "distilbert"}, "it has no dim, n_layers, n_heads"),
     ("kind_albert", {"model_type": "albert"}, "The file contains no layers of ALBERT"),
     ("kind_markup", {"model_type": "<b>x</b>\n\x1b[31m"}, "“<b>x</b>\\n\\x1b[31m”"),

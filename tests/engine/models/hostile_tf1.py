@@ -134,11 +134,7 @@ for name, values, says in (
         {"intermediate_size": 64},
         "[32, 16] in the file, but [64, 16] according to bert",
     ),
-    (
-        "width_text",
-        {"hidden_size": "16"},
-        "does not describe a valid model: hidden_size",
-    ),
+    ("width_text", {"hidden_size": "16"}, "does not describe a valid model: hidden_size"),
     ("kind_other", {"model_type": "longformer"}, "Longformer"),
     ("labels_other", {"id2label": {"0": "a", "1": "b"}}, "bert_config.json names 2 labels"),
 ):
@@ -268,11 +264,7 @@ for name, spoil, says in (
     ("before", _says(WORDS, first=NEGATIVE), "word_embeddings is outside its file"),
     ("far", _says(WORDS, first=1 << 62), "is incomplete: it has"),
     ("large", _says(WORDS, size=1 << 62), "does not match its shape"),
-    (
-        "claims_much",
-        _says(WORDS, shape=(1 << 40, 16), size=1 << 46),
-        "is incomplete: it has",
-    ),
+    ("claims_much", _says(WORDS, shape=(1 << 40, 16), size=1 << 46), "is incomplete: it has"),
     ("below_zero", _says(WORDS, shape=(NEGATIVE, 16)), "has an invalid shape"),
     ("many_sides", _says(WORDS, shape=(1,) * 9), "has an invalid shape"),
     (
@@ -283,11 +275,7 @@ for name, spoil, says in (
     ("scalar", _says(QUERY, shape=(), size=4), "has the shape [] in the file"),
     ("whole_numbers", _says(WORDS, dtype="int32"), "is stored as int32"),
     ("text", _says(WORDS, dtype="string"), "is stored as string"),
-    (
-        "another_place",
-        _says(QUERY, first=0),
-        "checksum does not match",
-    ),
+    ("another_place", _says(QUERY, first=0), "checksum does not match"),
     (
         "no_rank",
         _entries(lambda e: e.update({WORDS: FLOAT + encode_field(2, encode_field(3, 1))})),

@@ -51,9 +51,7 @@ def reconfigured(folder: Path, **values: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "heads",
-    [Heads(), Heads(pooler=True), Heads(mlm=True), ALL, Heads(outputs=3)],
-    ids=str,
+    "heads", [Heads(), Heads(pooler=True), Heads(mlm=True), ALL, Heads(outputs=3)], ids=str
 )
 def test_what_is_saved_is_loaded_bit_for_bit(tmp_path, heads):
     made = network(heads)

@@ -439,11 +439,7 @@ def spoiled(folder: Path, **values: object) -> Path:
         ("roberta", {"max_position_embeddings": 51}, "[50, 24] in the file, but [51, 24]"),
         ("roberta", {"type_vocab_size": 2}, "[1, 24] in the file, but [2, 24]"),
         ("roberta", {"vocab_size": 100}, "The vocabulary has"),
-        (
-            "roberta",
-            {"is_decoder": True},
-            "“True”, which is not supported for RoBERTa",
-        ),
+        ("roberta", {"is_decoder": True}, "“True”, which is not supported for RoBERTa"),
         ("roberta", {"position_embedding_type": "relative_key"}, "“relative_key”"),
         ("deberta-v2", {"relative_attention": False}, "relative_attention to “False”"),
         ("deberta-v2", {"pos_att_type": "absent"}, "pos_att_type to “None”"),
@@ -485,11 +481,7 @@ def spoiled(folder: Path, **values: object) -> Path:
         ("albert", {"embedding_size": "absent"}, "but [700, 128]"),
         ("albert", {"num_hidden_groups": 2}, "2 layer groups, but the file has 1"),
         ("albert", {"num_hidden_groups": 4}, "more layer groups (4) than layers (3)"),
-        (
-            "albert",
-            {"inner_group_num": 2},
-            "“2”, which is not supported for ALBERT",
-        ),
+        ("albert", {"inner_group_num": 2}, "“2”, which is not supported for ALBERT"),
         ("albert", {"model_type": "bert"}, "The file contains no layers of BERT"),
     ],
 )

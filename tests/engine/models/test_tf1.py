@@ -130,12 +130,7 @@ def test_what_is_written_is_loaded_bit_for_bit(tmp_path, heads):
 
 
 @tries(25, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    spec=specs(),
-    mlm=st.booleans(),
-    nsp=st.booleans(),
-    classes=st.sampled_from([0, 2, 5]),
-)
+@given(spec=specs(), mlm=st.booleans(), nsp=st.booleans(), classes=st.sampled_from([0, 2, 5]))
 def test_any_network_comes_back(tmp_path_factory, spec, mlm, nsp, classes):
     made = network(Heads(mlm, nsp, classes), spec)
     folder = tmp_path_factory.mktemp("any")

@@ -145,9 +145,7 @@ def masked_tokens(rows: int = 40) -> Predictions:
 
 
 def bootstrap_rows(
-    rows: int,
-    figure: Callable[[NDArray[np.int64]], float],
-    draws: int = 2_000,
+    rows: int, figure: Callable[[NDArray[np.int64]], float], draws: int = 2_000
 ) -> Interval:
     """The percentile interval of any function of row indices, int64 [N]."""
     if not rows:

@@ -9,13 +9,7 @@ from hypothesis import strategies as st
 
 from engine.config.dataset import Mapping
 from engine.evaluation.question_answering import report
-from engine.results.answers import (
-    answer_group,
-    best_answers,
-    by_kind,
-    by_length,
-    threshold_curve,
-)
+from engine.results.answers import answer_group, best_answers, by_kind, by_length, threshold_curve
 from engine.results.conditions import mask
 from engine.results.predictions import Predictions
 from tests.engine.results.made import facts

@@ -37,12 +37,10 @@ def test_classes_are_counted_as_scikit_learn_counts_them(rows: list[tuple[str, s
         found.counts, metrics.confusion_matrix(gold, predicted, labels=LABELS)
     )
     np.testing.assert_allclose(
-        found.by_row,
-        metrics.confusion_matrix(gold, predicted, labels=LABELS, normalize="true"),
+        found.by_row, metrics.confusion_matrix(gold, predicted, labels=LABELS, normalize="true")
     )
     np.testing.assert_allclose(
-        found.by_column,
-        metrics.confusion_matrix(gold, predicted, labels=LABELS, normalize="pred"),
+        found.by_column, metrics.confusion_matrix(gold, predicted, labels=LABELS, normalize="pred")
     )
     for row in range(3):
         for column in range(3):

@@ -7,13 +7,7 @@ from scipy import stats
 from engine.evaluation.measures import f1_of_sums
 from engine.results import intervals
 from engine.results.classes import f1_interval
-from engine.results.intervals import (
-    UNKNOWN,
-    bootstrap,
-    mean_interval,
-    percentiles,
-    wilson,
-)
+from engine.results.intervals import UNKNOWN, bootstrap, mean_interval, percentiles, wilson
 from tests.engine.results.made import bootstrap_rows
 
 NO_SEED_MATTERS = 0.01  # tolerance between two bootstraps of the same rows

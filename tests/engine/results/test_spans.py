@@ -9,12 +9,7 @@ from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 from engine.data.columns.tags import Span
 from engine.results.conditions import mask
 from engine.results.measures import interval, measures
-from engine.results.span_figures import (
-    kind_conditions,
-    kind_counts,
-    type_confusion,
-    type_figures,
-)
+from engine.results.span_figures import kind_conditions, kind_counts, type_confusion, type_figures
 from engine.results.spans import SpanPair, paired, row_spans, span_table
 from tests.engine.results.made import tagged
 from tests.often import tries

@@ -273,10 +273,7 @@ def test_a_large_batch_says_what_the_network_says(kind):
     ids, segments, _ = batch(SPEC, tokens=20)
     times = -(-MANY_ROWS // ids.numel())
     ids, segments = ids.repeat(times, 1), segments.repeat(times, 1)
-    for quick in (
-        pack_network(plain, kind),
-        pack_network(pack_network(plain, "float32"), kind),
-    ):
+    for quick in (pack_network(plain, kind), pack_network(pack_network(plain, "float32"), kind)):
         found = quick.encoder(ids, segments, keep_weights=True)
         right = plain.encoder(ids, segments, keep_weights=True)
         assert torch.allclose(found.last, right.last, atol=LARGEST[kind])

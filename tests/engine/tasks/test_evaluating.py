@@ -138,9 +138,7 @@ def test_each_item_is_done_once_and_an_error_ends_it(
     assert 1 <= len(done) < 10
 
 
-def test_each_thread_keeps_one_precision_for_all_its_items(
-    threads: Callable[[int], None],
-) -> None:
+def test_each_thread_keeps_one_precision_for_all_its_items(threads: Callable[[int], None]) -> None:
     """Leaving it would drop the cached low-precision weights."""
     threads(2)
     entered = list[int]()

@@ -139,8 +139,7 @@ def test_a_run_learns_and_its_checkpoint_is_one_of_transformers(
     told: list[object] = []
     run = new_run(tmp_path / "onward", learning(tmp_path, steps=8))
     run = new_run(
-        tmp_path / "more",
-        run.job().model_copy(update={"base_model": FromCheckpoint(path=trained)}),
+        tmp_path / "more", run.job().model_copy(update={"base_model": FromCheckpoint(path=trained)})
     )
     train(run.job(), run, told.append)
     losses = [e.value for e in told if getattr(e, "name", "") == "loss"]
@@ -160,10 +159,7 @@ def test_fine_tuning_keeps_the_direction_and_learns(trained: Path, tmp_path: Pat
 
 @pytest.mark.parametrize(
     "task, causal, says",
-    [
-        (Pretraining(), True, "left-to-right"),
-        (TASK, False, "is bidirectional"),
-    ],
+    [(Pretraining(), True, "left-to-right"), (TASK, False, "is bidirectional")],
 )
 def test_the_other_objective_is_refused(
     tmp_path: Path, task: Pretraining, causal: bool, says: str

@@ -280,10 +280,7 @@ def test_a_batch_with_in_batch_negatives_is_not_split(
 BROKEN: dict[str, tuple[str, Any, str]] = {
     "a way out": (
         "modules.json",
-        [
-            {"path": "../x", "type": "a.Transformer"},
-            {"path": "1_Pooling", "type": "a.Pooling"},
-        ],
+        [{"path": "../x", "type": "a.Transformer"}, {"path": "1_Pooling", "type": "a.Pooling"}],
         "outside",
     ),
     "no list": ("modules.json", {"path": ""}, "is not a JSON list"),

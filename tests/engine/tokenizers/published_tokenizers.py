@@ -183,9 +183,7 @@ def bytes_behind(folder: Path, texts: Iterable[str], size: int = 300) -> Path:
     library = Tokenizer(models.Unigram([*written, *map(tuple, pieces)], 0, byte_fallback=True))
     library.normalizer = normalizers.Replace(" ", "▁")
     library.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>",
-        pair="<s> $A </s> $B </s>",
-        special_tokens=[("<s>", 1), ("</s>", 2)],
+        single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=[("<s>", 1), ("</s>", 2)]
     )
     library.decoder = decoders.Sequence(
         [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]

@@ -77,9 +77,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
         plain = kind.counts
 
         def counts(
-            self: Learner,
-            batch: Batch,
-            plain: Callable[..., dict[str, float]] = plain,
+            self: Learner, batch: Batch, plain: Callable[..., dict[str, float]] = plain
         ) -> dict[str, float]:
             batches.append(batch)
             return plain(self, batch)

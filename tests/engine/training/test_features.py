@@ -28,14 +28,7 @@ from engine.training.device.machine import choose_machine
 from engine.training.estimate import estimate
 from engine.training.loop import train
 from engine.training.setup import set_up
-from tests.engine.training.small import (
-    NETWORK,
-    answering,
-    classifying,
-    learning,
-    new_run,
-    tagging,
-)
+from tests.engine.training.small import NETWORK, answering, classifying, learning, new_run, tagging
 from tests.engine.training.test_loop import final, metrics
 
 SMALL = {"probe_size": 8, "epochs": 3, "learning_rate": 1e-2}

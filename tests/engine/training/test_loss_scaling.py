@@ -19,12 +19,7 @@ from engine.training import gradients, start, step
 from engine.training.checkpoints import latest_checkpoint
 from engine.training.context import RunContext, TrainingProgress
 from engine.training.device.machine import Machine
-from engine.training.step import (
-    HIGHEST_SCALE,
-    LOWEST_SCALE,
-    STEPS_UNTIL_DOUBLED,
-    LossScaler,
-)
+from engine.training.step import HIGHEST_SCALE, LOWEST_SCALE, STEPS_UNTIL_DOUBLED, LossScaler
 from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.test_loop import final, metrics

@@ -105,7 +105,4 @@ def groups(model: torch.nn.Module) -> list[dict[str, object]]:
     for name, parameter in model.named_parameters():
         is_plain = name.endswith("bias") or "LayerNorm" in name
         (plain if is_plain else decaying).append(parameter)
-    return [
-        {"params": decaying, "weight_decay": 0.01},
-        {"params": plain, "weight_decay": 0.0},
-    ]
+    return [{"params": decaying, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}]

@@ -2,14 +2,7 @@
 
 from operator import itemgetter
 
-from PySide6.QtCore import (
-    QItemSelection,
-    QObject,
-    QRectF,
-    QSize,
-    Qt,
-    Signal,
-)
+from PySide6.QtCore import QItemSelection, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,

@@ -4,11 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QLineEdit,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 
 from app.hub.consent import ask_first
 from app.hub.files import list_of, said_of

@@ -49,22 +49,9 @@ class TokenizerTab(QWidget):
         inner = QWidget()
         steps = layouts.column(parent=inner, spacing=3 * SPACE)
         for card in (
-            _step(
-                self.tr("1. Normalise"),
-                self._normalise,
-                self.normalised,
-            ),
-            _step(
-                self.tr("2. Split"),
-                self._split,
-                self.words,
-            ),
-            _step(
-                self.tr("3. Tokenise"),
-                self._find,
-                self.tokens,
-                self.count,
-            ),
+            _step(self.tr("1. Normalise"), self._normalise, self.normalised),
+            _step(self.tr("2. Split"), self._split, self.words),
+            _step(self.tr("3. Tokenise"), self._find, self.tokens, self.count),
         ):
             steps.addWidget(card)
         steps.addStretch(1)

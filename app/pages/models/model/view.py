@@ -43,11 +43,7 @@ class ModelView(Page):
     lineage_wanted = Signal()
 
     def __init__(
-        self,
-        studio: Studio,
-        model: ModelEntry,
-        why_not_delete: str,
-        parent: QWidget | None = None,
+        self, studio: Studio, model: ModelEntry, why_not_delete: str, parent: QWidget | None = None
     ) -> None:
         super().__init__(model.name, origin_of(model), parent)
         self.state = ModelState(model, self)

@@ -1,11 +1,6 @@
 """Vocabulary of a model with a search field."""
 
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QLineEdit,
-    QTableView,
-    QWidget,
-)
+from PySide6.QtWidgets import QAbstractItemView, QLineEdit, QTableView, QWidget
 
 from app.pages.models.model.state import ModelState
 from app.pages.models.model.table import VocabularyModel

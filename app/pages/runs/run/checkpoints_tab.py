@@ -222,10 +222,7 @@ class CheckpointsTab(QWidget):
             self,
             self.tr("Delete the checkpoint at step {0}?").format(numbers.count(saved.step)),
             lost,
-            [
-                Choice("delete", self.tr("&Delete"), "danger"),
-                Choice("cancel", self.tr("&Cancel")),
-            ],
+            [Choice("delete", self.tr("&Delete"), "danger"), Choice("cancel", self.tr("&Cancel"))],
             lambda key: self._state.delete(saved) if key == "delete" else None,
         )
 
@@ -275,7 +272,7 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
         elif form.is_valid():
             result = [translated(change.sentence()) for change in changes(job, wanted())]
             same = tr(
-                "No setting is changed, so this branch will reproduce the original run exactly.",
+                "No setting is changed, so this branch will reproduce the original run exactly."
             )
             text.setText("; ".join(result) + "." if result else same)
 
@@ -284,12 +281,9 @@ def ask_to_branch(owner: QWidget, state: CheckpointsState, step: int) -> None:
         tr("Branch from step {0}").format(numbers.count(step)),
         tr(
             "A new run continues from this checkpoint, with its weights, optimiser state and"
-            " progress. Task, data and model stay the same.",
+            " progress. Task, data and model stay the same."
         ),
-        [
-            Choice("branch", tr("&Start branch"), "primary"),
-            Choice("cancel", tr("&Cancel")),
-        ],
+        [Choice("branch", tr("&Start branch"), "primary"), Choice("cancel", tr("&Cancel"))],
         lambda key: state.branch(step, wanted()) if key == "branch" else None,
         [labelled(tr("Name"), name), text, form],
     )

@@ -266,7 +266,7 @@ def verdict(result: Reproducibility) -> tuple[TextStyle, str]:
     if result.obstacles:
         return "warn", tr("Repeating this run may give slightly different weights:")
     return "good", tr(
-        "Repeating this run in the same environment gives exactly the weights of step {0}.",
+        "Repeating this run in the same environment gives exactly the weights of step {0}."
     ).format(numbers.count(result.step))
 
 

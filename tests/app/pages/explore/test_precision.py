@@ -36,10 +36,7 @@ def test_predictions_may_be_fast_and_all_else_is_exact(explore, explorer, switch
     explore.toggle_mask(2)
     for kind in (WordsState, AttentionState):
         seen(explore, explorer, kind)
-    assert [(type(one), one.exact) for one in explorer.asked] == [
-        (FillMask, False),
-        (Attend, True),
-    ]
+    assert [(type(one), one.exact) for one in explorer.asked] == [(FillMask, False), (Attend, True)]
 
 
 def test_a_click_asks_again_for_an_exact_answer_and_is_remembered(

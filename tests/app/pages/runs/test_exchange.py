@@ -16,11 +16,7 @@ from tests.app.pages.runs.pages import PATIENCE, names, question
 
 
 def test_a_run_goes_out_as_a_file_and_comes_in_with_its_name_and_notes(
-    page: Callable[[], RunsPage],
-    studio: Studio,
-    make_run: MakeRun,
-    qtbot: QtBot,
-    tmp_path: Path,
+    page: Callable[[], RunsPage], studio: Studio, make_run: MakeRun, qtbot: QtBot, tmp_path: Path
 ) -> None:
     run_id = make_run("night")
     studio.dispatcher.begin()

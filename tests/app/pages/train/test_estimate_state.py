@@ -8,13 +8,7 @@ from engine.messages.question import Refused, Working
 from tests.app.pages.train.conftest import AskedWorker, choose_all
 
 ESTIMATED = Estimated(
-    steps=10,
-    seconds_per_step=0.5,
-    seconds=5,
-    memory=1,
-    available=10,
-    parameters=100,
-    device="cpu",
+    steps=10, seconds_per_step=0.5, seconds=5, memory=1, available=10, parameters=100, device="cpu"
 )
 
 

@@ -98,10 +98,6 @@ def test_every_setting_of_an_import_has_a_control(qtbot: QtBot, studio: Studio) 
     page = DataPage(studio)
     qtbot.addWidget(page)
     shown = page.importing
-    for section, spec in (
-        (shown.format, Reading),
-        (shown.columns, Mapping),
-        (shown.split, Split),
-    ):
+    for section, spec in ((shown.format, Reading), (shown.columns, Mapping), (shown.split, Split)):
         titles = {info.title for info in settings_of(spec).values()}
         assert titles <= said_in(section), spec

@@ -33,11 +33,7 @@ HOSTILE = '<img src="file:///CANARY.png"><b>x</b>&amp; R&D'
 
 @pytest.fixture
 def page(
-    studio: Studio,
-    qtbot: QtBot,
-    sentences: Path,
-    model: Path,
-    one_time_workers: list[AskedWorker],
+    studio: Studio, qtbot: QtBot, sentences: Path, model: Path, one_time_workers: list[AskedWorker]
 ) -> TrainPage:
     """The visible wizard, with its lists read."""
     made = TrainPage(studio)
@@ -330,9 +326,7 @@ def test_the_review_shows_the_job_the_command_and_the_estimate(
 
 
 def test_leaving_the_estimate_is_possible_at_once(
-    page: TrainPage,
-    qtbot: QtBot,
-    one_time_workers: list[AskedWorker],
+    page: TrainPage, qtbot: QtBot, one_time_workers: list[AskedWorker]
 ) -> None:
     go_to_review(qtbot, page)
     qtbot.waitUntil(lambda: len(one_time_workers) == 1)

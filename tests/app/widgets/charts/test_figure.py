@@ -66,12 +66,7 @@ def test_the_pixels_of_a_png_are_those_of_the_drawing(qapp, made, scale):
     top = next(
         y for y in range(size.height()) if picture.pixelColor(left * scale, y * scale) == RED
     )
-    for x, y, colour in (
-        (100, 150, RED),
-        (299, 199, RED),
-        (301, 199, BLUE),
-        (599, 1, BLUE),
-    ):
+    for x, y, colour in ((100, 150, RED), (299, 199, RED), (301, 199, BLUE), (599, 1, BLUE)):
         at = QPoint((figure.MARGIN + x) * scale, (top + y) * scale)
         assert picture.pixelColor(at) == colour
     paper = picture.pixelColor(QPoint(scale, scale))

@@ -107,10 +107,7 @@ UNIVERSAL = """# newdoc
 def test_columns_and_comments_of_published_forms(tmp_path):
     path = tmp_path / "x.conll"
     sentences, notes = read(path, ENGLISH)
-    assert sentences == [
-        (("EU", "rejects", "#"), ("B-ORG", "O", "O")),
-        (("Peter",), ("B-PER",)),
-    ]
+    assert sentences == [(("EU", "rejects", "#"), ("B-ORG", "O", "O")), (("Peter",), ("B-PER",))]
     assert notes == ""
     assert read(path, ENGLISH, "text", "column 2")[0][0][1] == ("NNP", "VBZ", "#")
     sentences, notes = read(path, UNIVERSAL, tags="upos")

@@ -18,12 +18,7 @@ from app.pages.explore.panels.attention.description import (
     texts_of,
     value_name,
 )
-from app.pages.explore.panels.attention.drawing import (
-    dashed,
-    head_dashes,
-    head_role,
-    paint_links,
-)
+from app.pages.explore.panels.attention.drawing import dashed, head_dashes, head_role, paint_links
 from app.pages.explore.panels.attention.heads import HeadsState
 from app.pages.explore.panels.attention.links import Links
 from app.pages.explore.panels.attention.state import AttentionState

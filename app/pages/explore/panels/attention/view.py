@@ -1,12 +1,7 @@
 """Attention panel: the head grid, next to lines and matrix, a table or a pair."""
 
 from PySide6.QtCore import QCoreApplication, QPointF, QSignalBlocker, Qt
-from PySide6.QtWidgets import (
-    QHBoxLayout,
-    QSizePolicy,
-    QSplitter,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QSplitter, QWidget
 
 from app.notices import Notices
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
@@ -128,8 +123,7 @@ class AttentionView(Panel):
             box.setAlignment(Qt.AlignmentFlag.AlignHCenter)
             box.valueChanged.connect(self._on_boxes)
         self.form = buttons.Segments(
-            [self.tr("Maps"), self.tr("Table"), self.tr("Query and key")],
-            self.tr("View"),
+            [self.tr("Maps"), self.tr("Table"), self.tr("Query and key")], self.tr("View")
         )
         self.form.choose(0)
         self.form.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
@@ -198,10 +192,7 @@ class AttentionView(Panel):
     def _on_head(self) -> None:
         state = self._state
         layers, heads = state.maps.size
-        for box, most, value in (
-            (self.layer, layers, state.layer),
-            (self.head, heads, state.head),
-        ):
+        for box, most, value in ((self.layer, layers, state.layer), (self.head, heads, state.head)):
             box.blockSignals(True)
             box.setMaximum(max(1, most))
             box.setValue(value + 1)

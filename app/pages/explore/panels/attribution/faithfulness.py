@@ -13,11 +13,7 @@ from app.theme import SPACE
 from app.widgets import buttons, layouts
 from app.widgets.text.labels import Text
 from app.widgets.text.numbers import decimal
-from engine.messages.explore.attribution import (
-    Attribute,
-    CheckFaithfulness,
-    FaithfulnessChecked,
-)
+from engine.messages.explore.attribution import Attribute, CheckFaithfulness, FaithfulnessChecked
 
 
 class FaithfulnessState(QObject):

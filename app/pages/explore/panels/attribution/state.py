@@ -73,11 +73,7 @@ class Choice(QObject):
             if not 0 <= position < len(side.tokens) or side.tokens[position].special:
                 position = None
         against = self.against if self.against in labels else ""
-        return {
-            "label": label if label in labels else "",
-            "against": against,
-            "position": position,
-        }
+        return {"label": label if label in labels else "", "against": against, "position": position}
 
     def _mask(self, side: ModelInput) -> dict[str, Any] | None:
         places = side.all_masked

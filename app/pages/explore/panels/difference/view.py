@@ -14,12 +14,7 @@ from app.pages.explore.panels.difference.figure import (
     make_figure,
     make_texts_figure,
 )
-from app.pages.explore.panels.difference.state import (
-    COLUMNS,
-    DIGITS,
-    FEW_VECTORS,
-    DifferenceState,
-)
+from app.pages.explore.panels.difference.state import COLUMNS, DIGITS, FEW_VECTORS, DifferenceState
 from app.pages.explore.set_bar import SetBar
 from app.theme import SPACE
 from app.widgets import layouts

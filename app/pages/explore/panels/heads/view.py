@@ -7,10 +7,7 @@ from pathlib import Path
 import numpy as np
 from PySide6.QtCore import QCoreApplication, QModelIndex, QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import (
-    QHeaderView,
-    QTableView,
-)
+from PySide6.QtWidgets import QHeaderView, QTableView
 
 from app.notices import Notices
 from app.pages.explore.captions import source

@@ -2,15 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import (
-    QCoreApplication,
-    QDateTime,
-    QLocale,
-    QRect,
-    QRectF,
-    QSize,
-    Qt,
-)
+from PySide6.QtCore import QCoreApplication, QDateTime, QLocale, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import (
     QGridLayout,

@@ -4,11 +4,7 @@ from functools import partial
 
 import numpy as np
 from PySide6.QtCore import QCoreApplication
-from PySide6.QtWidgets import (
-    QComboBox,
-    QLineEdit,
-    QPlainTextEdit,
-)
+from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit
 
 from app.notices import Notices
 from app.pages.explore.choice_box import ChoiceBox

@@ -4,12 +4,7 @@ from functools import partial
 
 import numpy as np
 from PySide6.QtCore import QCoreApplication, QItemSelection, QItemSelectionModel, QModelIndex, Qt
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QHeaderView,
-    QPlainTextEdit,
-    QTableView,
-)
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QPlainTextEdit, QTableView
 
 from app.notices import Notices
 from app.pages.explore.choice_box import ChoiceBox

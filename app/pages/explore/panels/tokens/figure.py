@@ -60,11 +60,7 @@ def make_table(rows: Sequence[Row], names: Sequence[str]) -> Table:
 
 
 def _paint(
-    painter: QPainter,
-    rows: Sequence[Row],
-    texts: Sequence[str],
-    names: Sequence[str],
-    left: int,
+    painter: QPainter, rows: Sequence[Row], texts: Sequence[str], names: Sequence[str], left: int
 ) -> None:
     addends = len(names) - 2
     widths = [NUMBER] * 3 + [BAR] * addends + [NUMBER] * 2

@@ -2,13 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import (
-    QEvent,
-    QModelIndex,
-    QRectF,
-    QSize,
-    Qt,
-)
+from PySide6.QtCore import QEvent, QModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import (
     QHeaderView,

@@ -21,12 +21,7 @@ from engine.messages.explore.word_neighbours import (
     TokensFound,
     WordsFound,
 )
-from engine.messages.explore.word_vectors import (
-    CompareWord,
-    WordCompared,
-    WordLayer,
-    WordPlace,
-)
+from engine.messages.explore.word_vectors import CompareWord, WordCompared, WordLayer, WordPlace
 
 Shown = Literal["cosines", "tokens", "words"]
 MAX_TEXTS = 100

@@ -3,12 +3,7 @@
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QModelIndex
-from PySide6.QtWidgets import (
-    QLineEdit,
-    QPlainTextEdit,
-    QStackedWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QStackedWidget, QWidget
 
 from app.notices import Notices
 from app.pages.explore.captions import layer_title

@@ -6,12 +6,7 @@ from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QWidget
 
 from app.pages.explore.captions import source
-from app.pages.explore.panels.words.part import (
-    Column,
-    Part,
-    columns_size,
-    paint_columns,
-)
+from app.pages.explore.panels.words.part import Column, Part, columns_size, paint_columns
 from app.pages.explore.panels.words.state import WordsState
 from app.pages.explore.state import TYPING_PAUSE_MS
 from app.theme import SPACE

@@ -9,12 +9,7 @@ from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
 from app.pages.explore.captions import source
 from app.pages.explore.panel import ResultStack
-from app.pages.explore.panels.words.part import (
-    Column,
-    Part,
-    columns_size,
-    paint_columns,
-)
+from app.pages.explore.panels.words.part import Column, Part, columns_size, paint_columns
 from app.pages.explore.panels.words.state import MAX_POSITIONS, TOP, MaskedPosition, WordsState
 from app.resources import mono_font
 from app.theme import SIDES, SPACE, Role, colour

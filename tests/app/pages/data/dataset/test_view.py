@@ -139,8 +139,7 @@ def test_another_tokenizer_counts_anew(qtbot, page, studio, reviews) -> None:
     first = view.state.lengths
     view.state.measure_with(write_model(studio.home.models / "smaller", pieces=34))
     qtbot.waitUntil(
-        lambda: view.state.lengths is not None and view.state.lengths is not first,
-        timeout=PATIENCE,
+        lambda: view.state.lengths is not None and view.state.lengths is not first, timeout=PATIENCE
     )
     assert view.state.lengths.longest > first.longest
 

@@ -11,14 +11,7 @@ from pytestqt.qtbot import QtBot
 from app.pages.runs.columns import Column
 from app.pages.runs.groups import is_pruned, mean_and_deviation
 from app.pages.runs.rows import read_rows
-from app.pages.runs.run.seeds_tab import (
-    BEST,
-    FEATURES,
-    MEAN,
-    SEED,
-    STATE,
-    importance_text,
-)
+from app.pages.runs.run.seeds_tab import BEST, FEATURES, MEAN, SEED, STATE, importance_text
 from app.pages.runs.table import RunsTable
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
