@@ -149,7 +149,7 @@ Palette = Callable[[Role, float], QColor]  # role and opacity to a colour, of sc
 
 
 def print_color(role: Role, opacity: float = 1.0) -> QColor:
-    """The colour of `role` on paper: that of the light theme, whatever the window shows."""
+    """The colour of `role` on paper: that of the light theme in either theme."""
     found = QColor(LIGHT[role])
     found.setAlphaF(opacity)
     return found

@@ -38,7 +38,7 @@ from engine.system.torch_import import load_torch_without_gc
 THREADS = int(os.environ["OMP_NUM_THREADS"].split(",")[0])  # more are for nested teams
 USERS_UMASK = os.umask(0)
 os.umask(USERS_UMASK)
-MEMORY = Path("/dev/shm")  # where fsync costs nothing; a run calls it some 70
+MEMORY = Path("/dev/shm")  # fsync costs nothing there; a run calls it some 70
 ROOM = 4_000_000_000  # bytes that must be free there, and as many in RAM
 
 

@@ -21,7 +21,7 @@ are pixels inside the current window.
     resize W H               resize the current window
     click NAME|X,Y [UNTIL [SECONDS]]   again, as a person does, where no UNTIL is shown within
                              SECONDS (15), three times in all
-    dclick NAME|X,Y          likewise rclick, hover
+    dclick NAME|X,Y          also rclick, hover
     drag X,Y X,Y
     scroll up|down N
     type TEXT                into the focused widget
@@ -57,23 +57,23 @@ try:
 except ImportError:
     pyatspi = None
 
-Place = tuple[int, int, int, int]  # left, top, width, height, in pixels of the screen
+Place = tuple[int, int, int, int]  # left, top, width, height, in screen pixels
 TOOLS = ("Xvfb", "xdotool", "import", "openbox")
-WIDEST = 400  # children of one widget that are looked at
-NOTCHES = 40  # of the wheel, until something is in sight
-# roles at which a search for what must be scrolled ends
+WIDEST = 400  # children of one widget that are visited
+NOTCHES = 40  # of the wheel, until it is visible
+# roles that end the search for a scrolled ancestor
 ENDS = ("frame", "window", "dialog", "popup menu", "combo box", "application")
 BUS_TIMEOUT = 10_000  # ms for one reply
-PATIENCE = "30"  # s for what a step waits for, on a machine that does other things beside it
-LOST, CLICKS = "15", 3  # s after which a click counts as lost, and how many there are
-STARTING = 60.0  # s for a window, on a machine where all is started first
-REGISTRY = 20.0  # s for the registry of accessible programs, which now and then hangs at its start
-SESSIONS = 4  # that are tried before the registry is given up
-NO_REGISTRY = 75  # exit status of a session without one
+PATIENCE = "30"  # s that a step waits, on a busy machine
+LOST, CLICKS = "15", 3  # s until a click counts as lost, and number of clicks
+STARTING = 60.0  # s for a window, including the start of the session
+REGISTRY = 20.0  # s for the registry of accessible programs, which sometimes hangs at its start
+SESSIONS = 4  # tries before giving up on the registry
+NO_REGISTRY = 75  # exit status of a session without a registry
 
 
 class Failed(Exception):
-    """A step could not be carried out."""
+    """A step failed."""
 
 
 class NoRegistry(Exception):
@@ -81,7 +81,7 @@ class NoRegistry(Exception):
 
 
 def until(ready: Callable[[], Any], seconds: float, what: str) -> Any:
-    """What `ready` gives, as soon as that is something."""
+    """Wait until `ready` returns something, and return it."""
     end = time.monotonic() + seconds
     while not (found := ready()):
         if time.monotonic() > end:
@@ -91,7 +91,7 @@ def until(ready: Callable[[], Any], seconds: float, what: str) -> Any:
 
 
 def ended(process: subprocess.Popen[bytes]) -> None:
-    """End a process with all that it started."""
+    """End a process and all its children."""
     if process.poll() is None:
         process.terminate()
         try:
@@ -105,10 +105,10 @@ def ended(process: subprocess.Popen[bytes]) -> None:
 
 
 def has_registry() -> bool:
-    """Whether the registry of accessible programs answers; asking is what starts it and its bus.
+    """Return True if the registry of accessible programs answers; asking starts it and its bus.
 
-    libatspi must not ask before: where the registry is slow to start it takes the desktop for
-    empty, and never looks again.
+    libatspi must not ask before: if the registry is slow to start, it takes the desktop for empty
+    and never asks again.
     """
     try:
         session = Gio.bus_get_sync(Gio.BusType.SESSION, None)
@@ -127,17 +127,17 @@ def has_registry() -> bool:
 
 
 def _call(bus: Any, *method: str) -> Any:
-    """What a method of the bus gives; `method` is its service, object, interface and name."""
+    """Call a method of the bus; `method` is its service, object, interface and name."""
     return bus.call_sync(*method, None, None, Gio.DBusCallFlags.NONE, BUS_TIMEOUT, None).unpack()
 
 
 def shown_at(node: Any) -> Place | None:
-    """Where a widget is, or None where it is not shown or has just gone."""
+    """Position of a widget; None if it is hidden or gone."""
     try:
         if not is_showing(node):
             return None
         box = node.queryComponent().getExtents(pyatspi.DESKTOP_COORDS)
-    except Exception:  # noqa: BLE001 - whatever the bus says of a widget that went away
+    except Exception:  # noqa: BLE001 - any error of the bus on a removed widget
         return None
     return (box.x, box.y, box.width, box.height) if box.width > 0 and box.height > 0 else None
 
@@ -151,7 +151,7 @@ def walk(
 ) -> Iterator[tuple[Any, str, str, int]]:
     """Every widget of every program: node, role, name, depth.
 
-    Each takes a few questions over the bus, so what stands on hidden pages is left out if wished.
+    Each takes a few calls over the bus, so hidden pages can be left out.
     """
     if pyatspi is None:
         raise Failed("steps by name need the package python3-pyatspi")
@@ -174,13 +174,13 @@ def walk(
 
 
 def find(wanted: str) -> Place | None:
-    """Where the widget is that a step names."""
+    """Position of the widget that a step names."""
     hit = find_node(wanted)
     return hit[1] if hit else None
 
 
 def find_node(wanted: str) -> tuple[Any, Place] | None:
-    """The widget that a step names, and where it is."""
+    """The widget that a step names, and its position."""
     name, _, count = wanted.rpartition("#")
     if not (name and count.isdigit()):
         name, count = wanted, "1"
@@ -190,21 +190,21 @@ def find_node(wanted: str) -> tuple[Any, Place] | None:
     else:
         role = ""
     hits = found_in_tree(role, name)
-    if len(hits) < int(count):  # what was hidden at first is not told of when it is shown
+    if len(hits) < int(count):  # showing a hidden widget sends no event
         forget_tree()
         hits = found_in_tree(role, name)
-    if not role:  # the field is meant rather than its label
+    if not role:  # prefer the field to its label
         hits.sort(key=lambda hit: hit[0])
     return hits[int(count) - 1][1:] if len(hits) >= int(count) else None
 
 
 def is_point(where: str) -> bool:
-    """Whether a step names a place, as 120,80, and no widget."""
+    """Return True if a step names a point, as 120,80, and no widget."""
     return "," in where and where.replace(",", "").replace("-", "").isdigit()
 
 
 def is_enabled(node: Any) -> bool:
-    """Whether a click would do something."""
+    """Return True if a click would do something."""
     try:
         return bool(node.getState().contains(pyatspi.STATE_ENABLED))
     except Exception:  # noqa: BLE001 - it went away while it was being read
@@ -212,7 +212,7 @@ def is_enabled(node: Any) -> bool:
 
 
 def hidden_behind(node: Any) -> Place | None:
-    """The part of the page that must be scrolled before the middle of a widget is in sight."""
+    """Area to scroll until the centre of a widget is visible."""
     place = shown_at(node)
     if place is None:
         return None
@@ -230,7 +230,7 @@ def hidden_behind(node: Any) -> Place | None:
 
 
 def found_in_tree(role: str, name: str) -> list[tuple[bool, Any, Place]]:
-    """Widgets of this name, where they are, and whether each is one that stands for another."""
+    """Widgets of this name, their positions, and whether each is a label of another one."""
     return [
         (its_role in ("label", "filler", "panel"), node, place)
         for node, its_role, its_name, _ in walk(only_shown=True)
@@ -239,14 +239,14 @@ def found_in_tree(role: str, name: str) -> list[tuple[bool, Any, Place]]:
 
 
 def forget_tree() -> None:
-    """Ask for everything anew from here on."""
+    """Clear the cached tree."""
     for program in pyatspi.Registry.getDesktop(0):
         if program is not None:
             program.clearCache()
 
 
 def is_named(its_name: str, wanted: str) -> bool:
-    """Whether a widget has the name of a step; a * at its end stands for anything."""
+    """Return True if a widget has the name of a step; a * at its end matches anything."""
     if wanted.endswith("*"):
         return its_name.startswith(wanted[:-1])
     return its_name.rstrip(":") == wanted.rstrip(":")
@@ -265,7 +265,7 @@ def tree() -> str:
 
 
 class Person:
-    """Sits before a screen of its own and uses one program."""
+    """A user with a screen of their own and one program."""
 
     def __init__(self, out: Path) -> None:
         self._out, self._window, self._factor = out, "", 1.0
@@ -273,9 +273,9 @@ class Person:
         self._started: list[subprocess.Popen[bytes]] = []
 
     def start(self, command: list[str], size: str, scale: str) -> None:
-        """Open the screen, then the program on it; raises NoRegistry and Failed."""
+        """Start the screen, then the program; raises NoRegistry and Failed."""
         self._open_screen(size)
-        if pyatspi is not None:  # a program that asks before the bus is there is never in the tree
+        if pyatspi is not None:  # a program that asks before the bus exists is never in the tree
             try:
                 until(has_registry, REGISTRY, "the registry of accessible programs")
             except Failed as failed:
@@ -324,7 +324,7 @@ class Person:
             ended(process)
 
     def do(self, line: str) -> None:
-        """Carry out one step."""
+        """Run one step."""
         name, *rest = shlex.split(line)
         step = getattr(self, f"step_{name}", None)
         if step is None:
@@ -372,7 +372,7 @@ class Person:
         time.sleep(0.08)
 
     def _middle(self, place: Place) -> tuple[int, int]:
-        """The middle of a place, in pixels of the screen."""
+        """Centre of a rectangle, in screen pixels."""
         left, top, width, height = place
         return int((left + width / 2) * self._factor), int((top + height / 2) * self._factor)
 
@@ -384,7 +384,7 @@ class Person:
         self._x("windowactivate", self._window, check=False)
         self._x("windowfocus", self._window, check=False)
         time.sleep(0.4)
-        if pyatspi is not None:  # at a scale the tree's places are in logical pixels
+        if pyatspi is not None:  # at a scale the tree has logical pixels
             place = self._until(
                 lambda: self._frame(title), STARTING, f"{title!r} in the accessible tree"
             )
@@ -454,7 +454,7 @@ class Person:
         time.sleep(0.2)
 
     def step_type(self, text: str) -> None:
-        # short pauses lose characters that are not on the keyboard
+        # short delays lose characters that are not on the keyboard
         self._x("type", "--delay", "15" if text.isascii() else "80", text)
         time.sleep(0.2)
 
@@ -498,7 +498,7 @@ class Person:
 
 
 def python_with_pyatspi() -> str:
-    """This Python, or the system's one where only that has pyatspi."""
+    """This Python, or the system's if only that has pyatspi."""
     if pyatspi is None:
         for folder in os.get_exec_path():
             other = os.path.join(folder, "python3")
@@ -512,10 +512,10 @@ def python_with_pyatspi() -> str:
 
 
 def in_session(before: list[str], command: list[str]) -> int:
-    """The same call once more, inside a D-Bus session of its own; a new one where it hangs.
+    """Run the same command inside a D-Bus session of its own; in a new one if that hangs.
 
     The accessibility bus puts its socket below XDG_RUNTIME_DIR, named by the display, and its
-    address on the root window of the display. Two sessions that shared them would mix their trees.
+    address on the root window of the display. Two sessions sharing them would mix their trees.
     """
     session = ["dbus-run-session", "--"] if shutil.which("dbus-run-session") else []
     program = shutil.which(command[0]) or command[0]

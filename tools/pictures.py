@@ -1,14 +1,13 @@
-"""Make the pictures of every page, light and dark, sharp at 1x and 2x, in build/pictures.
+"""Draw every page, light and dark, at 1x and 2x, into build/pictures.
 
     python3 dev.py pictures [--only NAME …] [--out FOLDER] [--home FOLDER] [--scale 1 --scale 2]
                                [--size 1280x800]
 
 Uses the real window, offscreen, with real workers and a home of its own: the sample is imported,
-one run has finished, one was stopped, one failed and one trains while the pictures are taken.
-That takes some minutes; with `--home` the folder is kept, and used again by the next call.
+one run has finished, one was stopped, one failed and one is training. That takes some minutes; with
+`--home` the folder is kept and used again by the next call.
 
-A picture is called PAGE-THEME.png, or PAGE-THEME@2x.png. A page has one scene or several, as the
-table SCENES says.
+A picture is called PAGE-THEME.png, or PAGE-THEME@2x.png. The scenes of each page are in SCENES.
 """
 
 import argparse
@@ -61,7 +60,7 @@ STATES = (  # a word with two meanings
 WORDS = "The unbelievable president spoke to the [MASK] of the United States."
 FIRST, SECOND = "The president spoke to the people.", "They listened to him for an hour."
 VALIDATION_ROWS = 98  # of the sample
-PSEUDO_PERPLEXITY = 3  # the part of the Words panel that is computed when asked for
+PSEUDO_PERPLEXITY = 3  # the part of the Words panel that is computed on request
 MEASURING = 2  # the first step of the wizard that shows time and memory
 DEBERTA, MODERNBERT = "DeBERTa (random weights)", "ModernBERT (random weights)"
 SMALL: dict[str, Any] = {
@@ -76,9 +75,9 @@ RANDOM: dict[str, EncoderSpec] = {
     DEBERTA: DebertaSpec(**SMALL, absolute_positions=False, position_buckets=16),
     MODERNBERT: ModernBertSpec(**SMALL, window=8),
 }
-QUIET = 500  # ms in which nothing happens before a picture is taken
-PATIENCE = 30_000  # ms after which it is taken all the same
-LIVE_PATIENCE = 3_000  # ms after which threads no longer count: a live run never lets them rest
+QUIET = 500  # ms without activity before a picture is taken
+PATIENCE = 30_000  # ms after which it is taken anyway
+LIVE_PATIENCE = 3_000  # ms after which threads are ignored, since a live run keeps them busy
 
 
 # ── the scenes ───────────────────────────────────────────────────────────────────────────────
@@ -86,7 +85,7 @@ LIVE_PATIENCE = 3_000  # ms after which threads no longer count: a live run neve
 
 @dataclass(frozen=True)
 class Stage:
-    """What a scene can reach."""
+    """Objects available to a scene."""
 
     window: MainWindow
     home: Home
@@ -97,7 +96,7 @@ class Stage:
         settle()
         shown: Any = self.window.pages[page]
         if page == "explore":
-            shown.bench.close_panel("history")  # which another scene has opened
+            shown.bench.close_panel("history")  # another scene may have opened it
         return shown  # type: ignore[no-any-return]
 
     def best_checkpoint(self) -> Path:
@@ -112,10 +111,10 @@ def data_import(stage: Stage) -> None:
 
 def wizard(step: int) -> Callable[[Stage], None]:
     def arrange(stage: Stage) -> None:
-        page: Any = stage.show("train", {"preset": "first"})  # the review, which measures
+        page: Any = stage.show("train", {"preset": "first"})  # the review, which measures the job
         if step >= MEASURING:
             estimate = page.state.estimate
-            over = lambda: estimate.found is not None or estimate.problem is not None  # noqa: E731
+            over = lambda: estimate.result is not None or estimate.problem is not None  # noqa: E731
             until(over, 300, "the estimate of time and memory")
         page.bar.wanted.emit(step)
         settle()
@@ -139,9 +138,9 @@ def explore(panel: str, fine_tuned: bool = False) -> Callable[[Stage], None]:
 
 
 def training_steps(stage: Stage) -> None:
-    """What a run had learned by one of its snapshots, with the bar that moves through them."""
+    """A snapshot of a run, with the bar of its steps."""
     run = RunFolder(Path(stage.runs[LIVE].folder))
-    best = run.best_step()  # which stays, while it trains on
+    best = run.best_step()  # kept while the run trains on
     model = run.checkpoint(best) if best is not None else run.checkpoint_folders()[-1]
     page: Any = stage.show("explore", {"model": model, "text": TEXT})
     until(
@@ -179,7 +178,7 @@ def vectors(stage: Stage) -> None:
 
 
 def templates(stage: Stage) -> None:
-    """The templates that stand there at first."""
+    """The initial templates."""
     explore("templates")(stage)
     page: Any = stage.window.pages["explore"]
     until(lambda: page.panels["templates"]._state.is_complete, 120, "the grid")
@@ -223,7 +222,7 @@ def over_texts(panel: str) -> Callable[[Stage], None]:
 
 
 def runs_compared(stage: Stage) -> None:
-    """The run that finished beside the slower one that was stopped."""
+    """The finished run next to the slower one that was stopped."""
     page: Any = stage.show("runs")
     wanted = [page.state.rows[stage.runs[name].id] for name in (FINISHED, STOPPED)]
     page.compare(wanted)
@@ -238,7 +237,7 @@ def tokens(stage: Stage) -> None:
 
 
 def compare(stage: Stage) -> None:
-    """The predictions of two models, beside the history of texts."""
+    """Predictions of two models, next to the history of texts."""
     page: Any = stage.show("explore", {"model": starter_model(), "text": TEXT})
     until(lambda: page.state.first.text == TEXT and page.state.is_settled, 60, "tokens")
     page.bench.show_panel("words")
@@ -328,7 +327,7 @@ def tab_of_run(name: str, tab: str) -> Callable[[Stage], object]:
 
 
 def results(stage: Stage) -> None:
-    """The score of the finished run beside its baselines."""
+    """Score of the finished run with its baselines."""
     page: Any = stage.show("runs", {"run": stage.runs[FINISHED].id})
     page.run.tabs.setCurrentWidget(page.run.results)
     until(page.run.results.made.baselines.isVisible, 60, "the results")
@@ -404,7 +403,7 @@ SCENES: dict[str, Callable[[Stage], object]] = {
 
 
 def until(ready: Callable[[], bool], seconds: float, what: str) -> None:
-    """Let the window live until `ready`."""
+    """Run the event loop until `ready`."""
     end = time.monotonic() + seconds
     while not ready():
         if time.monotonic() > end:
@@ -414,7 +413,7 @@ def until(ready: Callable[[], bool], seconds: float, what: str) -> None:
 
 
 def settle() -> None:
-    """Let the window live until nothing has gone on in the background for a while."""
+    """Run the event loop until background work has been quiet for a while."""
     whole, quiet = QElapsedTimer(), QElapsedTimer()
     whole.start()
     quiet.start()
@@ -424,13 +423,11 @@ def settle() -> None:
         if _Explorer.computes or (reads and whole.elapsed() < LIVE_PATIENCE):
             quiet.restart()
         time.sleep(0.005)
-    QApplication.sendPostedEvents(
-        None, QEvent.Type.LayoutRequest.value
-    )  # of what came in the last turn
+    QApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest.value)  # of the last turn
 
 
 class _Explorer:
-    """Whether the explorer computes, as it last said."""
+    """State of the explorer worker, as last reported."""
 
     computes = False
 
@@ -456,7 +453,7 @@ def runs_of(studio: Studio) -> dict[str, Run]:
 
 
 def jobs(home: Home, base: Path) -> dict[str, JobSpec]:
-    """What the runs of the pictures are asked for, in the order in which they are trained."""
+    """Jobs of the runs, in training order."""
     entry = sample_entry(home)
     assert entry.spec is not None
     sample = StoredData(folder=entry.folder, fingerprint=entry.spec.fingerprint)
@@ -464,7 +461,7 @@ def jobs(home: Home, base: Path) -> dict[str, JobSpec]:
     first = TrainingSpec.model_validate({**FIRST_TRAINING, "learning_rate": 1e-4, "max_length": 80})
     gone = StoredData(folder=home.datasets / "reviews" / "1")
     fresh = FromScratch(model=bert(2, 128, vocabulary=4000))
-    one_thread = HardwareSpec(threads=1)  # leaves the other processors to the window
+    one_thread = HardwareSpec(threads=1)  # leaves the other cores to the window
     return {
         FINISHED: JobSpec(
             name=FINISHED,
@@ -494,7 +491,7 @@ def jobs(home: Home, base: Path) -> dict[str, JobSpec]:
                 learning_rate=1e-3,
                 max_length=64,
                 evaluate_every=100,
-                keep=40,  # what a picture compares with is there until it is taken
+                keep=40,  # keeps what a picture compares with
                 snapshot_every=10_000,
             ),
             hardware=one_thread,
@@ -503,7 +500,7 @@ def jobs(home: Home, base: Path) -> dict[str, JobSpec]:
 
 
 def random_model(home: Home, name: str) -> Path:
-    """A model of a family that no asset of the program is of, with random weights; made once."""
+    """A model of a family that is not included, with random weights; created once."""
     folder = home.cache / "pictures" / name
     if folder.exists():
         return folder
@@ -522,7 +519,7 @@ def random_model(home: Home, name: str) -> Path:
 
 
 def prepare(home: Home, app: QApplication) -> None:
-    """Train the runs that are not there yet, and leave the live one training."""
+    """Train missing runs, and leave the live one training."""
     studio = opened(home, app)
     studio.dispatcher.begin()
     for name, job in jobs(home, minilm()).items():
@@ -534,7 +531,7 @@ def prepare(home: Home, app: QApplication) -> None:
 
 
 def _bring(studio: Studio, name: str) -> None:
-    """Let a run come to the state that it has in the pictures."""
+    """Bring a run into its state in the pictures."""
 
     def now() -> Run:
         return runs_of(studio)[name]
@@ -558,7 +555,7 @@ def _bring(studio: Studio, name: str) -> None:
 
 
 def take(home: Home, app: QApplication, out: Path, names: list[str], size: str) -> None:
-    """Take the pictures of these scenes at the scale of this process; `size` is 1280x800, or so."""
+    """Draw these scenes at the scale of this process; `size` is 1280x800, for example."""
     studio = opened(home, app)
     window = MainWindow(studio)
     window.resize(*map(int, size.split("x")))
@@ -585,7 +582,7 @@ def take(home: Home, app: QApplication, out: Path, names: list[str], size: str) 
 
 
 def inner(home: Home, work: str, scale: str, *arguments: str) -> None:
-    """One part of the work in a process of its own: the scale is fixed when Qt starts."""
+    """Run one part in a process of its own, since the scale is fixed when Qt starts."""
     settings = dict(os.environ, QT_SCALE_FACTOR=scale, BERT_STUDIO_HOME=str(home.root))
     settings.setdefault("QT_QPA_PLATFORM", "offscreen")
     command = [sys.executable, "-m", "tools.pictures", "--inner", work, "--home", str(home.root)]

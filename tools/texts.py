@@ -1,14 +1,14 @@
-"""Every text that can be translated, and the files of the translations.
+"""Translatable texts, and the translation files.
 
-    python3 dev.py texts          say how many texts there are, and what each language lacks
-    python3 dev.py texts de       make resources/translations/de.ts, or bring it up to date
+    python3 dev.py texts          print the number of texts, and what each language lacks
+    python3 dev.py texts de       create or update resources/translations/de.ts
 
-A file that is brought up to date keeps what was translated; a text that is no longer in the program
-is marked as vanished. The file is Qt's (Linguist opens it); the program reads it as it is.
+An update keeps translations; texts no longer in the program are marked as vanished. The files are
+Qt's (Linguist opens them); the program reads them directly.
 
-Texts of the window stand in `tr` and `translate`, those of the engine in `phrase`, those of
-settings, tasks, metrics and formats in their titles and descriptions, those of the command line in
-its helps, and every paragraph of `resources/help` is one text.
+Texts of the window are in `tr` and `translate`, those of the engine in `phrase`, those of settings,
+tasks, metrics and formats in titles and descriptions, those of the command line in its helps, and
+every paragraph of `resources/help` is one text.
 """
 
 import ast
@@ -23,7 +23,7 @@ from xml.etree import ElementTree as ET
 from app.translation import LANGUAGES, Language, entries, file_of, paragraphs
 
 ROOT = Path(__file__).resolve().parent.parent
-TRANSLATES = {"tr": 0, "translate": 1, "marked": 0, "phrase": 0}  # its place
+TRANSLATES = {"tr": 0, "translate": 1, "marked": 0, "phrase": 0}  # index of the argument
 FIELDS = ("title", "short", "description")  # of settings, tasks, metrics, formats and families
 HELPS = ("Option", "Argument", "Typer")
 COUNTED = re.compile(r"%L?n|\{n(?:!r)?(?::[^{}]*)?\}")
@@ -31,7 +31,7 @@ COUNTED = re.compile(r"%L?n|\{n(?:!r)?(?::[^{}]*)?\}")
 
 @dataclass
 class Found:
-    """One text. `comment` tells texts apart that are the same in English."""
+    """One text. `comment` distinguishes texts that are equal in English."""
 
     context: str
     source: str
@@ -44,12 +44,12 @@ class Found:
 
 
 class NotLiteral(ValueError):
-    """A text that is made at run time, so that no translation can be found for it."""
+    """A text built at run time, which cannot be translated."""
 
 
 @cache
 def collected() -> tuple[Found, ...]:
-    """All texts, each once, in the order of the files, which are read once."""
+    """All texts, each once, in the order of the files."""
     found: dict[tuple[str, str], Found] = {}
     for text in (*_in_code("app"), *_in_code("engine"), *_in_help()):
         key = (text.source, text.comment)
@@ -78,7 +78,7 @@ def _said_by(node: ast.AST, context: str) -> Iterator[Found]:
         return
     called = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
     if called == "translate" and not (node.args and _literal(node.args[0]) is not None):
-        return  # that of a painter, or a table of its own
+        return  # method of a painter or a table
     if called in TRANSLATES and len(node.args) > TRANSLATES[called]:
         place = TRANSLATES[called]
         for source in _literals(node.args[place]):
@@ -91,7 +91,7 @@ def _said_by(node: ast.AST, context: str) -> Iterator[Found]:
 
 
 def _comment(node: ast.Call, place: int) -> str:
-    """The second argument of Qt's own functions, and the named one of ours."""
+    """Second argument of Qt's functions, or the named one of ours."""
     named = next((given.value for given in node.keywords if given.arg == "comment"), None)
     after = node.args[place + 1 :] if isinstance(node.func, ast.Attribute) or place else []
     given = named or (after[0] if after else None)
@@ -103,7 +103,7 @@ def _is_command(node: ast.FunctionDef) -> bool:
 
 
 def _literals(node: ast.expr) -> Iterator[str]:
-    """The text, or both where it is chosen from two; raises NotLiteral for anything else."""
+    """The text, or both of a conditional; raises NotLiteral for anything else."""
     if isinstance(node, ast.IfExp):
         yield from _literals(node.body)
         yield from _literals(node.orelse)
@@ -111,7 +111,7 @@ def _literals(node: ast.expr) -> Iterator[str]:
         yield said
     elif not (
         isinstance(node, ast.Name) and node.id == "text"
-    ):  # that of a helper which passes it on
+    ):  # argument of a helper that passes it on
         raise NotLiteral(f"line {node.lineno}: {ast.unparse(node)}")
 
 
@@ -127,7 +127,7 @@ def _in_help() -> Iterator[Found]:
 
 
 def written(language: Language, found: Sequence[Found], before: Path) -> bytes:
-    """The file of a language: what is found, with the translations that it had `before`."""
+    """Content of a language file: all texts, with the translations it had `before`."""
     known = dict(entries(before)) if before.exists() else {}
     root = ET.Element("TS", version="2.1", sourcelanguage="en", language=language.code)
     contexts: dict[str, ET.Element] = {}

@@ -1,7 +1,7 @@
 """Accessibility of a widget: names for screen readers, keyboard access, foreign text shown
 literally.
 
-Tab reaches whatever can be clicked, or arrows do within a choice, and Tab leaves it again.
+Tab reaches everything that can be clicked, or arrows do within a choice, and Tab leaves it again.
 """
 
 from PySide6.QtCore import Qt

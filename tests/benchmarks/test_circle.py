@@ -28,7 +28,7 @@ SLOW = ("export",)  # has tests of its own
 
 
 def sst2(folder: Path) -> None:
-    """Sentences of which every word tells the label."""
+    """Sentences whose words all reveal the label."""
     chance = random.Random(3)
     words = {"1": GOOD.split(), "0": BAD.split()}
 
@@ -41,7 +41,7 @@ def sst2(folder: Path) -> None:
 
 
 def wnut17(folder: Path) -> None:
-    """Sentences of which every word tells its tag."""
+    """Sentences whose words all reveal their tag."""
     chance = random.Random(3)
 
     def sentence() -> str:

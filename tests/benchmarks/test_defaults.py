@@ -55,7 +55,7 @@ def test_the_card_of_minilm_has_the_figures_that_were_measured() -> None:
 
 
 def is_recommended(line) -> bool:
-    """Whether it is the first run with the recommended values of a model on the card."""
+    """True for the first run with the recommended values of a model on the card."""
     values = (line["model"], line["rate"], line["epochs"], line["seed"], line["way"])
     wanted = {("starter", 3e-4), ("minilm", 1e-4)}
     usual = line["rows"] == plan.SETS[line["set"]].fewer
@@ -63,7 +63,7 @@ def is_recommended(line) -> bool:
 
 
 def said_of(line) -> list[Advice]:
-    """What a run is told at its end."""
+    """Advice at the end of a run."""
     job = JobSpec(
         name="run",
         task=task_of(line["task"]),

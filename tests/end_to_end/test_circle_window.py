@@ -27,7 +27,7 @@ pytestmark = [
 
 
 def sentences(path: Path, count: int) -> Path:
-    """Sentences of which every word tells the label."""
+    """Sentences whose words all reveal the label."""
     chance, kinds = random.Random(3), (("good", GOOD), ("bad", BAD))
     rows = [(label, chance.sample(words, 4)) for _ in range(count // 2) for label, words in kinds]
     lines = (json.dumps({"text": " ".join(words), "label": label}) for label, words in rows)

@@ -1,4 +1,4 @@
-"""Files of the program are private whatever the umask; outputs get the user's permissions."""
+"""Files of the program are private under any umask; outputs get the user's permissions."""
 
 import os
 import stat

@@ -34,7 +34,7 @@ def page(qtbot, studio: Studio) -> HomePage:
 
 @pytest.fixture
 def went(studio: Studio) -> list[tuple[str, object]]:
-    """Where the page led to."""
+    """Target page of a click."""
     gone: list[tuple[str, object]] = []
     studio.go.connect(lambda key, argument: gone.append((key, argument)))
     return gone

@@ -100,7 +100,7 @@ def test_all_problems_of_data_are_reported_at_once(
 def test_answers_that_their_passage_does_not_have_are_counted_before_a_training(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Whether the columns are recognised by their cells or by the requested task."""
+    """Columns are recognised by their cells or by the requested task."""
     for answers, asked in (
         (("Ann", "ann"), []),
         (("Bob", "Eve"), ["--task", "question_answering"]),

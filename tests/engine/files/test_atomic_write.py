@@ -1,4 +1,4 @@
-"""Writes are complete or absent, whatever interrupts them."""
+"""Writes are complete or absent, however they are interrupted."""
 
 import json
 import os

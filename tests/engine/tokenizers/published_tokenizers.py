@@ -34,7 +34,7 @@ def learned_unigram(library: Tokenizer, texts: Iterable[str], size: int,
     """A Unigram of these texts, its pieces in an order that does not change with the process.
 
     The trainer adds up and breaks ties in the order of a hash table, which each process draws;
-    which pieces it drops may still depend on it where the texts have more than `size`.
+    which pieces it drops may still depend on it if the texts have more than `size`.
     """
     trainer = trainers.UnigramTrainer(
         vocab_size=size, special_tokens=list(special), unk_token="<unk>", show_progress=False

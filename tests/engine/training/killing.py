@@ -1,4 +1,4 @@
-"""A process that loads torch once and then trains run folders in children that die when told to.
+"""A process that loads torch once and then trains run folders in children that die on request.
 
 A line on its input is JSON: a run folder, and the place where its worker is to be killed.
 
@@ -8,7 +8,7 @@ A line on its input is JSON: a run folder, and the place where its worker is to 
 - [“moving”, 4]: at the 4th renaming;
 - [“removing”, 9]: at the 9th removal of a file or a folder;
 - [“full”, 30]: not killed: the 30th flush fails, as on a disk that is full for a moment;
-- [“later”, 40]: after 40 milliseconds, whatever it does then;
+- [“later”, 40]: after 40 milliseconds, at any point;
 - null: nowhere.
 
 The answer is the exit status of the child. The signal is a real SIGKILL.

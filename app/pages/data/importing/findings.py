@@ -98,7 +98,7 @@ class FindingsState(QObject):
         self.changed.emit()
 
     def note(self) -> str:
-        """Where the rows of findings are shown, or that there are none; “” if unknown."""
+        """Says where the rows of findings are shown, or that there are none; “” if unknown."""
         if self.findings is None:
             return ""
         if not self.problems():

@@ -1,6 +1,6 @@
 """Every panel fits its dock as a whole, also in the smallest window and with the longest text.
 
-A page is measured as it stands in the window: what scrolls as a whole, what can be read of what is
+A page is measured as it is in the window: what scrolls as a whole, what can be read of what is
 pointed at, and how much of the height is neither text nor numbers nor picture.
 """
 

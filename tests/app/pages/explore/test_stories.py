@@ -1,6 +1,6 @@
 """Questions of researchers and teachers, each answered in at most six actions with mouse and keys.
 
-A press of the mouse goes to the window, which gives it to whatever is there, so what is covered or
+A press of the mouse goes to the window, which gives it to the widget there, so what is covered or
 cut cannot be used. What is asked is answered by the worker's own functions. A hand begins on the
 page, with a text and a model.
 """

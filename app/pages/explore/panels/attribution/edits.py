@@ -1,4 +1,4 @@
-"""What if? Drop, swap or replace words and score each edit separately."""
+"""“What if?”: drop, swap or replace words and score each edit separately."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Made the checkpoints beside this file, with TensorFlow 2.21: `python make.py` in their folder.
+"""Created the checkpoints in this folder, with TensorFlow 2.21: `python make.py` in their folder.
 
 `saved` is what training leaves: weights, Adam's memory of each, the number of steps, and the file
 `checkpoint`. `shards` holds the weights alone, in three files. Their numbers follow from the names
