@@ -13,7 +13,7 @@ must be twice as large, too.
 
 Steps, one to a line, quoted as in a shell; # begins a comment. NAME is what a screen reader would
 say, the accessible name; “role:NAME” narrows it (push button:Start, menu item:Quit, text:Model),
-“NAME#2” is the second match, and a * at the end of NAME stands for anything. What lies outside of
+“NAME#2” is the second match, and a * at the end of NAME matches anything. What is outside of
 the part of a page that is scrolled is brought into sight with the wheel before it is clicked. X,Y
 are pixels inside the current window.
 

@@ -1,16 +1,16 @@
-"""Cut the vocabulary of an uncased WordPiece encoder to the pieces that pay.
+"""Reduce the vocabulary of an uncased WordPiece encoder to its most used pieces.
 
     python packaging/encoder/cut.py MODEL OUT TEXT [TEXT ...] [--size 7000]
 
-MODEL is the folder of `minilm-l6-v2-en`, OUT a folder to make, and a TEXT a text file, or a folder
-of them. The share of a piece is its mean over the texts, so that a long one does not drown a short
-one. Pieces are dropped in rounds, the least used half first, and what a word becomes without them
-is counted anew: so the pieces that the dropped words fall into stay. Special tokens and the
-characters that are printed in ASCII always stay. Ids are renumbered in their old order.
+MODEL is the folder of `minilm-l6-v2-en`, OUT a folder to create, and a TEXT a text file, or a
+folder of them. The frequency of a piece is its mean over the texts, so that a long one does not
+dominate. Pieces are dropped in rounds, the least used half first, and words are tokenized again
+without them, so that the pieces of their new tokenization stay. Special tokens and printable ASCII
+characters always stay. Ids are renumbered in their old order.
 
-The pooler is multiplied. Sentence embeddings are means over tokens, so it was never trained, and
-what it gives is so close to zero (0.04 as a standard deviation) that a new classifier above it
-learns nothing in its first steps. All other weights are as they were, in half precision.
+The pooler is scaled up. Sentence embeddings are means over tokens, so it was never trained, and its
+output is so close to zero (standard deviation 0.04) that a new classifier above it learns nothing
+in its first steps. All other weights are unchanged, in half precision.
 """
 
 import argparse
@@ -31,14 +31,14 @@ from engine.models import checkpoint
 
 UNKNOWN = "[UNK]"
 SPECIAL = ("[PAD]", UNKNOWN, "[CLS]", "[SEP]", "[MASK]")
-EVERY = 4  # of so many lines of a text, one is read
+EVERY = 4  # every n-th line of a text is read
 WORDS = "embeddings.word_embeddings.weight"
 POOLER = ("pooler.dense.weight", "pooler.dense.bias")
 LOUDER = 8  # a power of two, so that no weight is rounded
 
 
 def shares(tokenizer: Tokenizer, lines: Iterable[str]) -> dict[str, float]:
-    """How often each word is used, as a share of all."""
+    """Relative frequency of each word."""
     counts: Counter[str] = Counter()
     for line in lines:
         plain = tokenizer.normalizer.normalize_str(line)
@@ -63,7 +63,7 @@ def kept(pieces: list[str], texts: list[dict[str, float]], size: int) -> list[st
 
 
 def uses(pieces: list[str], words: Counter[str]) -> Counter[str]:
-    """How often each piece is used in the words."""
+    """Frequency of each piece in the words."""
     numbered = {piece: number for number, piece in enumerate(pieces)}
     model = models.WordPiece(numbered, unk_token=UNKNOWN, max_input_chars_per_word=100)
     found: Counter[str] = Counter()
@@ -97,7 +97,7 @@ def main() -> None:
 
 
 def write(model: Path, out: Path, pieces: list[str], rows: list[int]) -> None:
-    """Write the model with these pieces, whose ids were `rows`, in the layout of Hugging Face."""
+    """Write the model with these pieces, whose ids were `rows`, in the Hugging Face layout."""
     config = json.loads((model / "config.json").read_text(encoding="utf-8"))
     tensors = safetensors.torch.load_file(model / "model.safetensors")
     tensors[WORDS] = tensors[WORDS][rows].contiguous()

@@ -1,4 +1,4 @@
-"""Make the sample data set: passages of Wikipedia, and what kind of thing their article is about.
+"""Create the sample data set: passages of Wikipedia, labelled by the topic of their article.
 
     python packaging/sample/make.py ASSETS [--out resources/sample/topics.csv]
 
@@ -7,10 +7,10 @@ columns text, topic, article: one passage of two sentences from each article, as
 in mixed order. The result depends on the input alone, byte for byte. Needs the standard library
 only, and about a minute.
 
-The topic of an article is told by its first sentence (“… was an American composer …”); an article
-of two topics, or of none, is left out. The passage comes from further on, has neither a word of the
-title nor one that tells its topic, and is plain: 15 to 40 words without digits and brackets. So it
-takes knowledge of what words mean to classify it. What came of it is in resources/sample/README.md.
+The topic of an article follows from its first sentence (“… was an American composer …”); articles
+with two topics or none are left out. The passage comes from further on, has no word of the title
+and none that reveals its topic, and is plain: 15 to 40 words without digits and brackets.
+Classifying it takes knowledge of word meanings. resources/sample/README.md describes the result.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from corpus import ARTICLE, OTHER_TITLES, Document, clean, sentences
 SEED = 2015
 OF_EACH_TOPIC = 100
 FEWEST, MOST = 15, 40  # words
-LONG = 4  # letters of a word of the title that a passage must not have
+LONG = 4  # min. length of title words that a passage must not have
 TOPICS = {
     "animals and plants": r"species|genus|breed|order of|flowering|plants?|animals?|birds?|fish"
     r"|mammals?|insects?|dinosaurs?|trees?|fruit",
@@ -84,14 +84,14 @@ def titled(lines: list[str]) -> Iterator[Article]:
 
 
 def topic(document: Document) -> str:
-    """What the first sentence says that the article is about; empty where that is not one topic."""
+    """Topic stated by the first sentence; empty unless there is exactly one."""
     definition = DEFINITION.search(sentences(document[0])[0])
     told = [name for name, words in TELLS.items() if definition and words.search(definition[1])]
     return told[0] if len(told) == 1 else ""
 
 
 def passages(title: str, document: Document, about: str) -> list[str]:
-    """The pairs of neighbouring sentences that do not give the topic away by one word."""
+    """Pairs of adjacent sentences without a word that reveals the topic."""
     named = [word for word in re.findall(r"[a-z]+", title.lower()) if len(word) >= LONG]
     pairs = [
         f"{first} {second}"

@@ -60,7 +60,7 @@ def _train(run: RunFolder, changes: tuple[str, ...], steps: int) -> None:
 
 
 def _pairs(run: RunFolder) -> str:
-    """The share of held-out pairs that is told apart, where pairs were learned."""
+    """NSP accuracy on held-out pairs, if pairs were learned."""
     shares = [e.value for e in measured(run) if e.name == "validation_nsp_accuracy"]
     return f"{shares[-1]:.1%}" if shares else ""
 

@@ -1,20 +1,16 @@
-"""Make the text that the starter model is pre-trained on, from the corpora among the shared assets.
+"""Create the pre-training text of the starter model from the corpora among the shared assets.
 
     python packaging/starter/corpus.py ASSETS TRAIN.txt [--held-out DEV.txt] [--sources NAMES]
 
-Reads `corpora/enwiki2015-a.tar.xz` (Wikipedia in the form of WikiExtractor), `corpora/sotu`
-(speeches, one to a line) and `corpora/gutenberg-nltk` (books, hard-wrapped), and writes UTF-8:
-one paragraph to a line, documents parted by an empty line, shuffled by document with a fixed
-seed. About one document in a hundred goes to the held-out file instead. The result depends on
-the input alone, byte for byte. Needs the standard library only, and about a minute.
+Reads `corpora/enwiki2015-a.tar.xz` (Wikipedia in the format of WikiExtractor), `corpora/sotu`
+(speeches, one on a line) and `corpora/gutenberg-nltk` (books, hard-wrapped), and writes UTF-8: one
+paragraph on a line, documents separated by an empty line, shuffled by document with a fixed seed.
+About one document in a hundred goes to the held-out file instead. The result depends on the input
+alone, byte for byte. Needs the standard library only, and about a minute.
 
-What is left out: titles, headings, lists, tables and code; sentences with a formula or left-over
-mark-up; paragraphs that occur twice; articles of fewer than three sentences; Shakespeare's plays,
-whose old spelling (“vpon”, “haue”) would fill the vocabulary.
-
-What came of it: Wikipedia 9,351 documents with 23.1 million words (of 10,940 articles), speeches
-233 with 1.8 million, books 321 with 1.2 million; 9,806 documents with 25,880,816 words in 319,122
-paragraphs to train on (160 MB), and 99 documents with 250,060 words held out (1.5 MB).
+Left out: titles, headings, lists, tables and code; sentences with a formula or remaining markup;
+repeated paragraphs; articles of fewer than three sentences; Shakespeare's plays, whose old spelling
+(“vpon”, “haue”) would fill the vocabulary.
 """
 
 import argparse
@@ -28,11 +24,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 SEED = 20151
-HELD_OUT = 0.01  # share of the documents
+HELD_OUT = 0.01  # fraction of the documents
 FEWEST_SENTENCES = 3  # of a document
-FEWEST_WORDS = 8  # of a paragraph of Wikipedia: a shorter one is a heading or an item of a list
-BOOK_PARAGRAPHS = 60  # of a book in one document, so that a book is not held out as a whole
-SPEECH_SENTENCES = 6  # of a speech in one paragraph: the files have no paragraphs of their own
+FEWEST_WORDS = 8  # of a paragraph of Wikipedia: shorter ones are headings or list items
+BOOK_PARAGRAPHS = 60  # of a book in one document, so that no whole book is held out
+SPEECH_SENTENCES = 6  # of a speech in one paragraph: the files have no paragraphs
 OLD_SPELLING = ("shakespeare-",)
 
 Document = list[str]  # of paragraphs
@@ -58,7 +54,7 @@ ENDED = re.compile(r"[.!?][\"'”’)\]]*$")
 
 
 def sentences(paragraph: str) -> list[str]:
-    """Cut a paragraph at its stops, not behind an abbreviation or an initial."""
+    """Split a paragraph at full stops, except after an abbreviation or an initial."""
     found, start = [], 0
     for stop in BREAK.finditer(paragraph):
         if not ABBREVIATED.search(paragraph, start, stop.start()):
@@ -91,7 +87,7 @@ def articles(lines: Iterable[str]) -> Iterator[Document]:
 
 
 def clean(line: str) -> str:
-    """The whole, plain sentences of a line of an article; empty where it has none."""
+    """Complete, plain sentences of a line of an article; empty if there are none."""
     text = TAG.sub(" ", html.unescape(line)).replace("\xa0", " ")
     text = AFTER_BRACKET.sub("(", EMPTY_BRACKETS.sub("", text))
     text = " ".join(text.replace('""', '"').split())
@@ -103,13 +99,13 @@ def clean(line: str) -> str:
 
 
 def is_english(text: str) -> bool:
-    """True where at least seven characters of eight are ASCII letters, commas, stops or spaces."""
+    """True if at least 7 of 8 characters are ASCII letters, commas, full stops or spaces."""
     plain = sum(c.isascii() and (c.isalpha() or c in " ,.") for c in text)
     return plain >= 0.875 * len(text)
 
 
 def speeches(folder: Path) -> Iterator[Document]:
-    """Each speech as a document; its one line is cut in paragraphs of a few sentences."""
+    """Each speech as a document; its only line is split into paragraphs of a few sentences."""
     for path in sorted(folder.glob("*.txt")):
         said = sentences(" ".join(decoded(path).split()))
         pieces = range(0, len(said), SPEECH_SENTENCES)
@@ -117,11 +113,11 @@ def speeches(folder: Path) -> Iterator[Document]:
 
 
 def books(folder: Path) -> Iterator[Document]:
-    """Stretches of each book; paragraphs stand between empty lines there."""
+    """Sections of each book, whose paragraphs are separated by empty lines."""
     for path in sorted(folder.glob("*.txt")):
         if path.name.startswith(OLD_SPELLING):
             continue
-        blocks = re.split(r"\n\s*\n", decoded(path).partition("]")[2])  # behind “[Title by Author]”
+        blocks = re.split(r"\n\s*\n", decoded(path).partition("]")[2])  # after “[Title by Author]”
         unwrapped = (" ".join(block.split()) for block in blocks)
         plain = (re.sub(r"\s*--+\s*", " — ", p).replace("_", "").strip() for p in unwrapped)
         kept = [p for p in plain if ENDED.search(p) and not p.isupper() and " " in p]
@@ -144,7 +140,7 @@ def long_enough(document: Document) -> bool:
 
 
 def once(documents: Iterable[Document], seen: set[bytes]) -> Iterator[Document]:
-    """The documents without paragraphs that an earlier one had; short ones are left out."""
+    """Documents without paragraphs of earlier ones; short documents are left out."""
     for document in documents:
         fresh = []
         for paragraph in document:
@@ -157,7 +153,7 @@ def once(documents: Iterable[Document], seen: set[bytes]) -> Iterator[Document]:
 
 
 def write(path: Path, documents: list[Document]) -> str:
-    """Write the documents; say how much it was."""
+    """Write the documents and describe their size."""
     text = "\n\n".join("\n".join(document) for document in documents) + "\n"
     path.write_text(text, encoding="utf-8", newline="\n")
     paragraphs = sum(len(document) for document in documents)

@@ -90,12 +90,12 @@ def main(arguments: list[str]) -> None:
     with atomic_folder(target) as folder:
         checkpoint.write(folder, half.network, half.tokenizer, dtype=torch.float16)
         (folder / "README.md").write_text(_card(runs, folder), encoding="utf-8")
-    (target / MANIFEST).unlink()  # what git keeps needs no sums of its own
+    (target / MANIFEST).unlink()  # git needs no checksums
     print((target / "README.md").read_text(encoding="utf-8"))
 
 
 def _card(runs: list[RunFolder], stored: Path) -> str:
-    """The model card, with figures of the weights in `stored`."""
+    """Model card, with metrics of the weights in `stored`."""
     loaded = checkpoint.load(stored)
     figures = held_out(runs[-1], loaded)
     spec = loaded.spec
@@ -122,7 +122,7 @@ def _card(runs: list[RunFolder], stored: Path) -> str:
 
 
 def held_out(run: RunFolder, loaded: checkpoint.Checkpoint) -> dict[str, float]:
-    """Figures on the held-out text, in inputs as long as in training, masked as in the paper."""
+    """Metrics on the held-out text, in inputs as long as in training, masked as in the paper."""
     learner = PretrainingLearner(Pretraining())
     plan = run.job().training
     rows = open_dataset(run.dataset).rows("validation")
@@ -137,12 +137,12 @@ def held_out(run: RunFolder, loaded: checkpoint.Checkpoint) -> dict[str, float]:
 
 
 def _steps(run: RunFolder) -> int:
-    """The steps that a run took."""
+    """Number of training steps of a run."""
     return max(event.step for event in measured(run))
 
 
 def measured(run: RunFolder) -> list[Measured]:
-    """The points of all curves of a run, in the order in which they were told."""
+    """Points of all curves of a run, in order of time."""
     found: list[Measured] = []
     byte, before = 0, -1
     while byte != before:

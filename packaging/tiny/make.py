@@ -25,7 +25,7 @@ from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.snapshots import snapshot_folders
 
 JOB = Path(__file__).with_name("job.json")
-EACH = 20  # steps of which the loss is shipped as one mean, after as many single ones
+EACH = 20  # steps averaged in each shipped loss, after as many single ones
 CARD = """\
 # Tiny
 
@@ -86,7 +86,7 @@ def main(arguments: list[str]) -> None:
     last.parent.mkdir()
     with atomic_folder(last) as inside:
         checkpoint.write(inside, made.network, made.tokenizer, dtype=torch.float16)
-    # the job with the paths of the recipe, and not with those of the machine that trained
+    # the job with the recipe's paths, not those of the machine that trained
     job = JobSpec.model_validate_json(JOB.read_bytes())
     stored.spec_file.write_text(job.model_dump_json(indent=1), encoding="utf-8")
     for point in shortened(run):

@@ -1,6 +1,6 @@
 """CUDA graphs give the numbers of eager CPU passes, for every task and family.
 
-A stand-in for CUDA graphs repeats the captured passes.
+A fake of CUDA graphs repeats the captured passes.
 """
 
 import re
