@@ -334,7 +334,7 @@ def results(stage: Stage) -> None:
     line = page.run.results.made.baselines
     if line.fit.isVisible():
         line.fit.click()
-        until(line.said.isVisible, 120, "the baselines")
+        until(line.verdict.isVisible, 120, "the baselines")
 
 
 def trying(stage: Stage) -> None:

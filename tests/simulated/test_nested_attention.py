@@ -124,7 +124,7 @@ def test_the_quicker_way_is_measured_once_and_taken(monkeypatch: pytest.MonkeyPa
     with counted() as counts:
         found = measure_attention(encoder, machine)
     assert counts.launches["_efficient_attention_backward"]
-    assert all(found.seconds.values()) and "bf16" in found.of
+    assert all(found.seconds.values()) and "bf16" in found.key
     with counted() as counts:
         assert measure_attention(encoder, machine) == found
     assert not counts.launches

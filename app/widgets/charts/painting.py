@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import pyqtgraph
 from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPolygonF
 
@@ -187,7 +186,9 @@ def _paint_line(painter: QPainter, frame: Frame, line: Line, fine: bool, palette
         return
     px, py = frame.x(x), frame.y(y)
     if len(px) > 1:
-        painter.drawPath(pyqtgraph.functions.arrayToQPath(px, py, connect="finite"))
+        from pyqtgraph.functions import arrayToQPath  # takes long to import
+
+        painter.drawPath(arrayToQPath(px, py, connect="finite"))
     if line.dots or len(px) == 1:
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(_color(line, palette))

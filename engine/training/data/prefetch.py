@@ -18,7 +18,7 @@ class StepInput(NamedTuple):
     """Batch of a step, and the indices of its examples, int64 [B]."""
 
     examples: Examples
-    numbers: np.ndarray
+    indices: np.ndarray
     batch: Batch
 
 
@@ -31,11 +31,11 @@ def batches(
     helps on a GPU only; on a CPU the threads compete with the step.
     """
 
-    def one(step: int, examples: Examples, numbers: np.ndarray) -> StepInput:
-        batch = examples.read(data.batch_of(step, examples, numbers), numbers)
+    def one(step: int, examples: Examples, indices: np.ndarray) -> StepInput:
+        batch = examples.read(data.batch_of(step, examples, indices), indices)
         if plans_for is not None:
             batch = batch.planned(plans_for)
-        return StepInput(examples, numbers, batch)
+        return StepInput(examples, indices, batch)
 
     steps = range(first, data.steps)
     if not ahead:

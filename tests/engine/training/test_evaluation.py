@@ -82,7 +82,7 @@ def test_of_equal_scores_the_one_with_the_lower_loss_is_best(
 ) -> None:
     monkeypatch.setattr(
         evaluation,
-        "_metrics",
+        "_evaluate_validation",
         lambda run: ({"accuracy": 0.5, "loss": losses[run.progress.step - 1]}, None),
     )
     job = classifying(tmp_path, steps=3, evaluate_every=1, save_every=1)

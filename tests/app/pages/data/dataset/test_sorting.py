@@ -111,7 +111,7 @@ def test_the_keyboard_sorts_by_the_column_it_is_in(qtbot, page, films) -> None:
 def test_sorting_tells_how_far_it_is_and_can_be_cancelled(
     qtbot, page, reviews, monkeypatch
 ) -> None:
-    ranks_of = dataset_state.ranks_of
+    column_ranks = dataset_state.column_ranks
     go_on, ends = threading.Event(), list[bool]()
 
     def slow(dataset: Dataset, column: str, progress: ProgressCallback, cancelled):
@@ -119,11 +119,11 @@ def test_sorting_tells_how_far_it_is_and_can_be_cancelled(
         progress(1, 4)
         assert go_on.wait(20)
         ends.append(cancelled())
-        return ranks_of(dataset, column, progress, cancelled)
+        return column_ranks(dataset, column, progress, cancelled)
 
     view = opened(qtbot, page, reviews)
     before = shown(qtbot, view)
-    monkeypatch.setattr(dataset_state, "ranks_of", slow)
+    monkeypatch.setattr(dataset_state, "column_ranks", slow)
     click(qtbot, view, TEXT)
     qtbot.waitUntil(view.stop_sorting.isVisible, timeout=PATIENCE)
     assert view.count.text() == "Sorting… 25 %"

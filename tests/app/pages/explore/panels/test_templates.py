@@ -53,7 +53,7 @@ def test_templates_are_scored_and_averaged(page, explorer, wait, qtbot, answered
     wait(lambda: explorer.of_kind("score_templates")[-1].targets == ("cat", "dogs"))
     asked = answered(state)
     assert [question.start for question in asked] == [0, 4] and len(state.rows) == 6
-    assert view.grid.rows.header == ("Filler", "cat", "dogs")
+    assert tuple(column.title for column in view.grid.rows.columns) == ("Filler", "cat", "dogs")
     assert [row[0] for row in view.grid.rows.rows] == ["mat", "unhappy", "dog"]
     means = state.numbers("association").mean(0)
     assert view.grid.rows.rows[1][2] == decimal(means[1, 1], 3)
