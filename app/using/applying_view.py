@@ -287,7 +287,7 @@ def _one_line(cell: str) -> str:
 
 
 class Outcome(QWidget):
-    """Written files and where they are."""
+    """Written files and their folders."""
 
     def __init__(self, state: ApplyingState) -> None:
         super().__init__()

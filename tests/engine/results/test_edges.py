@@ -101,7 +101,8 @@ def test_of_tags() -> None:
 
 def test_of_numbers() -> None:
     for made in every(NUMBERS):
-        groups.groups(made, groups.by_width(made, "residual", 30))
+        parts = groups.groups(made, groups.by_width(made, "residual", 30))
+        assert sum(part.count for part in parts) <= len(made)
 
 
 def test_of_questions() -> None:

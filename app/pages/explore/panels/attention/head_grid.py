@@ -109,7 +109,7 @@ class HeadGrid(QWidget):
         self.update()
 
     def set_zoom(self, zoom: float, around: QPoint | None = None) -> None:
-        """Zoom; the point `around` stays where it is."""
+        """Zoom; the point `around` stays fixed."""
         before = self._fitting()
         zoom = min(max(1.0, zoom), NEAREST / max(1, before))
         if zoom == self.zoom:

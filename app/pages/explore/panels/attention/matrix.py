@@ -136,7 +136,7 @@ class Matrix(QWidget):
     # ── zoom ─────────────────────────────────────────────────────────────────────────────────
 
     def set_zoom(self, zoom: float, around: QPointF | None = None) -> None:
-        """Zoom up to LARGEST px per cell; the point `around` stays where it is."""
+        """Zoom up to LARGEST px per cell; the point `around` stays fixed."""
         field, before = QRectF(self.field()), self.cell_size()
         place = around if around is not None else field.center()
         if not before:

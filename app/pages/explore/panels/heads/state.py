@@ -250,8 +250,8 @@ class HeadsState(TextSetState):
         return f"{value:.{DIGITS}f}"
 
     def pruning(self) -> str:
-        """Summary of the pruning rounds: metric with all heads, heads that can go, and where it
-        fell."""
+        """Summary of the pruning rounds: metric with all heads, heads that can go, and the
+        round in which it fell."""
         pruned = self.pruned
         if pruned is None or not pruned.rounds:
             return ""

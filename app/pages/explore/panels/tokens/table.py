@@ -70,11 +70,11 @@ class TokenRows(ColumnsModel[Row]):
             Column(
                 self.tr("Token"),
                 lambda row: token_text(row.name),
-                meaning=self.tr("Each token as the model sees it"),
+                meaning=self.tr("Tokens of the input, after masking"),
             ),
             _number(
                 self.tr("ID"),
-                self.tr("Token ID in the vocabulary, as the model sees it"),
+                self.tr("Token ID in the vocabulary, after masking"),
                 lambda row: row.id,
             ),
             _number(

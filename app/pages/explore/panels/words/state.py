@@ -315,7 +315,7 @@ class Scoring(QObject):
         return perplexity(self.scores)
 
     def set_seen(self, seen: bool) -> None:
-        """Set whether it is visible; it continues from where it was."""
+        """Set the visibility; a stopped score resumes."""
         self.query.set_seen(seen)
 
     def set_automatic(self, on: bool) -> None:
@@ -325,7 +325,7 @@ class Scoring(QObject):
             self.resume()
 
     def resume(self) -> None:
-        """Score the current text from where it was stopped."""
+        """Resume scoring the current text."""
         self._keep_up()
         self._is_wanted = True
         if not self._is_complete:
