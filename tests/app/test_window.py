@@ -118,7 +118,13 @@ def test_what_the_first_page_gives_the_focus_keeps_it(
                 self.text.setFocus()
 
     made = Typing("typing")
-    monkeypatch.setattr(MainWindow, "_make", lambda self, key: self.stack.addWidget(made) or made)
+
+    def make(window: MainWindow, key: str) -> FakePage:
+        window.pages[key] = made
+        window.stack.addWidget(made)
+        return made
+
+    monkeypatch.setattr(MainWindow, "_make", make)
     again = MainWindow(window.studio)
     qtbot.addWidget(again)
     again.begin()
