@@ -1,8 +1,6 @@
 """Comments and docstrings are in plain English: rare words stay rare."""
 
-import ast
 import re
-import tokenize
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,32 +17,27 @@ def python_files(place: Path) -> Iterator[Path]:
     yield from place.rglob("*.py") if place.is_dir() else [place]
 
 
-def docstrings(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            text = ast.get_docstring(node)
-            if text:
-                yield text
+def docstrings(code: str) -> Iterator[str]:
+    """Texts in triple quotes that begin a line; a parser would take a minute for all files."""
+    return (match[1].strip() for match in re.finditer(r'^ *"""(.*?)"""', code, re.M | re.S))
 
 
-def comments(file: Path) -> Iterator[str]:
-    with tokenize.open(file) as code:
-        for token in tokenize.generate_tokens(code.readline):
-            if token.type == tokenize.COMMENT:
-                yield token.string
+def comments(code: str) -> Iterator[str]:
+    return (match[1] for match in re.finditer(r"(?:^ *|  )# (.+)$", code, re.M))
 
 
 def test_comments_and_docstrings_are_plain_english() -> None:
     for group in GROUPS:
         words, openings, count, places = Counter[str](), 0, 0, list[str]()
         for file in sorted(file for name in group for file in python_files(ROOT / name)):
-            documented = list(docstrings(ast.parse(file.read_text("utf-8"))))
+            code = file.read_text("utf-8")
+            documented = list(docstrings(code))
             count += len(documented)
             openings += sum(bool(re.match(r"(What|Whether|How|Where)\b", d)) for d in documented)
-            for text in (*documented, *comments(file)):
-                found = re.findall(r"[a-z']+", text.lower())
-                words.update(found)
-                if {"where", *RARE} & set(found):
+            for text in (*documented, *comments(code)):
+                in_text = re.findall(r"[a-z']+", text.lower())
+                words.update(in_text)
+                if {"where", *RARE} & set(in_text):
                     places.append(f"{file.relative_to(ROOT)}: {' '.join(text.split())[:100]}")
         per_word = 10_000 / max(words.total(), 1)
         report = "\n".join(places)
