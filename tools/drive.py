@@ -81,13 +81,19 @@ class NoRegistry(Exception):
 
 
 def until(ready: Callable[[], Any], seconds: float, what: str) -> Any:
-    """Wait until `ready` returns something, and return it."""
+    """Wait until `ready` returns something, and return it.
+
+    It rests as long as `ready` took, so that reading the tree does not slow the program down.
+    """
     end = time.monotonic() + seconds
-    while not (found := ready()):
-        if time.monotonic() > end:
+    began = time.monotonic()
+    while not (result := ready()):
+        now = time.monotonic()
+        if now > end:
             raise Failed(f"not within {seconds:g} s: {what}")
-        time.sleep(0.1)
-    return found
+        time.sleep(max(0.1, now - began))
+        began = time.monotonic()
+    return result
 
 
 def ended(process: subprocess.Popen[bytes]) -> None:
