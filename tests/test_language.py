@@ -19,11 +19,13 @@ def python_files(place: Path) -> Iterator[Path]:
 
 def docstrings(code: str) -> Iterator[str]:
     """Texts in triple quotes that begin a line; a parser would take a minute for all files."""
-    return (match[1].strip() for match in re.finditer(r'^ *"""(.*?)"""', code, re.M | re.S))
+    return (
+        match[1].strip() for match in re.finditer(r'^ *"""(.*?)"""', code, re.MULTILINE | re.DOTALL)
+    )
 
 
 def comments(code: str) -> Iterator[str]:
-    return (match[1] for match in re.finditer(r"(?:^ *|  )# (.+)$", code, re.M))
+    return (match[1] for match in re.finditer(r"(?:^ *|  )# (.+)$", code, re.MULTILINE))
 
 
 def test_comments_and_docstrings_are_plain_english() -> None:
