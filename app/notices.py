@@ -1,16 +1,20 @@
-"""Notices and errors for the user, and the exception hook.
+"""Notices and errors for the user, the exception hook and the log file of the window.
 
 A notice disappears after a while; an error stays until closed. The window shows both as banners;
 tests read them from `Notices.shown`.
 """
 
 import logging
+import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
 from types import TracebackType
 
 from PySide6.QtCore import (
@@ -28,6 +32,7 @@ from engine.system.errors import explain_error
 log = logging.getLogger("studio")
 
 SENTENCE_LENGTH = 300  # characters of a sentence shown in a banner; the rest goes to its details
+MAX_LOG_BYTES = 2_000_000  # bytes of one file; two older ones are kept
 
 
 @dataclass(frozen=True)
@@ -168,3 +173,29 @@ def log_qt_messages() -> None:
         log.log(LEVELS.get(kind, logging.WARNING), "Qt: %s", one_line(message))
 
     qInstallMessageHandler(told)
+
+
+class _OneLine(logging.Formatter):
+    """Formats a record with its traceback on one line, control characters escaped."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        whole = super().format(record)
+        return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in whole)
+
+
+@contextmanager
+def logging_to(file: Path) -> Iterator[None]:
+    """Log to `file` for the block: one line for each record, readable by the user alone."""
+    os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+    handler = RotatingFileHandler(
+        file, maxBytes=MAX_LOG_BYTES, backupCount=2, encoding="utf-8", errors="backslashreplace"
+    )
+    handler.setFormatter(_OneLine("%(asctime)s %(levelname)s %(message)s"))
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        handler.close()

@@ -1,9 +1,13 @@
-"""Command palette: one line that finds pages, data sets, models, runs and actions."""
+"""Command palette: one line that finds pages, data sets, models, runs and actions.
+
+Pages and actions are there at once, names after they are read.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from PySide6.QtCore import QAbstractListModel, QEvent, QObject, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QFrame,
@@ -16,12 +20,17 @@ from PySide6.QtWidgets import (
 )
 
 from app import resources, theme
+from app.studio import Studio
 from app.theme import SPACE, Role
 from app.translation import tr
 from app.widgets import layouts
 from app.widgets.dialogs import Dialog
-from app.widgets.tables import Index
+from app.widgets.help_topics import topics
+from app.widgets.tables import Column, ColumnsModel, Index
+from app.widgets.text import numbers
 from app.widgets.text.labels import Text, font, visible
+from engine.config.tasks import FIRST_TASK, PRETRAINING
+from engine.record.runs import all_runs
 
 MAX_RESULTS = 60  # results shown at once
 WIDTH = 620
@@ -59,32 +68,6 @@ def score(typed: str, command: Command) -> int | None:
         else:
             return None
     return total
-
-
-class _Found(QAbstractListModel):
-    def __init__(self, parent: QObject) -> None:
-        super().__init__(parent)
-        self.commands: list[Command] = []
-
-    def show(self, commands: list[Command]) -> None:
-        self.beginResetModel()
-        self.commands = commands
-        self.endResetModel()
-
-    def rowCount(self, parent: Index | None = None) -> int:
-        return 0 if parent is not None and parent.isValid() else len(self.commands)
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        if not index.isValid():
-            return None
-        command = self.commands[index.row()]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return visible(command.title)
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{visible(command.title)}, {command.kind}"
-        if role == Qt.ItemDataRole.UserRole:
-            return command
-        return None
 
 
 class _Rows(QStyledItemDelegate):
@@ -152,7 +135,15 @@ class Palette(Dialog):
         self.line.setAccessibleName(self.tr("Search everything"))
         self.line.textChanged.connect(self._on_typed)
         self.line.installEventFilter(self)
-        self._found = _Found(self)
+        column = Column[Command](
+            "",
+            lambda command: visible(command.title),
+            roles={
+                Qt.ItemDataRole.AccessibleTextRole: lambda c: f"{visible(c.title)}, {c.kind}",
+                Qt.ItemDataRole.UserRole: lambda command: command,
+            },
+        )
+        self._found = ColumnsModel([column], self)
         self.view = QListView()
         self.view.setModel(self._found)
         self.view.setItemDelegate(_Rows(self.view))
@@ -179,7 +170,7 @@ class Palette(Dialog):
 
     def shown(self) -> list[Command]:
         """Listed commands, best first."""
-        return self._found.commands
+        return list(self._found.rows)
 
     def add(self, commands: Sequence[Command]) -> None:
         """Add commands that took a moment to look up."""
@@ -203,27 +194,102 @@ class Palette(Dialog):
         return super().eventFilter(watched, event)
 
     def _move(self, step: int) -> None:
-        rows = len(self._found.commands)
+        rows = len(self._found.rows)
         if rows:
             now = self.view.currentIndex().row()
             row = (now + step) % rows if abs(step) == 1 else min(max(now + step, 0), rows - 1)
-            self.view.setCurrentIndex(self._found.index(row))
+            self.view.setCurrentIndex(self._found.index(row, 0))
 
     def _on_typed(self, typed: str) -> None:
         rated = [(score(typed, c), n, c) for n, c in enumerate(self._commands)]
         # n is unique, so commands are never compared
         found = sorted((s, n, c) for s, n, c in rated if s is not None)
-        self._found.show([c for _, _, c in found][:MAX_RESULTS])
+        self._found.show_rows([c for _, _, c in found][:MAX_RESULTS])
         self.view.setVisible(bool(found))
         self.nothing.setVisible(not found)
         if found:
-            self.view.setCurrentIndex(self._found.index(0))
+            self.view.setCurrentIndex(self._found.index(0, 0))
 
     def _on_enter(self) -> None:
         row = self.view.currentIndex().row()
         if row < 0:
             return
-        command = self._found.commands[row]
+        command = self._found.rows[row]
         self.accept()
         command.act()
         self.carried_out.emit(command)
+
+
+def window_commands(
+    studio: Studio,
+    pages: Sequence[tuple[str, str, str, str]],  # key, title, icon, shortcut
+    quit_window: Callable[[], object],
+    show_help: Callable[[str], object],
+) -> list[Command]:
+    """Pages of the window, global actions, and pages of help."""
+    page, action = tr("Page"), tr("Action")
+    go = studio.go.emit
+    found = [Command(title, page, icon, partial(go, key, None), k) for key, title, icon, k in pages]
+    there = {key for key, *_ in pages}
+    actions: list[tuple[str, str, str, object]] = [
+        ("train", tr("Fine-tune a model"), "graduation-cap", {"task": FIRST_TASK}),
+        ("train", tr("Pre-train from text"), "book-open", {"task": PRETRAINING}),
+        ("data", tr("Add a data set"), "file-plus", {"import": True}),
+        ("models", tr("Import a model"), "import", {"import": True}),
+        ("explore", tr("Predict with a model"), "microscope", {"panel": "predictions"}),
+        ("explore", tr("Compare two models"), "columns-2", {"compare": True}),
+    ]
+    found += [
+        Command(title, action, icon, partial(go, key, argument))
+        for key, title, icon, argument in actions
+        if key in there
+    ]
+    themes = [
+        (tr("Light theme"), "sun", "light"),
+        (tr("Dark theme"), "moon", "dark"),
+        (tr("Follow system theme"), "sun-moon", "system"),
+    ]
+    found += [
+        Command(title, action, icon, partial(studio.settings.set, "theme", theme))
+        for title, icon, theme in themes
+    ]
+    found.append(Command(tr("Quit"), action, "x", quit_window, "Ctrl+Q"))
+    found += [
+        Command(
+            each.title, tr("Help"), "circle-question-mark", partial(show_help, each.key), each.line
+        )
+        for each in topics()
+    ]
+    return found
+
+
+def named_commands(studio: Studio) -> list[Command]:
+    """Runs, data sets and models; reads files and the record, so call it outside the GUI thread."""
+    go = studio.go.emit
+    with studio.record.read() as session:
+        runs = [(run.id, run.name, run.state) for run in all_runs(session)]
+    found = [
+        Command(name, tr("Run"), "activity", partial(go, "runs", {"run": run}), state)
+        for run, name, state in runs
+    ]
+    found += [
+        Command(
+            data.name,
+            tr("Data set"),
+            "database",
+            partial(go, "data", data.folder),
+            tr("version {0}").format(data.version),
+        )
+        for data in studio.datasets()
+    ]
+    found += [
+        Command(
+            model.name,
+            tr("Model"),
+            "boxes",
+            partial(go, "models", model.path),
+            tr("step {0}").format(numbers.count(model.step)) if model.step else "",
+        )
+        for model in studio.models()
+    ]
+    return found

@@ -11,12 +11,12 @@ from PySide6.QtCore import QObject, Signal
 
 from app import background, library
 from app.dispatcher import Dispatcher
-from app.drive_warning import warn_of_drive
 from app.explorer import Explorer, OneTimeWorker, Standby
 from app.library import DataEntry, ModelEntry
 from app.notices import Notices
 from app.running import Running
 from app.settings import Settings
+from app.translation import tr
 from engine.files.home import Home
 from engine.messages.question import Answer, Question, Refused, Working
 from engine.record.checkpoints import Checkpoint, all_checkpoints
@@ -24,6 +24,9 @@ from engine.record.metrics import value_at
 from engine.record.opening import Record, open_record
 from engine.record.runs import Run, all_runs
 from engine.record.workers import QueueRunner
+from engine.system.drives import Drive, conflict_copies, drive_of
+
+WARNED_DRIVE = "drive"  # settings key of the last warning
 
 
 class Studio(QObject):
@@ -180,4 +183,33 @@ def _model_of_run(run: Run, checkpoint: Checkpoint, score: float | None) -> Mode
     )
     return replace(
         entry, data=run.data_name(), metric=run.best_metric, score=score, saved=checkpoint.saved
+    )
+
+
+def warn_of_drive(home: Home, settings: Settings, notices: Notices) -> None:
+    """Warn once for each drive, and whenever new conflicting copies of the record appear."""
+    drive = drive_of(home.root)
+    copies = [copy.name for copy in conflict_copies(home.record)]
+    situation = [drive.kind, drive.name, *copies]
+    if situation == settings.place(WARNED_DRIVE, ["local", ""]):
+        return
+    settings.keep(WARNED_DRIVE, situation)
+    if drive.kind != "local":
+        notices.say(" ".join(_warning(drive)))
+    if copies:
+        notices.error(
+            tr("There are conflicting copies of the run database: {0}.").format(", ".join(copies)),
+            tr("Use the home folder on one machine at a time. The copies are not read."),
+        )
+
+
+def _warning(drive: Drive) -> tuple[str, str]:
+    if drive.kind == "network":
+        return (
+            tr("The home folder is on a network drive ({0}).").format(drive.name),
+            tr("Use it from one machine at a time; a local folder is faster and safer."),
+        )
+    return (
+        tr("The home folder is synchronised by {0}.").format(drive.name),
+        tr("Pause that while a run trains, or use a folder that is not synchronised."),
     )

@@ -9,7 +9,7 @@ differ by a CIEDE2000 of 10 or more for normal vision, protanopia, deuteranopia 
 from collections.abc import Callable
 from enum import StrEnum
 from functools import cache
-from typing import Literal
+from typing import Literal, Self
 
 from PySide6.QtCore import QEvent, QFile, QObject, Qt
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QPalette, QPen
@@ -21,44 +21,43 @@ Choice = Literal["light", "dark", "system"]
 
 
 class Role(StrEnum):
-    """Purpose of a colour."""
+    """Purpose of a colour, with its name in style sheets and its values in both themes."""
 
-    TEXT = "text"
-    MUTED = "muted"
-    ACCENT = "accent"
-    ON_ACCENT = "on_accent"
-    ACCENT_SOFT = "accent_soft"
-    GOOD = "good"
-    WARN = "warn"
-    BAD = "bad"
-    BORDER = "border"
-    EDGE = "edge"  # outline of a control: contrast 3:1 with its surroundings
-    WINDOW = "window"
-    SURFACE = "surface"
-    RAISED = "raised"
-    HOVER = "hover"
-    DISABLED = "disabled"
-    ACCENT_HOVER = "accent_hover"
-    CHART_1 = "chart_1"
-    CHART_2 = "chart_2"
-    CHART_3 = "chart_3"
-    CHART_4 = "chart_4"
-    CHART_5 = "chart_5"
-    CHART_6 = "chart_6"
-    CHART_7 = "chart_7"
-    CHART_8 = "chart_8"
+    light: str
+    dark: str
+
+    TEXT = "text", "#1a2230", "#e8ebf0"
+    MUTED = "muted", "#586273", "#a0a9b8"
+    ACCENT = "accent", "#3a56d4", "#8ea2ff"
+    ON_ACCENT = "on_accent", "#ffffff", "#0d1330"
+    ACCENT_SOFT = "accent_soft", "#e6eafb", "#2a3252"
+    GOOD = "good", "#147a48", "#5ccb95"
+    WARN = "warn", "#8f5a00", "#e8b95c"
+    BAD = "bad", "#c0303a", "#ff8a8d"
+    BORDER = "border", "#e0e4ea", "#2f3641"
+    EDGE = "edge", "#8b95a5", "#6a7484"  # outline of a control: contrast 3:1 with its surroundings
+    WINDOW = "window", "#f5f6f9", "#13161b"
+    SURFACE = "surface", "#ffffff", "#1a1e25"
+    RAISED = "raised", "#ffffff", "#232831"
+    HOVER = "hover", "#eceff4", "#262c36"
+    DISABLED = "disabled", "#949dab", "#697282"
+    ACCENT_HOVER = "accent_hover", "#2f48b8", "#a8b7ff"
+    CHART_1 = "chart_1", "#3a56d4", "#8ea2ff"
+    CHART_2 = "chart_2", "#b23e00", "#c59023"
+    CHART_3 = "chart_3", "#009264", "#11b97f"
+    CHART_4 = "chart_4", "#cf71a1", "#ff4fbd"
+    CHART_5 = "chart_5", "#0592ff", "#67ddff"
+    CHART_6 = "chart_6", "#a39009", "#e9d660"
+    CHART_7 = "chart_7", "#791b34", "#ffa9a7"
+    CHART_8 = "chart_8", "#636269", "#999798"
+
+    def __new__(cls, name: str, light: str, dark: str) -> Self:
+        role = str.__new__(cls, name)
+        role._value_, role.light, role.dark = name, light, dark
+        return role
 
 
-CHART = (
-    Role.CHART_1,
-    Role.CHART_2,
-    Role.CHART_3,
-    Role.CHART_4,
-    Role.CHART_5,
-    Role.CHART_6,
-    Role.CHART_7,
-    Role.CHART_8,
-)
+CHART = tuple(role for role in Role if role.name.startswith("CHART_"))
 
 # Colours with a fixed meaning beyond the order of series. Each has one meaning, except the first,
 # which is also that of single series.
@@ -78,60 +77,6 @@ PICKED = Role.TEXT  # frame of the selected or hovered item
 DASHES: tuple[tuple[float, ...], ...] = ((), (6, 3), (2, 2), (8, 3, 2, 3))
 DASHES_OF = (0, 1, 2, 3, 1, 0, 3, 0)  # by colour; those with equal dashes are far apart
 
-LIGHT: dict[Role, str] = {
-    Role.TEXT: "#1a2230",
-    Role.MUTED: "#586273",
-    Role.ACCENT: "#3a56d4",
-    Role.ON_ACCENT: "#ffffff",
-    Role.ACCENT_SOFT: "#e6eafb",
-    Role.GOOD: "#147a48",
-    Role.WARN: "#8f5a00",
-    Role.BAD: "#c0303a",
-    Role.BORDER: "#e0e4ea",
-    Role.EDGE: "#8b95a5",
-    Role.WINDOW: "#f5f6f9",
-    Role.SURFACE: "#ffffff",
-    Role.RAISED: "#ffffff",
-    Role.HOVER: "#eceff4",
-    Role.DISABLED: "#949dab",
-    Role.ACCENT_HOVER: "#2f48b8",
-    Role.CHART_1: "#3a56d4",
-    Role.CHART_2: "#b23e00",
-    Role.CHART_3: "#009264",
-    Role.CHART_4: "#cf71a1",
-    Role.CHART_5: "#0592ff",
-    Role.CHART_6: "#a39009",
-    Role.CHART_7: "#791b34",
-    Role.CHART_8: "#636269",
-}
-
-DARK: dict[Role, str] = {
-    Role.TEXT: "#e8ebf0",
-    Role.MUTED: "#a0a9b8",
-    Role.ACCENT: "#8ea2ff",
-    Role.ON_ACCENT: "#0d1330",
-    Role.ACCENT_SOFT: "#2a3252",
-    Role.GOOD: "#5ccb95",
-    Role.WARN: "#e8b95c",
-    Role.BAD: "#ff8a8d",
-    Role.BORDER: "#2f3641",
-    Role.EDGE: "#6a7484",
-    Role.WINDOW: "#13161b",
-    Role.SURFACE: "#1a1e25",
-    Role.RAISED: "#232831",
-    Role.HOVER: "#262c36",
-    Role.DISABLED: "#697282",
-    Role.ACCENT_HOVER: "#a8b7ff",
-    Role.CHART_1: "#8ea2ff",
-    Role.CHART_2: "#c59023",
-    Role.CHART_3: "#11b97f",
-    Role.CHART_4: "#ff4fbd",
-    Role.CHART_5: "#67ddff",
-    Role.CHART_6: "#e9d660",
-    Role.CHART_7: "#ffa9a7",
-    Role.CHART_8: "#999798",
-}
-
 
 def is_dark() -> bool:
     """True in the dark theme."""
@@ -150,7 +95,7 @@ Palette = Callable[[Role, float], QColor]  # role and opacity to a colour, of sc
 
 def print_color(role: Role, opacity: float = 1.0) -> QColor:
     """The colour of `role` on paper: that of the light theme in either theme."""
-    found = QColor(LIGHT[role])
+    found = QColor(role.light)
     found.setAlphaF(opacity)
     return found
 
@@ -176,7 +121,7 @@ def chart_pen(
 @cache
 def _opaque(role: Role, dark: bool) -> QColor:
     """Cached: painters ask for colours by the hundred."""
-    return QColor((DARK if dark else LIGHT)[role])
+    return QColor(role.dark if dark else role.light)
 
 
 def system_is_dark() -> bool:
@@ -194,13 +139,12 @@ def apply(app: QApplication, choice: Choice) -> None:
     }
     hints.setColorScheme(wanted[choice])  # title bars, and what the desktop draws itself
     dark = choice == "dark" or (choice == "system" and system_is_dark())
-    colours = DARK if dark else LIGHT
     # removing and setting a style sheet is five times as fast as replacing it
     app.setStyleSheet("")
     if app.style().objectName() != "fusion":
         app.setStyle("Fusion")
-    app.setPalette(_palette(colours))
-    app.setStyleSheet(_style_sheet(colours, "dark" if dark else "light"))
+    app.setPalette(_palette(dark))
+    app.setStyleSheet(_style_sheet(dark))
 
 
 class FollowSystem(QObject):
@@ -234,7 +178,7 @@ def repaints(event: QEvent) -> bool:
     return event.type() == QEvent.Type.PaletteChange
 
 
-def _palette(colours: dict[Role, str]) -> QPalette:
+def _palette(dark: bool) -> QPalette:
     roles = {
         QPalette.ColorRole.Window: Role.WINDOW,
         QPalette.ColorRole.WindowText: Role.TEXT,
@@ -260,23 +204,22 @@ def _palette(colours: dict[Role, str]) -> QPalette:
     }
     palette = QPalette()
     for qt_role, role in roles.items():
-        palette.setColor(qt_role, QColor(colours[role]))
-    faint = QColor(colours[Role.DISABLED])
+        palette.setColor(qt_role, _opaque(role, dark))
     for qt_role in (
         QPalette.ColorRole.WindowText,
         QPalette.ColorRole.Text,
         QPalette.ColorRole.ButtonText,
     ):
-        palette.setColor(QPalette.ColorGroup.Disabled, qt_role, faint)
+        palette.setColor(QPalette.ColorGroup.Disabled, qt_role, _opaque(Role.DISABLED, dark))
     return palette
 
 
-def _style_sheet(colours: dict[Role, str], name: str) -> str:
+def _style_sheet(dark: bool) -> str:
     """`styles:studio.qss` with its @roles replaced; `app.resources.load` names the search path."""
     file = QFile("styles:studio.qss")
     if not file.open(QFile.OpenModeFlag.ReadOnly | QFile.OpenModeFlag.Text):
         return ""
     sheet = bytes(file.readAll().data()).decode("utf-8")
     for role in sorted(Role, key=len, reverse=True):
-        sheet = sheet.replace(f"@{role.value};", f"{colours[role]};")
-    return sheet.replace("@theme/", f"{name}/")
+        sheet = sheet.replace(f"@{role};", f"{role.dark if dark else role.light};")
+    return sheet.replace("@theme/", "dark/" if dark else "light/")

@@ -1,11 +1,13 @@
 """Main window, and PAGES: the table of pages."""
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QObject, QSize, Qt
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
@@ -15,27 +17,33 @@ from PySide6.QtGui import (
     QResizeEvent,
     QShortcut,
 )
-from PySide6.QtWidgets import QMainWindow, QWidget
+from PySide6.QtWidgets import QCheckBox, QMainWindow, QWidget
 
-from app import background, commands
-from app.closing import ask_to_close
+from app import background
 from app.early import EarlyWorks, Work, loading, loading_drawing
 from app.machine import Machine, look_at_machine
-from app.news import RunNews
-from app.palette import Palette
+from app.notices import one_line
+from app.palette import Palette, named_commands, window_commands
 from app.running import RunningRun
 from app.running_texts import run_activity
+from app.settings import Settings
 from app.shell.garbage import keep_what_is_there
 from app.studio import Studio
-from app.translation import in_language, marked
-from app.widgets import layouts
+from app.translation import in_language, marked, tr, translated
+from app.widgets import dialogs, layouts
 from app.widgets.banners import WithBanners
+from app.widgets.dialogs import Choice
 from app.widgets.drop_overlay import DropOverlay, paths_of
 from app.widgets.help import help_for, open_help
 from app.widgets.help_topics import FIRST
 from app.widgets.navigation import Navigation, PageStack
 from app.widgets.screen import available_area, keep_within, resize_within
 from app.widgets.status_bar import StatusBar
+from app.widgets.text.run_texts import metric_title, metric_value
+from engine.record.run_watch import RunEnd, Trashed
+from engine.runs.searching import is_by_search
+
+log = logging.getLogger("studio")
 
 SMALLEST = (1100, 700)
 FIRST_SIZE = (1280, 820)
@@ -67,69 +75,51 @@ class PageEntry:
     is_large: bool = False
 
 
-def _home(studio: Studio) -> QWidget:
-    from app.pages.home.view import HomePage
+def _page(key: str) -> Callable[[Studio], QWidget]:
+    """Makes the page of a folder in `app.pages`, imported when first needed: `HomePage`, …"""
 
-    return HomePage(studio)
+    def make(studio: Studio) -> QWidget:
+        view = import_module(f"app.pages.{key}.view")
+        page: QWidget = getattr(view, f"{key.capitalize()}Page")(studio)
+        return page
 
-
-def _data(studio: Studio) -> QWidget:
-    from app.pages.data.view import DataPage
-
-    return DataPage(studio)
-
-
-def _models(studio: Studio) -> QWidget:
-    from app.pages.models.view import ModelsPage
-
-    return ModelsPage(studio)
-
-
-def _train(studio: Studio) -> QWidget:
-    from app.pages.train.view import TrainPage
-
-    return TrainPage(studio)
-
-
-def _runs(studio: Studio) -> QWidget:
-    from app.pages.runs.view import RunsPage
-
-    return RunsPage(studio)
-
-
-def _explore(studio: Studio) -> QWidget:
-    from app.pages.explore.view import ExplorePage
-
-    return ExplorePage(studio)
-
-
-def _help(_: Studio) -> QWidget:
-    from app.pages.help.view import HelpPage
-
-    return HelpPage()
-
-
-def _settings(studio: Studio) -> QWidget:
-    from app.pages.settings.view import SettingsPage
-
-    return SettingsPage(studio)
+    return make
 
 
 PAGES: list[PageEntry] = [
-    PageEntry("home", marked("Home"), "house", "Ctrl+1", _home),
-    PageEntry("data", marked("Data"), "database", "Ctrl+2", _data, "data"),
-    PageEntry("models", marked("Models"), "boxes", "Ctrl+3", _models, "models"),
+    PageEntry("home", marked("Home"), "house", "Ctrl+1", _page("home")),
+    PageEntry("data", marked("Data"), "database", "Ctrl+2", _page("data"), "data"),
+    PageEntry("models", marked("Models"), "boxes", "Ctrl+3", _page("models"), "models"),
     PageEntry(
-        "train", marked("Train"), "graduation-cap", "Ctrl+4", _train, "settings", is_large=True
+        "train",
+        marked("Train"),
+        "graduation-cap",
+        "Ctrl+4",
+        _page("train"),
+        "settings",
+        is_large=True,
     ),
-    PageEntry("runs", marked("Runs"), "activity", "Ctrl+5", _runs, "runs"),
+    PageEntry("runs", marked("Runs"), "activity", "Ctrl+5", _page("runs"), "runs"),
     PageEntry(
-        "explore", marked("Explore"), "scan-search", "Ctrl+6", _explore, "explore", is_large=True
+        "explore",
+        marked("Explore"),
+        "scan-search",
+        "Ctrl+6",
+        _page("explore"),
+        "explore",
+        is_large=True,
     ),
 ]
 LOWER: list[PageEntry] = [
-    PageEntry("help", marked("Help"), "circle-question-mark", "Ctrl+7", _help),
-    PageEntry("settings", marked("Settings"), "settings", "Ctrl+,", _settings, "preferences"),
+    PageEntry("help", marked("Help"), "circle-question-mark", "Ctrl+7", _page("help")),
+    PageEntry(
+        "settings",
+        marked("Settings"),
+        "settings",
+        "Ctrl+,",
+        _page("settings"),
+        "preferences",
+    ),
 ]
 
 
@@ -216,10 +206,10 @@ class MainWindow(QMainWindow):
             self._palette.close()
             return
         titles = [(e.key, self._title(e), e.icon, e.keys) for e in self.entries.values()]
-        known = commands.at_once(self.studio, titles, self.close, self.show_help)
+        known = window_commands(self.studio, titles, self.close, self.show_help)
         self._palette = Palette(known, self)
         self._palette.finished.connect(self._on_palette_closed)
-        background.run(self._palette, lambda: commands.by_name(self.studio), self._palette.add)
+        background.run(self._palette, lambda: named_commands(self.studio), self._palette.add)
         self._palette.open()
 
     def show_help(self, key: str) -> None:
@@ -357,3 +347,81 @@ class MainWindow(QMainWindow):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._overlay.resize(self.size())
+
+
+def ask_to_close(
+    window: QWidget, settings: Settings, runs: Sequence[RunningRun], close: Callable[[], None]
+) -> None:
+    """Say what happens to `runs`, and close if the user confirms."""
+    box = QCheckBox(tr("&Don’t ask again"))
+    box.setAccessibleName(tr("Don’t ask again"))
+    box.toggled.connect(lambda on: settings.set("ask_on_close", not on))
+    dialogs.ask(
+        window,
+        tr("Close BERT Studio?"),
+        "\n".join(_consequences(runs)),
+        [Choice("close", tr("&Close"), "primary"), Choice("cancel", tr("&Cancel"))],
+        lambda answer: close() if answer == "close" else None,
+        [box],
+    )
+
+
+def _consequences(runs: Sequence[RunningRun]) -> list[str]:
+    working = sum(run.is_working for run in runs)
+    queued = sum(run.state == "queued" for run in runs)
+    sentences = []
+    if working:
+        goes_on = tr(
+            "%Ln run(s) will continue training in the background. Open BERT Studio again to "
+            "follow the progress.",
+            working,
+        )
+        sentences.append(goes_on)
+    if queued:
+        sentences.append(tr("%Ln queued run(s) will start without the window.", queued))
+    return sentences
+
+
+class RunNews(QObject):
+    """Turns the dispatcher's signals into notices; a run's own notes go to its page and the log."""
+
+    def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._studio = studio
+        studio.dispatcher.noted.connect(self._on_noted)
+        studio.dispatcher.ended.connect(self._on_ended)
+        studio.dispatcher.trashed.connect(self._on_trashed)
+
+    def _on_noted(self, run_id: str, text: str) -> None:
+        if run_id:
+            log.info("%s: %s", run_id, one_line(str(text)))
+        else:
+            self._studio.notices.say(text)
+
+    def _on_ended(self, end: RunEnd) -> None:
+        if end.by_user or is_by_search(end.problem):
+            return
+        notices, show = self._studio.notices, self.tr("Show the run")
+        go = lambda: self._studio.go.emit("runs", {"run": end.run_id})  # noqa: E731
+        if end.state == "stopped":
+            said = self.tr("The run “{0}” stopped.").format(end.name)
+            notices.say(f"{said} {translated(end.problem)}".strip(), show, go)
+            return
+        if end.state != "finished":
+            template = self.tr("The run “{0}” failed. {1}")
+            problem = template.format(end.name, translated(end.problem))
+            notices.error(problem, end.advice, action=show, act=go)
+            return
+        said = self.tr("The run “{0}” finished.").format(end.name)
+        if end.metric and end.score is not None:
+            template = self.tr("The run “{0}” finished; best {1}: {2}.")
+            score = metric_value(end.metric, end.score)
+            said = template.format(end.name, metric_title(end.metric), score)
+        notices.say(said, show, go)
+
+    def _on_trashed(self, trashed: tuple[Trashed, ...]) -> None:
+        said = self.tr("%Ln run(s) moved to the trash.", "", len(trashed))
+        if len(trashed) == 1:
+            said = self.tr("“{0}” was moved to the trash.").format(trashed[0].name)
+        undo = lambda: self._studio.dispatcher.restore(trashed)  # noqa: E731
+        self._studio.notices.say(said, self.tr("Undo"), undo)

@@ -7,12 +7,9 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QApplication
 
 from app import background, library, resources, theme
-from app.notices import Notices, catch_exceptions, log_qt_messages, one_line
-from app.shell.claim import Claim
+from app.notices import Notices, catch_exceptions, log_qt_messages, logging_to, one_line
 from app.shell.garbage import Collector
-from app.shell.logs import log_to
-from app.shell.signals import Ending
-from app.shell.single import InstanceServer, activate_running
+from app.shell.requests import Ending, InstanceServer, activate_running
 from app.studio import Studio
 from app.translation import Translator, language_of, translated
 from app.widgets.dialogs import Choice, Question
@@ -20,10 +17,11 @@ from app.window import MainWindow
 from engine.errors import StudioError
 from engine.files.atomic_write import keep_files_private
 from engine.files.home import Home
-from engine.phrases import join
+from engine.phrases import join, phrase
 from engine.record.checking import NewerRecord
 from engine.record.opening import set_aside
 from engine.record.workers import QueueRunner
+from engine.runs.lock import hold
 from engine.system.errors import explain_error
 from engine.system.terminal import echo, echo_error
 
@@ -44,24 +42,19 @@ def run_window() -> int:
 
 def _claim_and_run(home: Home) -> int:
     home.make()
-    claim = Claim()
-    if not claim.take(home):
-        came = activate_running(home)
-        echo(
-            "BERT Studio is already running; switching to its window."
-            if came
-            else "BERT Studio is already running, but its window does not respond."
-        )
-        return 0
+    is_running = StudioError(phrase("BERT Studio is already running with this home folder."))
     try:
-        handler = log_to(home.log)
-        try:
+        with hold(home.lock, is_running), logging_to(home.log):
             return _run(home)
-        finally:
-            logging.getLogger("studio").removeHandler(handler)
-            handler.close()
-    finally:
-        claim.release()
+    except StudioError as error:
+        if error is not is_running:
+            raise
+    echo(
+        "BERT Studio is already running; switching to its window."
+        if activate_running(home)
+        else "BERT Studio is already running, but its window does not respond."
+    )
+    return 0
 
 
 def _run(home: Home) -> int:

@@ -12,7 +12,7 @@ from PySide6.QtGui import QScreen
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QMainWindow, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from app import closing, palette
+from app import palette
 from app.exporting import view as exporting
 from app.exporting.state import ExportState
 from app.pages.data.view import DataPage
@@ -32,6 +32,7 @@ from app.uses import Uses
 from app.widgets.dialogs import FIELDS, Dialog, Question
 from app.widgets.help import open_help
 from app.widgets.screen import available_area
+from app.window import ask_to_close
 from engine.config.job import FromCheckpoint
 from engine.files.shipped import starter_model
 from tests.app.pages.runs.conftest import MakeRun, make_run  # noqa: F401  # a fixture
@@ -139,7 +140,7 @@ def close(stage: Stage) -> None:
         RunningRun(id="a", name=state, state=state, step=1, steps=9)
         for state in ("running", "queued")
     ]
-    closing.ask_to_close(stage.window, stage.studio.settings, runs, lambda: None)
+    ask_to_close(stage.window, stage.studio.settings, runs, lambda: None)
 
 
 def export(stage: Stage) -> None:
@@ -169,7 +170,7 @@ DIALOGS: dict[str, Callable[[Stage], None]] = {
     "app/pages/runs/run/checkpoints_tab.py _on_deletion_asked": delete_checkpoint,
     "app/pages/data/view.py _ask_to_delete": delete_data,
     "app/pages/models/view.py _ask_to_delete": delete_model,
-    "app/closing.py ask_to_close": close,
+    "app/window.py ask_to_close": close,
     "app/exporting/view.py ExportDialog": export,
     "app/widgets/help.py HelpWindow": help_page,
     "app/palette.py Palette": find,

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from app import drive_warning
-from app.drive_warning import warn_of_drive
 from app.notices import Notices
 from app.settings import Settings
+from app.studio import warn_of_drive
 from engine.files.home import Home
 from engine.system.drives import Drive
 
@@ -23,7 +22,7 @@ from engine.system.drives import Drive
 def test_a_shared_drive_is_told_once(
     qapp, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drive: Drive, said: str
 ) -> None:
-    monkeypatch.setattr(drive_warning, "drive_of", lambda _: drive)
+    monkeypatch.setattr("app.studio.drive_of", lambda _: drive)
     notices, settings = Notices(qapp), Settings(home.settings)
     for _ in range(2):
         warn_of_drive(home, settings, notices)

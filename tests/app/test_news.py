@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.news import RunNews
 from app.studio import Studio
+from app.window import RunNews
 from engine.record.run_watch import RunEnd, Trashed
 
 

@@ -15,14 +15,14 @@ from PySide6.QtCore import (
     Qt,
     QTimer,
     Signal,
+    qInstallMessageHandler,
     qWarning,
 )
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QListView, QPushButton, QWidget
 
 from app import background
-from app.notices import Notices, catch_exceptions, log_qt_messages
-from app.shell.logs import log_to
+from app.notices import Notices, catch_exceptions, log_qt_messages, logging_to
 from app.widgets.banners import MAX_BANNERS, Banners
 from engine.errors import StudioError
 from tests.app.accessible import assert_accessible
@@ -237,18 +237,12 @@ def test_an_exception_in_a_thread_is_told(qtbot, notices: Notices) -> None:
 
 
 def test_the_log_has_one_line_for_each_record(qtbot, tmp_path, notices: Notices) -> None:
-    handler = log_to(tmp_path / "studio.log")
-    try:
+    with logging_to(tmp_path / "studio.log"):
         notices.show(ValueError("first\nsecond\x1b[31m"))
         log_qt_messages()
         qWarning("from Qt")
-    finally:
-        from PySide6.QtCore import qInstallMessageHandler
-
-        qInstallMessageHandler(None)
-        logging.getLogger("studio").removeHandler(handler)
-        logging.getLogger("studio").propagate = True
-        handler.close()
+    qInstallMessageHandler(None)
+    logging.getLogger("studio").propagate = True
     text = (tmp_path / "studio.log").read_text(encoding="utf-8")
     lines = text.splitlines()
     assert len(lines) == 2 and "\x1b" not in text

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QCoreApplication, QDir
 
-from app.shell.claim import Claim
-from app.shell.single import InstanceServer, activate_running, server_name
+from app.shell.requests import InstanceServer, activate_running, server_name
+from engine.errors import StudioError
 from engine.files.home import Home
+from engine.runs.lock import hold
 
 CODE = Path(__file__).resolve().parents[2]
 
@@ -22,26 +23,30 @@ CODE = Path(__file__).resolve().parents[2]
 CLAIMING = """
 import sys
 from pathlib import Path
-from app.shell.claim import Claim
-from engine.files.home import Home
-home, claim = Home(Path(sys.argv[1])), Claim()
-print("mine" if claim.take(home) else "theirs", flush=True)
-sys.stdin.read()
+from engine.errors import StudioError
+from engine.runs.lock import hold
+try:
+    with hold(Path(sys.argv[1]), StudioError("it has a window")):
+        print("mine", flush=True)
+        sys.stdin.read()
+except StudioError:
+    print("theirs", flush=True)
+    sys.stdin.read()
 """
 
 # rings at the window that has the home, and says whether somebody answered
 RINGING = """
 import sys
 from pathlib import Path
-from app.shell.single import activate_running
+from app.shell.requests import activate_running
 from engine.files.home import Home
 print("heard" if activate_running(Home(Path(sys.argv[1]))) else "silence", flush=True)
 """
 
 
-def start(script: str, home: Home) -> subprocess.Popen[str]:
+def start(script: str, path: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", script, str(home.root)],
+        [sys.executable, "-c", script, str(path)],
         cwd=CODE,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -60,7 +65,7 @@ def end(*processes: subprocess.Popen[str]) -> None:
 
 
 def test_of_twenty_at_once_one_gets_the_home(home: Home) -> None:
-    racers = [start(CLAIMING, home) for _ in range(20)]
+    racers = [start(CLAIMING, home.lock) for _ in range(20)]
     try:
         results = [said(racer) for racer in racers]
     finally:
@@ -69,20 +74,19 @@ def test_of_twenty_at_once_one_gets_the_home(home: Home) -> None:
 
 
 def test_the_home_is_free_after_its_window_was_killed(home: Home) -> None:
-    owner = start(CLAIMING, home)
+    owner = start(CLAIMING, home.lock)
     assert said(owner) == "mine"
     os.kill(owner.pid, signal.SIGKILL)
     end(owner)
     assert home.lock.exists(), "the file is left, and its lock is gone"
-    claim = Claim()
-    assert claim.take(home)
-    claim.release()
+    with hold(home.lock, StudioError("it is held")):
+        pass
 
 
 def test_a_second_start_is_heard_by_the_first(qtbot, home: Home) -> None:
     rings: list[bool] = []
     owner = _owner(home, rings)
-    second = start(RINGING, home)
+    second = start(RINGING, home.root)
     qtbot.waitUntil(lambda: second.poll() is not None)
     assert said(second) == "heard" and rings == [True]
     end(second)
@@ -94,7 +98,7 @@ def test_what_a_killed_window_left_does_not_silence_the_next(qtbot, home: Home) 
     if os.name == "posix":
         (Path(QDir.tempPath()) / server_name(home)).write_text("")
     owner = _owner(home, rings)
-    second = start(RINGING, home)
+    second = start(RINGING, home.root)
     qtbot.waitUntil(lambda: second.poll() is not None)
     assert said(second) == "heard"
     end(second)
@@ -147,7 +151,7 @@ def test_every_home_has_its_own_name(tmp_path: Path) -> None:
 
 
 def test_nobody_answers_where_nobody_is(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.shell.single.ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr("app.shell.requests.ANSWER_SECONDS", 0.1)
     assert not activate_running(home)
 
 

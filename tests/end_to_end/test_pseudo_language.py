@@ -17,7 +17,6 @@ import pytest
 from PySide6.QtCore import QLocale
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
-from app.closing import ask_to_close
 from app.pages.explore.panels.difference.view import MAX_CELL, MAX_LABEL
 from app.pages.explore.panels.templates.state import FILLERS, TARGETS, TEMPLATES
 from app.pages.explore.view import EXAMPLE
@@ -28,7 +27,7 @@ from app.results.rows_model import shown as shown_cell
 from app.running import RunningRun
 from app.sample import sample_entry
 from app.studio import Studio
-from app.window import MainWindow
+from app.window import MainWindow, ask_to_close
 from engine.cores import cpu_and_cores
 from engine.data.formats import FORMATS
 from engine.files.home import Home

@@ -1,5 +1,6 @@
 """Help page: every concept, setting and metric, with a search."""
 
+from app.studio import Studio
 from app.widgets.help import HelpView
 from app.widgets.help_topics import FIRST
 from app.widgets.page import Page
@@ -8,7 +9,7 @@ from app.widgets.page import Page
 class HelpPage(Page):
     """The last topic stays until another is opened."""
 
-    def __init__(self) -> None:
+    def __init__(self, _studio: Studio) -> None:
         super().__init__("", "")
         self.set_title(
             self.tr("Help"),

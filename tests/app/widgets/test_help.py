@@ -7,8 +7,7 @@ from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app.commands import at_once
-from app.palette import score
+from app.palette import score, window_commands
 from app.widgets.forms.form import SpecForm
 from app.widgets.help import HelpButton, HelpView, HelpWindow, help_for
 from app.widgets.help_topics import METRIC, SECTIONS, concept, concepts, setting_key, topics
@@ -146,7 +145,7 @@ def test_the_search_and_the_palette_find_what_people_look_for(qtbot, studio):
     view = HelpView()
     qtbot.addWidget(view)
     pages = [(entry.key, entry.title, entry.icon, entry.keys) for entry in PAGES]
-    commands = at_once(studio, pages, print, print)
+    commands = window_commands(studio, pages, print, print)
     for typed, key in SEARCHED.items():
         view.search.clear()
         qtbot.keyClicks(view.search, typed)
