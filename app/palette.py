@@ -25,8 +25,9 @@ from app.theme import SPACE, Role
 from app.translation import tr
 from app.widgets import layouts
 from app.widgets.dialogs import Dialog
+from app.widgets.drawing import fill, write
 from app.widgets.help_topics import topics
-from app.widgets.tables import Column, ColumnsModel, Index
+from app.widgets.tables import AT_RIGHT, Column, ColumnsModel, Index
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, font, visible
 from engine.config.tasks import FIRST_TASK, PRETRAINING
@@ -79,35 +80,22 @@ class _Rows(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         command = index.data(Qt.ItemDataRole.UserRole)
         chosen = bool(option.state & QStyle.StateFlag.State_Selected)
-        rect = QRect(option.rect).adjusted(2, 0, -2, 0)
+        rect = QRectF(option.rect).adjusted(2, 0, -2, 0)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if chosen:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.colour(Role.ACCENT_SOFT))
-            painter.drawRoundedRect(QRectF(rect), 6, 6)
-        place = QRect(rect.left() + 3 * SPACE, rect.center().y() - 8, 17, 17)
+            fill(painter, rect, theme.colour(Role.ACCENT_SOFT), 6)
+        place = QRect(int(rect.left()) + 3 * SPACE, int(rect.center().y()) - 8, 17, 17)
         resources.icon(command.icon, Role.ACCENT if chosen else Role.MUTED).paint(painter, place)
-        painter.setFont(font("small"))
-        painter.setPen(theme.colour(Role.MUTED))
         line = rect.adjusted(10 * SPACE, 0, -3 * SPACE, 0)
-        middle = Qt.AlignmentFlag.AlignVCenter
-        painter.drawText(line, middle | Qt.AlignmentFlag.AlignRight, command.kind)
-        kind_width = painter.fontMetrics().horizontalAdvance(command.kind) + 4 * SPACE
-        painter.setFont(font("strong" if chosen else "body"))
-        painter.setPen(theme.colour(Role.TEXT))
-        metrics = painter.fontMetrics()
-        room = line.width() - kind_width
-        title = metrics.elidedText(visible(command.title)[:300], Qt.TextElideMode.ElideMiddle, room)
-        painter.drawText(line, middle | Qt.AlignmentFlag.AlignLeft, title)
-        left = metrics.horizontalAdvance(title) + 3 * SPACE
-        if command.hint and room - left > 60:
-            painter.setFont(font("small"))
-            painter.setPen(theme.colour(Role.MUTED))
-            hint = painter.fontMetrics().elidedText(
-                visible(command.hint)[:300], Qt.TextElideMode.ElideRight, room - left
-            )
-            painter.drawText(line.adjusted(left, 0, 0, 0), middle, hint)
+        kind_width = write(painter, line, command.kind, font("small"), Role.MUTED, AT_RIGHT)
+        line.setRight(line.right() - kind_width - 4 * SPACE)
+        title, middle = visible(command.title)[:300], Qt.TextElideMode.ElideMiddle
+        face = font("strong" if chosen else "body")
+        title_width = write(painter, line, title, face, Role.TEXT, elide=middle)
+        line.setLeft(line.left() + title_width + 3 * SPACE)
+        if command.hint and line.width() > 60:
+            write(painter, line, visible(command.hint)[:300], font("small"), Role.MUTED)
         painter.restore()
 
 

@@ -9,6 +9,7 @@ from app.notices import Notice, Notices, shortened
 from app.theme import SPACE, Role
 from app.timers import debounced
 from app.widgets import buttons, layouts
+from app.widgets.drawing import fill
 from app.widgets.page import MARGIN, Picture
 from app.widgets.screen import set_shown
 from app.widgets.text.labels import Text
@@ -75,9 +76,7 @@ class Banner(QFrame):
         super().paintEvent(event)
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(theme.colour(self._role))
-        painter.drawRoundedRect(QRect(0, 8, 4, self.height() - 16), 2, 2)
+        fill(painter, QRect(0, 8, 4, self.height() - 16), theme.colour(self._role), 2)
 
     def _on_details(self) -> None:
         if self.details is None:

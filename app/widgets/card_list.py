@@ -5,14 +5,13 @@ a screen reader reads each item as one sentence. Texts are painted as plain text
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QEvent, QObject, Qt
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QAbstractItemView, QListView
 
 from app.translation import translated
-from app.widgets.tables import NOWHERE, Index
-from app.widgets.text.labels import tooltip, visible
+from app.widgets.tables import Column, ColumnsModel, Index
+from app.widgets.text.labels import visible
 
 ITEM = Qt.ItemDataRole.UserRole
 CARD_CHARACTERS = 300  # of a text, painted
@@ -37,48 +36,29 @@ class CardItem:
         raise NotImplementedError
 
 
-class CardModel(QAbstractListModel):
-    """Model of the cards."""
+class CardModel(ColumnsModel[CardItem]):
+    """One column of cards; those with a reason cannot be selected."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self.items: list[CardItem] = []
-
-    def show(self, items: list[Any]) -> None:
-        if items != self.items:
-            self.beginResetModel()
-            self.items = list(items)
-            self.endResetModel()
+    def __init__(self, parent: QObject) -> None:
+        column = Column[CardItem](
+            "",
+            lambda item: card_line(item.title),
+            tooltip=lambda item: item.remark or item.title,
+            roles={
+                Qt.ItemDataRole.AccessibleTextRole: lambda item: card_line(item.sentence()),
+                ITEM: lambda item: item,
+            },
+        )
+        super().__init__([column], parent)
 
     def row_of(self, key: object) -> int:
         """Row of a key; -1 if it has none."""
-        return next((row for row, item in enumerate(self.items) if item.key == key), -1)
-
-    def rowCount(self, parent: Index = NOWHERE) -> int:
-        return 0 if parent.isValid() else len(self.items)
+        return next((row for row, item in enumerate(self.rows) if item.key == key), -1)
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        enabled = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemNeverHasChildren
-        if not index.isValid():
-            return Qt.ItemFlag.NoItemFlags
-        if self.items[index.row()].reason:
-            return enabled
-        return enabled | Qt.ItemFlag.ItemIsSelectable
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        item = self.items[index.row()]
-        match role:
-            case Qt.ItemDataRole.DisplayRole:
-                return card_line(item.title)
-            case Qt.ItemDataRole.AccessibleTextRole:
-                return card_line(item.sentence())
-            case Qt.ItemDataRole.ToolTipRole:
-                return tooltip(item.remark or item.title)
-            case _ if role == ITEM:
-                return item
-        return None
+        is_usable = index.isValid() and not self.rows[index.row()].reason
+        flags = super().flags(index)
+        return flags if is_usable else flags & ~Qt.ItemFlag.ItemIsSelectable
 
 
 class CardList(QListView):

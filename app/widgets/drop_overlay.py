@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QRectF, Qt
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QDropEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
 from app import theme
 from app.theme import Role
+from app.widgets.drawing import write
 from app.widgets.text.labels import font
 
 
@@ -29,21 +30,12 @@ class DropOverlay(QWidget):
         self.raise_()
         self.show()
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        self.update()
-
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(self.rect(), theme.colour(Role.WINDOW, 0.85))
-        pen = QPen(theme.colour(Role.ACCENT), 2, Qt.PenStyle.DashLine)
-        painter.setPen(pen)
-        painter.drawRoundedRect(QRectF(self.rect()).adjusted(16, 16, -16, -16), 14, 14)
-        painter.setFont(font("title"))
-        painter.setPen(theme.colour(Role.ACCENT))
-        painter.drawText(
-            self.rect(),
-            Qt.AlignmentFlag.AlignCenter,
-            self.tr("Drop a data file, a model folder or a run folder"),
-        )
+        painter.setPen(QPen(theme.colour(Role.ACCENT), 2, Qt.PenStyle.DashLine))
+        area = QRectF(self.rect()).adjusted(16, 16, -16, -16)
+        painter.drawRoundedRect(area, 14, 14)
+        text = self.tr("Drop a data file, a model folder or a run folder")
+        write(painter, area, text, font("title"), Role.ACCENT, Qt.AlignmentFlag.AlignCenter)

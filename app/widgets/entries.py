@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 from app.resources import icon
 from app.theme import SPACE, Role, colour
 from app.widgets.card_list import ITEM, CardItem, CardList, card_line
+from app.widgets.drawing import write
 from app.widgets.tables import Index
 
 
@@ -54,7 +55,8 @@ class EntryList(CardList):
         """Show entries; the current entry stays current if it is still listed."""
         current = self.currentIndex()
         key = current.data(ITEM).key if current.isValid() else None
-        self.cards.show(entries)
+        if entries != self.cards.rows:
+            self.cards.show_rows(entries)
         row = self.cards.row_of(key)
         if entries:
             self.setCurrentIndex(self.cards.index(max(row, 0), 0))
@@ -124,44 +126,26 @@ class _Cards(QStyledItemDelegate):
         )
         at = QRectF(inner.right() - width - 1, inner.top(), width + 1, inner.height())
         right = Qt.AlignmentFlag.AlignRight
-        painter.setFont(large)
-        painter.setPen(colour(Role.TEXT))
-        painter.drawText(at, right | Qt.AlignmentFlag.AlignTop, entry.figure)
-        painter.setFont(small)
-        painter.setPen(colour(Role.MUTED))
-        painter.drawText(at, right | Qt.AlignmentFlag.AlignBottom, entry.unit)
+        write(painter, at, entry.figure, large, Role.TEXT, right | Qt.AlignmentFlag.AlignTop)
+        write(painter, at, entry.unit, small, Role.MUTED, right | Qt.AlignmentFlag.AlignBottom)
         return at.left() - self.PADDING
 
     def _paint_words(self, painter: QPainter, font: QFont, inner: QRectF, entry: Entry) -> None:
-        title_font = _title_font(font)
-        metrics = QFontMetricsF(title_font)
-        mark_width = self._mark_width(font, entry.mark)
-        room = inner.width() - (mark_width + self.GAP if entry.mark else 0)
-        title = metrics.elidedText(card_line(entry.title), Qt.TextElideMode.ElideMiddle, room)
-        painter.setFont(title_font)
-        painter.setPen(colour(Role.TEXT))
-        painter.drawText(inner, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop, title)
+        title_font, small = _title_font(font), _small_font(font)
+        mark_width = QFontMetricsF(small).horizontalAdvance(entry.mark) + 3 * SPACE
+        top, middle = Qt.AlignmentFlag.AlignTop, Qt.TextElideMode.ElideMiddle
+        line = inner.adjusted(0, 0, -(mark_width + self.GAP) if entry.mark else 0, 0)
+        title = card_line(entry.title)
+        title_width = write(painter, line, title, title_font, Role.TEXT, top, middle)
         if entry.mark:
-            left = inner.left() + metrics.horizontalAdvance(title) + self.GAP
-            frame = QRectF(left, inner.top(), mark_width, metrics.height())
-            self._paint_mark(painter, font, frame, entry)
-        painter.setFont(font)
-        painter.setPen(colour(Role.MUTED))
-        facts = QFontMetricsF(font).elidedText(
-            card_line(entry.facts), Qt.TextElideMode.ElideRight, inner.width()
-        )
-        painter.drawText(inner, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom, facts)
-
-    def _paint_mark(self, painter: QPainter, font: QFont, frame: QRectF, entry: Entry) -> None:
-        role = Role.WARN if entry.warns else Role.MUTED
-        painter.setPen(QPen(colour(role), 1))
-        painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawRoundedRect(frame, 4, 4)
-        painter.setFont(_small_font(font))
-        painter.drawText(frame, Qt.AlignmentFlag.AlignCenter, entry.mark)
-
-    def _mark_width(self, font: QFont, mark: str) -> float:
-        return QFontMetricsF(_small_font(font)).horizontalAdvance(mark) + 3 * SPACE
+            left, height = inner.left() + title_width + self.GAP, QFontMetricsF(title_font).height()
+            frame = QRectF(left, inner.top(), mark_width, height)
+            role = Role.WARN if entry.warns else Role.MUTED
+            write(painter, frame, entry.mark, small, role, Qt.AlignmentFlag.AlignCenter)
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(frame, 4, 4)
+        facts = card_line(entry.facts)
+        write(painter, inner, facts, font, Role.MUTED, Qt.AlignmentFlag.AlignBottom)
 
 
 def _title_font(font: QFont) -> QFont:

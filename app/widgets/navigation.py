@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QStackedWidget, QWi
 from app import resources, theme
 from app.theme import SPACE, Role
 from app.widgets import layouts
+from app.widgets.drawing import fill, write
 from app.widgets.keys import vertical_step
 from app.widgets.text.labels import font, tooltip
 
@@ -42,10 +43,6 @@ class NavigationButton(QAbstractButton):
         self._by_keyboard = event.reason() != Qt.FocusReason.MouseFocusReason
         super().focusInEvent(event)
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        self.update()
-
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
@@ -61,18 +58,15 @@ class NavigationButton(QAbstractButton):
             painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawRoundedRect(area.adjusted(1, 1, -1, -1), 8, 8)
         if shown:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.colour(Role.ACCENT))
-            painter.drawRoundedRect(QRectF(0, 16, 3, HEIGHT - 32), 1.5, 1.5)
+            fill(painter, QRectF(0, 16, 3, HEIGHT - 32), theme.colour(Role.ACCENT), 1.5)
         role = Role.ACCENT if shown else Role.MUTED
         square = QRect((self.width() - 20) // 2, 11, 20, 20)
         resources.icon(self._icon, role).paint(painter, square)
         small = font("small")
         small.setWeight(QFont.Weight.DemiBold if shown else QFont.Weight.Medium)
-        painter.setFont(small)
-        painter.setPen(theme.colour(Role.TEXT if shown else Role.MUTED))
-        label = QRect(2, 34, self.width() - 4, 20)
-        painter.drawText(label, Qt.AlignmentFlag.AlignCenter, self.text())
+        label = QRectF(2, 34, self.width() - 4, 20)
+        role = Role.TEXT if shown else Role.MUTED
+        write(painter, label, self.text(), small, role, Qt.AlignmentFlag.AlignCenter)
 
 
 class Navigation(QWidget):

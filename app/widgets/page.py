@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from app import resources, theme
 from app.theme import SPACE, Role
 from app.widgets import layouts
+from app.widgets.drawing import fill
 from app.widgets.screen import Flow, set_shown
 from app.widgets.text.labels import Text
 
@@ -195,9 +196,7 @@ class Picture(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if self._disc:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.colour(Role.ACCENT_SOFT))
-            painter.drawRoundedRect(QRectF(self.rect()), 10, 10)
+            fill(painter, self.rect(), theme.colour(Role.ACCENT_SOFT), 10)
         offset = (self.width() - self._side) // 2
         square = self.rect().adjusted(offset, offset, -offset, -offset)
         self._icon.paint(painter, square)

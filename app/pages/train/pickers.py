@@ -71,9 +71,9 @@ class PickList(CardList):
     def show_picks(self, picks: list[Pick], chosen: object = None) -> None:
         """Show these, with the entry of key `chosen` selected. Does not emit `picked`."""
         self._showing = True
-        if picks != self.cards.items:
+        if picks != self.cards.rows:
             place = self.verticalScrollBar().value()
-            self.cards.show(picks)
+            self.cards.show_rows(picks)
             self.verticalScrollBar().setValue(place)
         row = next((n for n, p in enumerate(picks) if p.key == chosen and not p.reason), -1)
         if row < 0:
@@ -87,12 +87,12 @@ class PickList(CardList):
     def chosen(self) -> object:
         """The chosen key, or None."""
         rows = self.selectionModel().selectedIndexes()
-        return self.cards.items[rows[0].row()].key if rows else None
+        return self.cards.rows[rows[0].row()].key if rows else None
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """If none is chosen, arrows and Space choose the first entry."""
         keys = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Space)
-        free = [row for row, pick in enumerate(self.cards.items) if not pick.reason]
+        free = [row for row, pick in enumerate(self.cards.rows) if not pick.reason]
         if event.key() in keys and self.chosen() is None and free:
             flags = QItemSelectionModel.SelectionFlag.ClearAndSelect
             self.selectionModel().setCurrentIndex(self.cards.index(free[0], 0), flags)

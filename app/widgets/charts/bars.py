@@ -9,6 +9,8 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour
+from app.widgets.drawing import fill, write
+from app.widgets.tables import AT_LEFT, AT_RIGHT
 from app.widgets.text import numbers
 from app.widgets.text.chips import AS_STORED
 from app.widgets.text.labels import font, visible
@@ -93,18 +95,14 @@ class ProbabilityBars(QWidget):
     ) -> None:
         font = mono_font()
         font.setBold(bar.emphasised)
-        painter.setFont(font)
         row = QRectF(0, top, self.width(), ROW)
         if bar.emphasised:
             paint_emphasis(painter, row)
         row.adjust(SPACE, 0, -SPACE, 0)
-        painter.setPen(colour(Role.TEXT))
-        middle = Qt.AlignmentFlag.AlignVCenter
-        label = QFontMetricsF(font).elidedText(
-            _line(bar.label), Qt.TextElideMode.ElideMiddle, label_width + 1
-        )
-        painter.drawText(row, middle | Qt.AlignmentFlag.AlignLeft | AS_STORED, label)
-        painter.drawText(row, middle | Qt.AlignmentFlag.AlignRight, percentage(bar.probability))
+        place = QRectF(row.left(), row.top(), label_width + 1, ROW)
+        middle = Qt.TextElideMode.ElideMiddle
+        write(painter, place, _line(bar.label), font, Role.TEXT, AT_LEFT | AS_STORED, middle)
+        write(painter, row, percentage(bar.probability), font, Role.TEXT, AT_RIGHT)
         left = label_width + 4 * SPACE
         room = self.width() - left - number_width - 3 * SPACE
         if room > 0:
@@ -115,29 +113,23 @@ class ProbabilityBars(QWidget):
 
 def paint_emphasis(painter: QPainter, row: QRectF) -> None:
     """Background of an emphasised row."""
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(colour(Role.ACCENT_SOFT))
-    painter.drawRoundedRect(row.adjusted(0, 1, 0, -1), 4, 4)
+    fill(painter, row.adjusted(0, 1, 0, -1), colour(Role.ACCENT_SOFT), 4)
 
 
 def paint_axis(painter: QPainter, line: QRectF, most: float) -> None:
     """The ends of the scale, below the tracks."""
-    painter.setFont(font("small"))
-    painter.setPen(colour(Role.MUTED))
-    top = Qt.AlignmentFlag.AlignTop
-    painter.drawText(line, top | Qt.AlignmentFlag.AlignLeft, "0")
-    painter.drawText(line, top | Qt.AlignmentFlag.AlignRight, numbers.percent(most, 0))
+    top, small = Qt.AlignmentFlag.AlignTop, font("small")
+    write(painter, line, "0", small, Role.MUTED, top)
+    end = numbers.percent(most, 0)
+    write(painter, line, end, small, Role.MUTED, top | Qt.AlignmentFlag.AlignRight)
 
 
 def paint_track(painter: QPainter, track: QRectF, share: float | None, role: Role) -> None:
     """A track from 0 to 1, filled up to `share`; None leaves it empty."""
-    painter.setPen(Qt.PenStyle.NoPen)
-    painter.setBrush(colour(Role.HOVER))
-    painter.drawRoundedRect(track, 3, 3)
+    fill(painter, track, colour(Role.HOVER), 3)
     if share is not None and track.width() > 0:
-        painter.setBrush(colour(role, 0.85))
-        filled = max(1.5, track.width() * min(1.0, share))
-        painter.drawRoundedRect(QRectF(track.topLeft(), QSizeF(filled, track.height())), 3, 3)
+        filled = QSizeF(max(1.5, track.width() * min(1.0, share)), track.height())
+        fill(painter, QRectF(track.topLeft(), filled), colour(role, 0.85), 3)
 
 
 def _line(label: str) -> str:

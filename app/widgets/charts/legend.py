@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QPointF, QRectF, QSize
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from app import theme
 from app.theme import SPACE, Role
+from app.widgets.drawing import flow, write
 from app.widgets.text.labels import font, visible
 
 LINE_WIDTH = 24  # px of the sample line
@@ -67,14 +67,7 @@ class Legend(QWidget):
             for entry in self.entries
         ]
         widths += [metrics.horizontalAdvance(self.more)] if self.more else []
-        places: list[QRectF] = []
-        left, top = 0.0, 0.0
-        for width in widths:
-            if left and left + width > self.width():
-                left, top = 0.0, top + height
-            places.append(QRectF(left, top, width, height))
-            left += width + GAP
-        return places
+        return flow(widths, height, self.width(), GAP)
 
     def _arrange(self) -> None:
         self.setAccessibleDescription(", ".join(f"{e.name} {e.value}" for e in self.entries))
@@ -91,20 +84,14 @@ class Legend(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        painter.setFont(font("small"))
-        middle = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
-        places = self.places()
+        places, small = self.places(), font("small")
         for entry, place in zip(self.entries, places, strict=False):
             y = place.center().y()
             painter.setPen(entry.pen)
             painter.drawLine(QPointF(place.left(), y), QPointF(place.left() + LINE_WIDTH, y))
-            text = place.adjusted(LINE_WIDTH + SPACE, 0, 0, 0)
-            painter.setPen(theme.colour(Role.MUTED))
-            painter.drawText(text, middle, entry.shown_name())
-            painter.setPen(theme.colour(Role.TEXT))
-            value = QRectF(place.right() - entry.width, place.top(), entry.width, place.height())
-            painter.drawText(value, middle, entry.value)
+            name = place.adjusted(LINE_WIDTH + SPACE, 0, 1, 0)
+            write(painter, name, entry.shown_name(), small, Role.MUTED)
+            value = place.adjusted(place.width() - entry.width, 0, 1, 0)
+            write(painter, value, entry.value, small, Role.TEXT)
         if self.more:
-            painter.setPen(theme.colour(Role.MUTED))
-            painter.drawText(places[-1], middle, self.more)
-        painter.end()
+            write(painter, places[-1].adjusted(0, 0, 1, 0), self.more, small, Role.MUTED)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QAbstractListModel, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFontMetrics, QKeyEvent, QPainter, QPen, QWheelEvent
 from PySide6.QtWidgets import (
     QComboBox,
@@ -19,8 +19,9 @@ from app.library import ModelEntry
 from app.theme import SPACE, Role
 from app.timers import debounced
 from app.translation import tr
+from app.widgets.drawing import write
 from app.widgets.forms.controls import ComboBox
-from app.widgets.tables import Index
+from app.widgets.tables import Column, ColumnsModel, Index
 from app.widgets.text import numbers
 from app.widgets.text.labels import font, visible
 from app.widgets.text.run_texts import past_of, score_of
@@ -30,41 +31,29 @@ ENTRY = Qt.ItemDataRole.UserRole
 ICONS = {"included": "sparkles", "imported": "box", "elsewhere": "folder", "run": "activity"}
 
 
-class Checkpoints(QAbstractListModel):
+class Checkpoints(ColumnsModel[ModelEntry]):
     """Models as rows; `why_not` returns the reason why one cannot be chosen, or “”."""
 
     def __init__(self, why_not: Callable[[ModelEntry], str], parent: QWidget) -> None:
-        super().__init__(parent)
         self._why_not = why_not
-        self.entries: list[ModelEntry] = []
-
-    def show_entries(self, entries: Sequence[ModelEntry]) -> None:
-        self.beginResetModel()
-        self.entries = list(entries)
-        self.endResetModel()
-
-    def rowCount(self, parent: Index | None = None) -> int:
-        return 0 if parent is not None and parent.isValid() else len(self.entries)
+        name = Column[ModelEntry](
+            "",
+            lambda entry: visible(entry.name),
+            roles={
+                Qt.ItemDataRole.AccessibleTextRole: lambda entry: (
+                    f"{visible(entry.name)}. {self.line(entry)}"
+                ),
+                ENTRY: lambda entry: entry,
+            },
+        )
+        super().__init__([name], parent)
 
     def why_not(self, entry: ModelEntry) -> str:
         return entry.problem or self._why_not(entry)
 
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        if not index.isValid():
-            return None
-        entry = self.entries[index.row()]
-        if role == Qt.ItemDataRole.DisplayRole:
-            return visible(entry.name)
-        if role == ENTRY:
-            return entry
-        if role == Qt.ItemDataRole.AccessibleTextRole:
-            return f"{visible(entry.name)}. {self.line(entry)}"
-        return None
-
     def flags(self, index: Index) -> Qt.ItemFlag:
-        usable = index.isValid() and not self.why_not(self.entries[index.row()])
-        enabled = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
-        return enabled if usable else Qt.ItemFlag.NoItemFlags
+        usable = index.isValid() and not self.why_not(self.rows[index.row()])
+        return super().flags(index) if usable else Qt.ItemFlag.NoItemFlags
 
     def line(self, entry: ModelEntry) -> str:
         """The line below the name: the reason against it, or size, heads and origin."""
@@ -104,29 +93,23 @@ class _Rows(QStyledItemDelegate):
         usable = bool(index.flags() & Qt.ItemFlag.ItemIsEnabled)
         chosen = bool(option.state & QStyle.StateFlag.State_Selected)
         over = bool(option.state & QStyle.StateFlag.State_MouseOver)
-        rect = QRect(option.rect).adjusted(2, 1, -2, -1)
+        rect = QRectF(option.rect).adjusted(2, 1, -2, -1)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if chosen or (over and usable):
             painter.setPen(QPen(theme.colour(Role.ACCENT), 1.5) if chosen else Qt.PenStyle.NoPen)
             painter.setBrush(theme.colour(Role.ACCENT_SOFT if chosen else Role.HOVER))
-            painter.drawRoundedRect(QRectF(rect).adjusted(1, 1, -1, -1), 7, 7)
-        side = 20
-        place = QRect(rect.left() + 3 * SPACE, rect.center().y() - side // 2, side, side)
+            painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), 7, 7)
+        place = QRect(int(rect.left()) + 3 * SPACE, int(rect.center().y()) - 10, 20, 20)
         resources.icon(
             "check" if chosen else ICONS[entry.origin], Role.ACCENT if usable else Role.DISABLED
         ).paint(painter, place)
         room = rect.adjusted(11 * SPACE, 2 * SPACE, -3 * SPACE, -2 * SPACE)
-        for style, text, role, align in (
-            ("strong", visible(entry.name), Role.TEXT, Qt.AlignmentFlag.AlignTop),
-            ("small", self._model.line(entry), Role.MUTED, Qt.AlignmentFlag.AlignBottom),
-        ):
-            painter.setFont(font("strong" if style == "strong" else "small"))
-            painter.setPen(theme.colour(role if usable or style == "small" else Role.DISABLED))
-            cut = painter.fontMetrics().elidedText(
-                text[:500], Qt.TextElideMode.ElideMiddle, room.width()
-            )
-            painter.drawText(room, align | Qt.AlignmentFlag.AlignLeft, cut)
+        middle, top = Qt.TextElideMode.ElideMiddle, Qt.AlignmentFlag.AlignTop
+        name, line = visible(entry.name)[:500], self._model.line(entry)[:500]
+        role = Role.TEXT if usable else Role.DISABLED
+        write(painter, room, name, font("strong"), role, top, middle)
+        write(painter, room, line, font("small"), Role.MUTED, Qt.AlignmentFlag.AlignBottom, middle)
         painter.restore()
 
 
@@ -160,14 +143,14 @@ class CheckpointBox(ComboBox):
     def set_models(self, entries: Sequence[ModelEntry]) -> None:
         """Show `entries`; the chosen one stays chosen if it is among them."""
         chosen = self.chosen()
-        self._entries.show_entries(entries)
+        self._entries.show_rows(entries)
         self.setCurrentIndex(-1)
         if chosen is not None:
             self.choose(chosen.path)
 
     def choose(self, path: Path) -> bool:
         """Choose the model in a folder if it is listed and usable, without emitting `picked`."""
-        for row, entry in enumerate(self._entries.entries):
+        for row, entry in enumerate(self._entries.rows):
             if entry.path == path and not self._entries.why_not(entry):
                 self.setCurrentIndex(row)
                 return True

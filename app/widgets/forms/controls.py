@@ -251,10 +251,6 @@ class Switch(QAbstractButton):
     def sizeHint(self) -> QSize:
         return TRACK + QSize(2 * RING, 2 * RING)
 
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        self.update()
-
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.theme import SPACE, Role
+from app.widgets.drawing import fill, flow, write
 from app.widgets.text.labels import font, tooltip, visible
 
 INSIDE = 2.5 * SPACE  # px on either side of the text
@@ -49,27 +50,14 @@ class Tags(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setFont(font("small"))
-        metrics = QFontMetricsF(font("small"))
+        small, middle = font("small"), Qt.TextElideMode.ElideMiddle
         for text, box in zip(self._texts, self._boxes(self.width()), strict=True):
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(theme.colour(Role.ACCENT_SOFT))
-            painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
-            painter.setPen(QPen(theme.colour(Role.TEXT)))
-            inner = box.adjusted(INSIDE, 0, -INSIDE, 0)
-            shown = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, inner.width() + 1)
-            painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter, shown)
-        painter.end()
+            fill(painter, box, theme.colour(Role.ACCENT_SOFT), box.height() / 2)
+            inner = box.adjusted(INSIDE, 0, 1 - INSIDE, 0)
+            write(painter, inner, text, small, Role.TEXT, elide=middle)
 
     def _boxes(self, width: int) -> list[QRectF]:
         metrics = QFontMetricsF(font("small"))
-        height = metrics.height() + SPACE
-        x, y = 0.0, 0.0
-        found = []
-        for text in self._texts:
-            wide = min(metrics.horizontalAdvance(text) + 2 * INSIDE, float(width))
-            if x > 0 and x + wide > width:
-                x, y = 0.0, y + height + GAP
-            found.append(QRectF(x, y, wide, height))
-            x += wide + GAP
-        return found
+        widths = (metrics.horizontalAdvance(text) + 2 * INSIDE for text in self._texts)
+        fitting = (min(each, float(width)) for each in widths)
+        return flow(fitting, metrics.height() + SPACE, width, GAP, GAP)

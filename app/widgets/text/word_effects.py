@@ -3,12 +3,10 @@
 Besides its colour every word has its number with its sign.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QColor,
-    QFocusEvent,
     QFont,
     QFontMetricsF,
     QKeyEvent,
@@ -21,7 +19,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.resources import mono_font
-from app.theme import PICKED, SPACE, Role, colour
+from app.theme import PICKED, SPACE, Palette, Role, colour
+from app.widgets.drawing import fill, flow, write
 from app.widgets.keys import clamp, horizontal_step
 from app.widgets.text.chips import AS_STORED
 from app.widgets.text.labels import font, visible
@@ -110,14 +109,6 @@ class Words(QWidget):
             painter.setPen(QPen(colour(Role.ACCENT), 1, Qt.PenStyle.DotLine))
             painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self.update()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        self.update()
-
     def _place(self, width: int) -> list[QRectF]:
         return place_words(self.shown, width, (mono_font(), font("small")))
 
@@ -126,7 +117,7 @@ def paint_words(
     painter: QPainter,
     words: Sequence[WordEffect],
     boxes: Sequence[QRectF],
-    ink: Callable[[Role, float], QColor],
+    palette: Palette,
     fonts: tuple[QFont, QFont],
     most: float = 0.0,
 ) -> None:
@@ -135,18 +126,13 @@ def paint_words(
     most = most or max((abs(word.effect) for word in words), default=0) or 1
     height = _line_heights(fonts)[0]
     for word, box in zip(words, boxes, strict=True):
-        tint = ink(FOR if word.effect > 0 else AGAINST, STRONGEST * abs(word.effect) / most)
+        tint = palette(FOR if word.effect > 0 else AGAINST, STRONGEST * abs(word.effect) / most)
         upper = QRectF(box.left(), box.top(), box.width(), height)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(tint)
-        painter.drawRoundedRect(upper, 4, 4)
-        painter.setPen(ink(Role.TEXT, 1.0))
-        painter.setFont(fonts[0])
-        painter.drawText(upper, Qt.AlignmentFlag.AlignCenter | AS_STORED, _painted(word))
-        painter.setPen(ink(Role.MUTED, 1.0))
-        painter.setFont(fonts[1])
+        fill(painter, upper, tint, 4)
+        centre = Qt.AlignmentFlag.AlignCenter
+        write(painter, upper, _painted(word), fonts[0], palette(Role.TEXT, 1.0), centre | AS_STORED)
         lower = QRectF(box.left(), upper.bottom(), box.width(), box.bottom() - upper.bottom())
-        painter.drawText(lower, Qt.AlignmentFlag.AlignCenter, _number(word))
+        write(painter, lower, _number(word), fonts[1], palette(Role.MUTED, 1.0), centre)
 
 
 def place_words(
@@ -155,17 +141,11 @@ def place_words(
     """A box for each word, in as many rows as this width needs."""
     metrics, small = (QFontMetricsF(each) for each in fonts)
     height = sum(_line_heights(fonts))
-    boxes: list[QRectF] = []
-    x = y = 0.0
-    for word in words:
-        wide = 2 * SPACE + max(
-            metrics.horizontalAdvance(_painted(word)), small.horizontalAdvance(_number(word))
-        )
-        if x and x + wide > width:
-            x, y = 0.0, y + height + 2 * SPACE
-        boxes.append(QRectF(x, y, wide, height))
-        x += wide + SPACE
-    return boxes
+    widths = [
+        max(metrics.horizontalAdvance(_painted(word)), small.horizontalAdvance(_number(word)))
+        for word in words
+    ]
+    return flow([each + 2 * SPACE for each in widths], height, width, SPACE, 2 * SPACE)
 
 
 def _line_heights(fonts: tuple[QFont, QFont]) -> tuple[float, float]:

@@ -97,18 +97,18 @@ def test_checkpoints_of_runs_are_told_apart_and_found(qtbot, page, studio, littl
     studio.models_changed.emit()
     names = {"little", "speeches · Starter", "films · Starter"}
     qtbot.waitUntil(lambda: names <= {model.name for model in page.state.models})
-    cards = {item.title: item for item in page.list.list.cards.items}
+    cards = {item.title: item for item in page.list.list.cards.rows}
     speeches = cards["speeches · Starter"]
     assert (speeches.figure, speeches.unit) == ("79.3 %", "accuracy")
     assert speeches.facts.startswith("speeches · step 20 · saved ")
     assert cards["little"].unit == "parameters" and cards["little"].facts.startswith("saved ")
     assert "parameters" in speeches.facts
     qtbot.keyClicks(page.list.search, "films step")
-    assert [item.title for item in page.list.list.cards.items] == ["films · Starter"]
+    assert [item.title for item in page.list.list.cards.rows] == ["films · Starter"]
     page.list.search.setText("nowhere")
-    assert page.list.list.cards.items == [] and not page.list.nothing.isHidden()
+    assert page.list.list.cards.rows == [] and not page.list.nothing.isHidden()
     page.list.search.clear()
-    assert names <= {item.title for item in page.list.list.cards.items}
+    assert names <= {item.title for item in page.list.list.cards.rows}
     page.open_model(speeches.key)
     facts = {name: value for name, value, *_ in facts_of(page.model.state.model)}
     assert facts["Data set"] == "speeches" and facts["Validation accuracy"] == "79.3 %"

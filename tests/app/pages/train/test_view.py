@@ -130,7 +130,7 @@ def test_next_is_disabled_with_a_reason_until_something_is_chosen(
     pick(qtbot, page.data.list, "films")
     assert not page.next.isEnabled()
     assert "a pair needs two" in page.why.text()
-    assert any("a pair needs two" in p.remark for p in page.data.list.cards.items)
+    assert any("a pair needs two" in p.remark for p in page.data.list.cards.rows)
     (fix,) = page.fixes.findChildren(QPushButton)
     assert fix.text() == "Change the task to “Text classification”"
     press(qtbot, fix)
@@ -318,7 +318,7 @@ def test_the_review_shows_the_job_the_command_and_the_estimate(
     assert "4.4 M parameters on CPU, fp32, 2 thread(s)." in page.review.estimate.facts.text()
     assert page.next.text() == "&Start anyway"  # tight memory is worth a warning
     press(qtbot, page.bar.steps[Step.BASE_MODEL])
-    assert "tight" in [p.verdict for p in page.base_model.list.cards.items]
+    assert "tight" in [p.verdict for p in page.base_model.list.cards.rows]
     press(qtbot, page.bar.steps[Step.REVIEW])
     monkeypatch.setattr(page.state, "first_obstacle", lambda: (Step.DATA, "It has no rows."))
     page.state.changed.emit()

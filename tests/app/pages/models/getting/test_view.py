@@ -61,7 +61,7 @@ def question() -> Question:
 
 
 def titles(getting: GettingPage) -> list[str]:
-    return [item.title for item in getting.list.cards.items]
+    return [item.title for item in getting.list.cards.rows]
 
 
 def test_the_shelf_asks_nobody_and_finds_by_any_word(page: ModelsPage, hub: Hub) -> None:

@@ -1,0 +1,48 @@
+"""Shapes and lines of text that painted widgets and cells share."""
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QRect, QRectF, Qt
+from PySide6.QtGui import QColor, QFont, QPainter
+
+from app.theme import Role, colour
+from app.widgets.tables import AT_LEFT
+
+
+def fill(painter: QPainter, rect: QRectF | QRect, color: QColor, radius: float = 0) -> None:
+    """Fill a rectangle with round corners, without an outline."""
+    painter.setPen(Qt.PenStyle.NoPen)
+    painter.setBrush(color)
+    painter.drawRoundedRect(rect, radius, radius)
+
+
+def write(
+    painter: QPainter,
+    rect: QRectF,
+    text: str,
+    face: QFont,
+    color: Role | QColor,
+    flags: int | Qt.AlignmentFlag = AT_LEFT,
+    elide: Qt.TextElideMode = Qt.TextElideMode.ElideRight,
+) -> float:
+    """Write a line of text, elided if it is wider than `rect`; returns its width in px."""
+    painter.setFont(face)
+    painter.setPen(colour(color) if isinstance(color, Role) else color)
+    metrics = painter.fontMetrics()
+    shown = metrics.elidedText(text, elide, max(0, round(rect.width())))
+    painter.drawText(rect, flags, shown)
+    return float(metrics.horizontalAdvance(shown))
+
+
+def flow(
+    widths: Iterable[float], height: float, room: float, gap: float, row_gap: float = 0
+) -> list[QRectF]:
+    """Boxes from left to right, in as many rows as `room` px need."""
+    boxes: list[QRectF] = []
+    x = y = 0.0
+    for width in widths:
+        if x and x + width > room:
+            x, y = 0.0, y + height + row_gap
+        boxes.append(QRectF(x, y, width, height))
+        x += width + gap
+    return boxes
