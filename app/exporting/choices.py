@@ -1,13 +1,11 @@
 """Options of an export: format, precision, folder and texts."""
 
-from pathlib import Path
-
-from PySide6.QtWidgets import QFileDialog, QGridLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QWidget
 
 from app.exporting.state import ExportState
 from app.theme import SPACE
 from app.widgets import buttons, layouts
-from app.widgets.dialogs import foot
+from app.widgets.dialogs import choose_file, choose_folder, foot
 from app.widgets.forms.controls import ComboBox
 from app.widgets.screen import Fitting
 from app.widgets.text.labels import OneLine, Text
@@ -142,18 +140,11 @@ class Choices(QWidget):
         self._state.choose(self.form.currentData(), self.precision.currentData())
 
     def _on_place(self) -> None:
-        dialog = QFileDialog(self, self.tr("Choose a folder"), str(self._state.place))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.fileSelected.connect(lambda chosen: self._state.set_place(Path(chosen)))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        state = self._state
+        choose_folder(self, self.tr("Choose a folder"), state.set_place, state.place)
 
     def _on_texts(self) -> None:
-        dialog = QFileDialog(self, self.tr("Choose a file with texts"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(lambda chosen: self._state.set_texts(Path(chosen)))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        choose_file(self, self.tr("Choose a file with texts"), self._state.set_texts)
 
 
 def _beside(*controls: QWidget) -> QWidget:

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QListWidget, QWidget
+from PySide6.QtWidgets import QListWidget, QWidget
 
 from app import background
 from app.results.state import ResultsState
@@ -14,7 +14,7 @@ from app.studio import Studio
 from app.theme import SPACE
 from app.translation import tr, translated
 from app.widgets import buttons, layouts
-from app.widgets.dialogs import Choice, ask
+from app.widgets.dialogs import Choice, ask, choose_file
 from app.widgets.page import Card
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
@@ -166,17 +166,12 @@ class ComparisonCard(QWidget):
 
     def _choose_file(self) -> None:
         """Compare with a file of predictions as saved by Results."""
-        dialog = QFileDialog(self, self.tr("Compare with"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([self.tr("Predictions (*.parquet)"), self.tr("All files (*)")])
-
-        def chosen(name: str) -> None:
-            file = Path(name)
-            self.compare_with(Other(visible(file.name), file))
-
-        dialog.fileSelected.connect(chosen)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        choose_file(
+            self,
+            self.tr("Compare with"),
+            lambda file: self.compare_with(Other(visible(file.name), file)),
+            [self.tr("Predictions (*.parquet)"), self.tr("All files (*)")],
+        )
 
     def _on_compared(self, name: str, compared: Compared) -> None:
         self.rows = rows = compared.rows

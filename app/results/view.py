@@ -8,7 +8,6 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
-    QFileDialog,
     QFrame,
     QMenu,
     QPushButton,
@@ -30,7 +29,7 @@ from app.studio import Studio
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, layouts
-from app.widgets.dialogs import Choice, ask
+from app.widgets.dialogs import Choice, ask, choose_file
 from app.widgets.forms.controls import ComboBox
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import EmptyState, Stack
@@ -284,11 +283,11 @@ class ResultsView(QWidget):
 
     def _ask_for_file(self) -> None:
         """Ask for a file without blocking."""
-        dialog = QFileDialog(self.window(), self.tr("Evaluate on a file"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.fileSelected.connect(lambda path: self.evaluating.score_file(self._of, Path(path)))
-        dialog.open()
+        choose_file(
+            self.window(),
+            self.tr("Evaluate on a file"),
+            lambda file: self.evaluating.score_file(self._of, file),
+        )
 
     def _on_baselines_wanted(self) -> None:
         if self.state.predictions is not None:

@@ -1,18 +1,17 @@
 """Dialog that applies a model to a file."""
 
 from operator import itemgetter
-from pathlib import Path
 
 from PySide6.QtCore import QSize, QUrl
 from PySide6.QtGui import QDesktopServices, QFont
-from PySide6.QtWidgets import QComboBox, QFileDialog, QGridLayout, QTableView, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QTableView, QWidget
 
 from app.studio import Studio
 from app.theme import SPACE, Role, colour
 from app.translation import tr, translated
 from app.using.applying_state import DATASET, ApplyingState
 from app.widgets import buttons, layouts
-from app.widgets.dialogs import foot
+from app.widgets.dialogs import choose_file, choose_folder, foot
 from app.widgets.forms.controls import ComboBox, DoubleSpinBox, SeveralColumns
 from app.widgets.progress import StageProgress, StagesDialog
 from app.widgets.screen import resize_within
@@ -243,22 +242,13 @@ class Choices(QWidget):
         return self.tr("The first rows as they will be written; predicted columns come last.")
 
     def _on_file(self) -> None:
-        dialog = QFileDialog(self, self.tr("Choose a file to predict for"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
         suffixes = " ".join(f"*{suffix}" for suffix in data_suffixes())
-        dialog.setNameFilters(
-            [self.tr("Files with texts ({0})").format(suffixes), self.tr("All files (*)")]
-        )
-        dialog.fileSelected.connect(lambda chosen: self._state.open(Path(chosen)))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        filters = [self.tr("Files with texts ({0})").format(suffixes), self.tr("All files (*)")]
+        choose_file(self, self.tr("Choose a file to predict for"), self._state.open, filters)
 
     def _on_place(self) -> None:
-        dialog = QFileDialog(self, self.tr("Choose a folder"), str(self._state.place))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.fileSelected.connect(lambda chosen: self._state.set_place(Path(chosen)))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        state = self._state
+        choose_folder(self, self.tr("Choose a folder"), state.set_place, state.place)
 
 
 def first_columns(first: FirstPredicted | None) -> list[Column[tuple[str, ...]]]:

@@ -207,6 +207,36 @@ def foot(*parts: QWidget) -> QHBoxLayout:
     return row
 
 
+def choose_file(
+    owner: QWidget,
+    title: str,
+    on_chosen: Callable[[Path], object],
+    filters: Sequence[str] = (),
+) -> None:
+    """Ask for an existing file without blocking."""
+    dialog = QFileDialog(owner, title)
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+    if filters:
+        dialog.setNameFilters(filters)
+    _open(dialog, on_chosen)
+
+
+def choose_folder(
+    owner: QWidget, title: str, on_chosen: Callable[[Path], object], start: Path | None = None
+) -> None:
+    """Ask for a folder without blocking, beginning at `start`; files are shown as well."""
+    dialog = QFileDialog(owner, title, "" if start is None else str(start))
+    dialog.setFileMode(QFileDialog.FileMode.Directory)
+    dialog.setOption(QFileDialog.Option.ShowDirsOnly, False)
+    _open(dialog, on_chosen)
+
+
+def _open(dialog: QFileDialog, on_chosen: Callable[[Path], object]) -> None:
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    dialog.fileSelected.connect(lambda path: on_chosen(Path(path)))
+    dialog.open()
+
+
 def ask_for_file(
     owner: QWidget, title: str, name: str, suffixes: Sequence[str], save: Callable[[Path], object]
 ) -> None:
@@ -216,12 +246,10 @@ def ask_for_file(
     name.
     """
     dialog = QFileDialog(owner.window(), title, name)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
     dialog.setDefaultSuffix(suffixes[0].removeprefix("."))
     dialog.setNameFilters([f"{end.removeprefix('.').upper()} (*{end})" for end in suffixes])
     dialog.filterSelected.connect(
         lambda chosen: dialog.setDefaultSuffix(chosen.rpartition("*.")[2].removesuffix(")"))
     )
-    dialog.fileSelected.connect(lambda path: save(Path(path)))
-    dialog.open()
+    _open(dialog, save)

@@ -112,11 +112,9 @@ class DataPage(QWidget):
 
     def choose_folder(self) -> None:
         """Choose a folder of texts, or one with data files."""
-        dialog = QFileDialog(self, self.tr("Import a folder"))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.filesSelected.connect(lambda folders: self.import_from([Path(f) for f in folders]))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        dialogs.choose_folder(
+            self, self.tr("Import a folder"), lambda folder: self.import_from([folder])
+        )
 
     def paste(self) -> None:
         """Import the clipboard: copied files, or cells of a table."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFileDialog, QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.exporting import view as exporting
 from app.library import ModelEntry
@@ -83,12 +83,7 @@ class ModelsPage(QWidget):
 
     def choose_folder(self) -> None:
         self._studio.standby.start()
-        dialog = QFileDialog(self, self.tr("Import a model folder"))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.setOption(QFileDialog.Option.ShowDirsOnly, False)
-        dialog.fileSelected.connect(lambda chosen: self.import_from(Path(chosen)))
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        dialogs.choose_folder(self, self.tr("Import a model folder"), self.import_from)
 
     def import_from(self, folder: Path) -> None:
         self.state.import_model(folder)

@@ -1,14 +1,12 @@
 """Dialogs about runs: name, notes, tags, export, deletion, and the queue."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCompleter,
-    QFileDialog,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
@@ -20,7 +18,7 @@ from app.pages.runs.arranging import waiting_runs
 from app.pages.runs.rows import RunRow
 from app.pages.runs.state import RunsState
 from app.translation import tr
-from app.widgets.dialogs import Choice, ask, ask_for_file, ask_for_name
+from app.widgets.dialogs import Choice, ask, ask_for_file, ask_for_name, choose_folder
 from app.widgets.forms.controls import ComboBox
 from app.widgets.text.labels import visible
 from engine.config.job import RUN_NAME_LENGTH, FromCheckpoint
@@ -103,7 +101,11 @@ def ask_to_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
             save = lambda path: runs.exchange.export(rows, path, chosen)  # noqa: E731
             ask_for_file(owner, tr("Export runs"), f"{name}.zip", [".zip"], save)
         elif key in CURVES:
-            ask_folder(owner, lambda into: runs.exchange.export_curves(rows, into, CURVES[key]))
+            choose_folder(
+                owner.window(),
+                tr("Choose a folder"),
+                lambda into: runs.exchange.export_curves(rows, into, CURVES[key]),
+            )
 
     ask(
         owner,
@@ -122,15 +124,6 @@ def ask_to_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> No
         answer,
         [kept],
     )
-
-
-def ask_folder(owner: QWidget, chosen: Callable[[Path], object]) -> None:
-    """Ask for a folder; does not block."""
-    dialog = QFileDialog(owner.window(), tr("Choose a folder"))
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.setFileMode(QFileDialog.FileMode.Directory)
-    dialog.fileSelected.connect(lambda path: chosen(Path(path)))
-    dialog.open()
 
 
 def ask_to_delete(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:

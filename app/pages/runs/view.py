@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFileDialog, QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from app.pages.runs.compare.state import MOST_RUNS, CompareState
 from app.pages.runs.compare.view import CompareView
@@ -20,6 +19,7 @@ from app.pages.runs.state import RunsState
 from app.results.comparison import Other
 from app.studio import Studio
 from app.widgets import buttons, layouts
+from app.widgets.dialogs import choose_file
 from app.widgets.page import MARGIN, Page
 from engine.results.several import RunScore
 from engine.runs.bundle import is_bundle
@@ -91,12 +91,12 @@ class RunsPage(QWidget):
         return bool(folders or bundles)
 
     def _ask_for_file(self) -> None:
-        dialog = QFileDialog(self.window(), self.tr("Open a file of runs"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        dialog.setNameFilters([self.tr("Exported runs (*.zip)")])
-        dialog.fileSelected.connect(lambda path: self.state.exchange.open(Path(path)))
-        dialog.open()
+        choose_file(
+            self.window(),
+            self.tr("Open a file of runs"),
+            self.state.exchange.open,
+            [self.tr("Exported runs (*.zip)")],
+        )
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

@@ -1,8 +1,6 @@
 """Consent for the hub, its token, and a folder of models used in place."""
 
-from pathlib import Path
-
-from PySide6.QtWidgets import QFileDialog, QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app import background
 from app.studio import Studio
@@ -94,14 +92,11 @@ class Elsewhere(QWidget):
         )
 
     def _choose(self) -> None:
-        dialog = QFileDialog(self.choose, self.tr("Choose a folder of models"))
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.fileSelected.connect(self._set)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        title = self.tr("Choose a folder of models")
+        dialogs.choose_folder(self.choose, title, lambda folder: self._set(str(folder)))
 
     def _set(self, folder: str) -> None:
-        self._studio.settings.set("model_folder", str(Path(folder)) if folder else "")
+        self._studio.settings.set("model_folder", folder)
 
     def _on_changed(self, name: str) -> None:
         if name in ("model_folder", "hub_allowed"):

@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 from PySide6.QtCore import QMimeData, QPoint, Qt
 from PySide6.QtGui import QAction, QGuiApplication, QImage
-from PySide6.QtWidgets import QFileDialog, QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from app import background
 from app.notices import Notices
 from app.widgets import buttons
 from app.widgets.charts import figure
 from app.widgets.charts.figure import Figure
+from app.widgets.dialogs import ask_for_file
 from engine.errors import StudioError
 from engine.files.atomic_write import write_file
 from engine.phrases import phrase
@@ -120,13 +121,8 @@ class FigureButton(QToolButton):
             return
         suffix = FORMS[key][0]
         name = f"{shown.name}@2x" if key == "png2" else shown.name
-        dialog = QFileDialog(self.window(), self.tr("Save"), f"{name}.{suffix}")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setDefaultSuffix(suffix)
-        dialog.setNameFilter(f"*.{suffix}")
-        dialog.fileSelected.connect(lambda path: self.save(key, Path(path), shown))
-        dialog.open()
+        title, file_name = self.tr("Save"), f"{name}.{suffix}"
+        ask_for_file(self, title, file_name, [f".{suffix}"], lambda to: self.save(key, to, shown))
 
     def _copy(self) -> None:
         shown = self._figure

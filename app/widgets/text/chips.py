@@ -47,15 +47,17 @@ def place_chips(
     metrics: QFontMetricsF,
     width: float,
     wide: Sequence[float] | None = None,
+    height: float = 0.0,
 ) -> list[QRectF]:
     """The box of each token, in rows of at most `width`; a word stays in one row if it fits.
 
-    `wide` are the `widths` of the tokens, if already known.
+    `wide` are the `widths` of the tokens, if already known; `height` that of a box, by default
+    of its text.
     """
     wide = chip_widths(tokens, metrics) if wide is None else wide
     joins = [continues_word(tokens, number) for number in range(len(tokens))]
     whole = _word_widths(wide, joins)
-    height = metrics.height() + 2 * SPACE
+    height = height or metrics.height() + 2 * SPACE
     boxes: list[QRectF] = []
     x, y = 1.0, 1.0
     for own, of_word, joined in zip(wide, whole, joins, strict=True):

@@ -19,11 +19,9 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from app.resources import mono_font
 from app.theme import SEGMENTS, SPACE, Role, colour
-from app.widgets.text.labels import visible
+from app.widgets.drawing import write
+from app.widgets.text.chips import AS_STORED, PADDING, ROW_GAP, chip_widths, place_chips, token_text
 from engine.messages.explore.text import Token
-
-MAX_TOKEN_CHARACTERS = 40  # of a token, painted
-PAD = 1.5 * SPACE  # px on either side of the text
 
 
 class TokenRow(QWidget):
@@ -50,9 +48,7 @@ class TokenRow(QWidget):
             self._unknown,
         ):
             return
-        self._tokens = tokens[: self._most]
-        self._left_out = len(tokens) - len(self._tokens)
-        self._unknown = unknown
+        self._tokens, self._left_out, self._unknown = shown, len(tokens) - len(shown), unknown
         self._places = {}
         self._lay_out()
         self.setAccessibleName(self.tr("Tokens"))
@@ -102,9 +98,9 @@ class TokenRow(QWidget):
             if box.intersects(QRectF(event.rect())):
                 self._paint(painter, token, box)
         if self._left_out and self._boxes:
-            painter.setFont(self.font())
-            painter.setPen(colour(Role.MUTED))
-            painter.drawText(self._boxes[-1], Qt.AlignmentFlag.AlignCenter, self._rest())
+            write(
+                painter, self._boxes[-1].adjusted(0, 0, 1, 0), self._rest(), self.font(), Role.MUTED
+            )
 
     def _paint(self, painter: QPainter, token: Token, box: QRectF) -> None:
         role = Role.MUTED if token.special else SEGMENTS[token.segment % len(SEGMENTS)]
@@ -112,25 +108,20 @@ class TokenRow(QWidget):
             role = Role.WARN
         bar = colour(SEGMENTS[token.segment % len(SEGMENTS)])
         text_box = QRectF(box.left(), box.top(), box.width(), self._chip_height())
-        painter.setPen(QPen(colour(role, 0.7), 1) if self._is_framed(token) else Qt.PenStyle.NoPen)
+        is_framed = token.special or token.id == self._unknown
+        painter.setPen(QPen(colour(role, 0.7), 1) if is_framed else Qt.PenStyle.NoPen)
         painter.setBrush(colour(role, 0.06 if token.special else 0.14))
         painter.drawRoundedRect(text_box.adjusted(0.5, 0.5, -0.5, -0.5), 4, 4)
-        painter.setFont(mono_font())
-        painter.setPen(colour(Role.MUTED if token.special else Role.TEXT))
-        painter.drawText(text_box, Qt.AlignmentFlag.AlignCenter, _painted(token))
+        centre, ink = Qt.AlignmentFlag.AlignCenter, Role.MUTED if token.special else Role.TEXT
+        write(painter, text_box, token_text(token.text), mono_font(), ink, centre | AS_STORED)
         painter.setPen(QPen(bar, 1.5))
         y = text_box.bottom() + 2
         for line in range(1 + token.segment % len(SEGMENTS)):
             at = y + 3 * line
             painter.drawLine(QPointF(box.left() + 1, at), QPointF(box.right() - 1, at))
         if self._with_ids:
-            painter.setFont(_id_font())
-            painter.setPen(colour(Role.MUTED))
             below = QRectF(box.left(), y + 4, box.width(), box.bottom() - y - 4)
-            painter.drawText(below, Qt.AlignmentFlag.AlignCenter, str(token.id))
-
-    def _is_framed(self, token: Token) -> bool:
-        return token.special or token.id == self._unknown
+            write(painter, below, str(token.id), _id_font(), Role.MUTED, centre)
 
     def _lay_out(self) -> None:
         self._boxes = self._place(self.width())
@@ -144,28 +135,19 @@ class TokenRow(QWidget):
     def _placed(self, width: int) -> list[QRectF]:
         """The box of each token, and one for “and n more”."""
         metrics, ids = QFontMetricsF(mono_font()), QFontMetricsF(_id_font())
-        widths = [metrics.horizontalAdvance(_painted(token)) + 2 * PAD for token in self._tokens]
+        widths = chip_widths(self._tokens, metrics)
         if self._with_ids:
             numbers = (ids.horizontalAdvance(str(token.id)) + 2 for token in self._tokens)
             widths = [max(pair) for pair in zip(widths, numbers, strict=True)]
-        if self._left_out:
-            widths.append(QFontMetricsF(self.font()).horizontalAdvance(self._rest()) + 2 * PAD)
-        boxes: list[QRectF] = []
-        x, y, height = 0.0, 1.0, float(self._line_height())
-        for number, wide in enumerate(widths):
-            x += 0 if self._goes_on(number) else SPACE
-            if x + wide > width and x > SPACE:
-                x, y = SPACE, y + height + SPACE
-            boxes.append(QRectF(x, y, wide, height))
-            x += wide + 1
+        height = float(self._line_height())
+        boxes = place_chips(self._tokens, metrics, width, widths, height)
+        if self._left_out and boxes:
+            last, wide = boxes[-1], QFontMetricsF(self.font()).horizontalAdvance(self._rest())
+            rest = QRectF(last.right() + 2 * PADDING, last.top(), wide, height)
+            if rest.right() > width:
+                rest.moveTo(PADDING, last.bottom() + ROW_GAP)
+            boxes.append(rest)
         return boxes
-
-    def _goes_on(self, number: int) -> bool:
-        """True if the token continues the word of the previous one."""
-        if not 0 < number < len(self._tokens):
-            return False
-        here, before = self._tokens[number], self._tokens[number - 1]
-        return here.word is not None and (here.word, here.segment) == (before.word, before.segment)
 
     def _chip_height(self) -> float:
         return QFontMetricsF(mono_font()).height() + SPACE
@@ -178,7 +160,7 @@ class TokenRow(QWidget):
         return self.tr("and %Ln more", "", self._left_out)
 
     def _sentence(self) -> str:
-        tokens = " ".join(_painted(token) for token in self._tokens)
+        tokens = " ".join(token_text(token.text) for token in self._tokens)
         return f"{tokens} {self._rest()}" if self._left_out else tokens
 
     def _tell(self, event: QHelpEvent) -> None:
@@ -190,12 +172,6 @@ class TokenRow(QWidget):
                 QToolTip.showText(event.globalPos(), text, self, box.toRect())
                 return
         QToolTip.hideText()
-
-
-def _painted(token: Token) -> str:
-    """The token as one short line; invisible characters are written out."""
-    text = visible(token.text[: MAX_TOKEN_CHARACTERS + 1]).replace("\n", "⏎")
-    return f"{text[:MAX_TOKEN_CHARACTERS]}…" if len(text) > MAX_TOKEN_CHARACTERS else text
 
 
 def _id_font() -> QFont:

@@ -1,7 +1,7 @@
 """Bar below the panels that chooses a training step."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.notices import Notices
 from app.pages.explore.over_training.series import PictureSeries
@@ -11,6 +11,7 @@ from app.pages.explore.state import ExploreState
 from app.resources import icon
 from app.theme import SPACE, Role
 from app.widgets import buttons, layouts
+from app.widgets.dialogs import choose_folder
 from app.widgets.help import HelpButton
 from app.widgets.screen import set_shown
 from app.widgets.text import numbers
@@ -118,8 +119,4 @@ class TrainingBar(QWidget):
             self.series.cancel()
             return
         self.state.pause()
-        dialog = QFileDialog(self.window(), self.tr("Folder for the pictures"))
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.setFileMode(QFileDialog.FileMode.Directory)
-        dialog.fileSelected.connect(self.series.start)
-        dialog.open()
+        choose_folder(self.window(), self.tr("Folder for the pictures"), self.series.start)

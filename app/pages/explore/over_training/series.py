@@ -40,11 +40,11 @@ class PictureSeries(QObject):
     def is_running(self) -> bool:
         return self._polling.isActive() or self._writing is not None
 
-    def start(self, folder: str) -> None:
+    def start(self, folder: Path) -> None:
         """Write the pictures into a folder, replacing files of the same names."""
         if self._state.moments is None or self.is_running:
             return
-        self._folder, self._before = Path(folder), self._state.number
+        self._folder, self._before = folder, self._state.number
         self._saves, self._written = False, 0
         self._polling.start()
         self._go(0)

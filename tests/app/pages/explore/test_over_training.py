@@ -305,7 +305,7 @@ def test_what_is_under_way_ends_when_the_page_is_left(page, tmp_path):
     page.hide()
     assert not bar.state.is_playing
     page.show()
-    bar.series.start(str(tmp_path))
+    bar.series.start(tmp_path)
     page.hide()
     assert not bar.series.is_running and not any(tmp_path.glob("*.png"))
 
@@ -342,7 +342,7 @@ def test_a_series_has_a_picture_of_each_step_with_one_scale(
 
 def test_saving_can_be_cancelled(page, answer, wait, qtbot, tmp_path):
     bar = page.training_bar
-    bar.series.start(str(tmp_path))
+    bar.series.start(tmp_path)
     assert at(page) == 0
     qtbot.mouseClick(bar.save, Qt.MouseButton.LeftButton)
     assert not bar.series.is_running and bar.save.text() == "Save a se&ries…"
@@ -351,7 +351,7 @@ def test_saving_can_be_cancelled(page, answer, wait, qtbot, tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_told_of(page, answer, wait, qtbot, workshop, tmp_path):
     bar = page.training_bar
-    bar.series.start(str(tmp_path / "nowhere"))
+    bar.series.start(tmp_path / "nowhere")
 
     def ended() -> bool:
         answer()
