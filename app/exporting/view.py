@@ -2,11 +2,10 @@
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.exporting.choices import Choices
 from app.exporting.state import ExportState
-from app.resources import mono_font
 from app.theme import SPACE
 from app.translation import tr
 from app.widgets import buttons, layouts
@@ -15,7 +14,7 @@ from app.widgets.page import clear
 from app.widgets.progress import StageProgress, StagesDialog
 from app.widgets.screen import Fitting, available_area
 from app.widgets.text import numbers
-from app.widgets.text.labels import Text, TextStyle
+from app.widgets.text.labels import ReadText, Text, TextStyle
 from engine.messages.exporting import Exported
 from engine.messages.question import Refused
 
@@ -124,12 +123,7 @@ class Outcome(QWidget):
             self._said.addWidget(Text(problem.advice, selectable=True))
         self._said.addWidget(Text(self.tr("No files were written."), "muted"))
         if problem.details:
-            details = QPlainTextEdit(problem.details[:20_000])
-            details.setReadOnly(True)
-            details.setAccessibleName(self.tr("Details"))
-            details.setFont(mono_font())
-            details.setTabChangesFocus(True)
-            self._said.addWidget(details)
+            self._said.addWidget(ReadText(self.tr("Details"), problem.details[:20_000]))
         self._show_buttons(is_done=False)
 
     def _show_buttons(self, is_done: bool) -> None:

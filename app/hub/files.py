@@ -2,29 +2,20 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QPlainTextEdit
-
-from app.resources import mono_font
 from app.theme import SPACE
 from app.translation import tr
 from app.widgets.text import numbers
+from app.widgets.text.labels import ReadText
 from engine.messages.hub import HubFile, Planned
 
 MOST_FILES = 200  # files listed at most
 
 
-def list_of(files: Sequence[HubFile], name: str) -> QPlainTextEdit:
+def list_of(files: Sequence[HubFile], name: str) -> ReadText:
     """List that can be read and copied; `name` is its accessible name."""
-    shown = QPlainTextEdit()
-    shown.setReadOnly(True)
-    shown.setAccessibleName(name)
-    shown.setFont(mono_font())
-    shown.setTabChangesFocus(True)
-    shown.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
     lines = [f"{numbers.size(file.bytes):>10}  {file.name}" for file in files[:MOST_FILES]]
-    shown.setPlainText("\n".join(lines))
-    shown.setFixedHeight(min(len(lines), 9) * 5 * SPACE + 6 * SPACE)
-    return shown
+    height = min(len(lines), 9) * 5 * SPACE + 6 * SPACE
+    return ReadText(name, "\n".join(lines), wraps=False, height=height)
 
 
 def said_of(plan: Planned) -> str:

@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QHeaderView,
     QLineEdit,
-    QPlainTextEdit,
     QSplitter,
     QTableView,
     QWidget,
@@ -24,7 +23,7 @@ from app.widgets import buttons, layouts
 from app.widgets.dialogs import ask_for_file
 from app.widgets.tables import apply_style
 from app.widgets.text import numbers
-from app.widgets.text.labels import visible
+from app.widgets.text.labels import ReadText, visible
 from engine.config.tasks import TASKS
 from engine.files.table_files import TABLE_WRITERS
 from engine.results.answers import best_answers
@@ -56,10 +55,7 @@ class RowsView(QWidget):
         self.filters = FilterBar(state, notices)
         self.search = self._search_field()
         self.table = self._table()
-        self.row_text = QPlainTextEdit()
-        self.row_text.setReadOnly(True)
-        self.row_text.setTabChangesFocus(True)
-        self.row_text.setAccessibleName(self.tr("Selected row in full"))
+        self.row_text = ReadText(self.tr("Selected row in full"), mono=False)
         self.row_text.setPlaceholderText(self.tr("Select a row to read it in full."))
         self.table.setMinimumHeight(LEAST_TABLE)
         self.row_text.setMinimumHeight(LEAST_DETAIL)

@@ -5,15 +5,14 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPlainTextEdit, QTabWidget, QWidget
+from PySide6.QtWidgets import QTabWidget, QWidget
 
 from app import background
-from app.resources import mono_font
 from app.theme import SPACE
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import Dialog, foot
-from app.widgets.text.labels import Text
+from app.widgets.text.labels import ReadText, Text
 from engine.checkpoints.info import fine_tuned_task
 from engine.checkpoints.prediction_settings import prediction_settings
 from engine.documents.card import model_card
@@ -86,11 +85,7 @@ class Copied(QWidget):
 
     def __init__(self, name: str, note: str) -> None:
         super().__init__()
-        self.text = QPlainTextEdit()
-        self.text.setReadOnly(True)
-        self.text.setFont(mono_font())
-        self.text.setAccessibleName(name)
-        self.text.setTabChangesFocus(True)
+        self.text = ReadText(name)
         self.copy = buttons.plain(self.tr("C&opy"), self._on_copy, "copy")
         layouts.column(
             Text(note, "muted"),

@@ -2,9 +2,9 @@
 
 from PySide6.QtCore import QEvent, QObject, QRect, Qt, Signal
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QFrame, QWidget
 
-from app import resources, theme
+from app import theme
 from app.notices import Notice, Notices, shortened
 from app.theme import SPACE, Role
 from app.timers import debounced
@@ -12,7 +12,7 @@ from app.widgets import buttons, layouts
 from app.widgets.drawing import fill
 from app.widgets.page import MARGIN, Picture
 from app.widgets.screen import set_shown
-from app.widgets.text.labels import Text
+from app.widgets.text.labels import ReadText, Text
 
 NOTICE_MS = 9000  # ms that a notice is shown; an error stays
 MAX_WIDTH = 720  # px
@@ -40,7 +40,7 @@ class Banner(QFrame):
             (texts, 1),
             spacing=2 * SPACE,
         )
-        self.details: QPlainTextEdit | None = None
+        self.details: ReadText | None = None
         if notice.action and notice.act is not None:
             row.addWidget(buttons.plain(notice.action, self._on_act))
         if notice.details:
@@ -80,14 +80,8 @@ class Banner(QFrame):
 
     def _on_details(self) -> None:
         if self.details is None:
-            self.details = QPlainTextEdit()
-            self.details.setReadOnly(True)
-            self.details.setTabChangesFocus(True)
-            self.details.setFont(resources.mono_font())
-            self.details.setPlainText(self.notice.details[:20_000])
-            self.details.setAccessibleName(self.tr("Details"))
-            self.details.setFixedHeight(180)
-            self.details.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+            text = self.notice.details[:20_000]
+            self.details = ReadText(self.tr("Details"), text, wraps=False, height=180)
             self._column.addWidget(self.details)
             self.details.hide()
         shown = self.details.isHidden()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QStringListModel, Qt, Signal
-from PySide6.QtWidgets import QAbstractItemView, QListView, QPlainTextEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QListView, QToolButton, QWidget
 
 from app.pages.models.state import ModelsState
 from app.pages.models.texts import size_of
@@ -13,7 +13,7 @@ from app.widgets import buttons, layouts
 from app.widgets.page import Card, Page, clear
 from app.widgets.progress import ProgressLine
 from app.widgets.text import numbers
-from app.widgets.text.labels import Text, visible
+from app.widgets.text.labels import ReadText, Text, visible
 from engine.messages.importing import Imported
 from engine.messages.question import Refused
 
@@ -167,12 +167,6 @@ class Section(Card):
         self.toggle.setIcon(icon("chevron-down" if is_open else "chevron-right", Role.MUTED))
 
 
-def _details(name: str, details: str) -> QPlainTextEdit:
-    shown = QPlainTextEdit()
-    shown.setReadOnly(True)
-    shown.setAccessibleName(name)
-    shown.setFont(mono_font())
-    shown.setTabChangesFocus(True)
-    shown.setPlainText("\n".join(line[:2_000] for line in details[:20_000].splitlines()))
-    shown.setFixedHeight(40 * SPACE)
-    return shown
+def _details(name: str, details: str) -> ReadText:
+    lines = (line[:2_000] for line in details[:20_000].splitlines())
+    return ReadText(name, "\n".join(lines), height=40 * SPACE)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QGridLayout, QPlainTextEdit
+from PySide6.QtWidgets import QGridLayout
 
 from app import resources
 from app.machine import Machine, installed
@@ -13,7 +13,7 @@ from app.theme import SPACE
 from app.widgets import buttons, layouts
 from app.widgets.page import Card
 from app.widgets.text import numbers
-from app.widgets.text.labels import OneLine, Text
+from app.widgets.text.labels import OneLine, ReadText, Text
 from engine.record.checking import program_version
 from engine.system.precision import Speeds, ThreadSpeeds
 
@@ -83,7 +83,7 @@ class About(Card):
         self.licences = buttons.plain(self.tr("Show &licences"), self._on_licences)
         row_of_buttons = layouts.row(self.copy, self.licences, layouts.STRETCH)
         self.body.addLayout(row_of_buttons)
-        self.texts: QPlainTextEdit | None = None
+        self.texts: ReadText | None = None
 
     def show_machine(self, machine: Machine) -> None:
         """Show the torch build and its device."""
@@ -116,13 +116,7 @@ class About(Card):
 
     def _on_licences(self) -> None:
         if self.texts is None:
-            self.texts = QPlainTextEdit()
-            self.texts.setReadOnly(True)
-            self.texts.setTabChangesFocus(True)
-            self.texts.setAccessibleName(self.tr("Licences"))
-            self.texts.setFont(resources.mono_font())
-            self.texts.setFixedHeight(320)
-            self.texts.setPlainText("\n\n".join(_texts()))
+            self.texts = ReadText(self.tr("Licences"), "\n\n".join(_texts()), height=320)
             self.texts.hide()
             self.body.addWidget(self.texts)
         self.texts.setVisible(self.texts.isHidden())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QWidget
 
 from app import background
 from app.pages.train.choices import BASE_MODEL, DATA, SearchPlan
@@ -21,7 +21,7 @@ from app.widgets.forms.form import SpecForm
 from app.widgets.page import Card, Picture, clear, labelled, scrolling
 from app.widgets.screen import set_shown
 from app.widgets.text import numbers
-from app.widgets.text.labels import Text
+from app.widgets.text.labels import ReadText, Text
 from app.widgets.text.spec_texts import title_of, value_text
 from app.widgets.text.tags import Tags
 from engine.config.job import RUN_NAME_LENGTH, JobSpec
@@ -83,12 +83,7 @@ class ReviewStep(QWidget):
             )
         )
         self.cluster = self._line(card, self.tr("Cluster command"), self.tr("Copy cluster command"))
-        self.file = QPlainTextEdit()
-        self.file.setReadOnly(True)
-        self.file.setFont(mono_font())
-        self.file.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.file.setTabChangesFocus(True)
-        self.file.setAccessibleName(self.tr("Job file"))
+        self.file = ReadText(self.tr("Job file"), wraps=False)
         self.file.setMinimumHeight(FILE_HEIGHT)
         self.file.hide()
         self.fold = buttons.quiet(self.tr("Show &job file"), self._on_fold, "chevron-right")

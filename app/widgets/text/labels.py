@@ -100,6 +100,25 @@ class OneLine(QLabel):
         self.setToolTip(tooltip(self._whole) if shown != self._whole else "")
 
 
+class ReadText(QPlainTextEdit):
+    """Plain text of any length to read and copy; Tab leaves it."""
+
+    def __init__(
+        self, name: str, text: str = "", mono: bool = True, wraps: bool = True, height: int = 0
+    ) -> None:
+        """`height` in px is fixed; 0 leaves it to the layout."""
+        super().__init__(text)
+        self.setReadOnly(True)
+        self.setTabChangesFocus(True)
+        self.setAccessibleName(name)
+        if mono:
+            self.setFont(resources.mono_font())
+        if not wraps:
+            self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        if height:
+            self.setFixedHeight(height)
+
+
 def font(style: TextStyle = "body") -> QFont:
     """The font of a style."""
     points = QApplication.font().pointSizeF() * SIZES.get(style, 1.0)

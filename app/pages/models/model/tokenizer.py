@@ -1,14 +1,13 @@
 """Tokenizer of a model: a text and its three steps."""
 
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app.pages.models.model.state import LONGEST_LINE, ModelState
-from app.resources import mono_font
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
 from app.widgets.page import Card, scrolling
-from app.widgets.text.labels import Text
+from app.widgets.text.labels import ReadText, Text
 from app.widgets.text.token_row import TokenRow
 from app.widgets.text.tokenizer_texts import step_helps
 from engine.tokenizers.steps import Steps
@@ -31,16 +30,8 @@ class TokenizerTab(QWidget):
         self.text.setPlaceholderText(self.tr("Type a sentence"))
         self.text.setMaxLength(10_000)
         self.problem = Text("", "bad")
-        self.normalised = QPlainTextEdit()
-        self.normalised.setReadOnly(True)
-        self.normalised.setAccessibleName(self.tr("Normalised text"))
-        self.words = QPlainTextEdit()
-        self.words.setReadOnly(True)
-        self.words.setAccessibleName(self.tr("Words"))
-        for shown in (self.normalised, self.words):
-            shown.setFont(mono_font())
-            shown.setTabChangesFocus(True)
-            shown.setFixedHeight(15 * SPACE)
+        self.normalised = ReadText(self.tr("Normalised text"), height=15 * SPACE)
+        self.words = ReadText(self.tr("Words"), height=15 * SPACE)
         self.tokens = TokenRow(most=600, with_ids=True)
         self.count = Text("", "muted")
         column = layouts.column(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QPlainTextEdit, QTabWidget, QWidget
+from PySide6.QtWidgets import QTabWidget, QWidget
 
 from app.library import ModelEntry
 from app.pages.models.model.overview import OverviewTab
@@ -20,7 +20,7 @@ from app.theme import SPACE
 from app.using.tab import UseTab
 from app.widgets import buttons, layouts
 from app.widgets.page import Later, Page
-from app.widgets.text.labels import Text
+from app.widgets.text.labels import ReadText, Text
 from engine.config.dataset import FileData
 from engine.data.formats.sources import is_data_file
 from engine.messages.evaluating import Evaluate
@@ -166,10 +166,7 @@ class CardTab(QWidget):
         super().__init__(parent)
         column = layouts.column(parent=self, margins=(0, 4 * SPACE, 0, 0))
         self.none = Text(self.tr("The folder of this model has no README.md."), "muted")
-        self.text = QPlainTextEdit()
-        self.text.setReadOnly(True)
-        self.text.setAccessibleName(self.tr("Model card"))
-        self.text.setTabChangesFocus(True)
+        self.text = ReadText(self.tr("Model card"), mono=False)
         column.addWidget(self.none, 0, Qt.AlignmentFlag.AlignTop)
         column.addWidget(self.text, 1)
         self.none.hide()

@@ -5,7 +5,6 @@ from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
-    QPlainTextEdit,
     QScrollArea,
     QSplitter,
     QWidget,
@@ -13,13 +12,12 @@ from PySide6.QtWidgets import (
 
 from app.pages.runs.lineage.picture import LineagePicture, layout_graph
 from app.pages.runs.lineage.state import MOST_SHOWN, LineageState, kind_text
-from app.resources import mono_font
 from app.theme import SPACE
 from app.translation import tr, translated
 from app.widgets import buttons, layouts
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.text import numbers
-from app.widgets.text.labels import OneLine, Text, visible
+from app.widgets.text.labels import OneLine, ReadText, Text, visible
 from engine.runs.lineage import Edge
 
 KEY = Qt.ItemDataRole.UserRole
@@ -83,11 +81,7 @@ class LineageView(QWidget):
         self.made = QListWidget()
         self.made.setAccessibleName(tr("Made from it"))
         self.made.itemActivated.connect(lambda item: self.state.centre(str(item.data(KEY))))
-        self.needed = QPlainTextEdit()
-        self.needed.setReadOnly(True)
-        self.needed.setTabChangesFocus(True)
-        self.needed.setFont(mono_font())
-        self.needed.setAccessibleName(tr("Needed to reproduce it"))
+        self.needed = ReadText(tr("Needed to reproduce it"))
         self.copy = buttons.plain(tr("&Copy"), self._on_copy, "copy")
         self.copy.setAccessibleName(tr("Copy what is needed"))
         needed_head = layouts.row((Text(tr("Needed to reproduce it"), "strong"), 1), self.copy)

@@ -6,14 +6,13 @@ from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QWidget
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
 from app.pages.runs.state import RunsState
-from app.resources import mono_font
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import buttons, layouts
 from app.widgets.facts import Facts
 from app.widgets.page import Card, scrolling
 from app.widgets.text import numbers, run_texts
-from app.widgets.text.labels import Text, visible
+from app.widgets.text.labels import ReadText, Text, visible
 from app.widgets.text.spec_texts import value_text
 from engine.config.dataset import StoredData
 
@@ -38,12 +37,7 @@ class DetailsTab(QWidget):
         self.notes.setFixedHeight(96)
         self._pause = debounced(self, SAVE_NOTES_MS, self.save_notes)
         self.notes.textChanged.connect(self._pause.start)
-        self.job = QPlainTextEdit()
-        self.job.setReadOnly(True)
-        self.job.setFont(mono_font())
-        self.job.setTabChangesFocus(True)
-        self.job.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.job.setAccessibleName(self.tr("Settings (JSON)"))
+        self.job = ReadText(self.tr("Settings (JSON)"), wraps=False)
         own = Card(self.tr("Notes"), padding=4 * SPACE)
         own.body.addWidget(self.notes)
         asked = Card(self.tr("Settings (JSON)"), padding=4 * SPACE)
@@ -113,13 +107,8 @@ class LogTab(QWidget):
     def __init__(self, state: RunState) -> None:
         super().__init__()
         self._state = state
-        self.text = QPlainTextEdit()
-        self.text.setReadOnly(True)
-        self.text.setFont(mono_font())
-        self.text.setTabChangesFocus(True)
+        self.text = ReadText(self.tr("Log"), wraps=False)
         self.text.setUndoRedoEnabled(False)
-        self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.text.setAccessibleName(self.tr("Log"))
         self.text.setPlaceholderText(self.tr("No log output yet."))
         row = QHBoxLayout()
         hint = self.tr("Training log (• = events) and the last lines of console output.")

@@ -4,14 +4,13 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu, QPlainTextEdit, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QMenu, QProgressBar, QVBoxLayout, QWidget
 
 from app import resources
 from app.pages.runs.actions import ON_HOLD, newer_text, resume_text, run_actions, stop_text, why_not
 from app.pages.runs.delegate import StateBadge
 from app.pages.runs.rows import RunRow
 from app.pages.runs.run.state import RunState
-from app.resources import mono_font
 from app.running_texts import stage_text, step_text
 from app.theme import SPACE, Role
 from app.timers import repeated
@@ -19,7 +18,7 @@ from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.page import Card, Picture
 from app.widgets.text import numbers, run_texts
-from app.widgets.text.labels import OneLine, Text, tooltip, visible
+from app.widgets.text.labels import OneLine, ReadText, Text, tooltip, visible
 from app.widgets.text.spec_texts import value_text
 
 CLOCK_MS = 1000  # between two updates of the time
@@ -223,13 +222,7 @@ class ProblemBanner(Card):
         super().__init__(padding=4 * SPACE)
         self.problem = Text("", "strong", selectable=True)
         self.advice = Text("", "muted", selectable=True)
-        self.details = QPlainTextEdit()
-        self.details.setReadOnly(True)
-        self.details.setFont(mono_font())
-        self.details.setFixedHeight(DETAILS_HEIGHT)
-        self.details.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        self.details.setTabChangesFocus(True)
-        self.details.setAccessibleName(self.tr("Details"))
+        self.details = ReadText(self.tr("Details"), wraps=False, height=DETAILS_HEIGHT)
         self.details.hide()
         self.resume = buttons.primary("", self.resume_wanted.emit, "play")
         self.open = buttons.plain(self.tr("Sho&w details"))
