@@ -4,10 +4,11 @@ Reads the file of predictions that the worker writes at each best evaluation.
 """
 
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 from PySide6.QtGui import QHideEvent, QShowEvent
-from PySide6.QtWidgets import QTableWidget, QTableWidgetItem, QWidget
+from PySide6.QtWidgets import QTableView, QWidget
 
 from app import background
 from app.pages.runs.run.state import RunState
@@ -15,9 +16,9 @@ from app.results.rows_model import columns_of, shown
 from app.theme import SPACE
 from app.timers import repeated
 from app.widgets import layouts
-from app.widgets.tables import apply_style
+from app.widgets.tables import Column, ColumnsModel, apply_style
 from app.widgets.text import numbers
-from app.widgets.text.labels import Text, tooltip
+from app.widgets.text.labels import Text
 from engine.errors import StudioError
 from engine.results.predictions import CELL, read_predictions
 from engine.results.row_lists import extremes
@@ -51,17 +52,14 @@ class RowsTab(QWidget):
         self.note = Text(
             self.tr("The best and the worst rows are shown after the first evaluation."), "muted"
         )
-        self.worst, self.best = RowsTable(), RowsTable()
+        self.worst = RowsTable(self.tr("Worst rows"))
+        self.best = RowsTable(self.tr("Best rows"))
         self._worst_title = Text(self.tr("Worst rows"), "strong")
         self._best_title = Text(self.tr("Best rows"), "strong")
-        apply_style(self.worst, self.tr("Worst rows"))
-        apply_style(self.best, self.tr("Best rows"))
         column = layouts.column(
             self.note, parent=self, spacing=2 * SPACE, margins=(0, 3 * SPACE, 0, 0)
         )
         for title, table in ((self._worst_title, self.worst), (self._best_title, self.best)):
-            table.setEditTriggers(table.EditTrigger.NoEditTriggers)
-            table.verticalHeader().hide()
             layouts.extend(column, title, (table, 1))
         column.addStretch()
         self._show_tables(False)
@@ -131,33 +129,35 @@ class RowsTab(QWidget):
             widget.setVisible(are_there)
 
 
-class RowsTable(QTableWidget):
+class RowsTable(QTableView):
     """The rows at one end. Columns grow with their content, unless the user has resized them."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
+        self.rows = ColumnsModel[tuple[str, ...]](parent=self)
+        self.setModel(self.rows)
+        apply_style(self, name)
+        self.verticalHeader().hide()
         self._given: list[int] = []  # px of each column, as set here
 
     def fill(self, ends: Ends, rows: tuple[tuple[str, ...], ...]) -> None:
         """Show these rows; the selected row index stays."""
-        place, header = self.currentRow(), self.horizontalHeader()
-        mode = header.ResizeMode
-        if self.columnCount() != len(ends.titles):
-            self.setColumnCount(len(ends.titles))
-            for column in range(len(ends.titles)):
-                is_text = column in ends.texts
-                header.setSectionResizeMode(column, mode.Stretch if is_text else mode.Interactive)
+        current, header = self.currentIndex().row(), self.horizontalHeader()
+        self.rows.show_rows(
+            rows,
+            [
+                Column(title, itemgetter(n), tooltip=itemgetter(n))
+                for n, title in enumerate(ends.titles)
+            ],
+        )
+        if len(self._given) != len(ends.titles):
             self._given = [0] * len(ends.titles)
-        self.setHorizontalHeaderLabels(list(ends.titles))
-        self.setRowCount(len(rows))
-        for number, row in enumerate(rows):
-            for column, text in enumerate(row):
-                item = QTableWidgetItem(text)
-                item.setToolTip(tooltip(text))
-                self.setItem(number, column, item)
+            for column in range(len(ends.titles)):
+                is_text, mode = column in ends.texts, header.ResizeMode
+                header.setSectionResizeMode(column, mode.Stretch if is_text else mode.Interactive)
         self._widen(set(ends.texts))
-        if 0 <= place < len(rows):
-            self.selectRow(place)
+        if 0 <= current < len(rows):
+            self.selectRow(current)
 
     def _widen(self, texts: set[int]) -> None:
         header = self.horizontalHeader()

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from PySide6.QtWidgets import QTableWidget, QTableWidgetItem
 from pytestqt.qtbot import QtBot
 
 from app.pages.runs.run.rows_tab import Ends, RowsTable
@@ -33,17 +32,13 @@ def write(folder: RunFolder, right: float, step: int, rows: int = 30) -> None:
     replace(made, info=told).write(folder.results / "validation.parquet")
 
 
-def said(item: QTableWidgetItem | None) -> str:
-    return item.text() if item is not None else ""
+def titles(table: RowsTable) -> list[str]:
+    return [column.title for column in table.rows.columns]
 
 
-def titles(table: QTableWidget) -> list[str]:
-    return [said(table.horizontalHeaderItem(n)) for n in range(table.columnCount())]
-
-
-def column(table: QTableWidget, title: str) -> list[str]:
+def column(table: RowsTable, title: str) -> list[str]:
     place = titles(table).index(title)
-    return [said(table.item(row, place)) for row in range(table.rowCount())]
+    return [row[place] for row in table.rows.rows]
 
 
 def run_that_trains(view: RunView) -> None:
@@ -96,7 +91,7 @@ def test_the_results_take_their_place_when_the_run_has_ended(
 
 
 def test_columns_get_wider_with_what_comes_unless_the_user_chose_their_width(qtbot: QtBot) -> None:
-    table = RowsTable()
+    table = RowsTable("Rows")
     qtbot.addWidget(table)
     table.resize(600, 200)
     table.show()
