@@ -20,13 +20,11 @@ class Choices(QWidget):
     def __init__(self, state: ExportState) -> None:
         super().__init__()
         self._state = state
-        self.form = ComboBox()
-        self.form.setAccessibleName(self.tr("Format"))
+        self.form = ComboBox(self.tr("Format"))
         for form, (name, _) in self._forms().items():
             self.form.addItem(name, form)
         self.form_help = Text("", "small")
-        self.precision = ComboBox()
-        self.precision.setAccessibleName(self.tr("Precision"))
+        self.precision = ComboBox(self.tr("Precision"))
         self.precision_help = Text("", "small")
         self.target = OneLine()
         self.place = buttons.plain(self.tr("C&hoose…"), self._on_place, "folder-open")

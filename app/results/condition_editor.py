@@ -155,11 +155,7 @@ class ConditionEditor(QWidget):
 
 
 def _box(name: str) -> QComboBox:
-    box = ComboBox()
-    box.setAccessibleName(name)
-    box.setMinimumContentsLength(BOX_CHARACTERS)
-    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-    return box
+    return ComboBox(name, BOX_CHARACTERS)
 
 
 def _prepare(field: QWidget, value: Value) -> None:

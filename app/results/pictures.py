@@ -42,8 +42,7 @@ class Pictures(QWidget):
         self._kinds: tuple[type[ResultPicture], ...] = ()
         self._measured: set[str] = set()  # keys of pictures that show these predictions
         self.made: dict[str, ResultPicture] = {}
-        self.choice = ComboBox()
-        self.choice.setAccessibleName(self.tr("Picture of the results"))
+        self.choice = ComboBox(self.tr("Picture of the results"))
         self.keep = FigureButton(self._figure, notices)
         self.stack = Stack()
         head = layouts.row((self.choice, 1), self.keep, spacing=2 * SPACE)

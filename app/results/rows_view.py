@@ -21,7 +21,7 @@ from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import ask_for_file
-from app.widgets.tables import apply_style
+from app.widgets.tables import make_table
 from app.widgets.text import numbers
 from app.widgets.text.labels import ReadText, visible
 from engine.config.tasks import TASKS
@@ -95,10 +95,7 @@ class RowsView(QWidget):
         return search
 
     def _table(self) -> QTableView:
-        table = QTableView()
-        apply_style(table, self.tr("Rows with their predictions"))
-        table.setModel(self.model)
-        table.verticalHeader().hide()
+        table = make_table(self.tr("Rows with their predictions"), self.model)
         table.installEventFilter(self)
         header = table.horizontalHeader()
         header.setHighlightSections(False)

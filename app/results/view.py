@@ -80,8 +80,7 @@ class ResultsView(QWidget):
         self.headline = Headline(self.state)
         self.pictures = Pictures(self.state, studio.notices, studio.home.slices)
         self.rows = RowsView(self.state, studio.notices)
-        self.choice = ComboBox()
-        self.choice.setAccessibleName(self.tr("Predictions of which rows"))
+        self.choice = ComboBox(self.tr("Predictions of which rows"))
         compared = None if of.baselines is None else of.folder
         self.baselines = BaselineLine(self.state, studio.notices, compared)
         self.comparison = ComparisonCard(studio, self.state, of.folder)

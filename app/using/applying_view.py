@@ -4,7 +4,7 @@ from operator import itemgetter
 
 from PySide6.QtCore import QSize, QUrl
 from PySide6.QtGui import QDesktopServices, QFont
-from PySide6.QtWidgets import QComboBox, QGridLayout, QTableView, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QWidget
 
 from app.studio import Studio
 from app.theme import SPACE, Role, colour
@@ -15,7 +15,7 @@ from app.widgets.dialogs import choose_file, choose_folder, foot
 from app.widgets.forms.controls import ComboBox, DoubleSpinBox, SeveralColumns
 from app.widgets.progress import StageProgress, StagesDialog
 from app.widgets.screen import resize_within
-from app.widgets.tables import Column, ColumnsModel, apply_style
+from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text import numbers
 from app.widgets.text.labels import OneLine, Text, visible
 from app.widgets.text.spec_texts import title_of
@@ -26,6 +26,7 @@ from engine.messages.applying import FirstPredicted
 SIZE = QSize(860, 620)  # px
 WIDEST_COLUMN = 320  # px
 CELL_CHARACTERS = 200  # shown of a cell
+BOX_CHARACTERS = 16  # of a column name that a box has room for
 STEP = 0.05  # of the threshold
 NAME_CHARACTERS = 100  # of a column name in a list
 
@@ -88,19 +89,16 @@ class Choices(QWidget):
         self.file = OneLine()
         self.choose_file = buttons.plain(self.tr("Choose a &file…"), self._on_file, "file-text")
         self.boxes = {role: self._column_box(role) for role in state.roles if role != "endings"}
-        self.endings = SeveralColumns()
-        self.endings.setAccessibleName(title_of("endings", Mapping.model_fields["endings"]))
+        title = title_of("endings", Mapping.model_fields["endings"])
+        self.endings = SeveralColumns(title, BOX_CHARACTERS)
         self.endings.changed.connect(lambda: state.choose_endings(self.endings.chosen()))
-        self._fix_width(self.endings)
-        self.threshold = DoubleSpinBox()
+        self.threshold = DoubleSpinBox(self.tr("Unsure below a probability of"))
         self.threshold.setRange(0, 1)
         self.threshold.setSingleStep(STEP)
         self.threshold.setSpecialValueText(self.tr("off"))
-        self.threshold.setAccessibleName(self.tr("Unsure below a probability of"))
         self.threshold.setKeyboardTracking(False)
         self.threshold.valueChanged.connect(state.set_threshold)
-        self.form = ComboBox()
-        self.form.setAccessibleName(self.tr("Result as"))
+        self.form = ComboBox(self.tr("Result as"))
         for form in state.forms:
             self.form.addItem(self._forms()[form], form)
         self.form.activated.connect(lambda _: state.set_form(self.form.currentData()))
@@ -108,9 +106,9 @@ class Choices(QWidget):
         self.choose_place = buttons.plain(self.tr("F&older…"), self._on_place, "folder-open")
         self.said = Text("", "muted")
         self.model = ColumnsModel[tuple[str, ...]](parent=self)
-        self.table = QTableView()
-        self.table.setModel(self.model)
-        apply_style(self.table, self.tr("First rows with their predictions"))
+        self.table = make_table(
+            self.tr("First rows with their predictions"), self.model, numbered=True
+        )
         self.leave = buttons.plain(self.tr("&Cancel"))
         self.go = buttons.primary(self.tr("&Apply"), state.start, "play")
         self.go.setDefault(True)
@@ -124,16 +122,9 @@ class Choices(QWidget):
         )
 
     def _column_box(self, role: str) -> QComboBox:
-        box = ComboBox()
-        box.setAccessibleName(title_of(role, Mapping.model_fields[role]))
-        self._fix_width(box)
+        box = ComboBox(title_of(role, Mapping.model_fields[role]), BOX_CHARACTERS)
         box.activated.connect(lambda _: self._state.use(role, box.currentData()))
         return box
-
-    def _fix_width(self, box: QComboBox) -> None:
-        """Keep a long name from widening the box."""
-        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        box.setMinimumContentsLength(16)
 
     def _grid(self) -> QGridLayout:
         grid = QGridLayout()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QComboBox, QHeaderView, QProgressBar, QTableView, QWidget
+from PySide6.QtWidgets import QHeaderView, QProgressBar, QWidget
 
 from app.theme import SPACE
 from app.translation import translated
@@ -11,7 +11,7 @@ from app.widgets import buttons, layouts
 from app.widgets.forms.controls import ComboBox
 from app.widgets.help import HelpButton
 from app.widgets.progress import WHOLE
-from app.widgets.tables import Column, ColumnsModel, apply_style
+from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
 from app.widgets.text.labels import Text, visible
@@ -26,13 +26,7 @@ class NearestView(QWidget):
     def __init__(self, state: NearestState) -> None:
         super().__init__()
         self.state = state
-        self.data, self.part = ComboBox(), ComboBox()
-        self.data.setAccessibleName(self.tr("Data set"))
-        self.data.setSizeAdjustPolicy(
-            QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
-        )
-        self.data.setMinimumContentsLength(20)
-        self.part.setAccessibleName(self.tr("Split"))
+        self.data, self.part = ComboBox(self.tr("Data set"), 20), ComboBox(self.tr("Split"))
         self.data.activated.connect(lambda _: state.choose(self.data.currentData()))
         self.part.activated.connect(lambda _: state.choose(state.data, self.part.currentData()))
         self.compute = buttons.plain(self.tr("Compute &vectors"), state.compute, "play")
@@ -42,11 +36,8 @@ class NearestView(QWidget):
         self.bar.setTextVisible(False)
         self.said = Text("", "muted")
         self.model = ColumnsModel(self._columns(), self)
-        self.table = QTableView()
-        self.table.setModel(self.model)
-        apply_style(self.table, self.tr("Nearest rows"))
+        self.table = make_table(self.tr("Nearest rows"), self.model)
         self.table.setMinimumHeight(LEAST_HEIGHT)
-        self.table.verticalHeader().hide()
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(2, QHeaderView.ResizeMode.Stretch)

@@ -6,6 +6,7 @@ from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import (
+    QAbstractItemModel,
     QAbstractTableModel,
     QCoreApplication,
     QEvent,
@@ -203,6 +204,15 @@ def apply_style(table: QTableView, name: str) -> None:
     corner = table.findChild(QAbstractButton)
     if isinstance(corner, QAbstractButton):
         corner.setAccessibleName(QCoreApplication.translate("tables", "Corner of the table"))
+
+
+def make_table(name: str, model: QAbstractItemModel, numbered: bool = False) -> QTableView:
+    """A table of a model in our style; `numbered` shows the headings of rows."""
+    table = QTableView()
+    table.setModel(model)
+    apply_style(table, name)
+    table.verticalHeader().setVisible(numbered)
+    return table
 
 
 class NumbersTable(QTableView):

@@ -48,8 +48,7 @@ class GettingData(HubWork):
         name.setPlaceholderText(self.tr("owner/name"))
         name.setMaxLength(MAX_NAME)
         name.setAccessibleName(self.tr("Name on the hub"))
-        there = ComboBox()
-        there.setAccessibleName(self.tr("In the hub's cache"))
+        there = ComboBox(self.tr("In the hub's cache"))
         there.addItem(self.tr("Already on this computer: none chosen"), None)
         for known, folder in cached.items():
             there.addItem(known, folder)
@@ -97,8 +96,7 @@ class GettingData(HubWork):
             self._ask_subset(answer)
 
     def _ask_subset(self, plan: Planned) -> None:
-        subset = ComboBox()
-        subset.setAccessibleName(self.tr("Subset"))
+        subset = ComboBox(self.tr("Subset"))
         subset.addItems(list(plan.subsets))
 
         def answered(key: str) -> None:

@@ -86,8 +86,7 @@ class HeadMeans(QObject):
 
 def replacement_box() -> QComboBox:
     """Choice between zero and means."""
-    box = ComboBox()
-    box.setAccessibleName(tr("In place of a head that is off"))
+    box = ComboBox(tr("In place of a head that is off"))
     box.addItem(tr("zero instead"), "zero")
     box.addItem(tr("mean instead"), "mean")
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)

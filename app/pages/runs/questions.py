@@ -85,8 +85,7 @@ def ask_tags(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
 
 def ask_to_export(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     """Ask for the format and the place of an export."""
-    kept = ComboBox()
-    kept.setAccessibleName(tr("Checkpoints"))
+    kept = ComboBox(tr("Checkpoints"))
     for title, key in (
         (tr("The best checkpoint of each run"), "best"),
         (tr("All checkpoints and snapshots, to resume training elsewhere"), "all"),
@@ -224,8 +223,7 @@ def ask_after(owner: QWidget, runs: RunsState, rows: Sequence[RunRow]) -> None:
     """Ask after which run these runs start."""
     chosen = {row.id for row in rows}
     others = [row for row in runs.rows.values() if row.is_active and row.id not in chosen]
-    box = ComboBox()
-    box.setAccessibleName(tr("Start after"))
+    box = ComboBox(tr("Start after"))
     box.addItem(tr("Any time (no other run)"), "")
     for row in others[:MOST_RUNS]:
         box.addItem(visible(row.name), row.id)

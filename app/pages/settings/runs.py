@@ -20,10 +20,9 @@ class RunSettings(QObject):
         super().__init__(studio)
         self._studio = studio
         settings, preferences = studio.settings, studio.settings.preferences
-        self.per_device = SpinBox()
+        self.per_device = SpinBox(self.tr("Runs at the same time"))
         self.per_device.setRange(1, 64)
         self.per_device.setValue(preferences.runs_per_device)
-        self.per_device.setAccessibleName(self.tr("Runs at the same time"))
         self.per_device.setMinimumWidth(160)
         pad(self.per_device)
         self.per_device.valueChanged.connect(partial(settings.set, "runs_per_device"))

@@ -38,11 +38,10 @@ class SettingsPage(Page):
         self.theme_choice.chosen.connect(lambda place: studio.settings.set("theme", THEMES[place]))
         self.device = self._devices("device", self.tr("Training device"))
         self.explorer_device = self._devices("explorer_device", self.tr("Explore device"))
-        self.threads = SpinBox()
+        self.threads = SpinBox(self.tr("Threads"))
         self.threads.setRange(0, 1024)
         self.threads.setSpecialValueText(self.tr("Automatic"))
         self.threads.setValue(preferences.threads)
-        self.threads.setAccessibleName(self.tr("Threads"))
         self.threads.setMinimumWidth(160)
         pad(self.threads)
         self.threads.valueChanged.connect(partial(studio.settings.set, "threads"))
@@ -142,8 +141,7 @@ class SettingsPage(Page):
         return rows
 
     def _languages(self, title: str) -> QComboBox:
-        box = ComboBox()
-        box.setAccessibleName(title)
+        box = ComboBox(title)
         box.setMinimumWidth(160)
         box.addItem(self.tr("System language"), "")
         for language in translation.LANGUAGES:
@@ -155,8 +153,7 @@ class SettingsPage(Page):
         return box
 
     def _devices(self, name: str, title: str) -> QComboBox:
-        box = ComboBox()
-        box.setAccessibleName(title)
+        box = ComboBox(title)
         box.setMinimumWidth(160)
         box.addItems([value_text(device) for device in DEVICES])
         box.setCurrentIndex(DEVICES.index(getattr(self._studio.settings.preferences, name)))

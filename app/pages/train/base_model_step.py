@@ -249,8 +249,7 @@ class ScratchForm(QWidget):
             parent=self._new,
             spacing=4 * SPACE,
         )
-        self.models = ComboBox()
-        self.models.setAccessibleName(self.tr("Model whose vocabulary is used"))
+        self.models = ComboBox(self.tr("Model whose vocabulary is used"))
         self.models.activated.connect(self._on_model)
         layouts.extend(
             card.body,

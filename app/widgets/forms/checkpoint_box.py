@@ -6,7 +6,6 @@ from pathlib import Path
 from PySide6.QtCore import QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QFontMetrics, QKeyEvent, QPainter, QPen, QWheelEvent
 from PySide6.QtWidgets import (
-    QComboBox,
     QListView,
     QStyle,
     QStyledItemDelegate,
@@ -122,15 +121,10 @@ class CheckpointBox(ComboBox):
 
     picked = Signal(object)
 
-    def __init__(
-        self, why_not: Callable[[ModelEntry], str] = lambda _: "", parent: QWidget | None = None
-    ) -> None:
-        super().__init__(parent)
+    def __init__(self, why_not: Callable[[ModelEntry], str] = lambda _: "") -> None:
+        super().__init__(tr("Model"), 18)
         self._entries = Checkpoints(why_not, self)
         self.setModel(self._entries)
-        self.setAccessibleName(self.tr("Model"))
-        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self.setMinimumContentsLength(18)
         view = QListView()
         view.setAccessibleName(self.tr("Models"))
         view.setItemDelegate(_Rows(self._entries, view))

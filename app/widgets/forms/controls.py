@@ -43,9 +43,10 @@ from app.widgets.text.labels import visible
 class TurnsWithFocus:
     """Mixin for fields, before the Qt class."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)  # type: ignore[call-arg]
+    def __init__(self, name: str = "") -> None:
+        super().__init__()
         assert isinstance(self, QWidget)
+        self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # not by the wheel
 
     def wheelEvent(self, event: QWheelEvent) -> None:
@@ -67,8 +68,16 @@ class DoubleSpinBox(TurnsWithFocus, QDoubleSpinBox):
 class ComboBox(TurnsWithFocus, QComboBox):
     """A combo box that elides its current text; the tooltip has all of it.
 
-    Qt truncates it within a letter, and names of the user may be of any length.
+    Qt truncates it within a letter, and names of the user may be of any length. With `characters`
+    the box has room for so many, however long its items are.
     """
+
+    def __init__(self, name: str = "", characters: int = 0) -> None:
+        super().__init__(name)
+        if characters:
+            policy = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+            self.setSizeAdjustPolicy(policy)
+            self.setMinimumContentsLength(characters)
 
     def shown_text(self) -> str:
         """The current text or placeholder, elided."""
@@ -128,9 +137,8 @@ class NumberField(TurnsWithFocus, QAbstractSpinBox):
         whole: bool = False,
         low: float = -math.inf,
         high: float = math.inf,
-        parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
+        super().__init__()
         self._stepping, self.whole = stepping, whole
         self._low, self._high = low, high
         self.setAlignment(Qt.AlignmentFlag.AlignLeft)
@@ -323,8 +331,8 @@ class SeveralColumns(ComboBox):
 
     changed = Signal()
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, name: str, characters: int = 0) -> None:
+        super().__init__(name, characters)
         self.addItem("")
         self._columns: tuple[str, ...] = ()
         self._chosen: frozenset[str] = frozenset()

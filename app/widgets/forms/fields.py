@@ -113,11 +113,10 @@ class _Row(QWidget):
     def __init__(self, name: str, number: float, names: Sequence[str], title: str) -> None:
         super().__init__()
         line = layouts.row(parent=self, spacing=2 * SPACE)
-        self.name = ComboBox()
+        self.name = ComboBox(self.tr("Label, for: {0}").format(title))
         self.name.setEditable(True)
         self.name.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
         self.name.setMinimumWidth(55 * SPACE)
-        self.name.setAccessibleName(self.tr("Label, for: {0}").format(title))
         self.set_names(names)
         self.name.setCurrentText(name)
         self.number = NumberField(number, 0.5, False, 0.0)
@@ -266,8 +265,7 @@ class OneOf(Field):
     def __init__(self, values: Sequence[object], title: str) -> None:
         super().__init__()
         self._values = list(values)
-        self.combo = ComboBox()
-        self.combo.setAccessibleName(title)
+        self.combo = ComboBox(title)
         self.combo.addItems([value_text(value) for value in values])
         self.combo.currentIndexChanged.connect(lambda _: self.changed.emit())
         self.combo.setMinimumWidth(160)

@@ -65,8 +65,7 @@ class ThresholdPicture(ChartPicture):
         super().__init__()
         self.measured: Thresholds | None = None
         self.threshold = HALF
-        self.label = ComboBox()
-        self.label.setAccessibleName(self.tr("Label"))
+        self.label = ComboBox(self.tr("Label"))
         self.form = Segments(
             [self.tr("Threshold"), self.tr("PR"), self.tr("ROC")], self.tr("Curve")
         )

@@ -167,7 +167,7 @@ class LengthsCard(Card):
         super().__init__("", parent)
         self._state = state
         self.body.addWidget(Text(self.tr("Lengths in tokens"), "heading"))
-        self.model = CheckpointBox(parent=self)
+        self.model = CheckpointBox()
         self.model.setAccessibleName(self.tr("Model whose tokenizer is used"))
         self.model.picked.connect(lambda entry: state.measure_with(entry.path))
         self.progress = ProgressLine(self.tr("Counting tokens"))

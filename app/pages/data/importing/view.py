@@ -5,7 +5,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QSplitter,
     QStackedLayout,
-    QTableView,
     QVBoxLayout,
     QWidget,
 )
@@ -29,7 +28,7 @@ from app.widgets.forms.checkpoint_box import CheckpointBox
 from app.widgets.forms.controls import ComboBox
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.progress import ProgressLine
-from app.widgets.tables import apply_style
+from app.widgets.tables import make_table
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, tooltip
 from engine.data.formats.reading import FirstRows
@@ -90,8 +89,7 @@ class ImportView(Page):
     def _fill_rows(self, column: QVBoxLayout) -> None:
         above = layouts.row(spacing=3 * SPACE)
         column.addLayout(above)
-        self.shown_file = ComboBox()
-        self.shown_file.setAccessibleName(self.tr("File shown"))
+        self.shown_file = ComboBox(self.tr("File shown"))
         self.shown_file.setMinimumContentsLength(12)
         self.shown_file.activated.connect(self.state.show_file)
         self.count = Text("", "muted", wraps=False)
@@ -108,11 +106,9 @@ class ImportView(Page):
         above.addWidget(self.uncheck)
         self.table_or_not = QStackedLayout()
         column.addLayout(self.table_or_not, 1)
-        self.table = QTableView()
-        self.table_or_not.addWidget(self.table)
         self.rows = PreviewModel(self)
-        self.table.setModel(self.rows)
-        apply_style(self.table, self.tr("First rows"))
+        self.table = make_table(self.tr("First rows"), self.rows, numbered=True)
+        self.table_or_not.addWidget(self.table)
         right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         self.table.verticalHeader().setDefaultAlignment(right)
         self.unread = EmptyState(
@@ -128,7 +124,7 @@ class ImportView(Page):
         column.addLayout(above)
         above.addWidget(Text(self.tr("As the model sees them"), "heading", wraps=False))
         above.addStretch()
-        self.tokenizer = CheckpointBox(parent=self)
+        self.tokenizer = CheckpointBox()
         self.tokenizer.setAccessibleName(self.tr("Model whose tokenizer is used"))
         self.tokenizer.picked.connect(lambda entry: self.state.examples.set_model(entry.path))
         self.tokenizer.setMaximumWidth(64 * SPACE)

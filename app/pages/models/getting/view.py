@@ -73,8 +73,7 @@ class GettingPage(Page):
         self.words.addAction(icon("search"), QLineEdit.ActionPosition.LeadingPosition)
         self.words.textChanged.connect(self._on_words)
         self.words.returnPressed.connect(self._choose_first)
-        self.group = ComboBox()
-        self.group.setAccessibleName(self.tr("Group"))
+        self.group = ComboBox(self.tr("Group"))
         self.group.addItem(self.tr("All groups"), "")
         for key, title in GROUPS.items():
             self.group.addItem(translated(title), key)

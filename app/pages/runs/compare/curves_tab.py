@@ -285,8 +285,7 @@ def _missing_text(missing: int) -> str:
 
 
 def _choice(name: str) -> QComboBox:
-    box = ComboBox()
-    box.setAccessibleName(name)
+    box = ComboBox(name)
     box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
     box.setMaximumWidth(64 * SPACE)
     return box

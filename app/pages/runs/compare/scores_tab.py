@@ -5,7 +5,7 @@ from functools import partial
 
 from PySide6.QtCore import QModelIndex, Signal
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QHeaderView, QTableView, QWidget
+from PySide6.QtWidgets import QHeaderView, QWidget
 
 from app import background
 from app.pages.runs.compare.state import CompareState
@@ -15,7 +15,7 @@ from app.widgets import buttons, layouts
 from app.widgets.forms.controls import ComboBox
 from app.widgets.progress import ProgressLine
 from app.widgets.results.intervals import ends_text
-from app.widgets.tables import Column, ColumnsModel, apply_style
+from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
 from app.widgets.text.labels import Text, visible
@@ -84,14 +84,10 @@ class ScoresTab(QWidget):
         super().__init__()
         self._state = state
         self._job: background.Job | None = None
-        self.part = ComboBox()
-        self.part.setAccessibleName(tr("Scores of which rows"))
+        self.part = ComboBox(tr("Scores of which rows"))
         self.part.activated.connect(self.measure)
         self.model = ColumnsModel(_columns(), self)
-        self.table = QTableView()
-        self.table.setModel(self.model)
-        apply_style(self.table, tr("Scores of the compared runs"))
-        self.table.verticalHeader().hide()
+        self.table = make_table(tr("Scores of the compared runs"), self.model)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtGui import QFont, QGuiApplication
-from PySide6.QtWidgets import QLineEdit, QTableView, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app.pages.runs.compare.state import JOINT, CompareState, differing_paths, distinct_names
 from app.pages.runs.job_fields import job_titles
@@ -12,7 +12,7 @@ from app.theme import SPACE
 from app.translation import in_language, tr
 from app.widgets import buttons, layouts
 from app.widgets.forms.controls import Switch
-from app.widgets.tables import Column, ColumnsModel, apply_style
+from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text.labels import Text, font, visible
 from app.widgets.text.spec_texts import value_text
 from engine.files.spreadsheet import format_table
@@ -61,10 +61,7 @@ class SettingsTab(QWidget):
         super().__init__()
         self._state = state
         self.model: ColumnsModel[str] = ColumnsModel((), self)
-        self.table = QTableView()
-        self.table.setModel(self.model)
-        apply_style(self.table, tr("Settings of the compared runs"))
-        self.table.verticalHeader().hide()
+        self.table = make_table(tr("Settings of the compared runs"), self.model)
         self.search = QLineEdit()
         self.search.setPlaceholderText(tr("Search settings and values"))
         self.search.setAccessibleName(tr("Search the settings"))

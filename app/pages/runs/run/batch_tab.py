@@ -136,12 +136,11 @@ class BatchTab(QWidget):
     # ── parts ────────────────────────────────────────────────────────────────────────────────
 
     def _head(self) -> QHBoxLayout:
-        self.step = SpinBox()
+        self.step = SpinBox(self.tr("Step"))
         self.step.setRange(1, 1)
         self.step.setGroupSeparatorShown(True)
         self.step.setKeyboardTracking(False)
         self.step.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self.step.setAccessibleName(self.tr("Step"))
         self.step.valueChanged.connect(self._on_step)
         self.of = Text("", "muted", wraps=False)
         self.follow = Switch(self.tr("Follow the run"))

@@ -17,7 +17,7 @@ from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, ask
 from app.widgets.forms.form import SpecForm
 from app.widgets.page import labelled
-from app.widgets.tables import Column, ColumnsModel, apply_style
+from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import Text
 from engine.config.changes import changes
@@ -113,10 +113,7 @@ class CheckpointsTab(QWidget):
         self.show_saved([])
 
     def _table(self) -> QTableView:
-        table = QTableView()
-        table.setModel(self.model)
-        apply_style(table, self.tr("Checkpoints"))
-        table.verticalHeader().hide()
+        table = make_table(self.tr("Checkpoints"), self.model)
         table.verticalHeader().setDefaultSectionSize(ROW_HEIGHT)
         header = table.horizontalHeader()
         header.setHighlightSections(False)

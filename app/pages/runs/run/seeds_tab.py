@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QModelIndex, Qt, Signal
-from PySide6.QtWidgets import QHeaderView, QTableView, QWidget
+from PySide6.QtWidgets import QHeaderView, QWidget
 
 from app import resources
 from app.pages.runs.groups import (
@@ -22,7 +22,7 @@ from app.pages.runs.state import RunsState
 from app.theme import SPACE, Role
 from app.translation import tr, translated
 from app.widgets import buttons, layouts
-from app.widgets.tables import Column, ColumnsModel, apply_style
+from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text import numbers, run_texts
 from app.widgets.text.labels import Text
 from app.widgets.text.spec_texts import value_text
@@ -97,10 +97,7 @@ class SeedsTab(QWidget):
         self.importance = Text("", "muted")
         self.measure = buttons.plain(self.tr("&Importance of each field"), self._measure, "gauge")
         self.model = ColumnsModel(seeds_columns(), self)
-        self.table = QTableView()
-        self.table.setModel(self.model)
-        apply_style(self.table, self.tr("Related runs"))
-        self.table.verticalHeader().hide()
+        self.table = make_table(self.tr("Related runs"), self.model)
         header = self.table.horizontalHeader()
         header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
         for section in (FEATURES, MEAN):

@@ -32,7 +32,7 @@ class ReviewCard(Card):
         self._can_find = self._can_suggest = False
         self.title = Text(self.tr("Correct and label"), "heading")
         self.about = Text("", "muted")
-        self.model = CheckpointBox(self._why_not, parent=self)
+        self.model = CheckpointBox(self._why_not)
         self.model.setAccessibleName(self.tr("Model that scores the labels"))
         self.fine_tune = QCheckBox(self.tr("Fine-tune the &model itself (slow)"))
         self.fine_tune.setToolTip(

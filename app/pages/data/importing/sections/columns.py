@@ -33,7 +33,7 @@ class ColumnsSection(Section):
         for role, field in Mapping.model_fields.items():
             box: QComboBox
             if role in SEVERAL:
-                several = self.lists[role] = SeveralColumns()
+                several = self.lists[role] = SeveralColumns("")
                 several.changed.connect(self._on_changed)
                 box = several
             else:

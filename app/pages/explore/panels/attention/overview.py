@@ -220,8 +220,7 @@ class LinkFilters(QObject):
         self.threshold.setFixedWidth(30 * SPACE)
         self.threshold.setAccessibleName(self.tr("Attention threshold (cumulative mass)"))
         self.said, self.left_out = Text("", wraps=False), OneLine("", "small")
-        self.block = ComboBox()
-        self.block.setAccessibleName(self.tr("Filter links by text"))
+        self.block = ComboBox(self.tr("Filter links by text"))
         self.block.addItems(
             [
                 self.tr("All links"),

@@ -30,7 +30,7 @@ from app.pages.explore.panels.attention.state import AttentionState, Head
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour
 from app.widgets import layouts
-from app.widgets.tables import Column, ColumnsModel, Index, apply_style
+from app.widgets.tables import Column, ColumnsModel, Index, make_table
 from app.widgets.text.chips import token_text
 from app.widgets.text.labels import Text
 from app.widgets.text.numbers import decimal
@@ -191,11 +191,8 @@ class HeadsTable(QWidget):
         super().__init__()
         self._state = state
         self.rows = HeadRows(state)
-        self.table = QTableView()
-        self.table.setModel(self.rows)
+        self.table = make_table(self.tr("Attention heads"), self.rows)
         self.table.setItemDelegate(HeadCells(self.rows.text, FIRST, self.table))
-        apply_style(self.table, self.tr("Attention heads"))
-        self.table.verticalHeader().hide()
         header = self.table.horizontalHeader()
         header.setSectionsClickable(True)
         header.setSortIndicator(FIRST, Qt.SortOrder.DescendingOrder)

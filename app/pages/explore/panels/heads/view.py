@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from PySide6.QtCore import QCoreApplication, QModelIndex, QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QHeaderView, QTableView
+from PySide6.QtWidgets import QHeaderView
 
 from app.notices import Notices
 from app.pages.explore.captions import source
@@ -24,7 +24,7 @@ from app.widgets import buttons, layouts
 from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.forms.controls import DoubleSpinBox
-from app.widgets.tables import Column, ColumnsModel, apply_style
+from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.numbers import count, decimal
 from engine.messages.explore.text_set import HeadsCounted, HeadsPruned
@@ -69,8 +69,7 @@ class HeadsView(Panel):
         self.method.chosen.connect(self._on_method)
         self.instead = replacement_box()
         self.instead.activated.connect(lambda _: state.replace_by(self.instead.currentData()))
-        self.fall = DoubleSpinBox()
-        self.fall.setAccessibleName(self.tr("By how much the figure may fall, in points"))
+        self.fall = DoubleSpinBox(self.tr("By how much the figure may fall, in points"))
         self.fall.setRange(0, 100)
         self.fall.setSingleStep(0.5)
         self.fall.setDecimals(1)
@@ -89,10 +88,7 @@ class HeadsView(Panel):
         self.grid.describe = lambda layer, head: state.describe(state.column, layer, head)
         self.figure_button.offer_on(self.grid)
         self.rows = HeadRows(state)
-        self.table = QTableView()
-        self.table.setModel(self.rows)
-        apply_style(self.table, self.tr("Heads over texts"))
-        self.table.verticalHeader().hide()
+        self.table = make_table(self.tr("Heads over texts"), self.rows)
         self.table.setMinimumHeight(24 * SPACE)
         header = self.table.horizontalHeader()
         header.setSectionsClickable(True)

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 from PySide6.QtCore import QCoreApplication, QItemSelection, QItemSelectionModel, QModelIndex, Qt
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QPlainTextEdit, QTableView
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QPlainTextEdit
 
 from app.notices import Notices
 from app.pages.explore.choice_box import ChoiceBox
@@ -26,7 +26,7 @@ from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
-from app.widgets.tables import ColumnsModel, apply_style
+from app.widgets.tables import ColumnsModel, make_table
 from app.widgets.text.labels import Text, visible
 from app.widgets.text.numbers import count, decimal, percent
 from engine.config.dataset import SplitName
@@ -73,11 +73,8 @@ class TextsView(Panel):
         )
         self.figure_button = FigureButton(partial(make_figure, state), notices)
         self.rows = ColumnsModel[int](text_columns(state), self)
-        self.table = QTableView()
-        self.table.setModel(self.rows)
-        apply_style(self.table, self.tr("Texts"))
+        self.table = make_table(self.tr("Texts"), self.rows)
         self.table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
-        self.table.verticalHeader().hide()
         self.table.setMinimumHeight(24 * SPACE)
         self.table.setSortingEnabled(True)
         header = self.table.horizontalHeader()
