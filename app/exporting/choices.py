@@ -1,6 +1,6 @@
 """Options of an export: format, precision, folder and texts."""
 
-from PySide6.QtWidgets import QGridLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.exporting.state import ExportState
 from app.theme import SPACE
@@ -33,11 +33,7 @@ class Choices(QWidget):
         self.choose_texts = buttons.plain(self.tr("Add a &file…"), self._on_texts, "file-text")
         self.no_texts = buttons.plain(self.tr("&Remove file"), lambda: state.set_texts(None))
         inner = QWidget()
-        grid = QGridLayout(inner)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(6 * SPACE)
-        grid.setVerticalSpacing(2 * SPACE)
-        grid.setColumnStretch(1, 1)
+        grid = layouts.grid(parent=inner, across=6 * SPACE, down=2 * SPACE, stretched=1)
         rows = (
             (self.tr("Format"), self.form, self.form_help),
             (self.tr("Precision"), self.precision, self.precision_help),

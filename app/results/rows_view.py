@@ -21,6 +21,7 @@ from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import ask_for_file
+from app.widgets.forms.controls import SearchField
 from app.widgets.tables import make_table
 from app.widgets.text import numbers
 from app.widgets.text.labels import ReadText, visible
@@ -84,10 +85,7 @@ class RowsView(QWidget):
         return head
 
     def _search_field(self) -> QLineEdit:
-        search = QLineEdit()
-        search.setClearButtonEnabled(True)
-        search.setPlaceholderText(self.tr("Search rows"))
-        search.setAccessibleName(self.tr("Search rows"))
+        search = SearchField(self.tr("Search rows"))
         pause = debounced(self, SEARCH_PAUSE_MS, lambda: self._state.search(search.text()))
         search.textChanged.connect(lambda _: pause.start())
         search.returnPressed.connect(lambda: self._state.search(search.text()))

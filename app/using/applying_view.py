@@ -127,10 +127,7 @@ class Choices(QWidget):
         return box
 
     def _grid(self) -> QGridLayout:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(4 * SPACE)
-        grid.setVerticalSpacing(2 * SPACE)
-        grid.setColumnStretch(1, 1)
+        grid = layouts.grid(across=4 * SPACE, down=2 * SPACE, stretched=1)
         columns = layouts.row(spacing=2 * SPACE)
         for role, box in self.boxes.items():
             columns.addWidget(Text(title_of(role, Mapping.model_fields[role]), wraps=False))

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.theme import SPACE
+from app.widgets import layouts
 from app.widgets.text.labels import Text, TextStyle
 
 
@@ -16,11 +17,7 @@ class Facts(QWidget):
         super().__init__(parent)
         self.setAccessibleName(name)
         self.values: dict[str, Text] = {}
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(4 * SPACE)
-        self._grid.setVerticalSpacing(SPACE)
-        self._grid.setColumnStretch(1, 1)
+        self._grid = layouts.grid(parent=self, across=4 * SPACE, down=SPACE, stretched=1)
 
     def show_facts(self, facts: Sequence[tuple[str, str] | tuple[str, str, TextStyle]]) -> None:
         """Show names with their values, each with an optional text style."""

@@ -5,7 +5,6 @@ from functools import partial
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl
 from PySide6.QtGui import QDesktopServices, QPalette, QShowEvent
 from PySide6.QtWidgets import (
-    QLineEdit,
     QListWidget,
     QListWidgetItem,
     QTextBrowser,
@@ -14,11 +13,11 @@ from PySide6.QtWidgets import (
 )
 
 from app import theme
-from app.resources import icon
 from app.theme import SPACE, Role
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import Dialog
+from app.widgets.forms.controls import SearchField
 from app.widgets.help_topics import FIRST, Concept, concept, concepts, escaped, found
 from app.widgets.text.labels import Text, font
 
@@ -76,11 +75,7 @@ class HelpView(QWidget):
         self._reveal = QTimer(self)  # after the list is laid out
         self._reveal.setSingleShot(True)
         self._reveal.timeout.connect(self._on_reveal)
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(self.tr("Search the help"))
-        self.search.setAccessibleName(self.tr("Search the help"))
-        self.search.setClearButtonEnabled(True)
-        self.search.addAction(icon("search"), QLineEdit.ActionPosition.LeadingPosition)
+        self.search = SearchField(self.tr("Search the help"), has_icon=True)
         self.search.textChanged.connect(self._on_typed)
         self.titles = QListWidget()
         self.titles.setAccessibleName(self.tr("Pages"))

@@ -7,7 +7,7 @@ its stretch factor and, if wanted, its alignment. Margins default to 0; None tak
 from typing import Final, TypeVar
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QGridLayout, QHBoxLayout, QLayout, QVBoxLayout, QWidget
 
 
 class _Stretch:
@@ -36,14 +36,37 @@ def row(
     return _fill(QHBoxLayout(), items, parent, spacing, margins)
 
 
+def grid(
+    parent: QWidget | None = None,
+    across: int | None = None,
+    down: int | None = None,
+    stretched: int = -1,
+    margins: Margins = 0,
+) -> QGridLayout:
+    """An empty grid with px between its columns and rows; column `stretched` gets spare width."""
+    cells = QGridLayout()
+    _set_up(cells, parent, margins)
+    if across is not None:
+        cells.setHorizontalSpacing(across)
+    if down is not None:
+        cells.setVerticalSpacing(down)
+    if stretched >= 0:
+        cells.setColumnStretch(stretched, 1)
+    return cells
+
+
+def _set_up(layout: QLayout, parent: QWidget | None, margins: Margins) -> None:
+    if parent is not None:
+        parent.setLayout(layout)
+    if margins is not None:
+        sides = margins if isinstance(margins, tuple) else (margins,) * 4
+        layout.setContentsMargins(*sides)
+
+
 def _fill(
     box: Box, items: tuple[Item, ...], parent: QWidget | None, spacing: int | None, margins: Margins
 ) -> Box:
-    if parent is not None:
-        parent.setLayout(box)
-    if margins is not None:
-        sides = margins if isinstance(margins, tuple) else (margins,) * 4
-        box.setContentsMargins(*sides)
+    _set_up(box, parent, margins)
     if spacing is not None:
         box.setSpacing(spacing)
     extend(box, *items)

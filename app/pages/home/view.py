@@ -4,7 +4,7 @@ from functools import partial
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices, QHideEvent, QShowEvent
-from PySide6.QtWidgets import QGridLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.machine import Machine, memory_text
 from app.pages.home.runs import RecentRuns
@@ -144,9 +144,7 @@ class Health(Card):
         super().__init__(padding=4 * SPACE)
         self._home = home
         self.setAccessibleName(self.tr("This machine"))
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(7 * SPACE)
-        grid.setVerticalSpacing(2)
+        grid = layouts.grid(across=7 * SPACE, down=2)
         self.device, self.memory, self.disk = (OneLine("…") for _ in range(3))
         folder = OneLine(home)
         open_folder = buttons.icon_button(

@@ -1,14 +1,14 @@
 """All models as a list of cards."""
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QLineEdit, QStackedLayout, QWidget
+from PySide6.QtWidgets import QStackedLayout, QWidget
 
 from app.library import ModelEntry
 from app.pages.models.texts import entry_of
-from app.resources import icon
 from app.theme import SPACE
 from app.widgets import buttons, layouts
 from app.widgets.entries import Entry, EntryList
+from app.widgets.forms.controls import SearchField
 from app.widgets.page import EmptyState, Page
 from app.widgets.text.labels import Text
 
@@ -53,11 +53,11 @@ class ModelList(Page):
             buttons.plain(self.tr("Import a f&older…"), self.import_asked.emit, "folder-open"),
         )
         self._entries: list[Entry] = []
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(self.tr("Search name, data set, task, size"))
-        self.search.setAccessibleName(self.tr("Search the models"))
-        self.search.setClearButtonEnabled(True)
-        self.search.addAction(icon("search"), QLineEdit.ActionPosition.LeadingPosition)
+        self.search = SearchField(
+            self.tr("Search name, data set, task, size"),
+            self.tr("Search the models"),
+            has_icon=True,
+        )
         self.search.textChanged.connect(self._filter)
         self.nothing = Text(self.tr("No results."), "muted")
         whole = QWidget()

@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QGridLayout,
-    QLineEdit,
     QListWidget,
     QListWidgetItem,
     QWidget,
@@ -17,6 +15,7 @@ from app.theme import SPACE
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import Choice, Question, ask
+from app.widgets.forms.controls import SearchField
 from app.widgets.text.labels import Text
 
 KEY = Qt.ItemDataRole.UserRole
@@ -28,10 +27,7 @@ class ColumnChoice(QWidget):
 
     def __init__(self, chosen: Sequence[str]) -> None:
         super().__init__()
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(tr("Search settings and metrics"))
-        self.search.setAccessibleName(tr("Search the columns"))
-        self.search.setClearButtonEnabled(True)
+        self.search = SearchField(tr("Search settings and metrics"), tr("Search the columns"))
         self.search.textChanged.connect(self._narrow)
         self.all = QListWidget()
         self.all.setAccessibleName(tr("All columns"))
@@ -51,9 +47,7 @@ class ColumnChoice(QWidget):
         self.up = buttons.plain(tr("Move &up"), lambda: self._move(-1))
         self.down = buttons.plain(tr("Move &down"), lambda: self._move(1))
         self.remove = buttons.plain(tr("&Remove"), self._remove)
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setSpacing(2 * SPACE)
+        grid = layouts.grid(parent=self, across=2 * SPACE, down=2 * SPACE)
         left = layouts.column(self.search, (self.all, 1))
         right = layouts.column(Text(tr("Shown, from left to right"), "muted"), (self.shown, 1))
         for button in (self.up, self.down, self.remove):

@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QEvent, QStringListModel, Qt, Signal
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QCompleter, QLineEdit, QWidget
+from PySide6.QtWidgets import QCompleter, QWidget
 
-from app import resources
 from app.pages.runs.arranging import Test, has_words
 from app.pages.runs.rows import Measure, RunRow
 from app.pages.runs.sentence import Parsed, completions, is_sentence, parse, quote
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
+from app.widgets.forms.controls import SearchField
 from app.widgets.text.labels import Text
 
 TYPING_PAUSE_MS = 60
@@ -30,13 +30,11 @@ class FilterLine(QWidget):
     def __init__(self, rows: Callable[[], Iterable[RunRow]]) -> None:
         super().__init__()
         self._rows = rows
-        self.field = QLineEdit()
-        self.field.setPlaceholderText(
-            self.tr("Search, or filter: task is NER and f1 > 0.7 and learning rate = 3e-5")
+        self.field = SearchField(
+            self.tr("Search, or filter: task is NER and f1 > 0.7 and learning rate = 3e-5"),
+            self.tr("Search the runs"),
+            has_icon=True,
         )
-        self.field.setAccessibleName(self.tr("Search the runs"))
-        self.field.setClearButtonEnabled(True)
-        self.field.addAction(resources.icon("search"), QLineEdit.ActionPosition.LeadingPosition)
         self._options = QStringListModel(self)
         self.completer = QCompleter(self._options, self)
         self.completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QGridLayout
 
 from app import resources
 from app.machine import Machine, installed
@@ -59,9 +58,7 @@ class About(Card):
             label.hide()
             self.body.addWidget(label)
         self.versions = [(name, installed(name), licence) for name, licence in PARTS]
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(6 * SPACE)
-        grid.setVerticalSpacing(SPACE)
+        grid = layouts.grid(across=6 * SPACE, down=SPACE)
         per_column = -(-len(self.versions) // 2)
         for place, (name, number, licence) in enumerate(self.versions):
             row, column = place % per_column, place // per_column

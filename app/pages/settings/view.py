@@ -4,7 +4,7 @@ from functools import partial
 
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QComboBox, QGridLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QWidget
 
 from app import background, translation
 from app.machine import Machine, look_at_machine
@@ -164,10 +164,7 @@ class SettingsPage(Page):
 
     def _add(self, title: str, rows: list[tuple[str, QWidget, str]]) -> Card:
         card = Card(title)
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(8 * SPACE)
-        grid.setVerticalSpacing(4 * SPACE)
-        grid.setColumnStretch(0, 1)
+        grid = layouts.grid(across=8 * SPACE, down=4 * SPACE, stretched=0)
         for place, (name, control, text) in enumerate(rows):
             texts = layouts.column(Text(name, "strong"), Text(text, "small"), spacing=2)
             grid.addLayout(texts, place, 0)

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, create_model
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.pages.train.choices import Choices, Step
 from app.pages.train.state import TrainState
@@ -93,8 +93,7 @@ class SettingsStep(QWidget):
             self.tr("Train on 10 % of the rows to check that everything works."), "small"
         )
         right = layouts.column(self.quick, explained, spacing=SPACE)
-        row = QGridLayout()  # aligned with the form above
-        row.setHorizontalSpacing(6 * SPACE)
+        row = layouts.grid(across=6 * SPACE)  # aligned with the form above
         row.setColumnMinimumWidth(0, LABEL_WIDTH)
         row.setColumnStretch(1, 1)
         name = Text(self.tr("Quick trial"), "strong")

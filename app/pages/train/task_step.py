@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QAbstractButton, QGridLayout, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QAbstractButton, QScrollArea, QSizePolicy, QWidget
 
 from app import theme
 from app.pages.train.choices import Goal, goals
@@ -77,9 +77,7 @@ class TaskStep(QWidget):
     def __init__(self, state: TrainState) -> None:
         super().__init__()
         self._state = state
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setSpacing(3 * SPACE)
+        grid = layouts.grid(parent=self, across=3 * SPACE, down=3 * SPACE)
         self.cards: dict[Goal, ChoiceCard] = {}
         for number, goal in enumerate(goals()):
             part, fresh = task_part(goal.kind), goal.from_scratch

@@ -26,6 +26,7 @@ from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QComboBox,
     QDoubleSpinBox,
+    QLineEdit,
     QMenu,
     QSpinBox,
     QStyle,
@@ -35,7 +36,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from app import theme
+from app import resources, theme
 from app.theme import Role
 from app.widgets.text.labels import visible
 
@@ -112,6 +113,19 @@ class ComboBox(TurnsWithFocus, QComboBox):
                 QToolTip.showText(event.globalPos(), text, self)
                 return True
         return super().event(event)
+
+
+class SearchField(QLineEdit):
+    """A line for words to search, with a button that clears it."""
+
+    def __init__(self, text: str, name: str = "", has_icon: bool = False) -> None:
+        """`text` is shown while it is empty; `name` for screen readers is the same by default."""
+        super().__init__()
+        self.setPlaceholderText(text)
+        self.setAccessibleName(name or text)
+        self.setClearButtonEnabled(True)
+        if has_icon:
+            self.addAction(resources.icon("search"), QLineEdit.ActionPosition.LeadingPosition)
 
 
 Stepping = Literal["double", "decades"] | float

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from app.theme import SPACE
 from app.widgets import layouts
@@ -59,11 +59,7 @@ class SpecForm(QWidget):
         self._reasons: dict[str, Text] = {}  # for recommended values
         self._besides: dict[str, list[QWidget]] = {}  # title and help of each field
         self._hidden: set[str] = set()
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(6 * SPACE)
-        self._grid.setVerticalSpacing(5 * SPACE)
-        self._grid.setColumnStretch(1, 1)
+        self._grid = layouts.grid(parent=self, across=6 * SPACE, down=5 * SPACE, stretched=1)
         for name in fields or model.model_fields:
             self._add(name, model.model_fields[name])
         self.whole_problem = Text("", "bad")

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
-    QLineEdit,
     QSplitter,
     QStackedLayout,
     QTableView,
@@ -30,6 +29,7 @@ from app.translation import in_language, translated
 from app.widgets import buttons, dialogs, layouts
 from app.widgets.buttons import Segments
 from app.widgets.dialogs import Choice
+from app.widgets.forms.controls import SearchField
 from app.widgets.help import HelpButton, set_help
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.tables import apply_style
@@ -129,10 +129,7 @@ class DatasetView(Page):
         column.addLayout(above)
         column.addWidget(self._made_finding_line(made))
         self._stack = QStackedLayout()
-        self.search = QLineEdit()
-        self.search.setClearButtonEnabled(True)
-        self.search.setPlaceholderText(self.tr("Search rows"))
-        self.search.setAccessibleName(self.tr("Search rows"))
+        self.search = SearchField(self.tr("Search rows"))
         self.splits = Segments([self.tr("All"), *map(split_title, SPLITS)], self.tr("Split"))
         self.splits.choose(0)
         self.count = Text("", "muted", wraps=False)

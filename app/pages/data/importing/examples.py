@@ -1,7 +1,7 @@
 """First examples, tokenized."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.pages.data.cells import one_line
 from app.pages.data.importing.preview import EXAMPLE_LENGTH, Example
@@ -20,11 +20,9 @@ class Examples(QWidget):
         self.rows: list[tuple[Text, TokenRow, Text]] = []
         self.problem = Text("", "muted")
         inner = QWidget()
-        self._grid = QGridLayout()
-        self._grid.setContentsMargins(0, 0, 2 * SPACE, 0)
-        self._grid.setHorizontalSpacing(4 * SPACE)
-        self._grid.setVerticalSpacing(3 * SPACE)
-        self._grid.setColumnStretch(1, 1)
+        self._grid = layouts.grid(
+            across=4 * SPACE, down=3 * SPACE, stretched=1, margins=(0, 0, 2 * SPACE, 0)
+        )
         layouts.column(self.problem, self._grid, layouts.STRETCH, parent=inner)
         layouts.column(scrolling(inner), parent=self)
 

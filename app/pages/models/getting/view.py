@@ -4,13 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.hub.consent import ask_first
 from app.hub.files import list_of, said_of
 from app.pages.models.getting import texts
 from app.pages.models.getting.state import GettingState
-from app.resources import icon
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, dialogs, layouts
@@ -18,7 +17,7 @@ from app.widgets.card_list import ITEM
 from app.widgets.dialogs import Choice
 from app.widgets.entries import Entry, EntryList
 from app.widgets.facts import Facts
-from app.widgets.forms.controls import ComboBox
+from app.widgets.forms.controls import ComboBox, SearchField
 from app.widgets.page import Card, Page, scrolling
 from app.widgets.progress import ProgressLine
 from app.widgets.text.labels import Text
@@ -66,11 +65,9 @@ class GettingPage(Page):
         self._show()
 
     def _top(self) -> QHBoxLayout:
-        self.words = QLineEdit()
-        self.words.setPlaceholderText(self.tr("Search name, language, use"))
-        self.words.setAccessibleName(self.tr("Search models to get"))
-        self.words.setClearButtonEnabled(True)
-        self.words.addAction(icon("search"), QLineEdit.ActionPosition.LeadingPosition)
+        self.words = SearchField(
+            self.tr("Search name, language, use"), self.tr("Search models to get"), has_icon=True
+        )
         self.words.textChanged.connect(self._on_words)
         self.words.returnPressed.connect(self._choose_first)
         self.group = ComboBox(self.tr("Group"))

@@ -1,12 +1,13 @@
 """Vocabulary of a model with a search field."""
 
-from PySide6.QtWidgets import QAbstractItemView, QLineEdit, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QTableView, QWidget
 
 from app.pages.models.model.state import ModelState
 from app.pages.models.model.table import VocabularyModel
 from app.theme import SPACE
 from app.timers import debounced
 from app.widgets import layouts
+from app.widgets.forms.controls import SearchField
 from app.widgets.tables import apply_style
 from app.widgets.text.labels import Text
 
@@ -20,10 +21,7 @@ class VocabularyTab(QWidget):
         super().__init__(parent)
         self._model: VocabularyModel | None = None
         self._state = state
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(self.tr("Find a token or an ID"))
-        self.search.setAccessibleName(self.tr("Find a token or an ID"))
-        self.search.setClearButtonEnabled(True)
+        self.search = SearchField(self.tr("Find a token or an ID"))
         self.search.setMaximumWidth(100 * SPACE)
         self.count = Text("", "muted")
         self.table = QTableView()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtGui import QFont, QGuiApplication
-from PySide6.QtWidgets import QLineEdit, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.pages.runs.compare.state import JOINT, CompareState, differing_paths, distinct_names
 from app.pages.runs.job_fields import job_titles
@@ -11,7 +11,7 @@ from app.pages.runs.rows import RunRow
 from app.theme import SPACE
 from app.translation import in_language, tr
 from app.widgets import buttons, layouts
-from app.widgets.forms.controls import Switch
+from app.widgets.forms.controls import SearchField, Switch
 from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text.labels import Text, font, visible
 from app.widgets.text.spec_texts import value_text
@@ -62,10 +62,7 @@ class SettingsTab(QWidget):
         self._state = state
         self.model: ColumnsModel[str] = ColumnsModel((), self)
         self.table = make_table(tr("Settings of the compared runs"), self.model)
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(tr("Search settings and values"))
-        self.search.setAccessibleName(tr("Search the settings"))
-        self.search.setClearButtonEnabled(True)
+        self.search = SearchField(tr("Search settings and values"), tr("Search the settings"))
         self.search.textChanged.connect(self._show)
         self.alone = Switch(tr("Differences only"))
         self.alone.setChecked(True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app import background
 from app.notices import Notices
@@ -85,9 +85,7 @@ class Charts(QWidget):
     def _grid(self) -> QWidget:
         """Curves as high as the space allows; they scroll if it is too small."""
         inner, area = QWidget(), LateArea()
-        grid = QGridLayout(inner)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setSpacing(3 * SPACE)
+        grid = layouts.grid(parent=inner, across=3 * SPACE, down=3 * SPACE)
         places = {
             self.loss: (0, 0, 1, 6),
             self.validation: (0, 6, 1, 6),

@@ -72,8 +72,7 @@ class MachineTab(QWidget):
         self._on_changed()
 
     def _grid(self, notices: Notices) -> QGridLayout:
-        grid = QGridLayout()
-        grid.setSpacing(3 * SPACE)
+        grid = layouts.grid(across=3 * SPACE, down=3 * SPACE)
         for number, (name, (curve, _)) in enumerate(self.figures.items()):
             curve.offer_figure(f"machine-{name}", notices)
             curve.step_pointed.connect(self._look_at)

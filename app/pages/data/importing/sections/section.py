@@ -1,6 +1,6 @@
 """Group of controls: a heading, rows of label and control, a note."""
 
-from PySide6.QtWidgets import QCheckBox, QComboBox, QGridLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
 
 from app.theme import SPACE
 from app.widgets import layouts
@@ -15,11 +15,7 @@ class Section(QWidget):
         self.heading = Text("", "heading")
         self.note = Text("", "small")
         self.note.hide()
-        self._grid = QGridLayout()
-        self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(3 * SPACE)
-        self._grid.setVerticalSpacing(2 * SPACE)
-        self._grid.setColumnStretch(1, 1)
+        self._grid = layouts.grid(across=3 * SPACE, down=2 * SPACE, stretched=1)
         self._grid.setColumnMinimumWidth(0, 28 * SPACE)
         self._labels: dict[QWidget, Text | None] = {}
         layouts.column(self.heading, self._grid, self.note, parent=self, spacing=2 * SPACE)

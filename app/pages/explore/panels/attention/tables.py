@@ -8,7 +8,6 @@ from PySide6.QtGui import QFontMetrics, QPainter, QStaticText
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
-    QLineEdit,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -30,6 +29,7 @@ from app.pages.explore.panels.attention.state import AttentionState, Head
 from app.resources import mono_font
 from app.theme import SPACE, Role, colour
 from app.widgets import layouts
+from app.widgets.forms.controls import SearchField
 from app.widgets.tables import Column, ColumnsModel, Index, make_table
 from app.widgets.text.chips import token_text
 from app.widgets.text.labels import Text
@@ -199,10 +199,10 @@ class HeadsTable(QWidget):
         header.setMinimumSectionSize(14 * SPACE)
         self.table.setSortingEnabled(True)
         self.note = Text("", "small")
-        self.pairs = QLineEdit()
-        self.pairs.setAccessibleName(self.tr("Pairs to add up"))
-        self.pairs.setPlaceholderText(self.tr("Pairs to add up: it → cat, sat → cat (or it > cat)"))
-        self.pairs.setClearButtonEnabled(True)
+        self.pairs = SearchField(
+            self.tr("Pairs to add up: it → cat, sat → cat (or it > cat)"),
+            self.tr("Pairs to add up"),
+        )
         self.pairs.textChanged.connect(self._on_pairs)
         layouts.column(self.pairs, (self.table, 1), self.note, parent=self, spacing=SPACE)
         self._is_following = False

@@ -5,8 +5,6 @@ from collections.abc import Callable
 from PySide6.QtCore import QCoreApplication, QDateTime, QLocale, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import (
-    QGridLayout,
-    QLineEdit,
     QListView,
     QStyle,
     QStyledItemDelegate,
@@ -21,6 +19,7 @@ from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescrip
 from app.pages.explore.panels.history.state import Entry, History
 from app.theme import SPACE, Role
 from app.widgets import buttons, layouts
+from app.widgets.forms.controls import SearchField
 from app.widgets.tables import Column, ColumnsModel, Index
 from app.widgets.text.labels import Text, font, visible
 
@@ -46,10 +45,7 @@ class HistoryView(Panel):
         super().__init__()
         self.history = history
         self._last: TextInput | None = None  # selected input, kept while the rows change
-        self.search = QLineEdit()
-        self.search.setPlaceholderText(self.tr("Search inputs"))
-        self.search.setClearButtonEnabled(True)
-        self.search.setAccessibleName(self.tr("Search inputs"))
+        self.search = SearchField(self.tr("Search inputs"))
         self.entries = Entries(history, self)
         self.list = _List(self._open, self._remove)
         self.list.setModel(self.entries)
@@ -62,8 +58,7 @@ class HistoryView(Panel):
             self.tr("&Compare with this"), lambda: self._act(history.compare), "columns-2"
         )
         self.remove = buttons.plain(self.tr("R&emove"), self._remove, "trash-2")
-        grid = QGridLayout()
-        grid.setSpacing(SPACE)
+        grid = layouts.grid(across=SPACE, down=SPACE)
         for number, button in enumerate((self.look, self.pin, self.compare, self.remove)):
             button.setMinimumWidth(0)
             grid.addWidget(button, number // 2, number % 2)

@@ -2,11 +2,12 @@
 
 from PySide6.QtCore import QSizeF, Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QPlainTextEdit, QSizePolicy, QWidget
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QSizePolicy, QWidget
 
 from app.pages.explore.panels.tokens.state import TokensState
 from app.resources import mono_font
 from app.theme import SPACE
+from app.widgets import layouts
 from app.widgets.text.labels import Text, height_of_lines, visible
 from app.widgets.text.token_row import TokenRow
 from app.widgets.text.tokenizer_texts import step_helps
@@ -27,11 +28,7 @@ class Flow(QWidget):
         self.words = _Shown(self.tr("Words"))
         self.pieces = [TokenRow(MAX_TOKENS_SHOWN), TokenRow(MAX_TOKENS_SHOWN)]  # of each text
         self.count = Text("", "muted")
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(3 * SPACE)
-        grid.setVerticalSpacing(SPACE)
-        grid.setColumnStretch(1, 1)
+        grid = layouts.grid(parent=self, across=3 * SPACE, down=SPACE, stretched=1)
         titles = (self.tr("Normalise"), self.tr("Split into words"), self.tr("Tokenise"))
         shown: tuple[tuple[QWidget, ...], ...] = (
             (self.normalised,),

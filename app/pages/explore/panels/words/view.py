@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QGridLayout, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.notices import Notices
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
@@ -176,9 +176,7 @@ class NextSentence(QWidget):
         self._state = state
         self.labels = (Text("", wraps=False), Text("", wraps=False))
         self.gauges = (Gauge(), Gauge())
-        grid = QGridLayout(self)
-        grid.setContentsMargins(0, 0, 0, 0)
-        grid.setHorizontalSpacing(3 * SPACE)
+        grid = layouts.grid(parent=self, across=3 * SPACE)
         for row, (label, gauge) in enumerate(zip(self.labels, self.gauges, strict=True)):
             gauge.setAccessibleName(self.tr("Probability that the second text follows the first"))
             grid.addWidget(gauge, row, 0, Qt.AlignmentFlag.AlignVCenter)
