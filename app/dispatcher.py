@@ -245,8 +245,6 @@ class Dispatcher(QObject):
 
 
 class _Request:
-    """Work for the manager's thread, and its result."""
-
     def __init__(
         self,
         work: Callable[[], list[RunUpdate]],

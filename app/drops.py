@@ -67,7 +67,6 @@ def holds_model(path: Path) -> bool:
 
 
 def _is_job(path: Path) -> bool:
-    """Return True for a job file, as saved by the wizard or kept in a run folder."""
     if path.suffix.lower() != ".json":
         return False
     try:

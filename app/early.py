@@ -73,7 +73,6 @@ def _do_some(works: Iterator[Work]) -> bool:
 
 
 def _here() -> tuple[QPoint, QWidget | None]:
-    """Position of the pointer, and the widget with the focus."""
     return QCursor.pos(), QApplication.focusWidget()
 
 
@@ -108,7 +107,6 @@ def loading_drawing() -> Iterator[Work]:
 
 
 def _touch(module: str) -> None:
-    """Make PySide create the classes of a module."""
     loaded = import_module(module)
     for name in dir(loaded):
         getattr(loaded, name)

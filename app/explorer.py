@@ -210,7 +210,6 @@ class Explorer(QObject):
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def _send_next(self) -> None:
-        """Send the oldest waiting question unless an answer is pending."""
         if self._asked is None and self._waiting:
             self._asked = self._waiting.pop(next(iter(self._waiting)))
             self.start()

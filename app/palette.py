@@ -72,8 +72,6 @@ def score(typed: str, command: Command) -> int | None:
 
 
 class _Rows(QStyledItemDelegate):
-    """Icon, title, hint, and the kind at the right."""
-
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         return QSize(200, QFontMetrics(font()).height() + 5 * SPACE)
 

@@ -59,7 +59,6 @@ def _drawing(name: str) -> str:
 
 @cache
 def _renderer(name: str, colour: str) -> QSvgRenderer:
-    """The icon in one colour, cached: lists draw it many times."""
     drawing = _drawing(name).replace("currentColor", colour)
     return QSvgRenderer(QByteArray(drawing.encode("utf-8")))
 

@@ -73,7 +73,6 @@ def import_runs(
 
 
 def _find_folder(given: Path, home: Home, record: Record | None) -> Path:
-    """A run folder: given as a path, by its name in the home, or by the newest run of this name."""
     for place in (given.absolute(), home.runs / given):
         if (place / "spec.json").is_file():
             return place
@@ -89,6 +88,5 @@ def _find_folder(given: Path, home: Home, record: Record | None) -> Path:
 
 
 def _user_texts(record: Record) -> dict[str, dict[str, Any]]:
-    """Name, notes, star and tags of each run, by its folder name."""
     with record.read() as session:
         return {run.folder.name: export_annotations(run) for run in all_runs(session)}

@@ -137,7 +137,6 @@ def _text(state: QByteArray) -> str:
 
 
 def _read(file: Path) -> tuple[Preferences, dict[str, Any], bool]:
-    """Preferences, places, and whether the file was damaged."""
     try:
         whole = read_json(file, MAX_BYTES)
         preferences = Preferences.model_validate(whole.get("preferences", {}))

@@ -177,7 +177,6 @@ class Studio(QObject):
 
 
 def _model_of_run(run: Run, checkpoint: Checkpoint, score: float | None) -> ModelEntry:
-    """Entry of a checkpoint with the details of its run."""
     entry = library.describe_model(
         run.name, checkpoint.folder, "run", run.id, checkpoint.step, checkpoint.best
     )

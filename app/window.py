@@ -50,7 +50,6 @@ FIRST_SIZE = (1280, 820)
 
 
 def _page_for(paths: list[Path]) -> str:
-    """Key of the page that handles `paths`, or “” if none does."""
     from app.drops import page_for  # data formats are not needed for the first frame
 
     return page_for(paths)

@@ -135,7 +135,6 @@ class ExportState(QObject):
         self.changed.emit()
 
     def _note(self, exported: Exported) -> None:
-        """Record the export in the lineage."""
         home, notices = self._studio.home, self._studio.notices
         note = ExportNote(
             at=now(),

@@ -59,7 +59,6 @@ class HubWork(QObject):
             self.dialog = None
 
     def _stop(self) -> None:
-        """Cancel; what was downloaded is kept for the next time."""
         if self.worker is not None:
             self.worker.cancel()
             self.worker = self.dialog = None

@@ -82,7 +82,6 @@ def _run(home: Home) -> int:
 
 
 def _show(app: QApplication, home: Home, studio: Studio) -> int:
-    """Show the window until it is closed."""
     window = MainWindow(studio)
     server = InstanceServer(home, window.come_to_front, studio)
     if not server.is_listening:

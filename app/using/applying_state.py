@@ -227,7 +227,6 @@ class ApplyingState(QObject):
         self.changed.emit()
 
     def _import(self, answer: Applied) -> None:
-        """Import the result as a data set whose predictions can be corrected."""
         assert self.file is not None and self.mapping is not None
         name = self.tr("{0}, predicted").format(self.file.stem)
         into = free_folder(self._studio.home.datasets, name) / "1"

@@ -71,7 +71,6 @@ class ApplyingDialog(StagesDialog):
             self.parts.setCurrentWidget(self.choices)
 
     def _on_shown(self) -> None:
-        """Show the result: as a data set of the program, or in its folder."""
         state = self.state
         if state.dataset is not None:
             self._studio.go.emit("data", state.dataset)

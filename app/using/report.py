@@ -181,7 +181,6 @@ def _data_uri(svg: bytes) -> str:
 
 
 def _curves(run: RunFolder) -> Iterator[Placed]:
-    """Training loss, and validation metrics that are fractions."""
     series = _series(run)
     lines = [
         _line(series, "loss", tr("training"), SMOOTHED),
@@ -201,7 +200,6 @@ def _curves(run: RunFolder) -> Iterator[Placed]:
 
 
 def _curves_of(runs: Sequence[Candidate]) -> Iterator[Placed]:
-    """Training loss of several runs, and each validation metric."""
     found = [_series(RunFolder(run.folder)) for run in runs]
     names = dict.fromkeys(name for one in found for name in one if name.startswith(VALIDATION))
     for name in ("loss", *names):

@@ -121,7 +121,6 @@ class UseTab(QWidget):
             self.code.show()
 
     def _ask_where(self) -> None:
-        """Ask for the file of the report without blocking."""
         run = self.run
         if run is None:
             return
@@ -132,7 +131,6 @@ class UseTab(QWidget):
         )
 
     def _show_saving(self) -> None:
-        """Show the report button for a run, and whether it is at work."""
         dress_report_button(self.report, self.saving)
         self.report.setVisible(self.run is not None and self.apply.isEnabled())
 
@@ -171,7 +169,6 @@ class UseTab(QWidget):
                 self._place.addWidget(self.nearest)
 
     def _nearest_to(self, trying: TryingView) -> NearestView:
-        """Rows of a data set nearest to the first text."""
         assert self.checkpoint is not None
         state = NearestState(self._studio, self.checkpoint)
         view = NearestView(state)

@@ -63,7 +63,6 @@ class TryingView(QWidget):
         self.show_state()
 
     def _names(self) -> tuple[str, str, bool]:
-        """Labels of the two boxes, and whether this task has a second one."""
         head, info = head_of(self._state.task), TASKS[self._state.task].info
         if head.finds_spans:
             return self.tr("Question"), self.tr("Passage"), True

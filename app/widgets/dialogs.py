@@ -63,14 +63,12 @@ class Dialog(QDialog):
             super().keyPressEvent(event)
 
     def _show_help(self) -> None:
-        """Open the help page of the focused widget."""
         from app.widgets.help import help_for, open_help  # help is shown in a dialog itself
 
         if key := help_for(self.focusWidget(), ""):
             open_help(key, self)
 
     def _focus_first_field(self) -> None:
-        """Focus the first field, or the first focusable widget."""
         can_have = [w for w in _chain(self) if w.focusPolicy() & Qt.FocusPolicy.TabFocus]
         field = next((w for w in can_have if _is_field(w)), None)
         if isinstance(field, QLineEdit):

@@ -134,7 +134,6 @@ class HelpView(QWidget):
             self.titles.addItem(item)
 
     def _on_typed(self, typed: str) -> None:
-        """List the results and show the first."""
         pages = found(typed) if typed.strip() else concepts()
         self._list(pages)
         self.nothing.setVisible(not pages)
@@ -161,7 +160,6 @@ class HelpView(QWidget):
             self.titles.scrollToItem(item)
 
     def _on_link(self, link: QUrl) -> None:
-        """Follow a link to a page here, or to the browser."""
         if link.scheme() in ("http", "https"):
             QDesktopServices.openUrl(link)
         else:

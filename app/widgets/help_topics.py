@@ -179,7 +179,6 @@ def _list_of_settings() -> str:
 
 
 def _all_metrics() -> Iterator[Metric]:
-    """Each metric once, in the order of the tasks."""
     every = (metric for task in TASKS.values() for metric in task.info.metrics)
     return iter({metric.name: metric for metric in every}.values())
 

@@ -135,7 +135,6 @@ class PageStack(QStackedWidget):
 
 
 def _after(widget: QWidget, page: QWidget) -> QWidget | None:
-    """The next focusable widget of a page after `widget`."""
     after = widget.nextInFocusChain()
     while after is not None and after is not widget:
         can = after.isVisible() and after.isEnabled()

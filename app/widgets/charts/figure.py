@@ -211,7 +211,6 @@ def paint_sheet(painter: QPainter, figure: Figure) -> None:
 
 
 def _text_heights(figure: Figure, width: int) -> tuple[float, float]:
-    """Heights of the title and of the caption, with their distance to the drawing."""
     wide = width - 2 * MARGIN
     title = _height(figure.title, paper_font(TITLE, bold=True), wide)
     caption = _height(figure.caption, paper_font(CAPTION), wide)

@@ -115,7 +115,6 @@ class FigureButton(QToolButton):
             action.setEnabled(has)
 
     def _ask_where(self, key: str) -> None:
-        """Ask for a file without blocking."""
         shown = self._figure
         if shown is None:
             return

@@ -205,7 +205,6 @@ class LiveChart(QWidget):
         return max(first, last - self._window) if self._window else first, last
 
     def _values_shown(self, x: Axis) -> tuple[float, float]:
-        """The range of the values of the steps that are shown."""
         first = x.ends[0] if x.ends is not None else 0.0
         values = [one.values[np.searchsorted(one.steps, first) :] for one in self._series.values()]
         low, high = padded(*value_range(values, self._log, MIDDLE if self._clip else 1.0), 0.06)
@@ -228,7 +227,6 @@ class LiveChart(QWidget):
         )
 
     def _draw(self) -> None:
-        """Show the chart, and describe it."""
         if self._plot is not None and self.isVisible():
             self._plot.show_chart(self.chart())
             self._read()
@@ -246,7 +244,6 @@ class LiveChart(QWidget):
                 self._plot.apply_style()
 
     def _name_series(self) -> None:
-        """Fill the legend; a single series has its value in the heading."""
         named = self.names()[:LEGEND_ENTRIES] if len(self._series) > 1 else []
         rest = len(self._series) - len(named) if named else 0
         pens = {name: chart_pen(index) for index, name in enumerate(named)}
@@ -328,7 +325,6 @@ class LiveChart(QWidget):
         return float(min(max(round(self._step), 0), last))
 
     def _point_text(self, point: tuple[float, float] | None, step: float) -> str:
-        """A value, with its step if that is not the one under the crosshair."""
         if point is None:
             return "" if math.isnan(step) else self.tr("no value yet")
         at, value = point
@@ -341,7 +337,6 @@ class LiveChart(QWidget):
         return numbers.decimal(value, self._decimals)
 
     def _describe(self) -> None:
-        """Describe the chart in words, or show why it is empty."""
         has_values = any(len(series) for series in self._series.values())
         self.empty.setVisible(not has_values)
         sentences = [

@@ -85,7 +85,6 @@ class LivePlot(pyqtgraph.PlotWidget):  # type: ignore[misc]  # it has no types
             self.apply_style()
 
     def _is_other(self, chart: Chart) -> bool:
-        """True if lines, markers or axes differ, apart from the points."""
 
         def look(one: Chart) -> object:
             lines = [(_key(line), line.color) for line in one.lines]

@@ -53,7 +53,6 @@ class Frame:
         self.x_ticks = self._x_ticks()
 
     def _x_ticks(self) -> list[float]:
-        """As many ticks as have room for their labels."""
         axis, span, ticks = self.chart.x, self.span, list[float]()
         for count in range(min(6, int(self.box.width() / 40)), 0, -1):
             ticks = axis.ticks(span.left, span.right, count)

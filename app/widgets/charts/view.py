@@ -314,7 +314,6 @@ class ZoomChart(ChartView):
         self.update()
 
     def _point(self, mouse: QPointF) -> None:
-        """Emit the line nearest to the mouse with its value."""
         if self.chart is None:
             return
         frame = self.frame()

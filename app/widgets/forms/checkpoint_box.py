@@ -77,8 +77,6 @@ def size_in_words(entry: ModelEntry) -> str:
 
 
 class _Rows(QStyledItemDelegate):
-    """Paints icon, name and the line below."""
-
     def __init__(self, model: Checkpoints, parent: QWidget) -> None:
         super().__init__(parent)
         self._model = model

@@ -216,7 +216,6 @@ def pad(box: QAbstractSpinBox) -> None:
 
 
 def _next_mark(value: float, direction: int, whole: bool) -> float:
-    """The next of 1, 2, 3, 5 times a power of ten."""
     if value < 0 or (value == 0 and direction < 0):
         return value
     if value == 0:
@@ -327,7 +326,6 @@ class CheckableMenu(QMenu):
             super().keyPressEvent(event)
 
     def _ticked(self, action: QAction | None) -> QAction | None:
-        """The entry if it is checkable and enabled."""
         usable = action is not None and action.isCheckable() and action.isEnabled()
         return action if usable else None
 

@@ -108,8 +108,6 @@ class Weights(Field):
 
 
 class _Row(QWidget):
-    """A name, its number, and a button that removes both."""
-
     def __init__(self, name: str, number: float, names: Sequence[str], title: str) -> None:
         super().__init__()
         line = layouts.row(parent=self, spacing=2 * SPACE)
@@ -355,7 +353,6 @@ def field_for(info: FieldInfo, title: str) -> Field:
 
 
 def _kinds(annotation: object) -> tuple[Any, ...]:
-    """Types of a field, without constraints."""
     if typing.get_origin(annotation) in (typing.Union, UnionType):
         return tuple(kind for part in typing.get_args(annotation) for kind in _kinds(part))
     if typing.get_origin(annotation) is Annotated:
@@ -373,7 +370,6 @@ def _rules(info: FieldInfo) -> Iterator[object]:
 
 
 def _range(info: FieldInfo) -> tuple[float, float]:
-    """The smallest and largest value; an exclusive bound counts as one."""
     low, high = -math.inf, math.inf
     for rule in _rules(info):
         match rule:

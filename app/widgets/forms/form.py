@@ -130,7 +130,6 @@ class SpecForm(QWidget):
         return found
 
     def _wrong(self, others: Mapping[str, object]) -> dict[str, str]:
-        """Problems if these fields had other values than their controls."""
         try:
             self._model.model_validate({**self._others, **self.value(), **others})
         except ValidationError as error:
@@ -178,7 +177,6 @@ class SpecForm(QWidget):
             control.setAccessibleDescription(description)
 
     def _say(self, labels: dict[str, Text], style: TextStyle, name: str, text: str) -> None:
-        """Show a message below a field: a reason above a problem."""
         if text and name not in labels:
             labels[name] = Text("", style)
             place = len(self._besides[name]) if labels is self._reasons else -1

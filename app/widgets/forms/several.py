@@ -122,7 +122,6 @@ class SeveralValues(QWidget):
         return number_text(value) if isinstance(value, int | float) else str(value)
 
     def _make_editor(self) -> QWidget:
-        """Made when first needed."""
         if self._editor is None:
             self._editor = self._new_editor()
             self._row.insertWidget(1, self._editor)
@@ -154,7 +153,6 @@ class SeveralValues(QWidget):
             self.changed.emit()
 
     def _on_toggled(self, opened: bool) -> None:
-        """Begin with the value of the field, and its usual ones."""
         name = tr("One value: {0}") if opened else tr("Several values: {0}")
         self.button.setIcon(resources.icon("x" if opened else "plus", Role.MUTED, Role.ACCENT))
         self.button.setToolTip(tooltip(name.format(self._title)))

@@ -131,7 +131,6 @@ def font(style: TextStyle = "body") -> QFont:
 
 
 def _apply_style(label: QLabel, style: TextStyle) -> None:
-    """Give `label` the font of `style`; its colour comes from the style sheet."""
     label.setFont(font(style))
     if label.property("look") != style:
         label.setProperty("look", style)

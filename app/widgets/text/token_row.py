@@ -133,7 +133,6 @@ class TokenRow(QWidget):
         return self._places[width]
 
     def _placed(self, width: int) -> list[QRectF]:
-        """The box of each token, and one for “and n more”."""
         metrics, ids = QFontMetricsF(mono_font()), QFontMetricsF(_id_font())
         widths = chip_widths(self._tokens, metrics)
         if self._with_ids:

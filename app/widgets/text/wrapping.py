@@ -79,6 +79,5 @@ class Wrapping(QWidget):
 
 
 def _has_something(part: QWidget) -> bool:
-    """True unless all of its content is hidden."""
     inside = part.findChildren(QWidget, options=Qt.FindChildOption.FindDirectChildrenOnly)
     return any(not widget.isHidden() for widget in inside)
