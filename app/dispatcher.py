@@ -5,6 +5,7 @@ the signals.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QObject, QThread, Signal, Slot
@@ -154,9 +155,7 @@ class Dispatcher(QObject):
 
         def refuse(error: BaseException) -> None:
             self._end_copy(folder)
-            if not isinstance(error, StudioError):
-                raise error
-            self.refused.emit("", error)
+            self._refuse("", error)
 
         def done(result: RunFolder) -> None:
             self._request("", lambda: self._manager.adopt(result))
@@ -188,12 +187,12 @@ class Dispatcher(QObject):
             self._request("", lambda: self._manager.adopt(folder, queued=True))
             then(folder.path.name)
 
-        def refuse(error: BaseException) -> None:
-            if not isinstance(error, StudioError):
-                raise error
-            self.refused.emit(run_id, error)
-
-        background.run(self, lambda: self._manager.branch(run_id, step, job), copied, refuse)
+        background.run(
+            self,
+            lambda: self._manager.branch(run_id, step, job),
+            copied,
+            lambda error: self._refuse(run_id, error),
+        )
 
     def refresh(self) -> None:
         """Refresh all runs; if that is under way, once more afterwards."""
@@ -229,11 +228,13 @@ class Dispatcher(QObject):
             self._after_refresh(request)
         else:
             self.refresh()
-        if error is None or (request.refreshes and not is_new):
-            return
+        if error is not None and (is_new or not request.refreshes):
+            self._refuse(request.run_id, error)
+
+    def _refuse(self, run_id: str, error: BaseException) -> None:
         if not isinstance(error, StudioError):
             raise error
-        self.refused.emit(request.run_id, error)
+        self.refused.emit(run_id, error)
 
     def _after_refresh(self, request: "_Request") -> None:
         self._is_refreshing = False
@@ -244,17 +245,14 @@ class Dispatcher(QObject):
             self.refresh()
 
 
+@dataclass
 class _Request:
-    def __init__(
-        self,
-        work: Callable[[], list[RunUpdate]],
-        run_id: str = "",
-        refreshes: bool = False,
-        settles: bool = False,
-    ) -> None:
-        self.work, self.run_id, self.refreshes, self.settles = work, run_id, refreshes, settles
-        self.updates: list[RunUpdate] = []
-        self.error: Exception | None = None
+    work: Callable[[], list[RunUpdate]]
+    run_id: str = ""
+    refreshes: bool = False
+    settles: bool = False
+    updates: list[RunUpdate] = field(default_factory=list)
+    error: Exception | None = None
 
 
 class _RequestRunner(QObject):

@@ -4,6 +4,7 @@ from app.running import RunningRun, RunNow
 from app.translation import tr, translated
 from app.widgets.status_bar import Activity
 from app.widgets.text import numbers
+from app.widgets.text.run_texts import state_text
 
 
 def run_activity(run: RunningRun) -> Activity:
@@ -13,16 +14,10 @@ def run_activity(run: RunningRun) -> Activity:
 
 
 def _progress(run: RunNow) -> str:
-    states = {
-        "queued": tr("queued"),
-        "on hold": tr("on hold"),
-        "starting": tr("starting"),
-        "paused": tr("paused"),
-        "not responding": tr("not responding"),
-        "stopping": tr("saving before stopping"),
-    }
-    if run.state in states:
-        return states[run.state]
+    if run.state in ("queued", "on hold", "starting", "paused", "not responding"):
+        return state_text(run.state)
+    if run.state == "stopping":
+        return tr("saving before stopping")
     if run.stage:
         return stage_text(run)
     if not run.steps:

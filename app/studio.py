@@ -5,7 +5,6 @@ A page gets the studio in `__init__`. Its signals are those that concern several
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Self
 
 from PySide6.QtCore import QObject, Signal
 
@@ -21,7 +20,7 @@ from engine.files.home import Home
 from engine.messages.question import Answer, Question, Refused, Working
 from engine.record.checkpoints import Checkpoint, all_checkpoints
 from engine.record.metrics import value_at
-from engine.record.opening import Record, open_record
+from engine.record.opening import open_record
 from engine.record.runs import Run, all_runs
 from engine.record.workers import QueueRunner
 from engine.system.drives import Drive, conflict_copies, drive_of
@@ -50,55 +49,34 @@ class Studio(QObject):
     def __init__(
         self,
         home: Home,
-        settings: Settings,
-        notices: Notices,
-        record: Record,
-        dispatcher: Dispatcher,
-        explorer: Explorer,
-        parent: QObject | None = None,
-    ) -> None:
-        super().__init__(parent)
-        self.home = home
-        self.settings = settings
-        self.notices = notices
-        self.record = record
-        self.dispatcher = dispatcher
-        self.explorer = explorer
-        self.standby = Standby(explorer.scratch, settings, self)
-        self.running = Running(record, dispatcher, self)
-        self.running.saved.connect(self.models_changed)
-        dispatcher.refused.connect(self._on_refused)
-        explorer.died.connect(self._on_explorer_died)
-        settings.changed.connect(self._on_preference)
-
-    @classmethod
-    def open(
-        cls,
-        home: Home,
         notices: Notices,
         parent: QObject | None = None,
         runner: QueueRunner | None = None,
-    ) -> Self:
+    ) -> None:
         """Open everything for a home whose folders exist and whose lock is held.
 
         `runner` continues the queue after the window closes. Raises StudioError if the record
         cannot be opened, for example if a newer program wrote it.
         """
-        settings = Settings(home.settings)
-        record = open_record(home.record, home.backups)
-        dispatcher = Dispatcher(record, home, runner=runner)
-        explorer = Explorer(home.cache, settings)
-        studio = cls(home, settings, notices, record, dispatcher, explorer, parent)
-        for part in (settings, dispatcher, explorer):
-            part.setParent(studio)
-        if settings.was_damaged:
+        super().__init__(parent)
+        self.home, self.notices = home, notices
+        self.settings = Settings(home.settings)
+        self.record = open_record(home.record, home.backups)
+        self.dispatcher = Dispatcher(self.record, home, runner=runner)
+        self.explorer = Explorer(home.cache, self.settings)
+        for part in (self.settings, self.dispatcher, self.explorer):
+            part.setParent(self)
+        self.standby = Standby(self.explorer.scratch, self.settings, self)
+        self.running = Running(self.record, self.dispatcher, self)
+        self.running.saved.connect(self.models_changed)
+        self.dispatcher.refused.connect(lambda _, error: notices.show(error))
+        self.explorer.died.connect(self._on_explorer_died)
+        self.settings.changed.connect(self._on_preference)
+        if self.settings.was_damaged:
             notices.say(
-                studio.tr(
-                    "The settings file was damaged. It was set aside, and the defaults are used."
-                )
+                tr("The settings file was damaged. It was set aside, and the defaults are used.")
             )
-        warn_of_drive(home, settings, notices)
-        return studio
+        warn_of_drive(home, self.settings, notices)
 
     def close(self) -> None:
         """Close what belongs to the window; runs keep training. Use nothing afterwards."""
@@ -133,16 +111,8 @@ class Studio(QObject):
         partly: Callable[[Answer], object] = lambda _: None,
     ) -> OneTimeWorker:
         """Ask one question in a process of its own, which ends with the answer."""
-        return OneTimeWorker(
-            question,
-            self.standby.take(question.worker),
-            done,
-            refused,
-            working,
-            owner,
-            self,
-            partly,
-        )
+        process = self.standby.take(question.worker)
+        return OneTimeWorker(question, process, done, refused, working, owner, self, partly)
 
     def _models_of_runs(self) -> list[ModelEntry]:
         with self.record.read() as session:
@@ -157,9 +127,6 @@ class Studio(QObject):
         newest_first = {run: place for place, run in enumerate(runs)}
         chosen.sort(key=lambda c: (newest_first[str(c.run_id)], not c.best, -c.step))
         return [_model_of_run(runs[str(c.run_id)], c, scores[c.folder]) for c in chosen]
-
-    def _on_refused(self, _run: str, error: Exception) -> None:
-        self.notices.show(error)
 
     def stand_by(self) -> None:
         """Start a standby worker for a planned run, if the preferences allow it."""

@@ -138,7 +138,7 @@ def offscreen_studio(home_folder: Path) -> Iterator[Any]:
     app = QApplication.instance() or make_application([])
     home = Home(home_folder)
     home.make()
-    studio = Studio.open(home, Notices())
+    studio = Studio(home, Notices())
     try:
         yield studio
     finally:

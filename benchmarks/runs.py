@@ -266,7 +266,7 @@ def _page(root: Path) -> Iterator[tuple[Any, Any]]:
     from engine.files.home import Home
 
     app = make_application([])
-    studio = Studio.open(Home(root), Notices())
+    studio = Studio(Home(root), Notices())
     page = RunsPage(studio)
     page.resize(*SIZE)
     try:

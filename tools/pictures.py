@@ -440,7 +440,7 @@ class _Explorer:
 
 
 def opened(home: Home, app: QApplication) -> Studio:
-    studio = Studio.open(home, Notices(app), app)
+    studio = Studio(home, Notices(app), app)
     studio.explorer.busy_changed.connect(_Explorer.on_event)
     return studio
 

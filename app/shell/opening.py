@@ -112,7 +112,7 @@ def make_application(arguments: list[str]) -> QApplication:
 def _open(home: Home, notices: Notices, app: QApplication) -> Studio | None:
     """Open the studio; None if that fails, after the user was informed."""
     try:
-        return Studio.open(home, notices, app, QueueRunner(home))
+        return Studio(home, notices, app, QueueRunner(home))
     except NewerRecord as error:
         new = Choice("new", QCoreApplication.translate("opening", "&Set aside and rebuild"))
         if _tell(error, [new]) != new.key:

@@ -97,21 +97,12 @@ def found(typed: str) -> list[Concept]:
 
 def _rank(words: list[str], page: Concept) -> int:
     """0 if the title begins with the words, …, 3 if only the text contains them."""
-    title = page.title.casefold()
-    line, text = f"{title} {page.line}".casefold(), f"{page.line} {page.text}".casefold()
-    places = (
-        title.startswith(" ".join(words)),
-        _has(words, title),
-        _has(words, line),
-        _has(words, f"{title} {text}"),
-    )
-    return next(
-        (n for n, there in enumerate((*places, _has(words, f"{title} {text}"))) if there), 4
-    )
-
-
-def _has(words: list[str], text: str) -> bool:
-    return all(word in text for word in words)
+    title, line, text = (part.casefold() for part in (page.title, page.line, page.text))
+    if title.startswith(" ".join(words)):
+        return 0
+    texts = (title, f"{title} {line}", f"{title} {line} {text}")
+    found_in = (n for n, part in enumerate(texts, 1) if all(word in part for word in words))
+    return next(found_in, MISSING)
 
 
 def _parsed(key: str, page: str) -> Concept:

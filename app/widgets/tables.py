@@ -189,8 +189,7 @@ class ColumnsModel(QAbstractTableModel, Generic[Row]):
 def apply_style(table: QTableView, name: str) -> None:
     """Name a table and give it our habits: whole rows, one line each, Tab leads out of it."""
     table.setAccessibleName(name)
-    table.installEventFilter(_Copier(table))
-    select_by_first_key(table)
+    table.installEventFilter(_Keys(table))
     table.setTabKeyNavigation(False)
     table.setWordWrap(False)
     table.setShowGrid(False)
@@ -259,21 +258,24 @@ class NumbersTable(QTableView):
             self.row_picked.emit(now.row())
 
 
-def select_by_first_key(table: QTableView) -> None:
-    """Make the first press of Up or Down select the current row if none is selected.
+class _Keys(QObject):
+    """Keys that Qt's tables lack.
 
-    A table that gets the focus makes its first row current without selecting it; Qt would continue
-    to the second, and with a single row do nothing.
+    Copying takes a cell untruncated, with line breaks, if its model has that as EditRole. The first
+    press of Up or Down selects the current row if none is selected: a table that gets the focus
+    makes its first row current without selecting it, and Qt would continue to the second.
     """
-    table.installEventFilter(_FirstKey(table))
 
-
-class _FirstKey(QObject):
     def eventFilter(self, table: QObject, event: QEvent) -> bool:
         if not isinstance(event, QKeyEvent) or event.type() != QEvent.Type.KeyPress:
             return False
         assert isinstance(table, QTableView)
         current, selection = table.currentIndex(), table.selectionModel()
+        if event.matches(QKeySequence.StandardKey.Copy):
+            cell = current.data(Qt.ItemDataRole.EditRole)
+            if cell is not None:
+                QGuiApplication.clipboard().setText(str(cell))
+            return cell is not None
         moves = event.key() in (Qt.Key.Key_Up, Qt.Key.Key_Down)
         plain = not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier  # a Mac's arrows
         selects = table.selectionMode() != QTableView.SelectionMode.NoSelection
@@ -281,19 +283,4 @@ class _FirstKey(QObject):
             return False
         flags = QItemSelectionModel.SelectionFlag
         selection.select(current, flags.Select | flags.Rows)
-        return True
-
-
-class _Copier(QObject):
-    """Copies a cell untruncated, with line breaks, if its model has that as EditRole."""
-
-    def eventFilter(self, table: QObject, event: QEvent) -> bool:
-        is_copy = isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress
-        if not is_copy or not event.matches(QKeySequence.StandardKey.Copy):  # type: ignore[attr-defined]
-            return False
-        assert isinstance(table, QTableView)
-        cell = table.currentIndex().data(Qt.ItemDataRole.EditRole)
-        if cell is None:
-            return False
-        QGuiApplication.clipboard().setText(str(cell))
         return True

@@ -98,7 +98,7 @@ class Bench:
         self.app = make_application(sys.argv[:1])
         made = Home(home)
         made.make()
-        self.studio = Studio.open(made, Notices(self.app), self.app)
+        self.studio = Studio(made, Notices(self.app), self.app)
         self.window = MainWindow(self.studio)
         self.window.resize(*SIZE)
         self.window.show()

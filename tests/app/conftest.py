@@ -81,7 +81,7 @@ def studio(
     before it is needed."""
     if not home.record.exists():
         shutil.copy(empty_record, home.record)
-    opened = Studio.open(home, Notices())
+    opened = Studio(home, Notices())
     monkeypatch.setattr(opened.standby, "start", lambda: None)
     yield opened
     opened.close()

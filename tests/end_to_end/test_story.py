@@ -54,7 +54,7 @@ def window(qtbot: Any, home: Home) -> Iterator[Callable[[], MainWindow]]:
 
     def open_one() -> MainWindow:
         close()
-        studio = Studio.open(home, Notices())
+        studio = Studio(home, Notices())
         shown = MainWindow(studio)
         opened.append((shown, studio))
         with qtbot.waitExposed(shown):

@@ -24,7 +24,7 @@ from app.theme import SPACE
 from app.widgets import buttons, layouts
 from app.widgets.page import EmptyState
 from app.widgets.progress import ProgressLine
-from app.widgets.tables import select_by_first_key
+from app.widgets.tables import make_table
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text
 
@@ -99,25 +99,16 @@ class RunsList(QWidget):
         self.apply(self.kept_views.present())
 
     def _table(self) -> QTableView:
-        table = QTableView()
-        table.setModel(self.model)
+        table = make_table(self.tr("Runs"), self.model)
         table.setItemDelegate(RunDelegate(table, self.model, self._state.spark))
-        table.setAccessibleName(self.tr("Runs"))
-        table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
         table.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         table.setSortingEnabled(True)
-        table.setShowGrid(False)
-        table.setWordWrap(False)
         table.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
         table.setDragDropOverwriteMode(False)
         table.setMouseTracking(True)
-        table.setTabKeyNavigation(False)
-        select_by_first_key(table)
-        table.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         rows = table.verticalHeader()
-        rows.hide()
         rows.setSectionResizeMode(rows.ResizeMode.Fixed)
         rows.setDefaultSectionSize(ROW_HEIGHT)
         return table

@@ -2,14 +2,14 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import shiboken6
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QShowEvent
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QShowEvent
+from PySide6.QtWidgets import QWidget
 
 from app import theme
 from app.notices import Notices
@@ -26,7 +26,6 @@ from app.widgets.charts.series import Steps, StepSeries, Values
 from app.widgets.keys import clamp, horizontal_step
 from app.widgets.text import numbers
 from app.widgets.text.labels import OneLine, Text
-from engine.files.spreadsheet import format_table
 
 DRAW_DELAY_MS = 60  # ms in which new points are drawn together
 LEGEND_ENTRIES = 8  # series that the legend names
@@ -252,29 +251,6 @@ class LiveChart(QWidget):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         if self.figure_button is not None:
             self.figure_button.menu().popup(event.globalPos())
-            return
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        entries: list[tuple[str, Callable[[], None]]] = [
-            (self.tr("Show &all"), self.reset_view),
-            (self.tr("Copy &picture"), self.copy_picture),
-            (self.tr("Copy &numbers"), self.copy_numbers),
-        ]
-        for text, act in entries:
-            menu.addAction(text).triggered.connect(lambda _=False, act=act: act())
-        menu.popup(event.globalPos())
-
-    def copy_picture(self) -> None:
-        QGuiApplication.clipboard().setPixmap(self.grab())
-
-    def copy_numbers(self) -> None:
-        """All points as a table with tabs, one row for each step and series."""
-        rows = [
-            (name, f"{step:g}", value)
-            for name, series in self._series.items()
-            for step, value in zip(series.steps.tolist(), series.values.tolist(), strict=True)
-        ]
-        QGuiApplication.clipboard().setText(format_table(("series", "step", "value"), rows, "\t"))
 
     # ── the crosshair ────────────────────────────────────────────────────────────────────────
 

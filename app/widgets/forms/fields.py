@@ -20,22 +20,20 @@ from engine.config.fields import extra_of, is_offered, ticks_of
 
 
 class Field(QWidget):
-    """The control of one field, with `changed` when the user changes it."""
+    """The controls of one field in a row, with `changed` when the user changes it."""
 
     changed = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, *controls: QWidget) -> None:
+        """`controls` take the focus and need an accessible name."""
         super().__init__()
-        self.row = layouts.row(parent=self, spacing=2 * SPACE)
+        self.controls = list(controls)
+        self.row = layouts.row(*controls, parent=self, spacing=2 * SPACE)
 
     def get(self) -> object:
         raise NotImplementedError
 
     def put(self, value: object) -> None:
-        raise NotImplementedError
-
-    def controls(self) -> list[QWidget]:
-        """Widgets that take the focus and need an accessible name."""
         raise NotImplementedError
 
 
@@ -55,6 +53,7 @@ class Weights(Field):
         self.add = buttons.quiet(self.tr("Add a weight"), self._on_add, "plus")
         self.add.setAccessibleName(self.tr("Add to: {0}").format(title))
         self._column.addWidget(self.add, 0, Qt.AlignmentFlag.AlignLeft)
+        self.controls = [self.add]
         self.row.addLayout(self._column)
 
     def set_names(self, names: Sequence[str]) -> None:
@@ -76,9 +75,6 @@ class Weights(Field):
             self._drop(self.rows[-1])
         for name, number in value.items():
             self._append(name, number)
-
-    def controls(self) -> list[QWidget]:
-        return [self.add]
 
     def _append(self, name: str, number: float) -> "_Row":
         row = _Row(name, number, self._names, self._title)
@@ -145,7 +141,7 @@ class NumberOf(Field):
     """
 
     def __init__(self, number: NumberField, ticks: Sequence[float], title: str) -> None:
-        super().__init__()
+        super().__init__(number)
         self.number = number
         self._usual, self._title = list(ticks), title
         self._ticks = list[float]()
@@ -153,7 +149,6 @@ class NumberOf(Field):
         self.segments: Segments | None = None
         if ticks:
             self._make_segments()
-        self.row.addWidget(number)
         number.changed.connect(self._on_number)
 
     def recommend(self, value: float) -> None:
@@ -185,9 +180,6 @@ class NumberOf(Field):
         self.number.set_number(value if isinstance(value, int | float) else None)
         self._show_tick()
 
-    def controls(self) -> list[QWidget]:
-        return [self.number]
-
     def _show_tick(self) -> None:
         if self.segments is not None:
             value = self.number.number()
@@ -214,13 +206,12 @@ class Optional(Field):
     """A field that may be empty; `empty` explains what that means."""
 
     def __init__(self, inner: Field, empty: str, start: object) -> None:
-        super().__init__()
-        self.inner, self._start = inner, start
         self.box = QCheckBox(empty)
+        super().__init__(self.box, inner)
+        self.controls = [self.box, *inner.controls]
+        self.inner, self._start = inner, start
         self.box.toggled.connect(self._on_toggled)
         inner.changed.connect(self.changed)
-        self.row.addWidget(self.box)
-        self.row.addWidget(inner)
 
     def get(self) -> object:
         return None if self.box.isChecked() else self.inner.get()
@@ -229,9 +220,6 @@ class Optional(Field):
         self.box.setChecked(value is None)
         self.inner.put(self._start if value is None else value)
         self.inner.setVisible(value is not None)
-
-    def controls(self) -> list[QWidget]:
-        return [self.box, *self.inner.controls()]
 
     def _on_toggled(self, empty: bool) -> None:
         self.inner.setVisible(not empty)
@@ -242,10 +230,9 @@ class YesNo(Field):
     """A switch."""
 
     def __init__(self, title: str) -> None:
-        super().__init__()
         self.switch = Switch(title)
+        super().__init__(self.switch)
         self.switch.toggled.connect(lambda _: self.changed.emit())
-        self.row.addWidget(self.switch)
 
     def get(self) -> object:
         return self.switch.isChecked()
@@ -253,21 +240,17 @@ class YesNo(Field):
     def put(self, value: object) -> None:
         self.switch.setChecked(bool(value))
 
-    def controls(self) -> list[QWidget]:
-        return [self.switch]
-
 
 class OneOf(Field):
     """One of a few words."""
 
     def __init__(self, values: Sequence[object], title: str) -> None:
-        super().__init__()
-        self._values = list(values)
         self.combo = ComboBox(title)
+        super().__init__(self.combo)
+        self._values = list(values)
         self.combo.addItems([value_text(value) for value in values])
         self.combo.currentIndexChanged.connect(lambda _: self.changed.emit())
         self.combo.setMinimumWidth(160)
-        self.row.addWidget(self.combo)
 
     def offer(self, values: Sequence[object], texts: Sequence[str]) -> None:
         """Offer values with their texts; keep the present one if it is among them."""
@@ -293,28 +276,21 @@ class OneOf(Field):
     def put(self, value: object) -> None:
         self.combo.setCurrentIndex(self._values.index(value) if value in self._values else 0)
 
-    def controls(self) -> list[QWidget]:
-        return [self.combo]
-
 
 class TextLine(Field):
     """A line of text."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.line = QLineEdit()
+        super().__init__(self.line)
         self.line.setMinimumWidth(240)
         self.line.textChanged.connect(lambda _: self.changed.emit())
-        self.row.addWidget(self.line)
 
     def get(self) -> object:
         return self.line.text()
 
     def put(self, value: object) -> None:
         self.line.setText(str(value))
-
-    def controls(self) -> list[QWidget]:
-        return [self.line]
 
 
 def field_for(info: FieldInfo, title: str) -> Field:

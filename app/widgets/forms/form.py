@@ -171,7 +171,7 @@ class SpecForm(QWidget):
             right.addWidget(self._besides[name][1])
         self._right[name] = right
         self._grid.addLayout(right, row, 1)
-        for control in field.controls():
+        for control in field.controls:
             if not control.accessibleName():
                 control.setAccessibleName(title)
             control.setAccessibleDescription(description)

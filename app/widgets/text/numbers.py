@@ -1,6 +1,7 @@
 """Numbers, dates, durations and sizes in the user's notation."""
 
 import math
+from collections.abc import Sequence
 from datetime import datetime
 
 from PySide6.QtCore import QDateTime, QLocale
@@ -31,20 +32,23 @@ def percent(share: float, places: int = 1) -> str:
 
 def short(number: float) -> str:
     """4.4 M, 12 k; for parameters and other large counts."""
-    for limit, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if abs(number) >= limit:
-            value = number / limit
-            return f"{QLocale().toString(value, 'f', 0 if value >= 100 else 1)} {letter}"
-    return QLocale().toString(round(number))
+    units = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
+    return _scaled(number, units) or QLocale().toString(round(number))
 
 
 def size(number: float) -> str:
     """Bytes as 17.7 MB."""
-    for limit, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if number >= limit:
+    units = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+    return _scaled(number, units) or f"{round(number)} B"
+
+
+def _scaled(number: float, units: Sequence[tuple[float, str]]) -> str:
+    """The number in the first unit that it reaches; “” if it is smaller than all."""
+    for limit, unit in units:
+        if abs(number) >= limit:
             value = number / limit
             return f"{QLocale().toString(value, 'f', 0 if value >= 100 else 1)} {unit}"
-    return f"{round(number)} B"
+    return ""
 
 
 def duration(seconds: float) -> str:

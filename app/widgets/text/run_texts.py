@@ -2,7 +2,7 @@
 
 from app.library import ModelEntry
 from app.theme import Role
-from app.translation import in_language, tr
+from app.translation import in_language, marked, tr
 from app.widgets.text import numbers
 from engine.config.tasks import TASKS, metric_of
 
@@ -10,37 +10,23 @@ TOKENS = "tokens"  # metric that counts the tokens of all batches so far
 VALIDATION = "validation_"  # prefix of metrics of an evaluation
 
 ICONS: dict[str, tuple[str, Role]] = {
-    "queued": ("hourglass", Role.MUTED),
-    "on hold": ("pause", Role.MUTED),
-    "starting": ("loader-circle", Role.ACCENT),
-    "running": ("circle-play", Role.ACCENT),
-    "paused": ("triangle-alert", Role.WARN),
-    "not responding": ("triangle-alert", Role.WARN),
-    "stopping": ("pause", Role.WARN),
-    "stopped": ("circle-stop", Role.MUTED),
-    "finished": ("circle-check", Role.GOOD),
-    "failed": ("circle-x", Role.BAD),
-    "crashed": ("triangle-alert", Role.BAD),
-    "unreadable": ("circle-x", Role.BAD),
+    marked("queued"): ("hourglass", Role.MUTED),
+    marked("on hold"): ("pause", Role.MUTED),
+    marked("starting"): ("loader-circle", Role.ACCENT),
+    marked("running"): ("circle-play", Role.ACCENT),
+    marked("paused"): ("triangle-alert", Role.WARN),
+    marked("not responding"): ("triangle-alert", Role.WARN),
+    marked("stopping"): ("pause", Role.WARN),
+    marked("stopped"): ("circle-stop", Role.MUTED),
+    marked("finished"): ("circle-check", Role.GOOD),
+    marked("failed"): ("circle-x", Role.BAD),
+    marked("crashed"): ("triangle-alert", Role.BAD),
+    marked("unreadable"): ("circle-x", Role.BAD),
 }
 
 
 def state_text(state: str) -> str:
-    texts = {
-        "queued": tr("queued"),
-        "on hold": tr("on hold"),
-        "starting": tr("starting"),
-        "running": tr("running"),
-        "paused": tr("paused"),
-        "not responding": tr("not responding"),
-        "stopping": tr("stopping"),
-        "stopped": tr("stopped"),
-        "finished": tr("finished"),
-        "failed": tr("failed"),
-        "crashed": tr("crashed"),
-        "unreadable": tr("unreadable"),
-    }
-    return texts.get(state, state)
+    return in_language(state)
 
 
 def state_order(state: str) -> int:

@@ -163,6 +163,6 @@ def test_the_page_of_a_control_is_that_of_its_setting(qtbot):
     form = SpecForm(TrainingSpec)
     qtbot.addWidget(form)
     for name, field in form.fields.items():
-        for control in field.controls():
+        for control in field.controls:
             assert help_for(control, "runs") == setting_key(TrainingSpec, name)
     assert help_for(form, "runs") == "runs"

@@ -98,7 +98,7 @@ def test_a_branch_is_made_from_a_checkpoint_with_what_was_changed(
     form.set_value({"learning_rate": 3e-5})
     said = [label.text() for label in asked.findChildren(QLabel)]
     assert "Learning rate 3e-5 instead of 5e-5." in said
-    rate = form.fields["learning_rate"].controls()[0]
+    rate = form.fields["learning_rate"].controls[0]
     rate.show()
     rate.setFocus()
     qtbot.keyClick(rate, Qt.Key.Key_F1)
