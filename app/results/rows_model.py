@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QAbstractTableModel, QCoreApplication, QObject, Qt
+from PySide6.QtCore import QAbstractTableModel, QObject, Qt
 
 from app.results.state import ResultsState
 from app.theme import Role, colour
+from app.translation import tr
 from app.widgets.tables import AT_RIGHT, NOWHERE, Index
 from app.widgets.text import numbers
 from app.widgets.text.labels import tooltip, visible
@@ -22,8 +23,6 @@ RIGHT, WRONG = "✓", "✗"
 SHARES = ("probability", "score")
 NUMBERS = (*SHARES, "loss", "row")
 MEASURES = ("gold", "predicted")  # of a regression
-
-translate = QCoreApplication.translate
 
 
 @dataclass(frozen=True)
@@ -42,10 +41,10 @@ class Column:
 def columns_of(predictions: Predictions) -> list[Column]:
     """Prediction columns, texts and other cells; without columns that are empty throughout."""
     titles = {
-        "score": translate("ResultRows", "Right"),
-        "gold": translate("ResultRows", "Gold"),
-        "predicted": translate("ResultRows", "Predicted"),
-        "probability": translate("ResultRows", "Probability"),
+        "score": tr("Right"),
+        "gold": tr("Gold"),
+        "predicted": tr("Predicted"),
+        "probability": tr("Probability"),
     }
     table = predictions.table
     measured = MEASURES if holds_numbers(predictions.info) else ()
@@ -56,16 +55,16 @@ def columns_of(predictions: Predictions) -> list[Column]:
     cells = [Column(CELL + name, _title(name, predictions)) for name in (*texts, *others)]
     columns += cells[: len(texts)]
     if table["loss"].null_count < len(predictions):
-        columns.append(Column("loss", translate("ResultRows", "Loss")))
-    return [*columns, *cells[len(texts) :], Column("row", translate("ResultRows", "Row"))]
+        columns.append(Column("loss", tr("Loss")))
+    return [*columns, *cells[len(texts) :], Column("row", tr("Row"))]
 
 
 def _title(column: str, predictions: Predictions) -> str:
     """Title of a data column; those of masked tokens are translated."""
     titles = {
-        TEXT: translate("ResultRows", "Text"),
-        POSITION: translate("ResultRows", "Position"),
-        OCCURRENCES: translate("ResultRows", "Occurrences"),
+        TEXT: tr("Text"),
+        POSITION: tr("Position"),
+        OCCURRENCES: tr("Occurrences"),
     }
     if TASKS[predictions.info.task].info.is_pretraining and column in titles:
         return titles[column]

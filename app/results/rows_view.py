@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -19,6 +19,7 @@ from app.results.rows_model import Column, RowsModel, shown
 from app.results.state import ResultsState
 from app.theme import SPACE
 from app.timers import debounced
+from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import ask_for_file
 from app.widgets.forms.controls import SearchField
@@ -185,8 +186,6 @@ class RowsView(QWidget):
 
 SHOWN_ANSWERS = 5
 
-translate = QCoreApplication.translate
-
 
 def row_lines(predictions: Predictions, columns: list[Column], place: int) -> Iterator[str]:
     """The lines of a row, texts first."""
@@ -205,7 +204,7 @@ def row_lines(predictions: Predictions, columns: list[Column], place: int) -> It
     if head is not None and head.finds_spans:
         ranked = best_answers(predictions, place)[:SHOWN_ANSWERS]
         text = " · ".join(f"{one.text or '–'} {numbers.percent(one.score)}" for one in ranked)
-        yield translate("RowText", "Best answers: {0}").format(visible(text))
+        yield tr("Best answers: {0}").format(visible(text))
 
 
 def bracketed(spans: RowSpans, side: int) -> str:

@@ -3,7 +3,6 @@
 import logging
 import sys
 
-from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QApplication
 
 from app import background, library, resources, theme
@@ -11,7 +10,7 @@ from app.notices import Notices, catch_exceptions, log_qt_messages, logging_to, 
 from app.shell.garbage import Collector
 from app.shell.requests import Ending, InstanceServer, activate_running
 from app.studio import Studio
-from app.translation import Translator, language_of, translated
+from app.translation import Translator, language_of, tr, translated
 from app.widgets.dialogs import Choice, Question
 from app.window import MainWindow
 from engine.errors import StudioError
@@ -114,7 +113,7 @@ def _open(home: Home, notices: Notices, app: QApplication) -> Studio | None:
     try:
         return Studio(home, notices, app, QueueRunner(home))
     except NewerRecord as error:
-        new = Choice("new", QCoreApplication.translate("opening", "&Set aside and rebuild"))
+        new = Choice("new", tr("&Set aside and rebuild"))
         if _tell(error, [new]) != new.key:
             return None
         set_aside(home.record)
@@ -131,7 +130,7 @@ def _tell(error: StudioError, choices: list[Choice]) -> str:
     """Show why the window cannot open, in a dialog of its own; return the answer."""
     log.error("%s", one_line(str(error)))
     echo_error(f"bert-studio: {error}")
-    title, close = "BERT Studio", QCoreApplication.translate("opening", "&Close")
+    title, close = "BERT Studio", tr("&Close")
     text = translated(join("\n\n", (error.problem, error.advice)))
     answers: list[str] = []
     Question(

@@ -1,8 +1,9 @@
 """Multi-label classification in the window."""
 
-from app.tasks.part import TaskPart, translate
+from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
+from app.translation import tr
 from app.widgets.charts.bars import Bar, ProbabilityBars
 from app.widgets.results.confusion import CoOccurrencePicture
 from app.widgets.results.group_table import LengthPicture
@@ -53,13 +54,11 @@ class MultiLabelPart(TaskPart):
     )
 
     def description(self, from_scratch: bool = False) -> str:
-        return translate(
-            "Tasks", "Any number of labels per text or pair: topics, tones, what a text mentions."
-        )
+        return tr("Any number of labels per text or pair: topics, tones, what a text mentions.")
 
     def scene(self, from_scratch: bool = False) -> Scene:
         words = ("[CLS]", "cheap", "but", "slow", "[SEP]")
-        return Scene(words, 5, 0, translate("Tasks", "labels"), "price, speed")
+        return Scene(words, 5, 0, tr("labels"), "price, speed")
 
     def outputs(self, count: int) -> str:
-        return translate("Tasks", "%n label(s)", "", count)
+        return tr("%n label(s)", count)

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 from PySide6.QtWidgets import QLineEdit, QWidget
 
-from app.tasks.part import TaskPart, translate
+from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE
 from app.timers import debounced
+from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
 from app.widgets.results.group_table import LengthPicture, MarginPicture, PositionPicture
@@ -84,13 +85,11 @@ class MultipleChoicePart(TaskPart):
     pictures = (PositionPicture, MarginPicture, LengthPicture)
 
     def description(self, from_scratch: bool = False) -> str:
-        return translate(
-            "Tasks", "A text and several choices: which one fits? Also for quiz questions."
-        )
+        return tr("A text and several choices: which one fits? Also for quiz questions.")
 
     def scene(self, from_scratch: bool = False) -> Scene:
         words = ("[CLS]", "she", "sang", "[SEP]", "a", "song", "[SEP]")
-        return Scene(words, 4, 0, translate("Tasks", "score"), "a song, not a tree")
+        return Scene(words, 4, 0, tr("score"), "a song, not a tree")
 
     def outputs(self, count: int) -> str:
-        return translate("Tasks", "multiple-choice head")
+        return tr("multiple-choice head")

@@ -3,16 +3,12 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from PySide6.QtCore import QCoreApplication
-
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import PredictionView
-from app.translation import in_language
+from app.translation import in_language, tr
 from app.widgets.results.picture import ResultPicture
 from engine.config.task import TaskSpec
 from engine.config.tasks import TASKS
-
-translate = QCoreApplication.translate
 
 
 @dataclass(frozen=True)
@@ -64,6 +60,6 @@ class TaskPart(ABC):
     def plan(self, plan: Plan) -> str:
         """The planned training in a sentence."""
         details = [self.outputs(plan.labels)] if plan.labels else []
-        return translate("Tasks", "Fine-tune “{model}” on “{data}” ({details}).").format(
+        return tr("Fine-tune “{model}” on “{data}” ({details}).").format(
             model=plan.model, data=plan.data, details=", ".join([*details, plan.trained])
         )

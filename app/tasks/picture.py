@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import QCoreApplication, QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.theme import Role
-
-translate = QCoreApplication.translate
+from app.translation import tr
 
 CHIP = 26  # px, height of a word
 GAP = 6
@@ -89,7 +88,7 @@ class TaskPicture(QWidget):
         painter.setPen(pen)
         painter.drawRoundedRect(block, 7, 7)
         painter.setPen(theme.colour(Role.ACCENT))
-        text = translate("Tasks", "new BERT") if self._scene.fresh else "BERT"
+        text = tr("new BERT") if self._scene.fresh else "BERT"
         painter.drawText(block, Qt.AlignmentFlag.AlignCenter, text)
 
     def _paint_answer(self, painter: QPainter, x: float, block: QRectF) -> None:

@@ -5,10 +5,11 @@ from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QTextEdit
 
 from app import theme
-from app.tasks.part import TaskPart, translate
+from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import WIDE, Given, PredictionView, ReadOnlyText
 from app.theme import Role
+from app.translation import tr
 from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
 from app.widgets.results.group_table import FirstWordPicture, LengthPicture
 from app.widgets.results.no_answer import NoAnswerPicture
@@ -103,14 +104,13 @@ class QuestionAnsweringPart(TaskPart):
     pictures = (FirstWordPicture, NoAnswerPicture, LengthPicture)
 
     def description(self, from_scratch: bool = False) -> str:
-        return translate(
-            "Tasks",
-            "A question and a passage: find the answer in the passage, or that there is none.",
+        return tr(
+            "A question and a passage: find the answer in the passage, or that there is none."
         )
 
     def scene(self, from_scratch: bool = False) -> Scene:
         words = ("[CLS]", "who", "?", "[SEP]", "it", "was", "Ada", "[SEP]")
-        return Scene(words, 4, 6, translate("Tasks", "start, end"), "Ada")
+        return Scene(words, 4, 6, tr("start, end"), "Ada")
 
     def outputs(self, count: int) -> str:
-        return translate("Tasks", "question-answering head")
+        return tr("question-answering head")

@@ -5,10 +5,11 @@ from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
-from app.tasks.part import TaskPart, translate
+from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE, Role
+from app.translation import tr
 from app.widgets.forms.controls import number_text
 from app.widgets.results.group_table import LengthPicture
 from app.widgets.results.regression import ResidualPicture, ScatterPicture
@@ -116,14 +117,11 @@ class RegressionPart(TaskPart):
     pictures = (ScatterPicture, ResidualPicture, LengthPicture)
 
     def description(self, from_scratch: bool = False) -> str:
-        return translate(
-            "Tasks",
-            "Predict a number for a text or a pair: similarity, readability, a star rating.",
-        )
+        return tr("Predict a number for a text or a pair: similarity, readability, a star rating.")
 
     def scene(self, from_scratch: bool = False) -> Scene:
         words = ("[CLS]", "a", "dog", "runs", "[SEP]", "dogs", "run", "[SEP]")
-        return Scene(words, 5, 0, translate("Tasks", "number"), "4.6")
+        return Scene(words, 5, 0, tr("number"), "4.6")
 
     def outputs(self, count: int) -> str:
-        return translate("Tasks", "regression head")
+        return tr("regression head")

@@ -1,9 +1,10 @@
 """Sentence similarity in the window."""
 
-from app.tasks.part import TaskPart, translate
+from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
 from app.tasks.regression import Gauge
+from app.translation import tr
 from app.widgets.results.group_table import LengthPicture
 from app.widgets.results.regression import ResidualPicture, ScatterPicture
 from engine.messages.explore.prediction import Predicted
@@ -37,14 +38,13 @@ class SentenceSimilarityPart(TaskPart):
     pictures = (ScatterPicture, ResidualPicture, LengthPicture)
 
     def description(self, from_scratch: bool = False) -> str:
-        return translate(
-            "Tasks",
-            "One vector for each text, for semantic search, clustering and finding duplicates.",
+        return tr(
+            "One vector for each text, for semantic search, clustering and finding duplicates."
         )
 
     def scene(self, from_scratch: bool = False) -> Scene:
         words = ("[CLS]", "a", "dog", "runs", "[SEP]")
-        return Scene(words, 2, 0, translate("Tasks", "vector"), "0.1 …")
+        return Scene(words, 2, 0, tr("vector"), "0.1 …")
 
     def outputs(self, count: int) -> str:
-        return translate("Tasks", "sentence vectors")
+        return tr("sentence vectors")

@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
-from app.tasks.part import TaskPart, translate
+from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
+from app.translation import tr
 from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
 from app.widgets.results.confusion import ConfusionPicture
 from app.widgets.results.group_table import LengthPicture
@@ -50,11 +51,11 @@ class TextClassificationPart(TaskPart):
     )
 
     def description(self, from_scratch: bool = False) -> str:
-        return translate("Tasks", "One label per text: sentiment, topic, intent.")
+        return tr("One label per text: sentiment, topic, intent.")
 
     def scene(self, from_scratch: bool = False) -> Scene:
         words = ("[CLS]", "a", "quiet", "wonder", "[SEP]")
-        return Scene(words, 5, 0, translate("Tasks", "label"), "positive")
+        return Scene(words, 5, 0, tr("label"), "positive")
 
     def outputs(self, count: int) -> str:
-        return translate("Tasks", "%n label(s)", "", count)
+        return tr("%n label(s)", count)

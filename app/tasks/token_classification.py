@@ -6,10 +6,11 @@ from PySide6.QtCore import QEvent
 from PySide6.QtGui import QFont, QTextCharFormat, QTextCursor
 
 from app import theme
-from app.tasks.part import TaskPart, translate
+from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import WIDE, Given, PredictionView, ReadOnlyText
 from app.theme import CHART, Role
+from app.translation import tr
 from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
 from app.widgets.results.confusion import TypeConfusionPicture
 from app.widgets.results.group_table import LengthPicture, SpanErrorsPicture
@@ -122,13 +123,11 @@ class TokenClassificationPart(TaskPart):
     pictures = (SpanErrorsPicture, TypeConfusionPicture, TypeTablePicture, LengthPicture)
 
     def description(self, from_scratch: bool = False) -> str:
-        return translate(
-            "Tasks", "A tag for each word: names of people and places (NER), parts of speech (POS)."
-        )
+        return tr("A tag for each word: names of people and places (NER), parts of speech (POS).")
 
     def scene(self, from_scratch: bool = False) -> Scene:
         words = ("[CLS]", "Ada", "was", "born", "in", "London", "[SEP]")
-        return Scene(words, 7, 5, translate("Tasks", "tag"), "B-place")
+        return Scene(words, 7, 5, tr("tag"), "B-place")
 
     def outputs(self, count: int) -> str:
-        return translate("Tasks", "%n tag(s)", "", count)
+        return tr("%n tag(s)", count)

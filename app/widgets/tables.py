@@ -8,7 +8,6 @@ from typing import Any, Generic, TypeVar
 from PySide6.QtCore import (
     QAbstractItemModel,
     QAbstractTableModel,
-    QCoreApplication,
     QEvent,
     QItemSelectionModel,
     QModelIndex,
@@ -21,6 +20,7 @@ from PySide6.QtGui import QColor, QFont, QGuiApplication, QKeyEvent, QKeySequenc
 from PySide6.QtWidgets import QAbstractButton, QAbstractItemView, QHeaderView, QTableView
 
 from app.resources import mono_font
+from app.translation import tr
 from app.widgets.text.labels import tooltip
 
 Index = QModelIndex | QPersistentModelIndex
@@ -202,7 +202,7 @@ def apply_style(table: QTableView, name: str) -> None:
     table.setCornerButtonEnabled(False)
     corner = table.findChild(QAbstractButton)
     if isinstance(corner, QAbstractButton):
-        corner.setAccessibleName(QCoreApplication.translate("tables", "Corner of the table"))
+        corner.setAccessibleName(tr("Corner of the table"))
 
 
 def make_table(name: str, model: QAbstractItemModel, numbered: bool = False) -> QTableView:

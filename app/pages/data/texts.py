@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication
-
 from app.library import DataEntry
 from app.pages.data.cells import one_line, roles_in
-from app.translation import in_language, translated
+from app.translation import in_language, tr, translated
 from app.widgets.entries import Entry
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import sizes_of_splits, split_title, wanted_of
@@ -16,8 +14,6 @@ from engine.config.dataset import DatasetSpec, Mapping, SplitName
 from engine.data.datasets.collecting import list_files
 from engine.data.formats import FORMATS
 from engine.phrases import join
-
-translate = QCoreApplication.translate
 
 DELIMITERS = {",": ",", ";": ";", "|": "|", "\t": "Tab"}
 SHOWN_CHANGES = 10
@@ -36,7 +32,7 @@ def entry_of(data: DataEntry, source: str) -> Entry:
             data.name,
             data.problem,
             "triangle-alert",
-            mark=translate("Data", "Damaged"),
+            mark=tr("Damaged"),
             warns=True,
         )
     return Entry(
@@ -45,17 +41,17 @@ def entry_of(data: DataEntry, source: str) -> Entry:
         line_of(spec),
         "tags" if roles_in(spec.mapping).keys() - {spec.mapping.text} else "file-text",
         figure=numbers.count(sum(spec.rows.values())),
-        unit=translate("Data", "rows"),
-        mark=translate("Data", "Source changed") if source == "changed" else "",
+        unit=tr("rows"),
+        mark=tr("Source changed") if source == "changed" else "",
         warns=source == "changed",
     )
 
 
 def line_of(spec: DatasetSpec) -> str:
     """Version, classes, splits and source on one line."""
-    said = [translate("Data", "version {0}").format(spec.version), wanted_of(spec)]
+    said = [tr("version {0}").format(spec.version), wanted_of(spec)]
     if spec.mapping.pair is not None:
-        said.append(translate("Data", "text pairs"))
+        said.append(tr("text pairs"))
     files = list_files(spec.sources)
     names = ", ".join(one_line(path.name[:60]) for _, path in files[:SHOWN_FILES])
     if len(files) > SHOWN_FILES:
@@ -71,18 +67,18 @@ def facts_of(spec: DatasetSpec, folder: Path, source: str) -> list[Fact]:
     ]
     sizes = [f"{split_title(name)}: {numbers.count(rows)}" for name, rows in spec.rows.items()]
     facts: list[Fact] = [
-        (translate("Data", "Rows"), numbers.count(sum(spec.rows.values()))),
-        (translate("Data", "Splits"), "\n".join(sizes)),
+        (tr("Rows"), numbers.count(sum(spec.rows.values()))),
+        (tr("Splits"), "\n".join(sizes)),
         *_lineage(spec),
-        (translate("Data", "Split by"), _split(spec)),
-        (translate("Data", "Columns"), "\n".join(roles)),
-        (translate("Data", "File format"), _reading(spec)),
-        (translate("Data", "Source"), _source(spec)),
+        (tr("Split by"), _split(spec)),
+        (tr("Columns"), "\n".join(roles)),
+        (tr("File format"), _reading(spec)),
+        (tr("Source"), _source(spec)),
     ]
     if source:
-        facts.append((translate("Data", "Source status"), *_status(source)))
-    facts.append((translate("Data", "Folder"), str(folder)))
-    facts.append((translate("Data", "Fingerprint"), spec.fingerprint[:16]))
+        facts.append((tr("Source status"), *_status(source)))
+    facts.append((tr("Folder"), str(folder)))
+    facts.append((tr("Fingerprint"), spec.fingerprint[:16]))
     return facts
 
 
@@ -92,10 +88,10 @@ def _source(spec: DatasetSpec) -> str:
         return "\n".join(str(path) for _, path in list_files(spec.sources))
     lines = [
         f"{spec.hub.name} {spec.hub.subset}".strip(),
-        translate("Data", "Revision {0}").format(spec.hub.revision[:12]),
+        tr("Revision {0}").format(spec.hub.revision[:12]),
     ]
     if spec.hub.licence:
-        lines.append(translate("Data", "Licence: {0}").format(spec.hub.licence))
+        lines.append(tr("Licence: {0}").format(spec.hub.licence))
     return "\n".join(map(one_line, lines))
 
 
@@ -103,22 +99,22 @@ def _lineage(spec: DatasetSpec) -> list[Fact]:
     """Parent of a version, and the differences."""
     if spec.made_from is None:
         return []
-    made_from = translate("Data", "version {0}").format(spec.made_from)
+    made_from = tr("version {0}").format(spec.made_from)
     changes = join("\n", spec.changes[:SHOWN_CHANGES])
-    facts: list[Fact] = [(translate("Data", "Made from"), made_from)]
-    return [*facts, (translate("Data", "Changes"), translated(changes))] if changes else facts
+    facts: list[Fact] = [(tr("Made from"), made_from)]
+    return [*facts, (tr("Changes"), translated(changes))] if changes else facts
 
 
 def _status(source: str) -> tuple[str, TextStyle]:
     """State of the source since the import."""
     found: dict[str, tuple[str, TextStyle]] = {
         "changed": (
-            translate("Data", "Changed since the import. Import it again as a new version."),
+            tr("Changed since the import. Import it again as a new version."),
             "warn",
         ),
-        "missing": (translate("Data", "No longer there. The imported rows are kept."), "muted"),
-        "same": (translate("Data", "Unchanged since the import."), "body"),
-        "hub": (translate("Data", "Fetched from the Hugging Face Hub at this revision."), "body"),
+        "missing": (tr("No longer there. The imported rows are kept."), "muted"),
+        "same": (tr("Unchanged since the import."), "body"),
+        "hub": (tr("Fetched from the Hugging Face Hub at this revision."), "body"),
     }
     return found[source]
 
@@ -130,25 +126,25 @@ def _reading(spec: DatasetSpec) -> str:
     if "encoding" in one.options:
         said.append(reading.encoding)
     if one.delimiter and (delimiter := DELIMITERS.get(reading.delimiter)):
-        said.append(translate("Data", "delimiter {0}").format(delimiter))
+        said.append(tr("delimiter {0}").format(delimiter))
     if "header" in one.options:
-        header = translate("Data", "with header row")
-        said.append(header if reading.header else translate("Data", "without header row"))
+        header = tr("with header row")
+        said.append(header if reading.header else tr("without header row"))
     return ", ".join(said)
 
 
 def _split(spec: DatasetSpec) -> str:
     split = spec.split
     if split.column is not None:
-        return translate("Data", "Column “{0}”").format(split.column[:100])
+        return tr("Column “{0}”").format(split.column[:100])
     shares = [
         f"{split_title(name)} {numbers.percent(share, 0)}"
         for name in DRAWN
         if name not in spec.sources and (share := getattr(split, name))
     ]
     if shares:
-        template = translate("Data", "Random split (seed {1}): {0}")
+        template = tr("Random split (seed {1}): {0}")
         return template.format(", ".join(shares), split.seed)
     if len(spec.sources) > 1:
-        return translate("Data", "One file for each split")
-    return translate("Data", "Not split")
+        return tr("One file for each split")
+    return tr("Not split")

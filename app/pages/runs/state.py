@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QCoreApplication, QObject, Signal
+from PySide6.QtCore import QObject, Signal
 from sqlalchemy.orm import Session
 
 from app import background
@@ -14,6 +14,7 @@ from app.pages.runs.exchange import Exchange
 from app.pages.runs.rows import Measure, RunRow, read_measures, read_row, read_rows, read_sparks
 from app.studio import Studio
 from app.timers import debounced
+from app.translation import tr
 from engine.config.dataset import StoredData
 from engine.config.job import JobSpec
 from engine.data.checks.fixing import FixName, apply_fixes_by_name
@@ -24,7 +25,6 @@ from engine.messages.searching import MeasureImportance
 from engine.record import runs as table
 from engine.runs.advice import Advice
 
-translate = QCoreApplication.translate
 READ_DELAY_MS = 200  # changes within it are read together
 SPARK_DELAY_MS = 30  # sparklines requested within it are read together
 MOST_SPARKS = 60  # rows on a screen
@@ -342,8 +342,8 @@ def _fixed(folder: Path, fix: FixName) -> Path:
     into = free_folder(folder.parent, str(version))
     if apply_fixes_by_name([fix], folder, into, version) is None:
         raise StudioError(
-            translate("Runs", "The data set has too few rows for that."),
-            translate("Runs", "Add rows with the labels that are named."),
+            tr("The data set has too few rows for that."),
+            tr("Add rows with the labels that are named."),
         )
     return into
 

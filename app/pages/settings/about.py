@@ -3,12 +3,12 @@
 import platform
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QGuiApplication
 
 from app import resources
 from app.machine import Machine, installed
 from app.theme import SPACE
+from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.page import Card
 from app.widgets.text import numbers
@@ -16,7 +16,6 @@ from app.widgets.text.labels import OneLine, ReadText, Text
 from engine.record.checking import program_version
 from engine.system.precision import Speeds, ThreadSpeeds
 
-translate = QCoreApplication.translate
 PARTS = (  # package, licence
     ("torch", "BSD-3-Clause"),
     ("PySide6-Essentials", "LGPL-3.0"),
@@ -127,15 +126,12 @@ def precision_sentence(speeds: Speeds | None) -> str:
     if speeds is None:
         return ""
     if not speeds.times:
-        return translate("Settings", "Trains in fp32: this processor has no bf16 instructions.")
-    template = translate(
-        "Settings", "Trains in fp32: here {0} matrix multiplication is {1} × as fast as fp32."
-    )
+        return tr("Trains in fp32: this processor has no bf16 instructions.")
+    template = tr("Trains in fp32: here {0} matrix multiplication is {1} × as fast as fp32.")
     if speeds.fastest != "fp32":
-        template = translate(
-            "Settings",
+        template = tr(
             "Trains in {0} where that is faster for the model: here {0} matrix multiplication is "
-            "{1} × as fast as fp32.",
+            "{1} × as fast as fp32."
         )
     short = "bf16" if speeds.bf16 else "fp16"
     return template.format(short, f"{speeds.times:.1f}")
@@ -145,8 +141,8 @@ def threads_sentence(pace: ThreadSpeeds | None) -> str:
     """Meaning of automatic threads on this machine; empty before it was measured."""
     if pace is None:
         return ""
-    template = translate("Settings", "Trains with %n thread(s). Measured: {0}.", "", pace.fastest)
-    each = translate("Settings", "{0} GFLOP/s with {1}")
+    template = tr("Trains with %n thread(s). Measured: {0}.", pace.fastest)
+    each = tr("{0} GFLOP/s with {1}")
     rates = [each.format(f"{rate / 1e9:,.0f}", number) for number, rate in pace.rates.items()]
     return template.format(", ".join(rates))
 

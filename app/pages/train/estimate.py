@@ -3,18 +3,17 @@
 from collections.abc import Callable
 from typing import Literal
 
-from PySide6.QtCore import QCoreApplication, QObject, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app.explorer import OneTimeWorker
 from app.studio import Studio
+from app.translation import tr
 from app.widgets.text import numbers
 from app.widgets.text.spec_texts import value_text
 from engine.config.job import JobSpec
 from engine.errors import StudioError
 from engine.messages.estimating import Estimate, Estimated
 from engine.messages.question import Answer, Refused, Working
-
-translate = QCoreApplication.translate
 
 Verdict = Literal["fits", "tight", "too big"]
 TIGHT_FRACTION = 0.75  # of the free memory
@@ -124,9 +123,9 @@ def verdict(estimate: Estimated) -> Verdict:
 
 def verdict_word(estimate: Estimated) -> str:
     titles = {
-        "fits": translate("Train", "fits"),
-        "tight": translate("Train", "tight"),
-        "too big": translate("Train", "too large"),
+        "fits": tr("fits"),
+        "tight": tr("tight"),
+        "too big": tr("too large"),
     }
     return titles[verdict(estimate)]
 
@@ -134,22 +133,21 @@ def verdict_word(estimate: Estimated) -> str:
 def verdict_sentence(estimate: Estimated) -> str:
     """The verdict and the duration."""
     sentences = {
-        "fits": translate("Train", "Fits in memory. Takes about {0}."),
-        "tight": translate("Train", "Barely fits in memory. Takes about {0}."),
-        "too big": translate("Train", "Does not fit in memory. Would take about {0}."),
+        "fits": tr("Fits in memory. Takes about {0}."),
+        "tight": tr("Barely fits in memory. Takes about {0}."),
+        "too big": tr("Does not fit in memory. Would take about {0}."),
     }
     text = sentences[verdict(estimate)].format(numbers.duration(estimate.seconds))
     if estimate.runs == 1:
         return text
-    return translate("Train", "{0} ({1} runs together)").format(text, numbers.count(estimate.runs))
+    return tr("{0} ({1} runs together)").format(text, numbers.count(estimate.runs))
 
 
 def estimate_text(estimate: Estimated) -> str:
     """Steps, memory, size, device and disk in sentences."""
-    template = translate(
-        "Train",
+    template = tr(
         "{steps} steps at {pace} each. Memory: {memory} of {available} free."
-        " {parameters} parameters on {device}.",
+        " {parameters} parameters on {device}."
     )
     text = template.format(
         steps=numbers.count(estimate.steps),
@@ -167,19 +165,19 @@ def disk_text(estimate: Estimated) -> str:
     if not estimate.checkpoint:
         return ""
     parts = [
-        translate("Train", "{0} checkpoints of {1}").format(
+        tr("{0} checkpoints of {1}").format(
             numbers.count(estimate.checkpoints), numbers.size(estimate.checkpoint)
         )
     ]
     if estimate.snapshots:
         parts.append(
-            translate("Train", "{0} snapshots of {1}").format(
+            tr("{0} snapshots of {1}").format(
                 numbers.count(estimate.snapshots), numbers.size(estimate.snapshot)
             )
         )
     if estimate.cache:
-        parts.append(translate("Train", "a cache of {0}").format(numbers.size(estimate.cache)))
-    return translate("Train", "Needs up to {total} of disk ({parts}).").format(
+        parts.append(tr("a cache of {0}").format(numbers.size(estimate.cache)))
+    return tr("Needs up to {total} of disk ({parts}).").format(
         total=numbers.size(estimate.disk), parts=", ".join(parts)
     )
 
@@ -187,13 +185,13 @@ def disk_text(estimate: Estimated) -> str:
 def pace(seconds: float) -> str:
     """Duration of one step, in ms if short."""
     if seconds < 1:
-        return translate("Train", "{0} ms").format(max(1, round(1000 * seconds)))
+        return tr("{0} ms").format(max(1, round(1000 * seconds)))
     if seconds < 10:
-        return translate("Train", "{0} s").format(numbers.decimal(seconds, 1))
+        return tr("{0} s").format(numbers.decimal(seconds, 1))
     return numbers.duration(seconds)
 
 
 def _device(estimate: Estimated) -> str:
-    threads = translate("Train", "%n thread(s)", "", estimate.threads) if estimate.threads else ""
+    threads = tr("%n thread(s)", estimate.threads) if estimate.threads else ""
     device = value_text(estimate.device)
     return ", ".join(part for part in (device, estimate.precision, threads) if part)

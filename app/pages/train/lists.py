@@ -3,17 +3,16 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QObject, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.library import DataEntry, ModelEntry, datasets
 from app.pages.train.obstacles import Edit
 from app.studio import Studio
+from app.translation import tr
 from engine.data.datasets.deriving import derive
 from engine.errors import StudioError
 from engine.files.home import Home, free_folder
-
-translate = QCoreApplication.translate
 
 
 class Lists(QObject):
@@ -103,8 +102,8 @@ def _new_version(home: Home, folder: Path, edit: Edit) -> DataEntry:
     old = next((entry for entry in known if entry.folder == folder), None)
     if old is None or old.spec is None:
         raise StudioError(
-            translate("Train", "The data set no longer exists."),
-            translate("Train", "Choose another one, or import it again."),
+            tr("The data set no longer exists."),
+            tr("Choose another one, or import it again."),
         )
     versions = [entry.version for entry in known if entry.folder.parent == folder.parent]
     version = max(versions) + 1

@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
-from PySide6.QtCore import QCoreApplication
 
 from app.pages.train.choices import Choices, Step, likely_goal
 from app.pages.train.job import job
-from app.translation import translated
+from app.translation import tr, translated
 from app.widgets.forms.several import ends_of
 from app.widgets.text.spec_texts import problem_text
 from engine.checkpoints.fit import missing_nsp_head, wrong_direction
@@ -18,8 +17,6 @@ from engine.config.job import JobSpec
 from engine.config.task import LabelledTask, TaskSpec
 from engine.config.validation import problems_in
 from engine.data.columns.fit import dataset_problems, empty_columns
-
-translate = QCoreApplication.translate
 
 
 @dataclass(frozen=True)
@@ -77,22 +74,22 @@ def validate(choices: Choices) -> Validation:
 
 
 def _check_task(choices: Choices) -> Obstacle | None:
-    return None if choices.goal else Obstacle(translate("Train", "Choose a task."))
+    return None if choices.goal else Obstacle(tr("Choose a task."))
 
 
 def _check_data(choices: Choices) -> Obstacle | None:
     data = choices.data
     if data is None:
-        return Obstacle(translate("Train", "Choose a data set, or import one."))
+        return Obstacle(tr("Choose a data set, or import one."))
     if data.is_gone:
-        template = translate("Train", "The data set “{name}” no longer exists. Choose another one.")
+        template = tr("The data set “{name}” no longer exists. Choose another one.")
         return Obstacle(template.format(name=data.name))
     if choices.goal is None or data.spec is None:
         return None
     problems = dataset_problems(data.spec, choices.task)
     if not problems:
         return None
-    template = translate("Train", "“{name}” does not fit this task: {problem}")
+    template = tr("“{name}” does not fit this task: {problem}")
     sentence = template.format(name=data.name, problem=translated(problems[0].phrase))
     return Obstacle(sentence, tuple(_fix_data(choices, choices.goal.kind, data.spec)))
 
@@ -100,12 +97,12 @@ def _check_data(choices: Choices) -> Obstacle | None:
 def _fix_data(choices: Choices, kind: str, spec: DatasetSpec) -> Iterator[Fix]:
     unlisted = _without_labels(choices.task)
     if unlisted != choices.task and not dataset_problems(spec, unlisted):
-        title = translate("Train", "Use the labels of the data")
+        title = tr("Use the labels of the data")
         yield Fix(title, choices.with_task(unlisted))
     yield from _edits(choices, spec)
     likely = likely_goal(spec)
     if likely.kind != kind and not dataset_problems(spec, likely.task):
-        title = translate("Train", "Change the task to “{task}”").format(task=likely.title)
+        title = tr("Change the task to “{task}”").format(task=likely.title)
         yield Fix(title, replace(choices, goal=likely))
 
 
@@ -119,27 +116,25 @@ def _edits(choices: Choices, spec: DatasetSpec) -> Iterator[Fix]:
     columns = empty_columns(spec, task)
     if columns and sum(spec.empty[name] for name in columns) < spec.rows.get("train", 0):
         names = ", ".join(f"“{name[:40]}”" for name in columns)
-        template = translate(
-            "Train", "Version {version} skips the rows in which {columns} is empty."
-        )
+        template = tr("Version {version} skips the rows in which {columns} is empty.")
         sentence = template.replace("{columns}", names)
         edit = Edit(spec.mapping, Cleaning(skip_empty=columns), sentence)
         yield Fix(_skip_title(spec.mapping, columns), choices, edit)
     label = spec.label_for.get(task.kind)
     if label is not None:
         mapping = spec.mapping.model_copy(update={"label": label, "flags": ()})
-        title = translate("Train", "Use “{column}” as the label").format(column=label[:40])
-        template = translate("Train", "Version {version} has the labels of “{column}”.")
+        title = tr("Use “{column}” as the label").format(column=label[:40])
+        template = tr("Version {version} has the labels of “{column}”.")
         edit = Edit(mapping, Cleaning(), template.replace("{column}", label[:60]))
         yield Fix(title, choices, edit)
 
 
 def _skip_title(mapping: Mapping, columns: tuple[str, ...]) -> str:
     if columns == (mapping.label,):
-        return translate("Train", "Skip rows without a label")
+        return tr("Skip rows without a label")
     if columns == (mapping.text,):
-        return translate("Train", "Skip rows without a text")
-    return translate("Train", "Skip incomplete rows")
+        return tr("Skip rows without a text")
+    return tr("Skip incomplete rows")
 
 
 # ── base model ───────────────────────────────────────────────────────────────────────────────────
@@ -151,21 +146,21 @@ def _check_base_model(choices: Choices) -> Obstacle | None:
         return _missing_model(vocabulary.name) if vocabulary and not vocabulary.info else None
     model, task = choices.model, choices.task
     if model is None:
-        return Obstacle(translate("Train", "Choose a base model."))
+        return Obstacle(tr("Choose a base model."))
     if model.info is None:
         return _missing_model(model.name)
     problem = wrong_direction(task, model.name, model.info.causal)
     if problem is None:
         return None
     objective = "clm" if model.info.causal else "mlm"
-    title = translate("Train", "Change the objective to {objective}")
+    title = tr("Change the objective to {objective}")
     changed = choices.stored_task.model_copy(update={"objective": objective})
     fix = Fix(title.format(objective=objective.upper()), choices.with_task(changed))
     return Obstacle(translated(problem.phrase), (fix,))
 
 
 def _missing_model(name: str) -> Obstacle:
-    template = translate("Train", "The model “{name}” no longer exists. Choose another one.")
+    template = tr("The model “{name}” no longer exists. Choose another one.")
     return Obstacle(template.format(name=name))
 
 
@@ -188,12 +183,12 @@ def _check_length(choices: Choices) -> Obstacle | None:
     if network is None or longest <= network.max_positions:
         return None
     most = network.max_positions
-    sentence = translate(
-        "Train", "The model reads at most {most} tokens, but “Max. length” is {asked}."
-    ).format(most=most, asked=longest)
+    sentence = tr("The model reads at most {most} tokens, but “Max. length” is {asked}.").format(
+        most=most, asked=longest
+    )
     if training.max_length <= most:
         return Obstacle(sentence)
-    title = translate("Train", "Set “Max. length” to {most}").format(most=most)
+    title = tr("Set “Max. length” to {most}").format(most=most)
     shorter = choices.with_training(training.model_copy(update={"max_length": most}))
     return Obstacle(sentence, (Fix(title, shorter),))
 
@@ -205,7 +200,7 @@ def _check_nsp(choices: Choices) -> Obstacle | None:
     if problem is None:
         return None
     off = choices.with_task(choices.task.model_copy(update={"nsp": False}))
-    return Obstacle(translated(problem.phrase), (Fix(translate("Train", "Turn NSP off"), off),))
+    return Obstacle(translated(problem.phrase), (Fix(tr("Turn NSP off"), off),))
 
 
 def _check_weights(choices: Choices) -> Obstacle | None:
@@ -213,15 +208,13 @@ def _check_weights(choices: Choices) -> Obstacle | None:
     unknown = task.unknown_weights(choices.label_names)
     if not unknown:
         return None
-    template = translate(
-        "Train", "There is a class weight for “{label}”, but the data has no such label."
-    )
+    template = tr("There is a class weight for “{label}”, but the data has no such label.")
     sentence = template.format(label=unknown[0])
     if not isinstance(task, LabelledTask):
         return Obstacle(sentence)
-    title = translate("Train", "Remove this weight")
+    title = tr("Remove this weight")
     if len(unknown) > 1:
-        title = translate("Train", "Remove the weights of unknown labels")
+        title = tr("Remove the weights of unknown labels")
     known = {name: w for name, w in task.class_weights.items() if name not in unknown}
     fix = Fix(title, choices.with_task(task.model_copy(update={"class_weights": known})))
     return Obstacle(sentence, (fix,))

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QCoreApplication, QObject, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app import background
 from app.library import DataEntry, own_models
@@ -14,6 +14,7 @@ from app.pages.train.job import choices_from_job
 from app.pages.train.state import TrainState
 from app.sample import sample_entry
 from app.studio import Studio
+from app.translation import tr
 from engine.config.job import JobSpec
 from engine.errors import StudioError
 from engine.files.home import Home
@@ -161,9 +162,6 @@ class Requests(QObject):
             self._studio.notices.show(error)
 
 
-translate = QCoreApplication.translate
-
-
 def first_choices(home: Home) -> Choices:
     """All choices of the first fine-tuning: MiniLM on the sample, a minute on two cores.
 
@@ -174,8 +172,8 @@ def first_choices(home: Home) -> Choices:
     model = next((m for m in own_models(home) if m.path == default and m.info is not None), None)
     if model is None:
         raise StudioError(
-            translate("Train", "MiniLM was not installed with this program."),
-            translate("Train", "Import a model first."),
+            tr("MiniLM was not installed with this program."),
+            tr("Import a model first."),
         )
     choices = Choices(
         goal=first_goal(pretrains=False), data=Data.from_entry(entry), model=Model.from_entry(model)

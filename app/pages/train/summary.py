@@ -4,12 +4,12 @@ import shlex
 from pathlib import Path
 
 from pydantic import BaseModel
-from PySide6.QtCore import QCoreApplication
 
 from app.pages.train.choices import CUSTOM_SIZE, NO_PROBE, QUICK_TRIAL, Choices
 from app.pages.train.estimate import verdict
 from app.tasks import task_part
 from app.tasks.part import Plan
+from app.translation import tr
 from app.widgets.text import numbers
 from app.widgets.text.spec_texts import short_title_of, value_text
 from engine.config.features import LAYER_SWEEP, Features
@@ -17,8 +17,6 @@ from engine.config.fields import fields_at
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.data.lengths import Lengths
 from engine.messages.estimating import Estimated
-
-translate = QCoreApplication.translate
 
 
 def summary(choices: Choices) -> str:
@@ -31,7 +29,7 @@ def _what(choices: Choices) -> str:
     assert choices.data is not None
     goal, size = choices.current_goal, choices.scratch.size
     if goal.from_scratch:
-        model = translate("Train", "custom size") if size == CUSTOM_SIZE else size
+        model = tr("custom size") if size == CUSTOM_SIZE else size
     else:
         model = choices.model.name if choices.model else ""
     plan = Plan(
@@ -48,15 +46,15 @@ def _what(choices: Choices) -> str:
 def _trained(choices: Choices) -> str:
     training, vectors = choices.training, choices.probe.vectors
     if choices.probe.trains_probe:
-        template = translate("Train", "probe on frozen features: {vectors}")
+        template = tr("probe on frozen features: {vectors}")
     elif vectors == LAYER_SWEEP:
-        template = translate("Train", "layer probing sweep")
+        template = tr("layer probing sweep")
     elif training.lora_rank:
-        template = translate("Train", "LoRA, rank {rank}")
+        template = tr("LoRA, rank {rank}")
     elif training.frozen_layers:
-        template = translate("Train", "lowest {frozen} layers frozen")
+        template = tr("lowest {frozen} layers frozen")
     else:
-        template = translate("Train", "all weights")
+        template = tr("all weights")
     return template.format(
         rank=training.lora_rank, frozen=training.frozen_layers, vectors=value_text(vectors)
     )
@@ -73,19 +71,16 @@ def _length(choices: Choices) -> str:
     training, spec = choices.training, choices.data.spec
     fraction = training.train_fraction
     if training.steps:
-        template = translate("Train", "{steps} steps, batch size {batch}, learning rate {rate}.")
+        template = tr("{steps} steps, batch size {batch}, learning rate {rate}.")
     elif spec is None:
-        template = translate("Train", "{epochs}, batch size {batch}, learning rate {rate}.")
+        template = tr("{epochs}, batch size {batch}, learning rate {rate}.")
     elif fraction < 1:
-        template = translate(
-            "Train",
+        template = tr(
             "{epochs} over {share} % of the training data ({rows} rows), batch size {batch},"
-            " learning rate {rate}.",
+            " learning rate {rate}."
         )
     else:
-        template = translate(
-            "Train", "{epochs} over {rows} rows, batch size {batch}, learning rate {rate}."
-        )
+        template = tr("{epochs} over {rows} rows, batch size {batch}, learning rate {rate}.")
     probe = choices.probe
     return template.format(
         steps=numbers.count(training.steps),
@@ -99,8 +94,8 @@ def _length(choices: Choices) -> str:
 
 def _epochs(epochs: float) -> str:
     if epochs == int(epochs):
-        return translate("Train", "%n epoch(s)", "", int(epochs))
-    return translate("Train", "{0} epochs").format(value_text(epochs))
+        return tr("%n epoch(s)", int(epochs))
+    return tr("{0} epochs").format(value_text(epochs))
 
 
 def _evaluated(choices: Choices) -> str:
@@ -108,8 +103,8 @@ def _evaluated(choices: Choices) -> str:
     spec = choices.data.spec
     rows = spec.rows.get("validation", 0) if spec else 0
     if not rows:
-        return translate("Train", "The last checkpoint is kept.")
-    template = translate("Train", "Validated on {0} rows; the best checkpoint is kept.")
+        return tr("The last checkpoint is kept.")
+    template = tr("Validated on {0} rows; the best checkpoint is kept.")
     return template.format(numbers.count(rows))
 
 
@@ -117,7 +112,7 @@ def _repeated(choices: Choices) -> str:
     first, count = choices.training.seed, choices.training.seeds
     if count == 1:
         return ""
-    template = translate("Train", "Repeated with {count} random seeds, {first} to {last}.")
+    template = tr("Repeated with {count} random seeds, {first} to {last}.")
     return template.format(count=count, first=first, last=first + count - 1)
 
 
@@ -154,7 +149,7 @@ def _changed(choices: Choices, without: set[str]) -> list[str]:
 def _differences(
     kind: type[BaseModel], now: object, before: object, without: set[str]
 ) -> list[str]:
-    template = translate("Train", "{title} {value} (default {default})")
+    template = tr("{title} {value} (default {default})")
     return [
         template.format(
             title=short_title_of(name, field),
@@ -187,18 +182,15 @@ def _of_data(choices: Choices) -> list[str]:
     result = []
     if spec is not None and not spec.rows.get("validation"):
         result.append(
-            translate(
-                "Train",
-                "The data set has no validation rows, so the best checkpoint cannot be chosen.",
-            )
+            tr("The data set has no validation rows, so the best checkpoint cannot be chosen.")
         )
     rare = [label for label, rows in choices.label_rows.items() if rows < FEW_EXAMPLES]
     if rare:
         shown = ", ".join(f"“{label}”" for label in rare[:3]) + (", …" if rare[3:] else "")
         result.append(
-            translate(
-                "Train", "Few rows have the label {labels}, so expect poor predictions for it."
-            ).format(labels=shown)
+            tr("Few rows have the label {labels}, so expect poor predictions for it.").format(
+                labels=shown
+            )
         )
     return result
 
@@ -207,8 +199,8 @@ def _of_lengths(choices: Choices, lengths: Lengths | None) -> list[str]:
     cut = lengths.fraction_above(choices.training.max_length) if lengths else 0
     if cut <= 0.01 or not choices.task.info.cuts_long_texts:
         return []
-    template = translate(
-        "Train", "About {share} % of the inputs are longer than {longest} tokens and are truncated."
+    template = tr(
+        "About {share} % of the inputs are longer than {longest} tokens and are truncated."
     )
     return [template.format(share=round(100 * cut), longest=choices.training.max_length)]
 
@@ -217,10 +209,7 @@ def _of_model(choices: Choices) -> list[str]:
     info = choices.model.info if choices.model else None
     if choices.continues and info is not None and "mlm" not in info.task_heads:
         return [
-            translate(
-                "Train",
-                "The model has no head for masked language modelling (MLM); a new one is trained.",
-            )
+            tr("The model has no head for masked language modelling (MLM); a new one is trained.")
         ]
     return []
 
@@ -232,15 +221,12 @@ def _of_estimate(estimate: Estimated) -> list[str]:
 def _of_memory(estimate: Estimated) -> str:
     match verdict(estimate):
         case "too big":
-            return translate(
-                "Train",
+            return tr(
                 "This needs more memory than is free and will probably fail."
-                " Reduce the micro-batch size or the max. length.",
+                " Reduce the micro-batch size or the max. length."
             )
         case "tight":
-            return translate(
-                "Train", "This needs nearly all of the free memory. Close other programs."
-            )
+            return tr("This needs nearly all of the free memory. Close other programs.")
     return ""
 
 
@@ -248,19 +234,17 @@ def _of_disk(estimate: Estimated) -> str:
     wanted = estimate.disk
     if estimate.disk_free is None or wanted <= estimate.disk_free:
         return ""
-    return translate(
-        "Train",
+    return tr(
         "Its checkpoints, snapshots and caches need up to {wanted}, but only {free} are free on"
         " this disk. Training pauses when the disk is full. Keep fewer checkpoints, or free some"
-        " space.",
+        " space."
     ).format(wanted=numbers.size(wanted), free=numbers.size(estimate.disk_free))
 
 
 def _of_time(estimate: Estimated) -> str:
     if estimate.seconds <= LONG_TRAINING:
         return ""
-    return translate(
-        "Train",
+    return tr(
         "This takes a long time. Training continues when the window is closed, and can be"
-        " stopped and resumed at any time.",
+        " stopped and resumed at any time."
     )

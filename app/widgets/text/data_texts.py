@@ -2,23 +2,20 @@
 
 from collections.abc import Mapping
 
-from PySide6.QtCore import QCoreApplication
-
+from app.translation import tr
 from app.widgets.forms.controls import number_text
 from app.widgets.text import numbers
 from engine.config.dataset import DatasetSpec, SplitName
 from engine.data.columns.label_sets import count_label_sets
 from engine.data.columns.numbers import is_scale, parse_number
 
-translate = QCoreApplication.translate
-
 
 def split_title(name: SplitName) -> str:
     """Title of a split."""
     titles = {
-        "train": translate("DataTexts", "Training"),
-        "validation": translate("DataTexts", "Validation"),
-        "test": translate("DataTexts", "Test"),
+        "train": tr("Training"),
+        "validation": tr("Validation"),
+        "test": tr("Test"),
     }
     return titles[name]
 
@@ -26,9 +23,9 @@ def split_title(name: SplitName) -> str:
 def sizes_of_splits(rows: Mapping[SplitName, int], between: str = " · ") -> str:
     """“training 1,728 · validation 216”: the splits that have any rows."""
     templates = {
-        "train": translate("DataTexts", "training {0}"),
-        "validation": translate("DataTexts", "validation {0}"),
-        "test": translate("DataTexts", "test {0}"),
+        "train": tr("training {0}"),
+        "validation": tr("validation {0}"),
+        "test": tr("test {0}"),
     }
     return between.join(
         templates[name].format(numbers.count(count)) for name, count in rows.items() if count
@@ -41,21 +38,19 @@ def wanted_of(spec: DatasetSpec) -> str:
     if mapping.endings:
         return _endings(spec)
     if mapping.answers is not None:
-        return translate("DataTexts", "questions with answers")
+        return tr("questions with answers")
     if mapping.tags is not None:
-        return translate("DataTexts", "%Ln type(s) of tags", "", len(spec.spans))
+        return tr("%Ln type(s) of tags", len(spec.spans))
     if mapping.flags:
-        return translate("DataTexts", "%Ln label(s), any number per row", "", len(mapping.flags))
+        return tr("%Ln label(s), any number per row", len(mapping.flags))
     if mapping.label is None:
-        return translate("DataTexts", "text without labels")
+        return tr("text without labels")
     if is_scale(labels):
         low, high = scale_of(labels)
-        return translate("DataTexts", "numbers from {0} to {1}").format(
-            number_text(low), number_text(high)
-        )
+        return tr("numbers from {0} to {1}").format(number_text(low), number_text(high))
     if (several := count_label_sets(labels)) is not None:
-        return translate("DataTexts", "%Ln label(s), any number per row", "", len(several))
-    return translate("DataTexts", "%Ln label(s)", "", sum(map(bool, labels)))  # “” is unlabelled
+        return tr("%Ln label(s), any number per row", len(several))
+    return tr("%Ln label(s)", sum(map(bool, labels)))  # “” is unlabelled
 
 
 def scale_of(labels: dict[str, int]) -> tuple[float, float]:
@@ -67,5 +62,5 @@ def scale_of(labels: dict[str, int]) -> tuple[float, float]:
 def _endings(spec: DatasetSpec) -> str:
     if len(spec.mapping.endings) > 1:
         count = len(spec.mapping.endings)
-        return translate("DataTexts", "%Ln choice(s) per row", "", count)
-    return translate("DataTexts", "several choices per row")
+        return tr("%Ln choice(s) per row", count)
+    return tr("several choices per row")

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from PySide6.QtCore import QCoreApplication
-
 from app.pages.data.importing.roles import Roles
+from app.translation import tr
 from engine.config.dataset import Cleaning, Mapping, SplitName
 from engine.data.checks.check import Fix
 from engine.data.checks.fixing import FixName
@@ -18,8 +17,6 @@ from engine.data.datasets.importing import count_empty_cells, label_spellings, s
 from engine.data.datasets.row_writer import Collected
 from engine.data.datasets.surveying import survey_problems
 from engine.errors import StudioError
-
-translate = QCoreApplication.translate
 
 
 @dataclass(frozen=True)
@@ -51,8 +48,8 @@ def problems_of_files(splits: Sequence[SplitName | None]) -> list[Problem]:
         return []
     return [
         Problem(
-            translate("Import", "No file is assigned to the training set."),
-            translate("Import", "Choose “Training set” for one of the files."),
+            tr("No file is assigned to the training set."),
+            tr("Choose “Training set” for one of the files."),
         )
     ]
 
@@ -62,17 +59,15 @@ def problems_of_columns(roles: Roles) -> list[Problem]:
     if roles.text is None:
         return [
             Problem(
-                translate("Import", "No text column is chosen."),
-                translate("Import", "Choose the column that contains the text."),
+                tr("No text column is chosen."),
+                tr("Choose the column that contains the text."),
             )
         ]
     if roles.mapping() is None:
         return [
             Problem(
-                translate("Import", "The same column is used twice."),
-                translate(
-                    "Import", "Choose a different column for text, second text, label and so on."
-                ),
+                tr("The same column is used twice."),
+                tr("Choose a different column for text, second text, label and so on."),
             )
         ]
     return []
@@ -84,8 +79,8 @@ def problems_of_name(name: str) -> list[Problem]:
         return []
     return [
         Problem(
-            translate("Import", "The data set has no name."),
-            translate("Import", "Enter a name in the panel on the right."),
+            tr("The data set has no name."),
+            tr("Enter a name in the panel on the right."),
         )
     ]
 
@@ -102,7 +97,7 @@ def problems_of_rows(mapping: Mapping, counted: Collected, cleaning: Cleaning) -
         incomplete_columns(mapping, task, *count_empty_cells(counted))
     ):
         skip = cleaning.model_copy(update={"skip_empty": (*cleaning.skip_empty, *columns)})
-        title = translate("Import", "Skip these rows")
+        title = tr("Skip these rows")
         found[place] = replace(found[place], cleaning_title=title, cleaning=skip)
     return found + _spellings(mapping, counted, cleaning)
 
@@ -125,23 +120,23 @@ def _spelling(found: Spellings, cleaning: Cleaning | None) -> Problem:
     spellings = cleaning.spellings | dict.fromkeys(found.others, found.usual)
     return replace(
         problem,
-        cleaning_title=translate("Import", "Read all as “{0}”").format(found.usual[:40]),
+        cleaning_title=tr("Read all as “{0}”").format(found.usual[:40]),
         cleaning=cleaning.model_copy(update={"spellings": spellings}),
     )
 
 
 def cleaned(cleaning: Cleaning) -> list[Problem]:
     """Effects of cleaning, with undo."""
-    undo, found = translate("Import", "Undo"), []
+    undo, found = tr("Undo"), []
     if cleaning.skip_empty:
         names = ", ".join(f"“{name[:60]}”" for name in cleaning.skip_empty)
-        one = translate("Import", "Rows in which {0} is empty are skipped.")
-        several = translate("Import", "Rows in which one of {0} is empty are skipped.")
+        one = tr("Rows in which {0} is empty are skipped.")
+        several = tr("Rows in which one of {0} is empty are skipped.")
         template = one if len(cleaning.skip_empty) == 1 else several
         without = cleaning.model_copy(update={"skip_empty": ()})
         found.append(Problem(template.format(names), "", False, undo, without, is_done=True))
     if cleaning.spellings:
-        template = translate("Import", "Other spellings are read as {0}.")
+        template = tr("Other spellings are read as {0}.")
         names = ", ".join(f"“{name[:60]}”" for name in dict.fromkeys(cleaning.spellings.values()))
         without = cleaning.model_copy(update={"spellings": {}})
         found.append(Problem(template.format(names), "", False, undo, without, is_done=True))

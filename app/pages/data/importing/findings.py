@@ -3,20 +3,18 @@
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import background
 from app.pages.data.importing.checks import Problem
 from app.pages.data.importing.counting import Counting, CountState
-from app.translation import in_language, translated
+from app.translation import in_language, tr, translated
 from engine.data.checks import CHECKS
 from engine.data.checks.check import AUTOMATIC_ROWS, Finding, Fix
 from engine.data.checks.fixing import FixName
 from engine.data.checks.run import check_files
 from engine.errors import StudioError
 from engine.progress import Cancelled
-
-translate = QCoreApplication.translate
 
 REST = 500  # ms after the count
 TOLD_OTHERWISE = ("label_spellings",)  # reported by the counts, with a button
@@ -80,8 +78,8 @@ class FindingsState(QObject):
         for fix in finding.fixes:
             chosen = (finding.check, fix.name)
             if chosen in self.chosen:
-                says = translate("Import", "After the import, as a version of its own: {0}")
-                undo = translate("Import", "Undo")
+                says = tr("After the import, as a version of its own: {0}")
+                undo = tr("Undo")
                 said = says.format(translated(fix.change))
                 return Problem(title, said, False, undo, chosen=chosen, is_done=True)
         fixes = finding.fixes
@@ -102,8 +100,8 @@ class FindingsState(QObject):
         if self.findings is None:
             return ""
         if not self.problems():
-            return translate("Import", "The checks of the rows found no problems.")
-        return translate("Import", "After the import, the page of the data set shows these rows.")
+            return tr("The checks of the rows found no problems.")
+        return tr("After the import, the page of the data set shows these rows.")
 
     def stop(self) -> None:
         """Drop the findings and stop checking."""

@@ -4,15 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication
-
 from app.pages.data.importing.files import data_files, guess_splits, parts, suggested_name
+from app.translation import tr
 from engine.config.dataset import Reading, SplitName
 from engine.data.formats.archives import file_on_disk
 from engine.data.formats.reading import recognise_reading
 from engine.errors import StudioError
-
-translate = QCoreApplication.translate
 
 NAME_CHARACTERS = 120  # characters of the name of a data set
 
@@ -40,13 +37,13 @@ def open_files(
         files = data_files(paths)
     except OSError as error:
         return _nothing(
-            translate("Import", "The folder cannot be read: {0}.").format(error.strerror),
-            translate("Import", "Choose another folder."),
+            tr("The folder cannot be read: {0}.").format(error.strerror),
+            tr("Choose another folder."),
         )
     if not files:
         return _nothing(
-            translate("Import", "There are no data files in {0}.").format(paths[0].name),
-            translate("Import", "Choose a table (Excel, CSV, Parquet, …), JSON or text."),
+            tr("There are no data files in {0}.").format(paths[0].name),
+            tr("Choose a table (Excel, CSV, Parquet, …), JSON or text."),
         )
     try:
         files = parts(files)

@@ -1,6 +1,6 @@
 """Attention panel: the head grid, next to lines and matrix, a table or a pair."""
 
-from PySide6.QtCore import QCoreApplication, QPointF, QSignalBlocker, Qt
+from PySide6.QtCore import QPointF, QSignalBlocker, Qt
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QSplitter, QWidget
 
 from app.notices import Notices
@@ -21,6 +21,7 @@ from app.pages.explore.panels.attention.pair import PairView
 from app.pages.explore.panels.attention.state import AttentionState
 from app.pages.explore.panels.attention.tables import HeadsTable, LinkTable
 from app.theme import SPACE
+from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.charts.figure import Figure
 from app.widgets.charts.figure_menu import FigureButton
@@ -251,7 +252,7 @@ class AttentionView(Panel):
 def panel() -> PanelDescription:
     return PanelDescription(
         id="attention",
-        title=QCoreApplication.translate("Panels", "Attention"),
+        title=tr("Attention"),
         icon="scan-search",
         help="attention",
         make=_make,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import QCoreApplication, QSize, QSizeF
+from PySide6.QtCore import QSize, QSizeF
 from PySide6.QtGui import QFont, QPainter, QResizeEvent
 from PySide6.QtWidgets import QLineEdit, QSizePolicy, QWidget
 
@@ -51,7 +51,7 @@ WIDE = 760  # px
 
 
 def panel() -> PanelDescription:
-    title = QCoreApplication.translate("Panels", "Attributions")
+    title = tr("Attributions")
     return PanelDescription(
         "attribution", title, icon="flag", help="attribution", make=_make, is_offered=_has_logits
     )

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QModelIndex
+from PySide6.QtCore import QModelIndex
 
 from app.notices import Notices
 from app.pages.explore.captions import layer_title
@@ -17,6 +17,7 @@ from app.pages.explore.panels.difference.figure import (
 from app.pages.explore.panels.difference.state import COLUMNS, DIGITS, FEW_VECTORS, DifferenceState
 from app.pages.explore.set_bar import SetBar
 from app.theme import SPACE
+from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.tables import NumbersTable
@@ -30,7 +31,7 @@ MAX_LABEL = 13  # characters
 
 
 def panel() -> PanelDescription:
-    title = QCoreApplication.translate("Panels", "Difference")
+    title = tr("Difference")
     return PanelDescription(
         "difference", title, icon="columns-2", help="difference", make=_make, works_on_texts=True
     )

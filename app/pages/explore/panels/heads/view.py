@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QCoreApplication, QModelIndex, QPointF, QRectF, QSizeF, Qt
+from PySide6.QtCore import QModelIndex, QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QHeaderView
 
@@ -31,7 +31,7 @@ from engine.messages.explore.text_set import HeadsCounted, HeadsPruned
 
 
 def panel() -> PanelDescription:
-    title = QCoreApplication.translate("Panels", "Heads")
+    title = tr("Heads")
     return PanelDescription(
         "heads", title, icon="layers", help="heads", make=_make, works_on_texts=True
     )

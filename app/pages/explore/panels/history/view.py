@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QCoreApplication, QDateTime, QLocale, QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QDateTime, QLocale, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetrics, QKeyEvent, QPainter, QPen
 from PySide6.QtWidgets import (
     QListView,
@@ -18,6 +18,7 @@ from app.pages.explore.model_input import TextInput
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.panels.history.state import Entry, History
 from app.theme import SPACE, Role
+from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.forms.controls import SearchField
 from app.widgets.tables import Column, ColumnsModel, Index
@@ -29,7 +30,7 @@ MAX_LINE = 200  # characters of a text read for one line
 
 
 def panel() -> PanelDescription:
-    title = QCoreApplication.translate("Panels", "History")
+    title = tr("History")
     return PanelDescription(
         "history", title, icon="history", help="history", make=_make, place="right", is_open=False
     )

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QRectF, QSize, QSizeF, Qt
+from PySide6.QtCore import QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QPainter
 
 from app.notices import Notices
@@ -28,7 +28,7 @@ BELOW = 20  # px of the axis name
 
 
 def panel() -> PanelDescription:
-    title = QCoreApplication.translate("Panels", "Map")
+    title = tr("Map")
     return PanelDescription("map", title, icon="boxes", help="map", make=_make, works_on_texts=True)
 
 

@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QComboBox, QWidget
 
 from app.notices import Notices
@@ -14,6 +13,7 @@ from app.pages.explore.state import ExploreState
 from app.tasks import view_class
 from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE
+from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.page import scrolling
@@ -24,7 +24,7 @@ CHARACTERS = 22  # of a label in the closed box
 
 
 def panel() -> PanelDescription:
-    title = QCoreApplication.translate("Panels", "Task predictions")
+    title = tr("Task predictions")
     return PanelDescription(
         "predictions",
         title,

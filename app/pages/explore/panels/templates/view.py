@@ -3,7 +3,6 @@
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit
 
 from app.notices import Notices
@@ -14,7 +13,7 @@ from app.pages.explore.panels.templates.state import TemplatesState
 from app.pages.explore.state import TYPING_PAUSE_MS
 from app.theme import SPACE
 from app.timers import debounced
-from app.translation import translated
+from app.translation import tr, translated
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.tables import NumbersTable
@@ -26,7 +25,7 @@ DIGITS = 3
 
 
 def panel() -> PanelDescription:
-    title = QCoreApplication.translate("Panels", "Templates")
+    title = tr("Templates")
     return PanelDescription(
         "templates",
         title,

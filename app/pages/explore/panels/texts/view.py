@@ -3,7 +3,7 @@
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import QCoreApplication, QItemSelection, QItemSelectionModel, QModelIndex, Qt
+from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, Qt
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QPlainTextEdit
 
 from app.notices import Notices
@@ -24,6 +24,7 @@ from app.pages.explore.set_bar import SetBar
 from app.pages.explore.state import TYPING_PAUSE_MS
 from app.theme import SPACE
 from app.timers import debounced
+from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.tables import ColumnsModel, make_table
@@ -37,7 +38,7 @@ LEAST_LABEL = 24 * SPACE  # px of a label or prediction
 
 
 def panel() -> PanelDescription:
-    title = QCoreApplication.translate("Panels", "Texts")
+    title = tr("Texts")
     return PanelDescription(
         "texts", title, icon="scroll-text", help="texts", make=_make, works_on_texts=True
     )

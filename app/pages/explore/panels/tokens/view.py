@@ -1,6 +1,6 @@
 """Tokenisation steps at the left, the table of tokens at the right."""
 
-from PySide6.QtCore import QCoreApplication, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 
@@ -12,6 +12,7 @@ from app.pages.explore.panels.tokens.flow import Flow
 from app.pages.explore.panels.tokens.state import MAX_NAMED, TokensState, first_distinct
 from app.pages.explore.panels.tokens.table import TokenTable
 from app.theme import SPACE
+from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.help import HelpButton
@@ -29,7 +30,7 @@ LONGEST_REST = 40  # quoted characters of the truncated rest
 
 
 def panel() -> PanelDescription:
-    title = QCoreApplication.translate("Panels", "Tokens")
+    title = tr("Tokens")
     return PanelDescription("tokens", title, icon="text", help="tokens", make=_make)
 
 

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QModelIndex
+from PySide6.QtCore import QModelIndex
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QStackedWidget, QWidget
 
 from app.notices import Notices
@@ -15,6 +15,7 @@ from app.pages.explore.set_bar import SetBar
 from app.pages.explore.state import TYPING_PAUSE_MS
 from app.theme import SPACE
 from app.timers import debounced
+from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.figure_menu import FigureButton
 from app.widgets.tables import NumbersTable
@@ -26,7 +27,7 @@ DIGITS = 3
 
 
 def panel() -> PanelDescription:
-    title = QCoreApplication.translate("Panels", "Vectors")
+    title = tr("Vectors")
     return PanelDescription("vectors", title, icon="boxes", help="vectors", make=_make)
 
 

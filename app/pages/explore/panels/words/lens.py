@@ -1,6 +1,6 @@
 """Logit lens: the prediction after each layer as a small grid."""
 
-from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 
@@ -10,6 +10,7 @@ from app.pages.explore.panels.words.part import Part, paint_grid
 from app.pages.explore.panels.words.state import WordsState
 from app.resources import mono_font
 from app.theme import PICKED, SPACE, Role, colour
+from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.bars import percentage
 from app.widgets.charts.figure import Figure, Table
@@ -282,5 +283,5 @@ class Lens(Part):
 def layer_name(number: int) -> str:
     """Embeddings, or the layer of a row."""
     if not number:
-        return QCoreApplication.translate("Logit lens", "embeddings")
-    return QCoreApplication.translate("Logit lens", "layer {0}").format(number)
+        return tr("embeddings")
+    return tr("layer {0}").format(number)

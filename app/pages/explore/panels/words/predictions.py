@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QCoreApplication, QLocale, QRectF, QSize, Qt
+from PySide6.QtCore import QLocale, QRectF, QSize, Qt
 from PySide6.QtGui import QFontMetricsF, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
@@ -13,6 +13,7 @@ from app.pages.explore.panels.words.part import Column, Part, columns_size, pain
 from app.pages.explore.panels.words.state import MAX_POSITIONS, TOP, MaskedPosition, WordsState
 from app.resources import mono_font
 from app.theme import SIDES, SPACE, Role, colour
+from app.translation import tr
 from app.widgets import layouts
 from app.widgets.charts.bars import (
     AXIS,
@@ -369,9 +370,7 @@ def difference(bar: PairBar) -> str:
         return ""
     points = (bar.second - bar.first) * 100
     sign = "+" if points > 0 else "−" if points < 0 else "±"
-    return QCoreApplication.translate("PairBars", "{0}{1}").format(
-        sign, QLocale().toString(abs(points), "f", 1)
-    )
+    return tr("{0}{1}").format(sign, QLocale().toString(abs(points), "f", 1))
 
 
 def pairs(position: MaskedPosition, other: MaskedPosition | None) -> list[PairBar]:

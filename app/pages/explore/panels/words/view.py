@@ -1,6 +1,6 @@
 """Predictions, candidates, logit lens and pseudo-perplexity; next sentence."""
 
-from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -13,6 +13,7 @@ from app.pages.explore.panels.words.predictions import Predictions
 from app.pages.explore.panels.words.pseudo_perplexity import PseudoPerplexity
 from app.pages.explore.panels.words.state import WordsState, can_predict
 from app.theme import SPACE, Role, colour
+from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.charts.bars import percentage
 from app.widgets.charts.figure import Figure
@@ -28,7 +29,7 @@ CONCEPTS = ("predictions", "candidates", "logit-lens", "pseudo-perplexity")
 
 
 def panel() -> PanelDescription:
-    title = QCoreApplication.translate("Panels", "Words")
+    title = tr("Words")
     return PanelDescription(
         "words", title, icon="message-circle-question-mark", help="predictions", make=_make
     )
