@@ -81,20 +81,24 @@ class Job:
             if self._cancelled.is_set():
                 pass
             elif self._progress is not None:
-                report = partial(courier.reported.emit, self)
+
+                def report(done: int, total: int) -> None:
+                    courier.called.emit(partial(self._report, done, total))
+
                 result = work(Progress(report, self._cancelled))
             else:
                 result = work()
         except BaseException as caught:  # noqa: BLE001  # a thread's edge; Rust raises such too
             error = explain_error(caught) or caught
         self._finished.set()
-        courier.ended.emit(self, result, error)
+        courier.called.emit(partial(self._end, courier, result, error))
 
-    def tell_progress(self, done: int, total: int) -> None:
+    def _report(self, done: int, total: int) -> None:
         if self._progress is not None and self._is_wanted():
             self._progress(done, total)
 
-    def tell_end(self, result: object, error: BaseException | None) -> None:
+    def _end(self, courier: "_Courier", result: object, error: BaseException | None) -> None:
+        courier.jobs.discard(self)
         if not self._is_wanted():
             return
         if error is None:
@@ -109,28 +113,21 @@ class Job:
 
 
 class _Courier(QObject):
-    """Carries results from threads to the GUI thread.
+    """Calls functions of threads in the GUI thread.
 
     There is one, never deleted: one for each job could lose its last reference in a thread while
     the event loop still held events for it.
     """
 
-    # job, done, total; as objects, since Qt's int overflows at 2 GB
-    reported = Signal(object, object, object)
-    ended = Signal(object, object, object)  # job, result, error
+    called = Signal(object)
 
     def __init__(self) -> None:
         super().__init__()
         self.jobs: set[Job] = set()
-        self.reported.connect(self._on_reported, Qt.ConnectionType.QueuedConnection)
-        self.ended.connect(self._on_ended, Qt.ConnectionType.QueuedConnection)
+        self.called.connect(self._on_called, Qt.ConnectionType.QueuedConnection)
 
-    def _on_reported(self, job: Job, done: int, total: int) -> None:
-        job.tell_progress(done, total)
-
-    def _on_ended(self, job: Job, result: object, error: BaseException | None) -> None:
-        self.jobs.discard(job)
-        job.tell_end(result, error)
+    def _on_called(self, function: Callable[[], None]) -> None:
+        function()
 
 
 @cache

@@ -29,7 +29,7 @@ from app.widgets.drawing import fill, write
 from app.widgets.help_topics import topics
 from app.widgets.tables import AT_RIGHT, Column, ColumnsModel, Index
 from app.widgets.text import numbers
-from app.widgets.text.labels import Text, font, visible
+from app.widgets.text.labels import Text, font, one_line, visible
 from engine.config.tasks import FIRST_TASK, PRETRAINING
 from engine.record.runs import all_runs
 
@@ -88,12 +88,12 @@ class _Rows(QStyledItemDelegate):
         line = rect.adjusted(10 * SPACE, 0, -3 * SPACE, 0)
         kind_width = write(painter, line, command.kind, font("small"), Role.MUTED, AT_RIGHT)
         line.setRight(line.right() - kind_width - 4 * SPACE)
-        title, middle = visible(command.title)[:300], Qt.TextElideMode.ElideMiddle
+        title, middle = one_line(command.title), Qt.TextElideMode.ElideMiddle
         face = font("strong" if chosen else "body")
         title_width = write(painter, line, title, face, Role.TEXT, elide=middle)
         line.setLeft(line.left() + title_width + 3 * SPACE)
         if command.hint and line.width() > 60:
-            write(painter, line, visible(command.hint)[:300], font("small"), Role.MUTED)
+            write(painter, line, one_line(command.hint), font("small"), Role.MUTED)
         painter.restore()
 
 

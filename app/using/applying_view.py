@@ -17,7 +17,7 @@ from app.widgets.progress import StageProgress, StagesDialog
 from app.widgets.screen import resize_within
 from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text import numbers
-from app.widgets.text.labels import OneLine, Text, visible
+from app.widgets.text.labels import OneLine, Text, one_line
 from app.widgets.text.spec_texts import title_of
 from engine.config.dataset import Mapping
 from engine.data.formats.sources import data_suffixes
@@ -202,7 +202,7 @@ class Choices(QWidget):
         box.clear()
         box.addItem(self.tr("none"), None)
         for column in columns:
-            box.addItem(visible(column[:NAME_CHARACTERS]).replace("\n", " "), column)
+            box.addItem(one_line(column, NAME_CHARACTERS), column)
 
     def _where(self) -> str:
         state = self._state
@@ -250,17 +250,13 @@ def _first_column(number: int, name: str, is_predicted: bool) -> Column[tuple[st
     bold = QFont()
     bold.setBold(True)
     return Column(
-        _one_line(name),
-        lambda row: _one_line(row[number]),
+        one_line(name, CELL_CHARACTERS),
+        lambda row: one_line(row[number], CELL_CHARACTERS),
         value=itemgetter(number),
         tooltip=itemgetter(number),
         color=None if is_predicted else lambda _: colour(Role.MUTED),
         title_font=bold if is_predicted else None,
     )
-
-
-def _one_line(cell: str) -> str:
-    return visible(cell[:CELL_CHARACTERS]).replace("\n", " ")
 
 
 class Outcome(QWidget):

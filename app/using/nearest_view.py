@@ -14,7 +14,7 @@ from app.widgets.progress import WHOLE
 from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text import numbers
 from app.widgets.text.data_texts import split_title
-from app.widgets.text.labels import Text, visible
+from app.widgets.text.labels import Text, one_line, visible
 from engine.messages.explore.nearest import NearRow
 
 LEAST_HEIGHT = 60 * SPACE  # of the table
@@ -64,7 +64,7 @@ class NearestView(QWidget):
         cells: dict[str, Callable[[NearRow], str]] = {
             self.tr("Cosine"): lambda row: f"{row.cosine:.3f}",
             self.tr("Row"): lambda row: numbers.count(row.number),
-            self.tr("Text"): lambda row: visible(row.text).replace("\n", " "),
+            self.tr("Text"): lambda row: one_line(row.text),
         }
         return [Column(title, text, tooltip=lambda row: row.text) for title, text in cells.items()]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from PySide6.QtCore import QBuffer, QByteArray, QCoreApplication, QIODevice, QUrl
+from PySide6.QtCore import QBuffer, QCoreApplication, QUrl
 from PySide6.QtGui import QPdfWriter, QTextDocument
 
 from app.tasks import task_part
@@ -145,16 +145,15 @@ def as_pdf(report: Report, figures: Sequence[Placed], language: str) -> bytes:
         document.addResource(QTextDocument.ResourceType.ImageResource, QUrl(name), image)
         pictures.append(_picture(one, name, _pdf_width(one.figure)))
     document.setHtml(html(report, pictures, translated, language))
-    content = QByteArray()
-    buffer = QBuffer(content)
-    buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-    writer = QPdfWriter(buffer)
-    writer.setTitle(translated(report.title))
-    writer.setCreator("BERT Studio")
-    writer.setResolution(figure.DOTS)
-    document.print_(writer)
-    buffer.close()
-    return bytes(content.data())
+
+    def print_to(buffer: QBuffer) -> None:
+        writer = QPdfWriter(buffer)
+        writer.setTitle(translated(report.title))
+        writer.setCreator("BERT Studio")
+        writer.setResolution(figure.DOTS)
+        document.print_(writer)
+
+    return figure.written(print_to)
 
 
 FORMS: dict[str, Callable[[Report, Sequence[Placed], str], bytes]] = {

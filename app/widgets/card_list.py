@@ -9,12 +9,10 @@ from dataclasses import dataclass, field
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtWidgets import QAbstractItemView, QListView
 
-from app.translation import translated
 from app.widgets.tables import Column, ColumnsModel, Index
-from app.widgets.text.labels import visible
+from app.widgets.text.labels import one_line
 
 ITEM = Qt.ItemDataRole.UserRole
-CARD_CHARACTERS = 300  # of a text, painted
 
 
 @dataclass(frozen=True)
@@ -42,10 +40,10 @@ class CardModel(ColumnsModel[CardItem]):
     def __init__(self, parent: QObject) -> None:
         column = Column[CardItem](
             "",
-            lambda item: card_line(item.title),
+            lambda item: one_line(item.title),
             tooltip=lambda item: item.remark or item.title,
             roles={
-                Qt.ItemDataRole.AccessibleTextRole: lambda item: card_line(item.sentence()),
+                Qt.ItemDataRole.AccessibleTextRole: lambda item: one_line(item.sentence()),
                 ITEM: lambda item: item,
             },
         )
@@ -80,8 +78,3 @@ class CardList(QListView):
         super().changeEvent(event)
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.PaletteChange):
             self.scheduleDelayedItemsLayout()
-
-
-def card_line(text: str) -> str:
-    """The beginning of a text as one line of visible characters."""
-    return visible(translated(text)[:CARD_CHARACTERS]).replace("\n", " ")

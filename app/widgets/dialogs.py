@@ -69,7 +69,7 @@ class Dialog(QDialog):
             open_help(key, self)
 
     def _focus_first_field(self) -> None:
-        can_have = [w for w in _chain(self) if w.focusPolicy() & Qt.FocusPolicy.TabFocus]
+        can_have = list(focus_chain(self))
         field = next((w for w in can_have if _is_field(w)), None)
         if isinstance(field, QLineEdit):
             field.selectAll()
@@ -79,11 +79,12 @@ class Dialog(QDialog):
             field.setFocus()
 
 
-def _chain(window: QWidget) -> Iterator[QWidget]:
-    """Visible, enabled widgets of a window in Tab order."""
-    widget = window.nextInFocusChain()
-    while widget is not None and widget is not window:
-        if widget.isVisibleTo(window) and widget.isEnabled():
+def focus_chain(start: QWidget) -> Iterator[QWidget]:
+    """The widgets of a window that Tab reaches after `start`, in that order."""
+    widget, window = start.nextInFocusChain(), start.window()
+    while widget is not None and widget is not start:
+        can = widget.isVisibleTo(window) and widget.isEnabled()
+        if can and widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
             yield widget
         widget = widget.nextInFocusChain()
 

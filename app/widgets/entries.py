@@ -8,9 +8,11 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from app.resources import icon
 from app.theme import SPACE, Role, colour
-from app.widgets.card_list import ITEM, CardItem, CardList, card_line
+from app.widgets.card_list import ITEM, CardItem, CardList
 from app.widgets.drawing import write
+from app.widgets.keys import is_press
 from app.widgets.tables import Index
+from app.widgets.text.labels import one_line
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class EntryList(CardList):
             self.viewport().update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+        if is_press(event):
             self._open(self.currentIndex())
         else:
             super().keyPressEvent(event)
@@ -135,7 +137,7 @@ class _Cards(QStyledItemDelegate):
         mark_width = QFontMetricsF(small).horizontalAdvance(entry.mark) + 3 * SPACE
         top, middle = Qt.AlignmentFlag.AlignTop, Qt.TextElideMode.ElideMiddle
         line = inner.adjusted(0, 0, -(mark_width + self.GAP) if entry.mark else 0, 0)
-        title = card_line(entry.title)
+        title = one_line(entry.title)
         title_width = write(painter, line, title, title_font, Role.TEXT, top, middle)
         if entry.mark:
             left, height = inner.left() + title_width + self.GAP, QFontMetricsF(title_font).height()
@@ -144,7 +146,7 @@ class _Cards(QStyledItemDelegate):
             write(painter, frame, entry.mark, small, role, Qt.AlignmentFlag.AlignCenter)
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(frame, 4, 4)
-        facts = card_line(entry.facts)
+        facts = one_line(entry.facts)
         write(painter, inner, facts, font, Role.MUTED, Qt.AlignmentFlag.AlignBottom)
 
 

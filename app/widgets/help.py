@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QUrl
+from PySide6.QtCore import QEvent, QObject, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QPalette, QShowEvent
 from PySide6.QtWidgets import (
     QListWidget,
@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
 
 from app import theme
 from app.theme import SPACE, Role
+from app.timers import debounced
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import Dialog
@@ -72,9 +73,7 @@ class HelpView(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self._key = ""
-        self._reveal = QTimer(self)  # after the list is laid out
-        self._reveal.setSingleShot(True)
-        self._reveal.timeout.connect(self._on_reveal)
+        self._reveal = debounced(self, 0, self._on_reveal)  # after the list is laid out
         self.search = SearchField(self.tr("Search the help"), has_icon=True)
         self.search.textChanged.connect(self._on_typed)
         self.titles = QListWidget()
@@ -92,10 +91,7 @@ class HelpView(QWidget):
         self.page.anchorClicked.connect(self._on_link)
         left = QWidget()
         left.setFixedWidth(58 * SPACE)
-        column = layouts.column(parent=left, spacing=2 * SPACE)
-        for part in (self.search, self.nothing):
-            column.addWidget(part)
-        column.addWidget(self.titles, 1)
+        layouts.column(self.search, self.nothing, (self.titles, 1), parent=left, spacing=2 * SPACE)
         layouts.row(left, (self.page, 1), parent=self, spacing=3 * SPACE)
         self._list(concepts())
         self.titles.currentItemChanged.connect(self._on_title)

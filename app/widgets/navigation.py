@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QStackedWidget, QWi
 from app import resources, theme
 from app.theme import SPACE, Role
 from app.widgets import layouts
+from app.widgets.dialogs import focus_chain
 from app.widgets.drawing import fill, write
 from app.widgets.keys import vertical_step
 from app.widgets.text.labels import font, tooltip
@@ -129,16 +130,7 @@ class PageStack(QStackedWidget):
         focused, page = self.focusWidget(), self.currentWidget()
         is_lost = focused is None or not (focused.isVisible() and focused.isEnabled())
         if is_lost and page is not None:
-            (_after(focused or page, page) or self).setFocus()
+            after = (w for w in focus_chain(focused or page) if page.isAncestorOf(w))
+            next(after, self).setFocus()
             return True
         return super().focusNextPrevChild(forward)
-
-
-def _after(widget: QWidget, page: QWidget) -> QWidget | None:
-    after = widget.nextInFocusChain()
-    while after is not None and after is not widget:
-        can = after.isVisible() and after.isEnabled()
-        if can and after.focusPolicy() & Qt.FocusPolicy.TabFocus and page.isAncestorOf(after):
-            return after
-        after = after.nextInFocusChain()
-    return None

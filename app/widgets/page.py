@@ -8,7 +8,6 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResize
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
-    QHBoxLayout,
     QPushButton,
     QScrollArea,
     QStackedLayout,
@@ -20,6 +19,7 @@ from app import resources, theme
 from app.theme import SPACE, Role
 from app.widgets import layouts
 from app.widgets.drawing import fill
+from app.widgets.keys import is_press
 from app.widgets.screen import Flow, set_shown
 from app.widgets.text.labels import Text
 
@@ -172,8 +172,7 @@ class Card(QFrame):
         super().mouseReleaseEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        keys = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
-        if self._pressable and event.key() in keys:
+        if self._pressable and is_press(event):
             self.pressed.emit()
         else:
             super().keyPressEvent(event)
@@ -223,11 +222,8 @@ class EmptyState(QWidget):
         for label in (self.title, self.text):
             label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
             label.setMaximumWidth(440)
-            line = QHBoxLayout()  # a label that is aligned by a layout loses its second line
-            line.addStretch(1)
-            line.addWidget(label, 8)
-            line.addStretch(1)
-            column.addLayout(line)
+            # a label that is aligned by a layout loses its second line
+            column.addLayout(layouts.row(layouts.STRETCH, (label, 8), layouts.STRETCH, spacing=0))
         buttons = layouts.row(layouts.STRETCH, spacing=2 * SPACE)
         for button in (action, second):
             if button is not None:

@@ -22,11 +22,11 @@ from app.pages.train.state import TrainState
 from app.theme import SPACE, Role
 from app.translation import tr
 from app.widgets import buttons, layouts
-from app.widgets.card_list import ITEM, CardItem, CardList, card_line
+from app.widgets.card_list import ITEM, CardItem, CardList
 from app.widgets.forms.controls import CheckableMenu
 from app.widgets.screen import set_shown
 from app.widgets.tables import Index
-from app.widgets.text.labels import Text, font, plain_menu_text
+from app.widgets.text.labels import Text, font, one_line, plain_menu_text
 from engine.config.dataset import StoredData
 from engine.data.columns.fit import dataset_problems
 
@@ -195,7 +195,7 @@ def _text(painter: QPainter, text_font: QFont, role: Role, place: QRectF, text: 
     metrics = QFontMetricsF(text_font)
     painter.setFont(text_font)
     painter.setPen(theme.colour(role))
-    shown = metrics.elidedText(card_line(text), Qt.TextElideMode.ElideMiddle, place.width())
+    shown = metrics.elidedText(one_line(text), Qt.TextElideMode.ElideMiddle, place.width())
     place.setHeight(metrics.height())
     painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
 

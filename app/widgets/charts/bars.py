@@ -13,7 +13,7 @@ from app.widgets.drawing import fill, write
 from app.widgets.tables import AT_LEFT, AT_RIGHT
 from app.widgets.text import numbers
 from app.widgets.text.chips import AS_STORED
-from app.widgets.text.labels import font, visible
+from app.widgets.text.labels import font, one_line
 
 ROW = 6 * SPACE
 MAX_PAINTED_CHARACTERS = 80  # of a label, painted
@@ -77,7 +77,10 @@ class ProbabilityBars(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         metrics = QFontMetricsF(mono_font())
-        widest = max((metrics.horizontalAdvance(_line(b.label)) for b in self.shown), default=0)
+        widest = max(
+            (metrics.horizontalAdvance(_line(b.label)) for b in self.shown),
+            default=0,
+        )
         label_width = min(widest, self.width() * LABEL_SHARE)
         number_width = metrics.horizontalAdvance(f"< {numbers.percent(1.0, 1)}")
         top = 0.0
@@ -101,7 +104,15 @@ class ProbabilityBars(QWidget):
         row.adjust(SPACE, 0, -SPACE, 0)
         place = QRectF(row.left(), row.top(), label_width + 1, ROW)
         middle = Qt.TextElideMode.ElideMiddle
-        write(painter, place, _line(bar.label), font, Role.TEXT, AT_LEFT | AS_STORED, middle)
+        write(
+            painter,
+            place,
+            _line(bar.label),
+            font,
+            Role.TEXT,
+            AT_LEFT | AS_STORED,
+            middle,
+        )
         write(painter, row, percentage(bar.probability), font, Role.TEXT, AT_RIGHT)
         left = label_width + 4 * SPACE
         room = self.width() - left - number_width - 3 * SPACE
@@ -133,4 +144,4 @@ def paint_track(painter: QPainter, track: QRectF, share: float | None, role: Rol
 
 
 def _line(label: str) -> str:
-    return visible(label[:MAX_PAINTED_CHARACTERS]).replace("\n", " ").replace("\t", " ")
+    return one_line(label, MAX_PAINTED_CHARACTERS)

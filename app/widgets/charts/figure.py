@@ -106,7 +106,7 @@ def png(figure: Figure, scale: int = 1) -> bytes:
     def write(buffer: QBuffer) -> None:
         QImageWriter(buffer, QByteArray(b"png")).write(image(figure, scale))
 
-    return _written(write)
+    return written(write)
 
 
 def svg(figure: Figure) -> bytes:
@@ -126,7 +126,7 @@ def svg(figure: Figure) -> bytes:
         painter.end()
 
     named = f'font-family="{FAMILY}"'.encode()
-    return _written(write).replace(named, f'font-family="{FAMILIES}"'.encode())
+    return written(write).replace(named, f'font-family="{FAMILIES}"'.encode())
 
 
 def pdf(figure: Figure) -> bytes:
@@ -145,7 +145,7 @@ def pdf(figure: Figure) -> bytes:
         paint_sheet(painter, figure)
         painter.end()
 
-    return _written(write)
+    return written(write)
 
 
 def npy(array: np.ndarray) -> bytes:
@@ -169,7 +169,8 @@ def _float32(cell: object) -> object:
     return float(f"{cell:.9g}") if isinstance(cell, float) else cell
 
 
-def _written(write: Callable[[QBuffer], None]) -> bytes:
+def written(write: Callable[[QBuffer], None]) -> bytes:
+    """What `write` puts into a buffer."""
     kept = QByteArray()
     buffer = QBuffer(kept)
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app.theme import SPACE, Role
 from app.widgets.drawing import flow, write
-from app.widgets.text.labels import font, visible
+from app.widgets.text.labels import font, one_line
 
 LINE_WIDTH = 24  # px of the sample line
 GAP = 4 * SPACE  # px between entries
@@ -25,7 +25,7 @@ class LegendEntry:
     width: float = 0.0  # px
 
     def shown_name(self) -> str:
-        name = visible(self.name).replace("\n", " ")
+        name = one_line(self.name)
         return name if len(name) <= NAME_CHARACTERS else f"{name[: NAME_CHARACTERS - 1]}…"
 
 

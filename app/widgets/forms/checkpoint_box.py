@@ -22,7 +22,7 @@ from app.widgets.drawing import write
 from app.widgets.forms.controls import ComboBox
 from app.widgets.tables import Column, ColumnsModel, Index
 from app.widgets.text import numbers
-from app.widgets.text.labels import font, visible
+from app.widgets.text.labels import font, one_line, visible
 from app.widgets.text.run_texts import past_of, score_of
 
 REST_MS = 600  # ms without a key until a model is picked; Enter picks it at once
@@ -103,7 +103,7 @@ class _Rows(QStyledItemDelegate):
         ).paint(painter, place)
         room = rect.adjusted(11 * SPACE, 2 * SPACE, -3 * SPACE, -2 * SPACE)
         middle, top = Qt.TextElideMode.ElideMiddle, Qt.AlignmentFlag.AlignTop
-        name, line = visible(entry.name)[:500], self._model.line(entry)[:500]
+        name, line = one_line(entry.name), self._model.line(entry)[:500]
         role = Role.TEXT if usable else Role.DISABLED
         write(painter, room, name, font("strong"), role, top, middle)
         write(painter, room, line, font("small"), Role.MUTED, Qt.AlignmentFlag.AlignBottom, middle)

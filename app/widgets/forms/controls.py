@@ -38,7 +38,7 @@ from PySide6.QtWidgets import (
 
 from app import resources, theme
 from app.theme import Role
-from app.widgets.text.labels import visible
+from app.widgets.text.labels import one_line
 
 
 class TurnsWithFocus:
@@ -375,7 +375,7 @@ class SeveralColumns(ComboBox):
         if self.menu.actions():
             return
         for column in self._columns:
-            action = self.menu.addAction(_named(column, NAME_CHARACTERS).replace("&", "&&"))
+            action = self.menu.addAction(one_line(column, NAME_CHARACTERS).replace("&", "&&"))
             action.setCheckable(True)
             action.setChecked(column in self._chosen)
             action.triggered.connect(lambda on, column=column: self._on_ticked(column, on))
@@ -386,9 +386,5 @@ class SeveralColumns(ComboBox):
         self.changed.emit()
 
     def _say(self) -> None:
-        names = ", ".join(_named(column, SHOWN_CHARACTERS) for column in self.chosen())
+        names = ", ".join(one_line(column, SHOWN_CHARACTERS) for column in self.chosen())
         self.setItemText(0, names or self.tr("none"))
-
-
-def _named(column: str, characters: int) -> str:
-    return visible(column[:characters]).replace("\n", " ")

@@ -1,6 +1,7 @@
 """A “+” next to a control: several values for its field, each tried in a run."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from pydantic.fields import FieldInfo
@@ -50,16 +51,18 @@ class SeveralValues(QWidget):
         self._inner = field.inner if isinstance(field, Optional) else field
         self.line: QLineEdit | None = None
         self.boxes: dict[object, QCheckBox] = {}
-        self._editor: QWidget | None = None
         self.button = buttons.icon_button("plus", tr("Several values: {0}").format(title))
         self.button.setCheckable(True)
         self.button.toggled.connect(self._on_toggled)
         self._row = layouts.row(field, self.button, layouts.STRETCH, parent=self, spacing=2 * SPACE)
 
-    @property
+    @cached_property
     def editor(self) -> QWidget:
-        """The editor shown in place of the control."""
-        return self._make_editor()
+        """The editor shown in place of the control, made when first needed."""
+        editor = self._make_editor()
+        self._row.insertWidget(1, editor)
+        editor.hide()
+        return editor
 
     @property
     def is_open(self) -> bool:
@@ -80,7 +83,7 @@ class SeveralValues(QWidget):
         if not values:
             self.button.setChecked(False)
             return
-        self._make_editor()
+        _ = self.editor
         if tuple(values) != self.values():
             if self.line is not None:
                 self.line.setText(", ".join(self._written(value) for value in values))
@@ -122,13 +125,6 @@ class SeveralValues(QWidget):
         return number_text(value) if isinstance(value, int | float) else str(value)
 
     def _make_editor(self) -> QWidget:
-        if self._editor is None:
-            self._editor = self._new_editor()
-            self._row.insertWidget(1, self._editor)
-            self._editor.hide()
-        return self._editor
-
-    def _new_editor(self) -> QWidget:
         if isinstance(self._inner, NumberOf):
             self.line = QLineEdit()
             self.line.setMaxLength(LONGEST_LINE)

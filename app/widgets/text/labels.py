@@ -160,6 +160,11 @@ def visible(text: str) -> str:
     return QUOTED.sub(_isolated, engine.visible.visible(shown))
 
 
+def one_line(text: str, characters: int = 300) -> str:
+    """The beginning of a text as one line of visible characters."""
+    return visible(translated(text)[:characters]).replace("\n", " ").replace("\t", " ")
+
+
 def _isolated(found: re.Match[str]) -> str:
     return f"\u2068{found[1]}\u2069" if FROM_THE_RIGHT.search(found[1]) else found[1]
 

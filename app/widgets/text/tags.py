@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from app import theme
 from app.theme import SPACE, Role
 from app.widgets.drawing import fill, flow, write
-from app.widgets.text.labels import font, tooltip, visible
+from app.widgets.text.labels import font, one_line, tooltip
 
 INSIDE = 2.5 * SPACE  # px on either side of the text
 GAP = 1.5 * SPACE
@@ -28,7 +28,7 @@ class Tags(QWidget):
 
     def show_texts(self, texts: Sequence[str]) -> None:
         """Show facts in this order."""
-        self._texts = [visible(text).replace("\n", " ") for text in texts]
+        self._texts = [one_line(text) for text in texts]
         self.setAccessibleDescription("; ".join(self._texts))
         self.setToolTip(tooltip("\n".join(self._texts)))  # if one is elided
         self.updateGeometry()
