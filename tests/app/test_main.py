@@ -6,16 +6,18 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QObject
+from pytestqt.qtbot import QtBot
 
 from app.__main__ import main
+from app.shell.requests import ENDING, Ending
 from engine.files.home import Home
 from engine.record.opening import VERSION
-from tests.engine.test_private import OPEN_AND_CLOSE
 
 CODE = Path(__file__).resolve().parents[2]
 
@@ -56,29 +58,52 @@ opening.MainWindow = Staying
 opening.run_window()
 """
 
-# a start that ends with a dialog; says what it says and closes it
-REFUSED = """
+PLACES = ("home.lock", "studio.log", "studio.db", "runs", "backups")
+
+# answers the dialog that a start ends with by its button CHOICE, or closes it
+ANSWERING = """
 import sys
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication
 from app.shell import opening
 
-make = opening.make_application
+app = opening.make_application([])
+opening.make_application = lambda arguments: app
 
-def made(arguments):
-    app = make(arguments)
-    def close():
-        dialog = app.activeModalWidget()
-        if dialog is None:
-            QTimer.singleShot(20, close)
-            return
-        print([label.text() for label in dialog.findChildren(QLabel)][-1])
-        dialog.close()
-    QTimer.singleShot(20, close)
-    return app
+def answer():
+    dialog = app.activeModalWidget()
+    if dialog is not None:
+        CHOICE
 
-opening.make_application = made
-sys.exit(opening.run_window())
+timer = QTimer()
+timer.timeout.connect(answer)
+timer.start(20)
+"""
+
+# starts that end with a dialog, the first as the home is, the others with a place that is another's
+REFUSED = f"""{ANSWERING.replace("CHOICE", "dialog.close()")}
+from engine.files.home import Home
+root, codes = Home().root, [opening.run_window()]
+for name in {PLACES}:
+    place, kept = root / name, root / "kept"
+    is_folder = place.is_dir()
+    if place.exists():
+        place.rename(kept)
+    place.write_text("x") if is_folder else place.mkdir()
+    codes.append(opening.run_window())
+    place.unlink() if is_folder else place.rmdir()
+    if kept.exists():
+        kept.rename(place)
+print(codes)
+"""
+
+
+NATURE = """
+from PySide6.QtCore import QTimer
+try:
+    QTimer(interval=5)
+except AttributeError:
+    print("keywords fail")
 """
 
 
@@ -100,50 +125,59 @@ def run(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture
-def staying(home: Home) -> Iterator[subprocess.Popen[str]]:
-    """The real window, shown by a process of its own."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", STAYING],
-        cwd=CODE,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "shown\n"
-    yield process
-    process.kill()
-    process.communicate()
+def stay(home: Home) -> Iterator[Callable[[], subprocess.Popen[str]]]:
+    """`stay()` shows the real window, in a process of its own."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def start() -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", STAYING]
+        process = subprocess.Popen(
+            command, cwd=CODE, env=environment(), stdout=subprocess.PIPE, text=True
+        )
+        processes.append(process)
+        assert process.stdout is not None and process.stdout.readline() == "shown\n"
+        return process
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.communicate()
 
 
-def test_the_window_with_all_its_pages_loads_no_torch_and_opens_with_little(home: Home) -> None:
-    shown = run("-c", VISITING)
+def with_dotted_capital(folder: Path) -> dict[str, str]:
+    """Environment in which the capital of i has a dot; empty if its sources are not installed."""
+    name = "tr_TR.UTF-8"
+    make = ["localedef", "-i", "tr_TR", "-f", "UTF-8", str(folder / name)]
+    if shutil.which("localedef") is None or subprocess.run(make, capture_output=True).returncode:
+        return {}
+    there = {"LOCPATH": str(folder), "LC_ALL": name, "LANG": name}
+    assert run("-c", NATURE, **there).stdout == "keywords fail\n"
+    return there
+
+
+def test_the_window_with_all_its_pages_loads_no_torch_and_opens_with_little(
+    home: Home, tmp_path: Path
+) -> None:
+    """In Turkish if possible: PySide capitalises names of properties by the C locale."""
+    shown = run("-c", VISITING, **with_dotted_capital(tmp_path))
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.splitlines() == ["before the first frame: []", "loaded: []"], shown.stdout
     assert "Traceback" not in shown.stderr
     assert "Traceback" not in home.log.read_text(encoding="utf-8")
 
 
-def test_modules_are_loaded_as_python_does(home: Home) -> None:
-    """PySide's own import would read the source of each of them."""
+def test_modules_are_loaded_as_python_does_and_the_application_has_its_styles(home: Home) -> None:
+    """PySide's own import would read the source of each module. Benchmarks create the application
+    too and would otherwise measure an unstyled window."""
     loaded = run(
         "-c",
         "import builtins\nfrom app.__main__ import import_as_usual\n"
         "import PySide6.QtCore\nprint(builtins.__import__.__name__)\n"
-        "import_as_usual()\nimport PySide6.QtWidgets, app.window\n"
-        "print('feature' in builtins.__import__.__name__)",
-    )
-    assert loaded.stdout.split() == ["__feature_import__", "False"], loaded.stderr
-
-
-def test_the_application_has_its_styles(home: Home) -> None:
-    """Benchmarks create it too and would otherwise measure an unstyled window."""
-    made = run(
-        "-c",
-        "from app.shell.opening import make_application\n"
+        "import_as_usual()\nfrom app.shell.opening import make_application\n"
+        "print('feature' in builtins.__import__.__name__)\n"
         "print('QTableView::item' in make_application([]).styleSheet())",
     )
-    assert made.stdout.split() == ["True"], made.stderr
+    assert loaded.stdout.split() == ["__feature_import__", "False", "True"], loaded.stderr
 
 
 def test_without_a_screen_it_names_the_headless_commands(home: Home) -> None:
@@ -153,31 +187,25 @@ def test_without_a_screen_it_names_the_headless_commands(home: Home) -> None:
         assert len(started.stderr.splitlines()) == 1 and "bert-studio tour" in started.stderr
 
 
-def test_the_help_has_every_command(home: Home) -> None:
-    told = run("-m", "app", "--help")
-    assert told.returncode == 0
-    for command in (
-        "train",
-        "resume",
-        "predict",
-        "evaluate",
-        "fill",
-        "attention",
-        "rebuild",
-        "report",
-    ):
-        assert command in told.stdout
+def test_the_help_has_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    told = capsys.readouterr().out
+    for command in ("train", "resume", "predict", "fill", "attention", "rebuild", "report"):
+        assert command in told
 
 
-def test_rebuild_makes_the_record_anew(home: Home) -> None:
-    made = run("-m", "app", "rebuild")
-    assert made.returncode == 0, made.stderr
-    assert "0 runs" in made.stdout and home.record.is_file()
+def test_rebuild_makes_the_record_anew(home: Home, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rebuild"]) == 0
+    assert "0 runs" in capsys.readouterr().out and home.record.is_file()
 
 
-def test_a_second_start_brings_the_first_to_the_front(
-    home: Home, staying: subprocess.Popen[str]
+def test_a_window_opens_after_a_killed_one_and_a_second_start_brings_it_to_the_front(
+    home: Home, stay: Callable[[], subprocess.Popen[str]]
 ) -> None:
+    first = stay()
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+    staying = stay()
     second = run("-m", "app")
     assert second.returncode == 0
     assert "switching to its window" in second.stdout
@@ -186,49 +214,39 @@ def test_a_second_start_brings_the_first_to_the_front(
     assert staying.wait(20) == 0
 
 
-def test_a_killed_window_does_not_stop_the_next_start(
-    home: Home, staying: subprocess.Popen[str]
-) -> None:
-    os.kill(staying.pid, signal.SIGKILL)
-    staying.wait()
-    assert run("-c", OPEN_AND_CLOSE).returncode == 0
-
-
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_closes_the_window_in_good_order(
-    home: Home, staying: subprocess.Popen[str], number: int
+    home: Home, stay: Callable[[], subprocess.Popen[str]]
 ) -> None:
-    os.kill(staying.pid, number)
+    staying = stay()
+    os.kill(staying.pid, signal.SIGTERM)
     assert staying.wait(20) == 0
     assert home.settings.is_file(), "what the window remembers was written"
 
 
-def test_a_record_of_a_newer_program_is_left_alone_in_words(home: Home) -> None:
-    assert main(["rebuild"]) == 0
-    with closing(sqlite3.connect(home.record)) as record:
-        record.execute("PRAGMA user_version = 1000")
-        record.commit()
-    before = home.record.read_bytes()
-    refused = run("-c", REFUSED)
-    assert refused.returncode == 1
-    assert "newer" in refused.stdout and "Traceback" not in refused.stderr
-    assert home.record.read_bytes() == before
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+def test_every_ending_signal_is_heard_by_the_event_loop(qtbot: QtBot) -> None:
+    owner, ends = QObject(), list[int]()
+    before = [signal.getsignal(number) for number in ENDING]
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        ending = Ending(lambda number=number: ends.append(number), owner)
+        try:
+            os.kill(os.getpid(), number)
+            qtbot.waitUntil(lambda number=number: ends[-1:] == [number])
+        finally:
+            ending.close()
+    assert [signal.getsignal(number) for number in ENDING] == before
 
 
-# answers the dialog with its first button, and closes the window as soon as it is settled
-SETTING_ASIDE = REFUSED.replace("dialog.close()", 'dialog.buttons["new"].click()').replace(
-    "opening.make_application = made",
-    """
+SETTING_ASIDE = f"""{ANSWERING.replace("CHOICE", 'dialog.buttons["new"].click()')}
 class Visited(opening.MainWindow):
     def begin(self):
         self.studio.dispatcher.settled.connect(self.close)
         super().begin()
 
 opening.MainWindow = Visited
-opening.make_application = made
-""",
-)
+sys.exit(opening.run_window())
+"""
 
 
 def test_a_record_of_a_newer_program_can_be_set_aside(home: Home) -> None:
@@ -258,39 +276,16 @@ def test_a_home_that_cannot_be_used_is_one_sentence(
         assert len(message.splitlines()) == 1 and len(message) <= 320
 
 
-@pytest.mark.parametrize("name", ["home.lock", "studio.log", "studio.db", "runs", "backups"])
-def test_a_folder_or_file_in_the_place_of_another_is_one_sentence(home: Home, name: str) -> None:
-    place = home.root / name
-    if place.is_dir():
-        place.rmdir()
-        place.write_text("x")
-    else:
-        place.mkdir()
+def test_what_keeps_the_window_closed_is_one_sentence(home: Home) -> None:
+    """A folder or file in the place of another, and a record of a newer program."""
+    assert main(["rebuild"]) == 0
+    with closing(sqlite3.connect(home.record)) as record:
+        record.execute("PRAGMA user_version = 1000")
+        record.commit()
+    before = home.record.read_bytes()
     refused = run("-c", REFUSED)
-    assert refused.returncode == 1 and "Traceback" not in refused.stderr
-    assert len(refused.stderr.splitlines()) == 1 and name in refused.stderr
-
-
-NATURE = """
-from PySide6.QtCore import QTimer
-try:
-    QTimer(interval=5)
-except AttributeError:
-    print("keywords fail")
-"""
-
-
-@pytest.mark.parametrize("language", ["tr_TR", pytest.param("az_AZ", marks=pytest.mark.long)])
-def test_the_window_opens_where_the_capital_of_i_has_a_dot(
-    home: Home, tmp_path: Path, language: str
-) -> None:
-    """PySide capitalises names of properties by the C locale, which is created here."""
-    name = f"{language}.UTF-8"
-    make = ["localedef", "-i", language, "-f", "UTF-8", str(tmp_path / name)]
-    if shutil.which("localedef") is None or subprocess.run(make, capture_output=True).returncode:
-        pytest.skip("the sources of this locale are not installed")
-    there = {"LOCPATH": str(tmp_path), "LC_ALL": name, "LANG": name}
-    assert run("-c", NATURE, **there).stdout == "keywords fail\n"
-    shown = run("-c", VISITING, **there)
-    assert shown.returncode == 0, shown.stderr
-    assert "Traceback" not in home.log.read_text(encoding="utf-8")
+    assert "Traceback" not in refused.stderr and home.record.read_bytes() == before
+    codes, sentences = eval(refused.stdout.splitlines()[-1]), refused.stderr.splitlines()
+    assert codes == [1] * 6 and len(sentences) == 6 and "newer" in sentences[0]
+    for name, sentence in zip(PLACES, sentences[1:], strict=True):
+        assert name in sentence, sentence
