@@ -1,6 +1,7 @@
 """Files that this process did not just write are opened in one way: `engine.files.regular_file`."""
 
 import ast
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -22,6 +23,7 @@ OWN = {  # files in which a read is of what the system or the program itself hol
 READS = {"read_text", "read_bytes"}
 LIBRARIES = {"np.load", "np.memmap", "pq.ParquetFile", "safe_open", "load_file"}
 LAST = {name.rpartition(".")[2] for name in LIBRARIES}
+MENTIONS = re.compile(rf"\b(?:open|{'|'.join(sorted(READS | LAST))})\b")
 
 
 def reads_in(file: Path) -> list[int]:
@@ -29,8 +31,10 @@ def reads_in(file: Path) -> list[int]:
 
     And those in which a library opens a file that was not checked by `check_regular(…)`.
     """
-    found = []
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    found, source = [], file.read_text(encoding="utf-8")
+    if not MENTIONS.search(source):
+        return []  # parsing takes long
+    for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call):
             continue
         if isinstance(node.func, ast.Attribute) and node.func.attr in READS:

@@ -52,12 +52,21 @@ def wait_for(qtbot, explorer: Explorer, number: int):
     return next(a for a in explorer.heard if a.to == number)
 
 
-def test_a_question_is_answered_under_its_number(qtbot, explorer, tiny):
+def test_questions_are_answered_and_closing_ends_the_worker_and_removes_its_files(
+    qtbot, explorer, tiny
+):
     number = explorer.ask(FillMask(checkpoint=tiny, text="a [MASK]"))
     assert explorer.is_busy
     answer = wait_for(qtbot, explorer, number)
     assert isinstance(answer, MaskFilled)
     assert not explorer.is_busy
+    answer = wait_for(qtbot, explorer, explorer.ask(Attend(checkpoint=tiny, text="a b")))
+    assert isinstance(answer, Attended)
+    assert answer.weights.path.is_file()
+    explorer.close()
+    assert not explorer.scratch.exists()
+    assert explorer.pid == 0
+    assert explorer.deaths == []
 
 
 LIGHT = """
@@ -194,17 +203,6 @@ def test_a_new_setting_takes_over_without_a_notice(qtbot, explorer, tiny, settin
     qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
 
 
-def test_closing_ends_the_worker_and_removes_its_files(qtbot, explorer, tiny):
-    number = explorer.ask(Attend(checkpoint=tiny, text="a b"))
-    answer = wait_for(qtbot, explorer, number)
-    assert isinstance(answer, Attended)
-    assert answer.weights.path.is_file()
-    explorer.close()
-    assert not explorer.scratch.exists()
-    assert explorer.pid == 0
-    assert explorer.deaths == []
-
-
 def test_files_of_a_window_that_was_killed_go_with_the_next_start(qtbot, tmp_path, settings):
     left = tmp_path / "cache" / "explorer" / "attention-7.npy"
     left.parent.mkdir(parents=True)
@@ -248,12 +246,17 @@ def test_an_errand_has_a_process_of_its_own_that_ends_with_the_answer(
     qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
 
 
-def test_an_errand_that_is_refused_says_why(qtbot, tmp_path, settings):
+def test_an_errand_that_is_refused_says_why(qtbot, tmp_path, settings, monkeypatch):
+    fake_worker(
+        monkeypatch,
+        "import sys, json; sys.stdin.readline()\n"
+        "print(json.dumps({'kind': 'refused', 'to': 0, 'problem': 'x'}), flush=True)\n"
+        "sys.stdin.read()",
+    )
     heard = Heard()
-    heard.run(Examine(folder=tmp_path / "nothing"), tmp_path, settings)
+    heard.run(Examine(folder=tmp_path), tmp_path, settings)
     qtbot.waitUntil(lambda: bool(heard.refused), timeout=PATIENCE)
-    assert heard.done == []
-    assert not heard.refused[0].bug
+    assert heard.done == [] and heard.refused[0].problem == "x"
     qtbot.waitUntil(lambda: not module._ending, timeout=PATIENCE)
 
 
@@ -265,7 +268,7 @@ def test_an_errand_whose_process_dies_is_refused(qtbot, tmp_path, settings, monk
     assert "stopped" in heard.refused[0].problem
 
 
-def test_a_cancelled_errand_calls_nobody(qtbot, tmp_path, settings, tiny):
+def test_a_cancelled_errand_calls_nobody(qtbot, tmp_path, settings, tiny, light):
     heard = Heard()
     one_time_worker = heard.run(Examine(folder=tiny), tmp_path, settings)
     one_time_worker.cancel()
@@ -283,7 +286,7 @@ def test_an_errand_whose_owner_is_gone_calls_nobody(qtbot, tmp_path, settings, t
 
 
 @pytest.fixture
-def standby(qtbot, tmp_path: Path, settings: Settings) -> Iterator[Standby]:
+def standby(qtbot, tmp_path: Path, settings: Settings, light: None) -> Iterator[Standby]:
     made = Standby(tmp_path, settings)
     yield made
     made.end()
@@ -304,9 +307,9 @@ def test_a_worker_that_stands_by_answers_one_question(qtbot, standby, tiny):
     process = standby.take("explore")
     assert process.pid == waiting and standby.pid == 0
     heard = Heard()
-    heard.ask(Examine(folder=tiny), process)
+    heard.ask(FillMask(checkpoint=tiny, text="a [MASK]"), process)
     qtbot.waitUntil(lambda: bool(heard.done), timeout=PATIENCE)
-    assert heard.done[0].info.layers == 2
+    assert isinstance(heard.done[0], MaskFilled)
     assert started(qtbot, standby) != waiting
 
 

@@ -5,24 +5,28 @@ open.
 """
 
 import ast
+import re
 from pathlib import Path
 
 APP = Path(__file__).resolve().parents[2] / "app"
+KEYWORD = re.compile(r"\bQ[A-Z]\w*\([^:]*?\w=[^=]")  # perhaps one of a constructor
 
 
 def keywords(source: str) -> list[str]:
     """The keywords but `parent` that are given to constructors of PySide6."""
-    tree = ast.parse(source)
+    if not KEYWORD.search(source):
+        return []  # parsing takes long
+    nodes = list(ast.walk(ast.parse(source)))
     qt = {
         name.asname or name.name
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("PySide6.")
         for name in node.names
         if name.name.startswith("Q")
     }
     return [
         f"line {node.lineno}: {node.func.id}({keyword.arg}=…)"
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in qt
         for keyword in node.keywords
         if keyword.arg not in (None, "parent")

@@ -1,8 +1,6 @@
 """`bert-studio queue` as a program, with a runner process."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -94,7 +92,5 @@ def test_a_job_that_cannot_be_read_adds_none(
 
 def test_the_program_is_its_own_runner(home: Home) -> None:
     """In the packaged program the runner is the program itself."""
-    variables = {**os.environ, "BERT_STUDIO_HOME": str(home.root), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "app", "--queue-runner"]
-    assert subprocess.run(command, env=variables, cwd=ROOT, timeout=60).returncode == 0
+    assert main(["--queue-runner"]) == 0
     assert home.record.exists() and gone(home)

@@ -50,8 +50,18 @@ def opened(qtbot, tab: UseTab, model: FineTuned) -> UseTab:
     return tab
 
 
-def test_a_text_is_tried_while_typing_and_the_words_that_decided_follow(qtbot, tab, tuned):
-    trying = opened(qtbot, tab, tuned("text_classification")).trying
+def test_a_text_is_tried_and_a_file_predicted_and_made_a_data_set(
+    qtbot, tab, tuned, tmp_path, studio
+):
+    """One story, so that one worker loads torch for all of it."""
+    opened(qtbot, tab, tuned("text_classification"))
+    a_text_is_tried_while_typing_and_the_words_that_decided_follow(qtbot, tab)
+    a_file_is_predicted_with_the_first_rows_shown_before(qtbot, tab, tmp_path)
+    the_result_can_become_a_data_set_with_the_predictions_as_labels(qtbot, tab, tmp_path, studio)
+
+
+def a_text_is_tried_while_typing_and_the_words_that_decided_follow(qtbot, tab):
+    trying = tab.trying
     qtbot.keyClicks(trying.text, "a lovely warm film")
     qtbot.waitUntil(lambda: len(trying.words.shown) == 4, timeout=PATIENCE)
     assert trying.prediction.isVisible()
@@ -64,9 +74,7 @@ def test_a_text_is_tried_while_typing_and_the_words_that_decided_follow(qtbot, t
     assert_accessible(tab)
 
 
-def test_a_file_is_predicted_with_the_first_rows_shown_before(qtbot, tab, tuned, tmp_path):
-    model = tuned("text_classification")
-    opened(qtbot, tab, model)
+def a_file_is_predicted_with_the_first_rows_shown_before(qtbot, tab, tmp_path):
     file = tmp_path / "new.csv"
     file.write_text("id,text\n" + "".join(f"{n},a lovely film {n}\n" for n in range(30)))
     tab.apply_to(file)
@@ -95,13 +103,16 @@ def test_a_file_is_predicted_with_the_first_rows_shown_before(qtbot, tab, tuned,
     dialog.close()
 
 
-def test_the_columns_of_the_choices_are_ticked_one_after_another(qtbot, tab, tuned):
+def test_the_columns_of_the_choices_are_ticked_one_after_another(
+    qtbot, tab, tuned, studio, monkeypatch
+):
+    monkeypatch.setattr(studio.explorer, "ask", lambda _: 1)
     model = tuned("multiple_choice")
     opened(qtbot, tab, model)
     tab.apply_to(model.file)
     dialog: ApplyingDialog = tab.dialog
     state, box = dialog.state, dialog.choices.endings
-    qtbot.waitUntil(lambda: state.first is not None, timeout=PATIENCE)
+    qtbot.waitUntil(lambda: state.mapping is not None)
     before = box.chosen()
     assert before == ("ending0", "ending1") and box.currentText() == "ending0, ending1"
     qtbot.keyClick(box, Qt.Key.Key_Space)
@@ -117,13 +128,8 @@ def test_the_columns_of_the_choices_are_ticked_one_after_another(qtbot, tab, tun
     dialog.close()
 
 
-def test_the_result_can_become_a_data_set_with_the_predictions_as_labels(
-    qtbot, tab, tuned, tmp_path, studio
-):
-    opened(qtbot, tab, tuned("text_classification"))
-    file = tmp_path / "new.csv"
-    file.write_text("id,text\n" + "".join(f"{n},a lovely film {n}\n" for n in range(30)))
-    tab.apply_to(file)
+def the_result_can_become_a_data_set_with_the_predictions_as_labels(qtbot, tab, tmp_path, studio):
+    tab.apply_to(tmp_path / "new.csv")
     state = tab.dialog.state
     qtbot.waitUntil(lambda: state.first is not None, timeout=PATIENCE)
     state.set_form(DATASET)
@@ -193,17 +199,18 @@ def test_what_is_stopped_can_be_continued_and_a_refusal_is_shown(
     dialog.close()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_task_has_its_boxes(qtbot, tab, tuned, kind, monkeypatch, studio):
+def test_every_task_has_its_boxes(qtbot, tab, tuned, monkeypatch, studio):
     monkeypatch.setattr(studio.explorer, "ask", lambda _: 1)
-    trying = opened(qtbot, tab, tuned(kind)).trying
-    pairs = {"pair_classification", "question_answering", "multiple_choice"}
-    if kind in pairs:
-        assert not trying.pair.isHidden()
-    if kind == "token_classification":
-        assert trying.pair.isHidden()
-    assert trying.prediction.isHidden() == (kind != "multiple_choice")
-    assert_accessible(tab)
+    for kind in KINDS:
+        tab.show_model(tuned(kind).checkpoint, "films")
+        qtbot.waitUntil(lambda: tab.trying is not None and tab.trying._state.task == kind)  # noqa: B023
+        trying = tab.trying
+        if kind in ("pair_classification", "question_answering", "multiple_choice"):
+            assert not trying.pair.isHidden(), kind
+        if kind == "token_classification":
+            assert trying.pair.isHidden()
+        assert trying.prediction.isHidden() == (kind != "multiple_choice"), kind
+        assert_accessible(tab)
 
 
 def test_a_page_without_a_fine_tuned_model_says_so(qtbot, tab, tuned):
