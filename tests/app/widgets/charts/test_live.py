@@ -176,7 +176,7 @@ def test_a_name_with_markup_is_only_a_name(curve: LiveChart) -> None:
     assert_accessible(curve)
     figure = curve.figure()
     assert figure is not None and figure.table is not None
-    assert "<b>one</b>\t0\t0.0" in csv_text(figure.table(), "\t")
+    assert "<b>one</b>\t0.0\t0.0" in csv_text(figure.table(), "\t")
 
 
 def test_a_logarithmic_axis_omits_values_that_are_not_positive(curve: LiveChart) -> None:
