@@ -91,8 +91,8 @@ class SplitCells(QStyledItemDelegate):
     def createEditor(
         self, parent: QWidget, option: QStyleOptionViewItem, index: Index
     ) -> QComboBox:
-        editor = ComboBox(parent)
-        editor.setAccessibleName(self.tr("Split of the row"))
+        editor = ComboBox(self.tr("Split of the row"))
+        editor.setParent(parent)
         for split in SPLITS:
             editor.addItem(split_title(split), split)
         editor.activated.connect(lambda _: self._take(editor))
