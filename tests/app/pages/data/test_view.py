@@ -19,7 +19,7 @@ PATIENCE = 20_000  # ms
 
 def marks(page) -> list[str]:
     model = page.list.list.cards
-    return [model.items[row].mark for row in range(model.rowCount())]
+    return [model.rows[row].mark for row in range(model.rowCount())]
 
 
 def test_an_empty_page_names_the_next_action(page) -> None:

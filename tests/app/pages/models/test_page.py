@@ -51,7 +51,7 @@ def opened(qtbot, page: ModelsPage, folder: Path) -> ModelView:
 
 def names(page: ModelsPage) -> list[str]:
     model = page.list.list.cards
-    return [model.items[row].title for row in range(model.rowCount())]
+    return [model.rows[row].title for row in range(model.rowCount())]
 
 
 # ── the list ─────────────────────────────────────────────────────────────────────────────────
