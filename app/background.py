@@ -3,9 +3,9 @@
     job = background.run(self, lambda: read(path), self._on_read)
     job = background.run(self, work, self._on_done, progress=self._on_progress)   # work(progress)
 
-The result arrives in the GUI thread, and only if `owner` exists and the job is not cancelled.
-System errors, such as a missing file, arrive as a StudioError. Without `failed`, errors go to
-`sys.excepthook`, where `app.notices` shows them.
+The result arrives in the GUI thread, and only if `owner` exists and the job is not cancelled; so
+`work` may raise Cancelled once it is. System errors, such as a missing file, arrive as a
+StudioError. Without `failed`, errors go to `sys.excepthook`, where `app.notices` shows them.
 """
 
 import logging
@@ -15,11 +15,12 @@ import threading
 import time
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 import shiboken6
 from PySide6.QtCore import QObject, Qt, QThreadPool, Signal
 
+from engine.errors import StudioError
 from engine.system.errors import explain_error
 
 T = TypeVar("T")
@@ -64,9 +65,11 @@ class Job:
         self._owner, self._done, self._failed, self._progress = owner, done, failed, progress
         self._cancelled = threading.Event()
         self._finished = threading.Event()
+        self.is_pending = True  # neither ended in the GUI thread nor cancelled
 
     def cancel(self) -> None:
         """Drop the result and make `Progress.cancelled` return True."""
+        self.is_pending = False
         self._cancelled.set()
 
     def is_over(self) -> bool:
@@ -101,6 +104,7 @@ class Job:
         courier.jobs.discard(self)
         if not self._is_wanted():
             return
+        self.is_pending = False
         if error is None:
             self._done(result)
         elif self._failed is not None:
@@ -138,26 +142,6 @@ def _courier() -> _Courier:
     return _Courier()
 
 
-@overload
-def run(
-    owner: QObject,
-    work: Callable[[], T],
-    done: Callable[[T], None],
-    failed: Callable[[BaseException], None] | None = None,
-) -> Job: ...
-
-
-@overload
-def run(
-    owner: QObject,
-    work: Callable[[Progress], T],
-    done: Callable[[T], None],
-    failed: Callable[[BaseException], None] | None = None,
-    *,
-    progress: Callable[[int, int], None],
-) -> Job: ...
-
-
 def run(
     owner: QObject,
     work: Callable[..., T],
@@ -173,6 +157,40 @@ def run(
     courier.jobs.add(job)
     QThreadPool.globalInstance().start(partial(job.work, work, courier))
     return job
+
+
+class Latest:
+    """Jobs of one kind of an owner: a new one cancels the one before it."""
+
+    def __init__(self, owner: QObject) -> None:
+        self._owner = owner
+        self._job: Job | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        return self._job is not None and self._job.is_pending
+
+    def run(
+        self,
+        work: Callable[..., T],
+        done: Callable[[T], None],
+        failed: Callable[[BaseException], None] | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Start a job as `run` does."""
+        self.cancel()
+        self._job = run(self._owner, work, done, failed, progress)
+
+    def cancel(self) -> None:
+        if self._job is not None:
+            self._job.cancel()
+
+
+def understood(error: BaseException) -> StudioError:
+    """The error, if its sentences are for the user; otherwise it is raised again."""
+    if not isinstance(error, StudioError):
+        raise error
+    return error
 
 
 def finish(seconds: float = 5.0) -> bool:

@@ -1,10 +1,14 @@
 """Deletion with undo, through the system's trash."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QFile, QStandardPaths
+from PySide6.QtCore import QFile, QObject, QStandardPaths
 
+from app import background
+from app.notices import Notices
+from app.translation import tr
 from engine.errors import StudioError
 from engine.phrases import phrase
 
@@ -26,6 +30,24 @@ def move_to_trash(folder: Path) -> Path:
             ),
         )
     return Path(file.fileName())
+
+
+def delete(
+    owner: QObject, notices: Notices, folder: Path, sentence: str, changed: Callable[[], None]
+) -> None:
+    """Move a folder to the trash, and show a notice that offers to undo it.
+
+    `changed` is called after each of them.
+    """
+
+    def restore(place: Path) -> None:
+        background.run(owner, lambda: bring_back(place, folder), lambda _: changed(), notices.show)
+
+    def removed(place: Path) -> None:
+        changed()
+        notices.say(sentence, tr("Undo"), lambda: restore(place))
+
+    background.run(owner, lambda: move_to_trash(folder), removed, notices.show)
 
 
 def bring_back(place: Path, folder: Path) -> None:

@@ -172,6 +172,23 @@ def ask(
     return question
 
 
+def confirm(
+    owner: QWidget,
+    title: str,
+    text: str,
+    choice: Choice,
+    act: Callable[[], object],
+    body: Sequence[QWidget | QLayout] = (),
+) -> Question:
+    """Ask with one choice, which calls `act`, and Cancel."""
+
+    def answered(key: str) -> None:
+        if key == choice.key:
+            act()
+
+    return ask(owner, title, text, [choice, Choice("cancel", tr("Cancel"))], answered, body)
+
+
 def ask_for_name(
     owner: QWidget,
     about: tuple[str, str],

@@ -11,13 +11,14 @@ from PySide6.QtWidgets import (
     QPushButton,
     QScrollArea,
     QStackedLayout,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from app import resources, theme
 from app.theme import SPACE, Role
-from app.widgets import layouts
+from app.widgets import buttons, layouts
 from app.widgets.drawing import fill
 from app.widgets.keys import is_press
 from app.widgets.screen import Flow, set_shown
@@ -68,6 +69,13 @@ class Page(QWidget):
             margins=(MARGIN, MARGIN - SPACE, MARGIN, MARGIN - SPACE),
         )
         column.addWidget(scrolling(inner))
+
+    def add_back(self, text: str, act: Callable[[], object]) -> QToolButton:
+        """Add a button before the title that goes back, as Alt+Left does."""
+        button = buttons.icon_button("arrow-left", text, act)
+        button.setShortcut("Alt+Left")
+        self.head.insertWidget(0, button, 0, Qt.AlignmentFlag.AlignTop)
+        return button
 
     def set_title(self, title: str, subtitle: str = "") -> None:
         self.title.setText(title)
@@ -224,14 +232,9 @@ class EmptyState(QWidget):
             label.setMaximumWidth(440)
             # a label that is aligned by a layout loses its second line
             column.addLayout(layouts.row(layouts.STRETCH, (label, 8), layouts.STRETCH, spacing=0))
-        buttons = layouts.row(layouts.STRETCH, spacing=2 * SPACE)
-        for button in (action, second):
-            if button is not None:
-                buttons.addWidget(button)
-        buttons.addStretch()
-        column.addSpacing(SPACE)
-        column.addLayout(buttons)
-        column.addStretch()
+        given = [button for button in (action, second) if button is not None]
+        row = layouts.row(layouts.STRETCH, *given, layouts.STRETCH, spacing=2 * SPACE)
+        layouts.extend(column, SPACE, row, layouts.STRETCH)
 
     def minimumSizeHint(self) -> QSize:
         """Without the picture, which is hidden if there is no room."""
