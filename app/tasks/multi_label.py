@@ -3,7 +3,7 @@
 from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
-from app.translation import tr
+from app.translation import marked, tr
 from app.widgets.charts.bars import Bar, ProbabilityBars
 from app.widgets.results.confusion import CoOccurrencePicture
 from app.widgets.results.group_table import LengthPicture
@@ -52,13 +52,8 @@ class MultiLabelPart(TaskPart):
         ReliabilityPicture,
         LengthPicture,
     )
-
-    def description(self, from_scratch: bool = False) -> str:
-        return tr("Any number of labels per text or pair: topics, tones, what a text mentions.")
-
-    def scene(self, from_scratch: bool = False) -> Scene:
-        words = ("[CLS]", "cheap", "but", "slow", "[SEP]")
-        return Scene(words, 5, 0, tr("labels"), "price, speed")
+    purpose = marked("Any number of labels per text or pair: topics, tones, what a text mentions.")
+    scene = Scene("[CLS] cheap but slow [SEP]", 5, 0, marked("labels"), "price, speed")
 
     def outputs(self, count: int) -> str:
         return tr("%n label(s)", count)

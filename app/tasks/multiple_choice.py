@@ -9,7 +9,7 @@ from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE
 from app.timers import debounced
-from app.translation import tr
+from app.translation import marked, tr
 from app.widgets import layouts
 from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
 from app.widgets.results.group_table import LengthPicture, MarginPicture, PositionPicture
@@ -83,13 +83,8 @@ class MultipleChoicePart(TaskPart):
     kind = "multiple_choice"
     view = ChoicesView
     pictures = (PositionPicture, MarginPicture, LengthPicture)
-
-    def description(self, from_scratch: bool = False) -> str:
-        return tr("A text and several choices: which one fits? Also for quiz questions.")
-
-    def scene(self, from_scratch: bool = False) -> Scene:
-        words = ("[CLS]", "she", "sang", "[SEP]", "a", "song", "[SEP]")
-        return Scene(words, 4, 0, tr("score"), "a song, not a tree")
+    purpose = marked("A text and several choices: which one fits? Also for quiz questions.")
+    scene = Scene("[CLS] she sang [SEP] a song [SEP]", 4, 0, marked("score"), "a song, not a tree")
 
     def outputs(self, count: int) -> str:
         return tr("multiple-choice head")

@@ -33,6 +33,8 @@ class TaskPart(ABC):
     """One task in the window; its subclass is in the file of the task."""
 
     kind: str
+    purpose: str  # in a sentence for everyone
+    scene: Scene  # the picture on its card
     view: type[PredictionView] | None = None  # of its predictions; None if it has no head
     pictures: tuple[type[ResultPicture], ...] = ()  # of its results; the first is the default
 
@@ -45,13 +47,9 @@ class TaskPart(ABC):
         """Title of its card."""
         return self.title
 
-    @abstractmethod
     def description(self, from_scratch: bool = False) -> str:
-        """Purpose of the task in a sentence for everyone."""
-
-    @abstractmethod
-    def scene(self, from_scratch: bool = False) -> Scene:
-        """The picture on its card."""
+        """Text of its card."""
+        return in_language(self.purpose)
 
     @abstractmethod
     def outputs(self, count: int) -> str:

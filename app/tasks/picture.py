@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import theme
 from app.theme import Role
-from app.translation import tr
+from app.translation import in_language, tr
 
 CHIP = 26  # px, height of a word
 GAP = 6
@@ -20,20 +20,21 @@ ARROW = 18
 class Scene:
     """Content of a picture: words below, the network, a head at word `at`, an output above."""
 
-    words: tuple[str, ...]
-    second: int  # index of the first word of the second text; len(words) without one
+    words: str  # separated by spaces
+    second: int  # index of the first word of the second text; their number without one
     at: int
     head: str
     answer: str
-    fresh: bool = False  # the network is not pre-trained
 
 
 class TaskPicture(QWidget):
     """A scene in the colours of the theme at any size. Not accessible, since its card is."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, fresh: bool) -> None:
+        """`fresh`: the network is not pre-trained."""
         super().__init__()
-        self._scene = scene
+        self._scene, self._fresh = scene, fresh
+        self._words, self._head = scene.words.split(), in_language(scene.head)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
 
@@ -59,7 +60,7 @@ class TaskPicture(QWidget):
     def _word_places(self, painter: QPainter) -> list[QRectF]:
         """The boxes of the words, centred, and squeezed if there is no room."""
         metrics = painter.fontMetrics()
-        widths = [metrics.horizontalAdvance(word) + 12.0 for word in self._scene.words]
+        widths = [metrics.horizontalAdvance(word) + 12.0 for word in self._words]
         total = sum(widths) + GAP * (len(widths) - 1)
         squeeze = min(1.0, (self.width() - 2) / total)
         x = (self.width() - total * squeeze) / 2
@@ -71,7 +72,7 @@ class TaskPicture(QWidget):
         return places
 
     def _paint_words(self, painter: QPainter, places: list[QRectF]) -> None:
-        for number, (word, place) in enumerate(zip(self._scene.words, places, strict=True)):
+        for number, (word, place) in enumerate(zip(self._words, places, strict=True)):
             segment = theme.SEGMENTS[number >= self._scene.second]
             special = word.startswith("[")
             role = Role.ACCENT if word == "[MASK]" else Role.MUTED if special else segment
@@ -80,7 +81,7 @@ class TaskPicture(QWidget):
     def _paint_block(self, painter: QPainter, block: QRectF) -> None:
         """The network: filled if pre-trained, else dashed."""
         pen = QPen(theme.colour(Role.ACCENT), 1.5)
-        if self._scene.fresh:
+        if self._fresh:
             pen.setStyle(Qt.PenStyle.DashLine)
             painter.setBrush(Qt.BrushStyle.NoBrush)
         else:
@@ -88,13 +89,13 @@ class TaskPicture(QWidget):
         painter.setPen(pen)
         painter.drawRoundedRect(block, 7, 7)
         painter.setPen(theme.colour(Role.ACCENT))
-        text = tr("new BERT") if self._scene.fresh else "BERT"
+        text = tr("new BERT") if self._fresh else "BERT"
         painter.drawText(block, Qt.AlignmentFlag.AlignCenter, text)
 
     def _paint_answer(self, painter: QPainter, x: float, block: QRectF) -> None:
         """The head above the token that it reads, and its output."""
         metrics = painter.fontMetrics()
-        width = metrics.horizontalAdvance(self._scene.head) + 18.0
+        width = metrics.horizontalAdvance(self._head) + 18.0
         left = min(max(1.0, x - width / 2), self.width() - width - 1)
         head = QRectF(left, block.top() - ARROW - CHIP, width, CHIP)
         _arrow(painter, x, block.top() - 2, head.bottom() + 3, Role.ACCENT)
@@ -102,7 +103,7 @@ class TaskPicture(QWidget):
         painter.setBrush(theme.colour(Role.ACCENT))
         painter.drawRoundedRect(head, CHIP / 2, CHIP / 2)
         painter.setPen(theme.colour(Role.ON_ACCENT))
-        painter.drawText(head, Qt.AlignmentFlag.AlignCenter, self._scene.head)
+        painter.drawText(head, Qt.AlignmentFlag.AlignCenter, self._head)
         answer = metrics.horizontalAdvance(self._scene.answer) + 16.0
         fits = head.right() + 26 + answer < self.width()
         place = head.right() + 26 if fits else head.left() - 26 - answer

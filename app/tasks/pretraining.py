@@ -2,7 +2,7 @@
 
 from app.tasks.part import Plan, TaskPart
 from app.tasks.picture import Scene
-from app.translation import tr
+from app.translation import marked, tr
 from app.widgets.results.group_table import (
     FrequencyPicture,
     TokenPositionPicture,
@@ -13,6 +13,7 @@ from app.widgets.results.group_table import (
 class PretrainingPart(TaskPart):
     kind = "pretraining"
     pictures = (FrequencyPicture, TokenPositionPicture, WorstTokensPicture)
+    scene = Scene("[CLS] Paris is the [MASK] of France [SEP]", 8, 4, marked("token"), "capital")
 
     def card_title(self, from_scratch: bool = False) -> str:
         if from_scratch:
@@ -25,10 +26,6 @@ class PretrainingPart(TaskPart):
                 "Train a new model on plain text by predicting masked tokens. Needs a lot of text."
             )
         return tr("Adapt an existing model to the language of your domain.")
-
-    def scene(self, from_scratch: bool = False) -> Scene:
-        words = ("[CLS]", "Paris", "is", "the", "[MASK]", "of", "France", "[SEP]")
-        return Scene(words, 8, 4, tr("token"), "capital", fresh=from_scratch)
 
     def outputs(self, count: int) -> str:
         return tr("masked-language-modelling head")

@@ -9,7 +9,7 @@ from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import WIDE, Given, PredictionView, ReadOnlyText
 from app.theme import Role
-from app.translation import tr
+from app.translation import marked, tr
 from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
 from app.widgets.results.group_table import FirstWordPicture, LengthPicture
 from app.widgets.results.no_answer import NoAnswerPicture
@@ -102,15 +102,10 @@ class QuestionAnsweringPart(TaskPart):
     kind = "question_answering"
     view = AnswerView
     pictures = (FirstWordPicture, NoAnswerPicture, LengthPicture)
-
-    def description(self, from_scratch: bool = False) -> str:
-        return tr(
-            "A question and a passage: find the answer in the passage, or that there is none."
-        )
-
-    def scene(self, from_scratch: bool = False) -> Scene:
-        words = ("[CLS]", "who", "?", "[SEP]", "it", "was", "Ada", "[SEP]")
-        return Scene(words, 4, 6, tr("start, end"), "Ada")
+    purpose = marked(
+        "A question and a passage: find the answer in the passage, or that there is none."
+    )
+    scene = Scene("[CLS] who ? [SEP] it was Ada [SEP]", 4, 6, marked("start, end"), "Ada")
 
     def outputs(self, count: int) -> str:
         return tr("question-answering head")

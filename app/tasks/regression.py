@@ -9,7 +9,7 @@ from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
 from app.theme import SPACE, Role
-from app.translation import tr
+from app.translation import marked, tr
 from app.widgets.forms.controls import number_text
 from app.widgets.results.group_table import LengthPicture
 from app.widgets.results.regression import ResidualPicture, ScatterPicture
@@ -115,13 +115,10 @@ class RegressionPart(TaskPart):
     kind = "regression"
     view = NumberView
     pictures = (ScatterPicture, ResidualPicture, LengthPicture)
-
-    def description(self, from_scratch: bool = False) -> str:
-        return tr("Predict a number for a text or a pair: similarity, readability, a star rating.")
-
-    def scene(self, from_scratch: bool = False) -> Scene:
-        words = ("[CLS]", "a", "dog", "runs", "[SEP]", "dogs", "run", "[SEP]")
-        return Scene(words, 5, 0, tr("number"), "4.6")
+    purpose = marked(
+        "Predict a number for a text or a pair: similarity, readability, a star rating."
+    )
+    scene = Scene("[CLS] a dog runs [SEP] dogs run [SEP]", 5, 0, marked("number"), "4.6")
 
     def outputs(self, count: int) -> str:
         return tr("regression head")

@@ -2,21 +2,16 @@
 
 from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
-from app.tasks.prediction_view import Given, PredictionView
-from app.tasks.regression import Gauge
-from app.translation import tr
+from app.tasks.prediction_view import Given
+from app.tasks.regression import NumberView
+from app.translation import marked, tr
 from app.widgets.results.group_table import LengthPicture
 from app.widgets.results.regression import ResidualPicture, ScatterPicture
 from engine.messages.explore.prediction import Predicted
 
 
-class SimilarityView(PredictionView):
+class SimilarityView(NumberView):
     """The cosine of two texts on a gauge."""
-
-    def __init__(self) -> None:
-        super().__init__("title")
-        self.gauge = Gauge()
-        self.lay_out(self.gauge)
 
     def show_prediction(self, prediction: Predicted, given: Given) -> None:
         assert prediction.value is not None
@@ -36,15 +31,10 @@ class SentenceSimilarityPart(TaskPart):
     kind = "sentence_similarity"
     view = SimilarityView
     pictures = (ScatterPicture, ResidualPicture, LengthPicture)
-
-    def description(self, from_scratch: bool = False) -> str:
-        return tr(
-            "One vector for each text, for semantic search, clustering and finding duplicates."
-        )
-
-    def scene(self, from_scratch: bool = False) -> Scene:
-        words = ("[CLS]", "a", "dog", "runs", "[SEP]")
-        return Scene(words, 2, 0, tr("vector"), "0.1 …")
+    purpose = marked(
+        "One vector for each text, for semantic search, clustering and finding duplicates."
+    )
+    scene = Scene("[CLS] a dog runs [SEP]", 2, 0, marked("vector"), "0.1 …")
 
     def outputs(self, count: int) -> str:
         return tr("sentence vectors")

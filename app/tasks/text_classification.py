@@ -5,7 +5,7 @@ from dataclasses import replace
 from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import Given, PredictionView
-from app.translation import tr
+from app.translation import marked, tr
 from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
 from app.widgets.results.confusion import ConfusionPicture
 from app.widgets.results.group_table import LengthPicture
@@ -49,13 +49,8 @@ class TextClassificationPart(TaskPart):
         ReliabilityPicture,
         LengthPicture,
     )
-
-    def description(self, from_scratch: bool = False) -> str:
-        return tr("One label per text: sentiment, topic, intent.")
-
-    def scene(self, from_scratch: bool = False) -> Scene:
-        words = ("[CLS]", "a", "quiet", "wonder", "[SEP]")
-        return Scene(words, 5, 0, tr("label"), "positive")
+    purpose = marked("One label per text: sentiment, topic, intent.")
+    scene = Scene("[CLS] a quiet wonder [SEP]", 5, 0, marked("label"), "positive")
 
     def outputs(self, count: int) -> str:
         return tr("%n label(s)", count)

@@ -10,7 +10,7 @@ from app.tasks.part import TaskPart
 from app.tasks.picture import Scene
 from app.tasks.prediction_view import WIDE, Given, PredictionView, ReadOnlyText
 from app.theme import CHART, Role
-from app.translation import tr
+from app.translation import marked, tr
 from app.widgets.charts.bars import Bar, ProbabilityBars, percentage
 from app.widgets.results.confusion import TypeConfusionPicture
 from app.widgets.results.group_table import LengthPicture, SpanErrorsPicture
@@ -121,13 +121,10 @@ class TokenClassificationPart(TaskPart):
     kind = "token_classification"
     view = TagsView
     pictures = (SpanErrorsPicture, TypeConfusionPicture, TypeTablePicture, LengthPicture)
-
-    def description(self, from_scratch: bool = False) -> str:
-        return tr("A tag for each word: names of people and places (NER), parts of speech (POS).")
-
-    def scene(self, from_scratch: bool = False) -> Scene:
-        words = ("[CLS]", "Ada", "was", "born", "in", "London", "[SEP]")
-        return Scene(words, 7, 5, tr("tag"), "B-place")
+    purpose = marked(
+        "A tag for each word: names of people and places (NER), parts of speech (POS)."
+    )
+    scene = Scene("[CLS] Ada was born in London [SEP]", 7, 5, marked("tag"), "B-place")
 
     def outputs(self, count: int) -> str:
         return tr("%n tag(s)", count)

@@ -29,7 +29,7 @@ from engine.messages.events import Measured
 from engine.record.runs import all_runs, run
 from engine.runs.folder import RunFolder
 from engine.worker.train import main as work
-from tests.app.pages.train.cards import SENTENCE
+from tests.app.pages.train.chosen import SENTENCE
 
 SOON = 30_000  # ms: for what takes a few steps of a worker
 LONG = 240_000  # ms: for a whole training on a busy machine

@@ -1,6 +1,7 @@
 """Third step: the base model, or the size of a new network."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QStackedWidget, QWidget
@@ -65,16 +66,14 @@ class BaseModelStep(QWidget):
 
     def _models(self) -> QWidget:
         whole = QWidget()
-        column = layouts.column(parent=whole, spacing=2 * SPACE)
         head = layouts.row(
             (Text(self.tr("Models"), "heading"), 1),
             buttons.plain(self.tr("&Import…"), self.import_wanted.emit, "import"),
             buttons.plain(self.tr("&Get a model…"), self.get_wanted.emit, "plus"),
         )
         self._none = Text(self.tr("No models yet. Import one to fine-tune it."), "muted")
-        layouts.extend(column, head, self._none, (self.list, 1))
         self.also = also_models(self._state)
-        column.addWidget(self.also)
+        layouts.column(head, self._none, (self.list, 1), self.also, parent=whole, spacing=2 * SPACE)
         return whole
 
     def _show(self) -> None:
@@ -116,13 +115,12 @@ class BaseModelStep(QWidget):
             case "elsewhere":
                 return self.tr("used in place")
             case "run":
-                best, other = self.tr("best checkpoint"), self.tr("latest checkpoint")
-                return best if entry.best else other
+                return self.tr("best checkpoint") if entry.best else self.tr("latest checkpoint")
 
     def _on_picked(self, path: object) -> None:
-        for entry in self._state.lists.models or ():
-            if entry.path == path:
-                self._state.choose_model(entry)
+        assert isinstance(path, Path)
+        if (entry := self._state.lists.model_at(path)) is not None:
+            self._state.choose_model(entry)
 
     def _what(self) -> list[tuple[str, str]]:
         spec = self._state.choices.network
@@ -268,13 +266,10 @@ class ScratchForm(QWidget):
 
     def _list_models(self) -> None:
         self.models.clear()
-        for entry in self._usable():
+        for entry in self._state.lists.usable_models:
             self.models.addItem(plain_menu_text(entry.name), entry.path)
         self.source.group.button(1).setEnabled(self.models.count() > 0)
         self._show()
-
-    def _usable(self) -> list[ModelEntry]:
-        return [entry for entry in self._state.lists.models or () if entry.info is not None]
 
     def _on_source(self, number: int) -> None:
         if number == 0:
@@ -283,7 +278,7 @@ class ScratchForm(QWidget):
             self._on_model(max(0, self.models.currentIndex()))
 
     def _on_model(self, number: int) -> None:
-        entries = self._usable()
+        entries = self._state.lists.usable_models
         if number < len(entries):
             self._change(vocabulary=Model.from_entry(entries[number]))
 

@@ -1,5 +1,7 @@
 """Second step: the data set, and its rows as the model sees them."""
 
+from pathlib import Path
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
@@ -45,19 +47,16 @@ class DataStep(QWidget):
         self._show_preview()
 
     def _chooser(self) -> QWidget:
-        head = layouts.row((Text(self.tr("Data sets"), "heading"), 1))
         self.import_button = buttons.plain(self.tr("&Import…"), self.import_wanted.emit, "import")
-        head.addWidget(self.import_button)
-        left = layouts.column(head, (self.list, 1), spacing=2 * SPACE)
+        head = layouts.row((Text(self.tr("Data sets"), "heading"), 1), self.import_button)
         self.also = also_data(self._state)
-        left.addWidget(self.also)
+        left = layouts.column(head, (self.list, 1), self.also, spacing=2 * SPACE)
         self.examples = Card(self.tr("As the model sees it"))
         self._note = Text("", "muted")
-        self.examples.body.addWidget(self._note)
         self._rows = layouts.column(spacing=4 * SPACE)
         inner = QWidget()
         layouts.column(self._rows, layouts.STRETCH, parent=inner, margins=(0, 0, 2 * SPACE, 0))
-        self.examples.body.addWidget(scrolling(inner), 1)
+        layouts.extend(self.examples.body, self._note, (scrolling(inner), 1))
         whole = QWidget()
         layouts.row((left, 4), (self.examples, 5), parent=whole, spacing=5 * SPACE)
         return whole
@@ -88,9 +87,11 @@ class DataStep(QWidget):
             return Pick(entry.folder, entry.name, "", reason=entry.problem)
         spec, goal = entry.spec, self._state.choices.goal
         problems = dataset_problems(spec, self._state.choices.task) if goal else []
-        facts = [self.tr("version {0}").format(spec.version)]
-        facts.append(self.tr("%Ln row(s)", "", sum(spec.rows.values())))
-        facts.append(wanted_of(spec))
+        facts = [
+            self.tr("version {0}").format(spec.version),
+            self.tr("%Ln row(s)", "", sum(spec.rows.values())),
+            wanted_of(spec),
+        ]
         if validation := spec.rows.get("validation"):
             facts.append(self.tr("{0} for validation").format(numbers.count(validation)))
         return Pick(
@@ -101,9 +102,9 @@ class DataStep(QWidget):
         )
 
     def _on_picked(self, folder: object) -> None:
-        for entry in self._state.lists.datasets or ():
-            if entry.folder == folder:
-                self._state.choose_data(entry)
+        assert isinstance(folder, Path)
+        if (entry := self._state.lists.dataset_at(folder)) is not None:
+            self._state.choose_data(entry)
 
     # ── the examples ─────────────────────────────────────────────────────────────────────────
 

@@ -56,7 +56,9 @@ class EstimateBox(Card):
         elif estimate.problem is not None:
             self._say(estimate.problem.phrase, "bad")
         else:
-            self._say(self._hint())
+            self._say(
+                self.tr("We run one real step with the longest inputs to measure time and memory.")
+            )
         missing = self._missing()
         self.measure.setEnabled(not missing)
         self.measure.setToolTip(tooltip(missing) if missing else "")
@@ -64,9 +66,6 @@ class EstimateBox(Card):
     def _missing(self) -> str:
         steps = (Step.TASK, Step.DATA, Step.BASE_MODEL, Step.SETTINGS)
         return next((why for step in steps if (why := self._state.obstacle(step))), "")
-
-    def _hint(self) -> str:
-        return self.tr("We run one real step with the longest inputs to measure time and memory.")
 
     def _say(self, sentence: str, style: TextStyle = "muted") -> None:
         self.facts.setText(sentence)

@@ -269,8 +269,11 @@ def _other_models(state: TrainState) -> list[Other]:
     choices = state.choices
     if choices.from_scratch or choices.model is None:
         return []
-    usable = (item for item in state.lists.models or () if item.info is not None)
-    return [Other(e.name, model_value(e.path)) for e in usable if e.path != choices.model.path]
+    return [
+        Other(entry.name, model_value(entry.path))
+        for entry in state.lists.usable_models
+        if entry.path != choices.model.path
+    ]
 
 
 def _other_data(state: TrainState) -> list[Other]:

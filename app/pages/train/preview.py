@@ -14,7 +14,7 @@ from engine.config.dataset import Mapping
 from engine.config.task import TaskSpec
 from engine.config.tasks.pretraining import Pretraining
 from engine.data.columns.label_sets import join_labels, parse_yes_no
-from engine.data.datasets.store import Dataset, open_dataset
+from engine.data.datasets.store import open_dataset
 from engine.data.lengths import Lengths, lengths_in_dataset, row_texts
 from engine.data.tokenized.sentences import sentences
 from engine.errors import StudioError
@@ -57,26 +57,11 @@ def preview(folder: Path, vocabulary: Path | None, task: TaskSpec) -> Preview:
     dataset = open_dataset(folder)
     tokenizer = Tokenizer.from_folder(vocabulary) if vocabulary else None
     masking = task if isinstance(task, Pretraining) else None
-    rows = _rows(dataset, 0, EXAMPLES)
-    examples = tuple(_example(row, tokenizer, masking, n) for n, row in enumerate(rows))
+    mapping, rows = dataset.spec.mapping, dataset.page(0, EXAMPLES, "train")
+    examples = tuple(_example(row, mapping, tokenizer, masking, n) for n, row in enumerate(rows))
     if tokenizer is None:
         return Preview(examples, None)
     return Preview(examples, lengths_in_dataset(dataset, tokenizer), tokenizer.unknown)
-
-
-@dataclass(frozen=True)
-class _Row:
-    text: str
-    pair: str | None
-    label: str | None
-
-
-def _rows(dataset: Dataset, first: int, count: int) -> list[_Row]:
-    mapping = dataset.spec.mapping
-    return [
-        _Row(*row_texts(cells, mapping), _label(mapping, cells))
-        for cells in dataset.page(first, count, "train")
-    ]
 
 
 def _label(mapping: Mapping, cells: dict[str, Any]) -> str | None:
@@ -86,17 +71,23 @@ def _label(mapping: Mapping, cells: dict[str, Any]) -> str | None:
 
 
 def _example(
-    row: _Row, tokenizer: Tokenizer | None, masking: Pretraining | None, number: int
+    row: dict[str, Any],
+    mapping: Mapping,
+    tokenizer: Tokenizer | None,
+    masking: Pretraining | None,
+    number: int,
 ) -> Example:
-    text = row.text if row.pair is None else f"{row.text} / {row.pair}"
-    label = None if masking else row.label
+    first, second = row_texts(row, mapping)
+    text = first if second is None else f"{first} / {second}"
+    label = None if masking else _label(mapping, row)
     if tokenizer is None:
         return Example(text[:400], (), label, len(text) > 400)
-    first, second = row.text, None if masking else row.pair
+    if masking:
+        second = None
     if masking and masking.objective == "clm":
         masking = None  # a causal model has no masks and no pairs
     elif masking and masking.nsp:
-        first, second = _spans(row.text)
+        first, second = _spans(first)
     encoded = tokenizer.encode(first, second, SHOWN_TOKENS)
     tokens = encoded.tokens
     if masking:
@@ -151,12 +142,12 @@ class PreviewState(QObject):
         self._wanted: PreviewRequest | None = None
         self.result: Preview | None = None
         self.problem: StudioError | None = None
-        self._reading: background.Job | None = None
+        self._reading = background.Latest(self)
         self._pause = debounced(self, CHOICE_PAUSE_MS, self._read)
 
     @property
     def is_reading(self) -> bool:
-        return self._pause.isActive() or self._reading is not None
+        return self._pause.isActive() or self._reading.is_busy
 
     def show(self, wanted: PreviewRequest | None) -> None:
         """Read this preview after a short pause, unless it is shown already; None: no preview."""
@@ -164,8 +155,7 @@ class PreviewState(QObject):
             return
         self._wanted = wanted
         self.result = self.problem = None
-        if self._reading is not None:
-            self._reading.cancel()
+        self._reading.cancel()
         self._pause.start()
         self.changed.emit()
 
@@ -174,19 +164,17 @@ class PreviewState(QObject):
         if wanted is None:
             self.changed.emit()
             return
-        self._reading = background.run(
-            self,
+        self._reading.run(
             lambda: preview(wanted.folder, wanted.vocabulary, wanted.task),
             self._on_read,
             self._on_failed,
         )
 
     def _on_read(self, preview: Preview) -> None:
-        self._reading, self.result = None, preview
+        self.result = preview
         self.changed.emit()
 
     def _on_failed(self, error: BaseException) -> None:
-        self._reading = None
         if isinstance(error, StudioError):
             self.problem = error
         else:

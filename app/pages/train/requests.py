@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject
 
 from app import background
 from app.library import DataEntry, own_models
@@ -25,18 +25,12 @@ T = TypeVar("T")
 
 
 class Requests(QObject):
-    """Loads what other pages ask for into the choices.
-
-    Signals:
-        refused: a StudioError that says why a request cannot be met.
-    """
-
-    refused = Signal(object)
+    """Loads what other pages ask for into the choices; a notice says why it cannot be done."""
 
     def __init__(self, studio: Studio, state: TrainState) -> None:
         super().__init__(state)
         self._studio, self._state = studio, state
-        self._bringing: background.Job | None = None
+        self._bringing = background.Latest(self)
 
     def load_first(self) -> None:
         """Choose everything for the first fine-tuning; imports the sample if needed."""
@@ -60,8 +54,8 @@ class Requests(QObject):
 
     def _bring(self, work: Callable[[], T], done: Callable[[T], None]) -> None:
         """Run it in a thread, unless such work is already under way."""
-        if self._bringing is None or self._bringing.is_over():
-            self._bringing = background.run(self, work, done, self._on_failed)
+        if not self._bringing.is_busy:
+            self._bringing.run(work, done, self._studio.notices.show)
 
     def load_data(self, folder: Path, labelled: bool = False) -> None:
         """Choose the data set in this folder, and the task that suits it best.
@@ -85,13 +79,11 @@ class Requests(QObject):
                 return
 
     def _load_data(self, folder: Path) -> bool:
-        entry = next((d for d in self._state.lists.datasets or () if d.folder == folder), None)
+        entry = self._state.lists.dataset_at(folder)
         if entry is None or entry.spec is None:
-            self._on_failed(
-                StudioError(
-                    self.tr("The data set no longer exists."),
-                    self.tr("Choose another one, or import it again."),
-                )
+            self._studio.notices.error(
+                self.tr("The data set no longer exists."),
+                self.tr("Choose another one, or import it again."),
             )
             return False
         choices, goal = self._state.choices, likely_goal(entry.spec)
@@ -108,10 +100,10 @@ class Requests(QObject):
         self._state.lists.when_read(lambda: self._load_model(path))
 
     def _load_model(self, path: Path) -> None:
-        entry = next((m for m in self._state.lists.models or () if m.path == path), None)
+        entry = self._state.lists.model_at(path)
         if entry is None:
-            self._on_failed(
-                StudioError(self.tr("The model no longer exists."), self.tr("Choose another one."))
+            self._studio.notices.error(
+                self.tr("The model no longer exists."), self.tr("Choose another one.")
             )
             return
         choices = replace(self._state.choices, model=Model.from_entry(entry))
@@ -153,13 +145,7 @@ class Requests(QObject):
             self.load_job(given)
             then()
 
-        background.run(self, lambda: read_job(file), read, self._on_failed)
-
-    def _on_failed(self, error: BaseException) -> None:
-        if isinstance(error, StudioError):
-            self.refused.emit(error)
-        else:
-            self._studio.notices.show(error)
+        background.run(self, lambda: read_job(file), read, self._studio.notices.show)
 
 
 def first_choices(home: Home) -> Choices:

@@ -1,11 +1,12 @@
 """Last step: summary, warnings, time and memory, and the command line."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QLineEdit, QWidget
+from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app import background
 from app.pages.train.choices import BASE_MODEL, DATA, SearchPlan
@@ -16,7 +17,7 @@ from app.pages.train.summary import changed, command, summary
 from app.resources import icon, mono_font
 from app.theme import SPACE, Role
 from app.translation import tr
-from app.widgets import buttons, layouts
+from app.widgets import buttons, dialogs, layouts
 from app.widgets.forms.form import SpecForm
 from app.widgets.page import Card, Picture, clear, labelled, scrolling
 from app.widgets.screen import set_shown
@@ -42,23 +43,26 @@ class ReviewStep(QWidget):
         self._state = state
         self.name = QLineEdit()
         self.name.setMaxLength(RUN_NAME_LENGTH)
-        self.name.textEdited.connect(self._on_named)
+        self.name.textEdited.connect(state.set_name)
         self.summary = Text("")
         self._warned = layouts.column(spacing=2 * SPACE)
-        left = layouts.column(spacing=4 * SPACE, margins=None)
         what = Card(self.tr("Summary"))
         layouts.extend(what.body, labelled(self.tr("Run name"), self.name), self.summary)
         self.changed_title = Text(self.tr("Changed from the defaults"), "strong")
         self.changed = Tags(self.changed_title.text())
         layouts.extend(what.body, self.changed_title, self.changed, self._warned)
-        left.addWidget(what)
         self.search = SearchBox(state)
-        left.addWidget(self.search)
         self.estimate = EstimateBox(state)
-        layouts.extend(left, self.estimate, layouts.STRETCH)
         inner = QWidget()
-        inner.setLayout(left)
-        left.setContentsMargins(0, 0, 2 * SPACE, 0)
+        layouts.column(
+            what,
+            self.search,
+            self.estimate,
+            layouts.STRETCH,
+            parent=inner,
+            spacing=4 * SPACE,
+            margins=(0, 0, 2 * SPACE, 0),
+        )
         layouts.row(
             (scrolling(inner), 1), (self._command_line(), 1), parent=self, spacing=3 * SPACE
         )
@@ -87,17 +91,11 @@ class ReviewStep(QWidget):
         self.file.setMinimumHeight(FILE_HEIGHT)
         self.file.hide()
         self.fold = buttons.quiet(self.tr("Show &job file"), self._on_fold, "chevron-right")
-        layouts.extend(card.body, (self.fold, 0, Qt.AlignmentFlag.AlignLeft), self.file)
-        row = layouts.row(spacing=2 * SPACE)
-        text = self._copier(self.file.toPlainText)
-        self.copy_job = buttons.plain(self.tr("&Copy job file"), text, "copy")
-        layouts.extend(
-            row,
-            self.copy_job,
-            buttons.plain(self.tr("&Save job file…"), self._on_save, "save"),
-            layouts.STRETCH,
-        )
-        card.body.addLayout(row)
+        copies = self._copier(self.file.toPlainText)
+        self.copy_job = buttons.plain(self.tr("&Copy job file"), copies, "copy")
+        save = buttons.plain(self.tr("&Save job file…"), self._on_save, "save")
+        row = layouts.row(self.copy_job, save, layouts.STRETCH, spacing=2 * SPACE)
+        layouts.extend(card.body, (self.fold, 0, Qt.AlignmentFlag.AlignLeft), self.file, row)
         whole = QWidget()
         layouts.column(card, layouts.STRETCH, parent=whole)
         return scrolling(whole)
@@ -106,8 +104,7 @@ class ReviewStep(QWidget):
         shown = self.file.isHidden()
         self.file.setVisible(shown)
         text = self.tr("Hide &job file") if shown else self.tr("Show &job file")
-        self.fold.setText(text)
-        self.fold.setAccessibleName(text.replace("&", ""))
+        buttons.set_text(self.fold, text)
         self.fold.setIcon(icon("chevron-down" if shown else "chevron-right", Role.ACCENT))
 
     def _line(self, card: Card, name: str, copy: str) -> QLineEdit:
@@ -171,34 +168,23 @@ class ReviewStep(QWidget):
             )
             self._warned.addLayout(row)
 
-    def _on_named(self, text: str) -> None:
-        self._state.set_name(text)
-
     # ── saving the job file ──────────────────────────────────────────────────────────────────
 
     def _on_save(self) -> None:
         job = self._state.job()
         if job is None:
             return
-        dialog = QFileDialog(self, self.tr("Save job file"), f"{folder_name(job.name)}.json")
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setNameFilter(self.tr("Job file (*.json)"))
-        dialog.setDefaultSuffix("json")
-        dialog.fileSelected.connect(self.save_to)
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        name = f"{folder_name(job.name)}.json"
+        dialogs.ask_for_file(self, self.tr("Save job file"), name, [".json"], self.save_to)
 
-    def save_to(self, path: str) -> None:
+    def save_to(self, path: Path) -> None:
         """Write the job file off the GUI thread."""
         content = self.file.toPlainText().encode("utf-8")
         background.run(
             self,
-            lambda: write_file(Path(path), content, shared=True),
-            lambda _: self._on_saved(path),
+            lambda: write_file(path, content, shared=True),
+            lambda _: self._show_commands(path),
         )
-
-    def _on_saved(self, path: str) -> None:
-        self._show_commands(Path(path))
 
 
 PLACEHOLDER = SearchField(path="training.epochs", values=(1, 2))  # the form checks the plan only
@@ -217,14 +203,14 @@ class SearchBox(Card):
             SearchSpec, tuple(SearchPlan.model_fields), others={"fields": (PLACEHOLDER,)}
         )
         self.form.changed.connect(self._on_changed)
-        for part in (self.count, self.values, self.form):
-            self.body.addWidget(part)
+        layouts.extend(self.body, self.count, self.values, self.form)
         state.changed.connect(self._show)
         self._show()
 
     def _on_changed(self) -> None:
         if not self._showing and self.form.is_valid():
-            self._state.plan_search(SearchPlan.model_validate(self.form.value()))
+            plan = SearchPlan.model_validate(self.form.value())
+            self._state.set(replace(self._state.choices, plan=plan))
 
     def _show(self) -> None:
         job = self._state.job()

@@ -1,26 +1,30 @@
-"""The choices of the wizard, what follows from them, and the start of the run. No widgets."""
+"""Choices of the wizard, what can be chosen, what follows, and the start. No widgets."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from app.library import DataEntry, ModelEntry
-from app.pages.train.choices import NO_PROBE, Choices, Data, Goal, Model, SearchPlan, Step
+from app import background
+from app.library import DataEntry, ModelEntry, datasets
+from app.pages.train.choices import NO_PROBE, Choices, Data, Goal, Model, Step
 from app.pages.train.estimate import EstimateState
-from app.pages.train.lists import Lists, VersionMaker
-from app.pages.train.obstacles import Fix, validate
+from app.pages.train.obstacles import Edit, Fix, validate
 from app.pages.train.preview import PreviewRequest, PreviewState
 from app.pages.train.summary import SIMPLE_FIELDS, warnings
 from app.studio import Studio
+from app.translation import tr
 from engine.config.dataset import StoredData
 from engine.config.features import Features
 from engine.config.job import JobSpec
 from engine.config.recommended import probe_rate
 from engine.config.task import TaskSpec
 from engine.config.training import HardwareSpec, TrainingSpec
+from engine.data.datasets.deriving import derive
 from engine.errors import StudioError
+from engine.files.home import Home, free_folder
 from engine.files.shipped import default_base_model
 
 
@@ -77,12 +81,9 @@ class TrainState(QObject):
     def set(self, choices: Choices) -> None:
         if choices == self.choices:
             return
-        self._take(choices)
+        self.choices, self._validation = choices, validate(choices)
         self.changed.emit()
         self.preview.show(self._preview_request())
-
-    def _take(self, choices: Choices) -> None:
-        self.choices, self._validation = choices, validate(choices)
 
     def adjust(self, choices: Choices, adjustment: Adjustment | None) -> None:
         """Set choices that were in part made for the user; None: all are the user's own."""
@@ -174,9 +175,6 @@ class TrainState(QObject):
         choices = self.choices.with_set_by_user(simple).with_task(self.choices.current_goal.task)
         self.set(replace(choices, features=NO_PROBE, hardware=self._hardware))
 
-    def plan_search(self, plan: SearchPlan) -> None:
-        self.set(replace(self.choices, plan=plan))
-
     def set_name(self, name: str) -> None:
         self.set(replace(self.choices, name=name))
 
@@ -184,15 +182,13 @@ class TrainState(QObject):
         """Update the chosen model and data from the lists: they may be gone or repaired."""
         choices = self.choices
         if choices.model is not None:
-            model = next((m for m in self.lists.models or () if m.path == choices.model.path), None)
-            info = model.info if model else None
+            entry = self.lists.model_at(choices.model.path)
+            info = entry.info if entry else None
             choices = replace(choices, model=replace(choices.model, info=info))
         data = choices.data
         if data is not None and data.spec is not None and isinstance(data.source, StoredData):
-            folders = {entry.folder for entry in self.lists.datasets or ()}
-            choices = replace(
-                choices, data=replace(data, is_gone=data.source.folder not in folders)
-            )
+            is_gone = self.lists.dataset_at(data.source.folder) is None
+            choices = replace(choices, data=replace(data, is_gone=is_gone))
         self.set(self._with_default_model(choices))
 
     def _with_default_model(self, choices: Choices) -> Choices:
@@ -286,3 +282,102 @@ class TrainState(QObject):
         self.adjust(replace(self.choices, name=""), None)
         self.started.emit(run)
         return True
+
+
+class Lists(QObject):
+    """The data sets and models of the home.
+
+    Signals:
+        changed: `datasets` or `models` changed.
+    """
+
+    changed = Signal()
+
+    def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._studio = studio
+        self.datasets: list[DataEntry] | None = None  # None: not read yet
+        self.models: list[ModelEntry] | None = None
+        self._reading = background.Latest(self)
+        self._waiting: list[Callable[[], None]] = []
+        studio.datasets_changed.connect(self.read)
+        studio.models_changed.connect(self.read)
+
+    def read(self) -> None:
+        """Read both off the GUI thread."""
+        studio = self._studio
+        self._reading.run(lambda: (studio.datasets(), studio.models()), self._on_read)
+
+    @property
+    def usable_models(self) -> list[ModelEntry]:
+        return [entry for entry in self.models or () if entry.info is not None]
+
+    def model_at(self, path: Path) -> ModelEntry | None:
+        return next((entry for entry in self.models or () if entry.path == path), None)
+
+    def dataset_at(self, folder: Path) -> DataEntry | None:
+        return next((entry for entry in self.datasets or () if entry.folder == folder), None)
+
+    def when_read(self, act: Callable[[], None]) -> None:
+        """Call `act` after the lists have been read again."""
+        self._waiting.append(act)
+        self.read()
+
+    def _on_read(self, lists: tuple[list[DataEntry], list[ModelEntry]]) -> None:
+        if lists != (self.datasets, self.models):
+            self.datasets, self.models = lists
+            self.changed.emit()
+        waiting, self._waiting = self._waiting, []
+        for act in waiting:
+            act()
+
+
+class VersionMaker(QObject):
+    """Makes new versions of data sets, one at a time.
+
+    Signals:
+        ended: the version is made, or failed.
+    """
+
+    ended = Signal()
+
+    def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._studio = studio
+        self._making = background.Latest(self)
+
+    @property
+    def is_busy(self) -> bool:
+        return self._making.is_busy
+
+    def make(self, folder: Path, edit: Edit, done: Callable[[DataEntry], None]) -> None:
+        """Make the version and pass it to `done`; an error is shown as a notice."""
+        if self.is_busy:
+            return
+        home = self._studio.home
+
+        def finish(entry: DataEntry) -> None:
+            done(entry)
+            self._studio.datasets_changed.emit()
+            self.ended.emit()
+
+        def fail(error: BaseException) -> None:
+            self._studio.notices.show(error)
+            self.ended.emit()
+
+        self._making.run(lambda: _new_version(home, folder, edit), finish, fail)
+
+
+def _new_version(home: Home, folder: Path, edit: Edit) -> DataEntry:
+    known = datasets(home)
+    old = next((entry for entry in known if entry.folder == folder), None)
+    if old is None or old.spec is None:
+        raise StudioError(
+            tr("The data set no longer exists."),
+            tr("Choose another one, or import it again."),
+        )
+    versions = [entry.version for entry in known if entry.folder.parent == folder.parent]
+    version = max(versions) + 1
+    into = free_folder(folder.parent, str(version))
+    derive(folder, into, version, edit.mapping, edit.cleaning)
+    return next(entry for entry in datasets(home) if entry.folder == into)

@@ -84,7 +84,7 @@ class TaskStep(QWidget):
             card = ChoiceCard(part.card_title(fresh), self)
             card.add(Text(part.description(fresh), "muted"))
             card.body.addStretch()
-            card.add(TaskPicture(part.scene(fresh)))
+            card.add(TaskPicture(part.scene, fresh))
             card.setAccessibleName(part.card_title(fresh))
             card.setAccessibleDescription(part.description(fresh))
             card.clicked.connect(lambda _=False, goal=goal: state.choose_goal(goal))

@@ -3,11 +3,18 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeyEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QFontMetricsF, QKeyEvent, QPainter, QPaintEvent, QPen, QShowEvent
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QButtonGroup,
+    QHBoxLayout,
+    QSizePolicy,
+    QStackedWidget,
+    QWidget,
+)
 
-from app import drops
+from app import drops, theme
 from app.pages.train.base_model_step import BaseModelStep
 from app.pages.train.choices import CUSTOM_SIZE, Step
 from app.pages.train.data_step import DataStep
@@ -16,7 +23,6 @@ from app.pages.train.requests import Requests
 from app.pages.train.review_step import ReviewStep
 from app.pages.train.settings_step import SettingsStep
 from app.pages.train.state import TrainState
-from app.pages.train.step_bar import StepBar
 from app.pages.train.summary import changed_by_advanced
 from app.pages.train.task_step import TaskStep
 from app.studio import Studio
@@ -25,10 +31,11 @@ from app.timers import debounced
 from app.widgets import buttons, layouts
 from app.widgets.page import Page, Picture, clear, rule, scrolling
 from app.widgets.screen import set_shown
-from app.widgets.text.labels import Text, plain_menu_text
+from app.widgets.text.labels import Text, font, plain_menu_text, tooltip, visible
 from engine.config.job import JobSpec
 from engine.config.tasks import TASKS
 
+DISC_SIZE = 24  # px
 MEASURE_PAUSE_MS = 300  # after the last change, before the job under review is measured
 
 
@@ -42,7 +49,7 @@ class TrainPage(Page):
         self.state = TrainState(studio, self)
         self.requests = Requests(studio, self.state)
         self.bar = StepBar()
-        self.bar.wanted.connect(self._on_wanted)
+        self.bar.wanted.connect(lambda number: self._go(Step(number)))
         # a parent from the start: moving large widgets later is slow
         self.steps = QStackedWidget(self)
         self.data = DataStep(self.state, self.requests)
@@ -63,9 +70,8 @@ class TrainPage(Page):
         )
         for page in pages:
             self.steps.addWidget(page)
-        layouts.extend(self.body, self.bar, rule())
         self.adjusted = AdjustmentLine(self.state)
-        layouts.extend(self.body, self.adjusted, (self.steps, 1), self._footer())
+        layouts.extend(self.body, self.bar, rule(), self.adjusted, (self.steps, 1), self._footer())
         self._settled = debounced(self, MEASURE_PAUSE_MS, self._measure)
         self._placed = debounced(self, 0, self._scroll)
         self.state.changed.connect(self._show)
@@ -74,7 +80,6 @@ class TrainPage(Page):
         for changed in (self.state.lists, self.state.preview, self.state.estimate):
             changed.changed.connect(self._show)
         self.state.started.connect(lambda run: studio.go.emit("runs", {"run": run}))
-        self.requests.refused.connect(studio.notices.show)
         self._show()
 
     @property
@@ -95,14 +100,11 @@ class TrainPage(Page):
         self.fixes = FixButtons(self.state)
         self.back = buttons.plain(self.tr("&Back"), self._on_back, "arrow-left")
         self.next = buttons.primary(self.tr("&Next"), self._on_next)
-        row = layouts.row(spacing=2 * SPACE)
-        text = layouts.column(
-            self.why, (self.fixes, 0, Qt.AlignmentFlag.AlignLeft), spacing=2 * SPACE
+        left, bottom = Qt.AlignmentFlag.AlignLeft, Qt.AlignmentFlag.AlignBottom
+        text = layouts.column(self.why, (self.fixes, 0, left), spacing=2 * SPACE)
+        return layouts.row(
+            (text, 1), (self.back, 0, bottom), (self.next, 0, bottom), spacing=2 * SPACE
         )
-        row.addLayout(text, 1)
-        bottom = Qt.AlignmentFlag.AlignBottom
-        layouts.extend(row, (self.back, 0, bottom), (self.next, 0, bottom))
-        return row
 
     # ── called by the window ─────────────────────────────────────────────────────────────────
 
@@ -150,9 +152,6 @@ class TrainPage(Page):
             self._on_next()
         else:
             super().keyPressEvent(event)
-
-    def _on_wanted(self, number: int) -> None:
-        self._go(Step(number))
 
     def _on_back(self) -> None:
         if self.step > Step.TASK:
@@ -220,8 +219,7 @@ class TrainPage(Page):
         self.fixes.show_fixes(self.state.fixes(at) if here else [])
         self.back.setEnabled(step > Step.TASK)
         self.next.setEnabled(not here)
-        self.next.setText(self._next_text(step, blocked=bool(here)))
-        self.next.setAccessibleName(self.next.text().replace("&", ""))
+        buttons.set_text(self.next, self._next_text(step, blocked=bool(here)))
 
     def _next_text(self, step: Step, blocked: bool) -> str:
         if step is not Step.REVIEW:
@@ -292,3 +290,145 @@ class FixButtons(QWidget):
             act = lambda fix=fix: self._state.apply(fix)  # noqa: E731
             self._row.addWidget(buttons.plain(plain_menu_text(fix.title), act))
         set_shown(self, bool(fixes))
+
+
+class StepBar(QWidget):
+    """A row of buttons, one for each step.
+
+    Signals:
+        wanted: the step that the user clicked.
+    """
+
+    wanted = Signal(int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        titles = {
+            Step.TASK: self.tr("Task"),
+            Step.DATA: self.tr("Data"),
+            Step.BASE_MODEL: self.tr("Base model"),
+            Step.SETTINGS: self.tr("Settings"),
+            Step.REVIEW: self.tr("Review"),
+        }
+        self.setAccessibleName(self.tr("Steps"))
+        self._group = QButtonGroup(self)
+        self.steps: dict[Step, _StepButton] = {}
+        row = layouts.row(parent=self, spacing=0)
+        for step, title in titles.items():
+            button = _StepButton(step, title, last=step is Step.REVIEW)
+            self._group.addButton(button, step)
+            self.steps[step] = button
+            row.addWidget(button, 0 if step is Step.REVIEW else 1)
+        self._group.idClicked.connect(self.wanted)
+
+    def show_step(
+        self, shown: Step, seen: Step, chosen: dict[Step, str], obstacle: tuple[Step, str] | None
+    ) -> None:
+        """Update all steps.
+
+        Args:
+            seen: the furthest step shown so far.
+            chosen: the choice of each step in a word or two.
+            obstacle: the first incomplete step and the reason; later steps are disabled.
+        """
+        reach, why = obstacle or (Step.REVIEW, "")
+        for step, button in self.steps.items():
+            button.set_choice(chosen.get(step, ""), done=step < min(reach, seen))
+            button.setChecked(step is shown)
+            reachable = step <= max(reach, shown)
+            button.setEnabled(reachable)
+            button.setToolTip("" if reachable else tooltip(why))
+
+
+class _StepButton(QAbstractButton):
+    """A disc with a number or a tick, the title above the choice, and a line to the next step."""
+
+    def __init__(self, step: Step, title: str, last: bool) -> None:
+        super().__init__()
+        self._number, self._last = step + 1, last
+        self._choice, self._done = "", False
+        self.setText(title)
+        self.setCheckable(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        policy = QSizePolicy.Policy.Preferred if last else QSizePolicy.Policy.Expanding
+        self.setSizePolicy(policy, QSizePolicy.Policy.Fixed)
+        self._name()
+
+    def set_choice(self, choice: str, done: bool) -> None:
+        self._choice, self._done = visible(choice).replace("\n", " "), done
+        self._name()
+        self.updateGeometry()
+        self.update()
+
+    def _name(self) -> None:
+        state = self.tr("done") if self._done else self.tr("to do")
+        self.setAccessibleName(
+            self.tr("Step {0}: {1}, {2}").format(self._number, self.text(), state)
+        )
+        self.setAccessibleDescription(self._choice)
+
+    def sizeHint(self) -> QSize:
+        width = QFontMetricsF(font("strong")).horizontalAdvance(self.text())
+        return QSize(round(DISC_SIZE + 7 * SPACE + max(width, 24 * SPACE)), 11 * SPACE)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        disc = QRectF(4, (self.height() - DISC_SIZE) / 2, DISC_SIZE, DISC_SIZE)
+        self._paint_disc(painter, disc)
+        left = disc.right() + 2 * SPACE
+        strong, small = QFontMetricsF(font("strong")), QFontMetricsF(font("small"))
+        room = self.width() - left - (2 * SPACE if self._last else 12 * SPACE)
+        height = strong.height() + (small.height() if self._choice else 0)
+        top = (self.height() - height) / 2
+        painter.setFont(font("strong"))
+        painter.setPen(theme.colour(self._title_role()))
+        title = QRectF(left, top, room, strong.height())
+        painter.drawText(title, Qt.AlignmentFlag.AlignLeft, self.text())
+        painter.setFont(font("small"))
+        painter.setPen(theme.colour(Role.MUTED))
+        choice = small.elidedText(self._choice, Qt.TextElideMode.ElideMiddle, room)
+        below = QRectF(left, title.bottom(), room, small.height())
+        painter.drawText(below, Qt.AlignmentFlag.AlignLeft, choice)
+        used = max(strong.horizontalAdvance(self.text()), small.horizontalAdvance(choice))
+        self._paint_line(painter, left + used + 3 * SPACE)
+        if self.hasFocus():
+            painter.setPen(QPen(theme.colour(Role.ACCENT), 1, Qt.PenStyle.DashLine))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            around = QRectF(1, 2, left + used + SPACE, self.height() - 4)
+            painter.drawRoundedRect(around, 6, 6)
+        painter.end()
+
+    def _title_role(self) -> Role:
+        if not self.isEnabled():
+            return Role.DISABLED
+        return Role.ACCENT if self.isChecked() else Role.TEXT
+
+    def _paint_disc(self, painter: QPainter, disc: QRectF) -> None:
+        filled = self.isChecked()
+        role = Role.ACCENT if self.isEnabled() else Role.DISABLED
+        painter.setPen(QPen(theme.colour(role), 1.5))
+        painter.setBrush(theme.colour(role) if filled else Qt.BrushStyle.NoBrush)
+        painter.drawEllipse(disc)
+        ink = theme.colour(Role.ON_ACCENT if filled else role)
+        if self._done and not filled:
+            painter.setPen(QPen(ink, 2))
+            x, y = disc.center().x(), disc.center().y()
+            painter.drawPolyline(
+                [QPointF(x - 5, y), QPointF(x - 1.5, y + 4), QPointF(x + 5, y - 4)]
+            )
+        else:
+            painter.setPen(ink)
+            painter.setFont(font("strong"))
+            painter.drawText(disc, Qt.AlignmentFlag.AlignCenter, str(self._number))
+
+    def _paint_line(self, painter: QPainter, left: float) -> None:
+        if self._last or left > self.width() - 3 * SPACE:
+            return
+        painter.setPen(QPen(theme.colour(Role.ACCENT if self._done else Role.BORDER), 1.5))
+        y = self.height() / 2
+        painter.drawLine(QPointF(left, y), QPointF(self.width() - 3 * SPACE, y))

@@ -8,12 +8,8 @@ from app.tasks.text_classification import ClassesView
 class MoodPart(TaskPart):
     kind = "mood"
     view = ClassesView
-
-    def description(self, from_scratch: bool = False) -> str:
-        return "What mood is this text in?"
-
-    def scene(self, from_scratch: bool = False) -> Scene:
-        return Scene(("[CLS]", "ah", "[SEP]"), 3, 0, "mood", "glad")
+    purpose = "What mood is this text in?"
+    scene = Scene("[CLS] ah [SEP]", 3, 0, "mood", "glad")
 
     def outputs(self, count: int) -> str:
         return f"{count} mood(s)"

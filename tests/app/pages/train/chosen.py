@@ -1,4 +1,4 @@
-"""Choices by goal: data, a model, an estimate."""
+"""Goals by short names, and what can be chosen for each: data, a model, an estimate."""
 
 from pathlib import Path
 
@@ -6,16 +6,17 @@ from app.pages.train.choices import Choices, Data, Goal, Model
 from engine.config.dataset import DatasetSpec, Mapping, Reading, Split, StoredData
 from engine.messages.estimating import Estimated
 from engine.messages.reports import CheckpointInfo
-from tests.app.pages.train.cards import (
-    CHOICES,
-    LABELS,
-    NUMBER,
-    PAIR,
-    QUESTIONS,
-    SENTENCE,
-    SIMILAR,
-    TAGS,
-)
+
+SENTENCE = Goal("text_classification")
+PAIR = Goal("pair_classification")
+SIMILAR = Goal("sentence_similarity")
+LABELS = Goal("multi_label")
+NUMBER = Goal("regression")
+TAGS = Goal("token_classification")
+QUESTIONS = Goal("question_answering")
+CHOICES = Goal("multiple_choice")
+ONWARD = Goal("pretraining")
+SCRATCH = Goal("pretraining", from_scratch=True)
 
 GB = 1_000_000_000
 
@@ -68,6 +69,11 @@ def data(kind: Goal = SENTENCE) -> Data:
 
 def chosen(kind: Goal) -> Choices:
     return Choices(goal=kind, data=data(kind), model=MODEL)
+
+
+def with_training(choices: Choices, **values: object) -> Choices:
+    """The choices with these settings of the training changed by the user."""
+    return choices.with_training(choices.training.model_copy(update=values))
 
 
 def estimate(memory: int = GB, seconds: float = 60) -> Estimated:

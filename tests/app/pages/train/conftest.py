@@ -9,40 +9,29 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QAbstractButton
 from pytestqt.qtbot import QtBot
 from safetensors.numpy import save_file
 
 from app import library
 from app.pages.train import requests as train_requests
 from app.pages.train import state as train_state
+from app.pages.train.choices import Step
+from app.pages.train.pickers import PickList
 from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
+from app.pages.train.view import TrainPage
 from app.studio import Studio
 from engine.config.dataset import DatasetSpec, Mapping, Reading, Split
 from engine.data.datasets.importing import import_dataset
 from engine.files.home import Home
 from engine.messages.question import Answer, Question, Refused, Working
 from engine.tokenizers.tokenizer import Tokenizer
-from tests.app.pages.train.cards import SENTENCE
+from tests.app.pages.train.chosen import SENTENCE
 
-WORDS = [
-    "a",
-    "the",
-    "film",
-    "was",
-    "very",
-    "good",
-    "bad",
-    "and",
-    "long",
-    "or",
-    "short",
-    "but",
-    "never",
-    "dull",
-    "at",
-    "all",
-]
+TEXT = "a the film was very good bad and long or short but never dull at all"
+WORDS = TEXT.split()
 WIDTH, POSITIONS = 4, 128
 
 MakeData = Callable[..., Path]
@@ -112,14 +101,7 @@ def make_data(home: Home, tmp_path: Path) -> MakeData:
     The first `holes` rows have no label.
     """
 
-    def make(
-        name: str,
-        pair: bool = False,
-        label: bool = True,
-        rows: int = 60,
-        dev: float = 0.2,
-        holes: int = 0,
-    ) -> Path:
+    def make(name: str, pair=False, label=True, rows=60, holes=0) -> Path:
         columns = ["text", *(["other"] if pair else []), *(["label"] if label else [])]
         lines = ["\t".join(columns)]
         for row in range(rows):
@@ -134,7 +116,7 @@ def make_data(home: Home, tmp_path: Path) -> MakeData:
         )
         folder = home.datasets / f"data{len(list(home.datasets.iterdir()))}" / "1"
         reading = Reading(format="tsv", delimiter="\t")
-        import_dataset(name, {"all": file}, reading, mapping, Split(validation=dev), folder)
+        import_dataset(name, {"all": file}, reading, mapping, Split(validation=0.2), folder)
         return folder
 
     return make
@@ -207,3 +189,36 @@ def choose_all(state: TrainState, qtbot: QtBot) -> None:
     state.choose_data(next(d for d in state.lists.datasets if d.name == "films"))
     state.choose_model(next(m for m in state.lists.models if m.name == "little"))
     qtbot.waitUntil(lambda: state.preview.result is not None and not state.preview.is_reading)
+
+
+@pytest.fixture
+def page(
+    studio: Studio, qtbot: QtBot, sentences: Path, model: Path, one_time_workers: list[AskedWorker]
+) -> TrainPage:
+    """The visible wizard, with its lists read."""
+    wizard = TrainPage(studio)
+    qtbot.addWidget(wizard)
+    wizard.resize(1180, 760)
+    with qtbot.waitExposed(wizard):
+        wizard.show()
+    qtbot.waitUntil(lambda: wizard.state.lists.datasets is not None)
+    return wizard
+
+
+def press(qtbot: QtBot, button: QAbstractButton) -> None:
+    assert button.isEnabled(), button.text()
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def pick(qtbot: QtBot, picks: PickList, title: str) -> None:
+    """Click the entry of this title."""
+    model = picks.model()
+    indexes = (model.index(row, 0) for row in range(model.rowCount()))
+    place = picks.visualRect(next(index for index in indexes if index.data() == title)).center()
+    qtbot.mouseClick(picks.viewport(), Qt.MouseButton.LeftButton, pos=place)
+
+
+def go_to_review(qtbot: QtBot, page: TrainPage) -> None:
+    """Choose everything for a fine-tuning and show the last step."""
+    choose_all(page.state, qtbot)
+    page._go(Step.REVIEW)

@@ -2,11 +2,19 @@
 
 from dataclasses import replace
 
-from app.pages.train.choices import CUSTOM_SIZE, Choices, Scratch
+from app.pages.train.choices import CUSTOM_SIZE, Scratch
 from app.pages.train.job import choices_from_job, job
 from engine.config.families.bert import PRESETS
-from tests.app.pages.train.cards import SCRATCH, SENTENCE
-from tests.app.pages.train.chosen import INFO, MODEL, chosen, data, dataset
+from tests.app.pages.train.chosen import (
+    INFO,
+    MODEL,
+    SCRATCH,
+    SENTENCE,
+    chosen,
+    data,
+    dataset,
+    with_training,
+)
 
 
 def test_a_custom_size_is_taken_as_it_is() -> None:
@@ -16,10 +24,10 @@ def test_a_custom_size_is_taken_as_it_is() -> None:
 
 
 def test_each_task_keeps_its_own_settings_when_another_is_chosen() -> None:
-    fine = set_by_user(chosen(SENTENCE), batch_size=16, learning_rate=3e-5)
+    fine = with_training(chosen(SENTENCE), batch_size=16, learning_rate=3e-5)
     scratch = replace(fine, goal=SCRATCH)
     assert scratch.training == scratch.defaults
-    changed = set_by_user(scratch, learning_rate=2e-3)
+    changed = with_training(scratch, learning_rate=2e-3)
     back = replace(changed, goal=SENTENCE).training
     assert (back.batch_size, back.learning_rate) == (16, 3e-5)
     assert changed.training.learning_rate == 2e-3
@@ -33,17 +41,17 @@ def test_what_the_user_has_not_set_is_recommended_for_model_and_data() -> None:
     assert other.training.learning_rate < choices.training.learning_rate
     assert other.training.epochs < choices.training.epochs
 
-    by_hand = set_by_user(choices, learning_rate=7e-5)
+    by_hand = with_training(choices, learning_rate=7e-5)
     other = replace(by_hand, model=larger, data=replace(data(), spec=more))
     assert other.training.learning_rate == 7e-5
     assert other.training.epochs < choices.training.epochs, "that one was not set"
 
-    followed = set_by_user(by_hand, learning_rate=choices.defaults.learning_rate)
+    followed = with_training(by_hand, learning_rate=choices.defaults.learning_rate)
     assert followed.set_by_user == {}, "the recommended value follows what is chosen"
 
 
 def test_a_job_started_again_keeps_every_setting() -> None:
-    asked = job(set_by_user(chosen(SENTENCE), learning_rate=7e-5))
+    asked = job(with_training(chosen(SENTENCE), learning_rate=7e-5))
     again = choices_from_job(asked, [data()], [MODEL])
     larger = replace(MODEL, info=INFO.model_copy(update={"layers": 6, "hidden_size": 384}))
     assert replace(again, model=larger).training == asked.training
@@ -51,7 +59,7 @@ def test_a_job_started_again_keeps_every_setting() -> None:
 
 def test_a_rank_of_adapters_changes_the_recommended_rate() -> None:
     choices = chosen(SENTENCE)
-    adapted = set_by_user(choices, lora_rank=8)
+    adapted = with_training(choices, lora_rank=8)
     assert adapted.training.learning_rate > choices.training.learning_rate
 
 
@@ -65,11 +73,7 @@ def test_the_length_follows_the_data_unless_the_user_has_set_one() -> None:
     choices = replace(chosen(SENTENCE), typical_length=45)
     assert choices.training.max_length == 48
     assert replace(choices, typical_length=61).training.max_length == 64
-    by_hand = set_by_user(choices, max_length=100)
+    by_hand = with_training(choices, max_length=100)
     assert replace(by_hand, typical_length=45).training.max_length == 100
     assert choices.with_data(data()).typical_length == 45
     assert choices.with_data(replace(data(), name="other")).typical_length == 0
-
-
-def set_by_user(choices: Choices, **values: object) -> Choices:
-    return choices.with_training(choices.training.model_copy(update=values))

@@ -1,20 +1,15 @@
 """Time and memory are measured once for each job."""
 
-from pytestqt.qtbot import QtBot
-
-from app.pages.train.state import TrainState
 from engine.messages.estimating import Estimate, Estimated
 from engine.messages.question import Refused, Working
-from tests.app.pages.train.conftest import AskedWorker, choose_all
+from tests.app.pages.train.conftest import choose_all
 
 ESTIMATED = Estimated(
     steps=10, seconds_per_step=0.5, seconds=5, memory=1, available=10, parameters=100, device="cpu"
 )
 
 
-def test_an_estimate_is_measured_once_for_a_job(
-    state: TrainState, qtbot: QtBot, one_time_workers: list[AskedWorker]
-) -> None:
+def test_an_estimate_is_measured_once_for_a_job(state, qtbot, one_time_workers) -> None:
     state.estimate.measure()
     assert one_time_workers == []  # nothing to measure yet
     choose_all(state, qtbot)
@@ -35,9 +30,7 @@ def test_an_estimate_is_measured_once_for_a_job(
     assert state.estimate.result == ESTIMATED
 
 
-def test_a_late_or_cancelled_estimate_is_dropped(
-    state: TrainState, qtbot: QtBot, one_time_workers: list[AskedWorker]
-) -> None:
+def test_a_late_or_cancelled_estimate_is_dropped(state, qtbot, one_time_workers) -> None:
     choose_all(state, qtbot)
     state.estimate.measure()
     state.set(state.choices.with_quick_trial(True))
@@ -50,7 +43,7 @@ def test_a_late_or_cancelled_estimate_is_dropped(
 
 
 def test_a_refused_estimate_shows_the_reason_and_can_be_repeated(
-    state: TrainState, qtbot: QtBot, one_time_workers: list[AskedWorker]
+    state, qtbot, one_time_workers
 ) -> None:
     choose_all(state, qtbot)
     state.estimate.measure()

@@ -4,8 +4,16 @@ from app.pages.train.choices import goals
 from app.pages.train.summary import summary
 from engine.config.dataset import Mapping
 from engine.data.columns.fit import dataset_problems, likely_task
-from tests.app.pages.train.cards import CHOICES, LABELS, NUMBER, ONWARD, PAIR, SENTENCE
-from tests.app.pages.train.chosen import chosen, dataset
+from tests.app.pages.train.chosen import (
+    CHOICES,
+    LABELS,
+    NUMBER,
+    ONWARD,
+    PAIR,
+    SENTENCE,
+    chosen,
+    dataset,
+)
 
 
 def test_a_sentence_needs_one_text_and_a_pair_two() -> None:

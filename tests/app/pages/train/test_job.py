@@ -14,8 +14,7 @@ from engine.config.tasks.pair_classification import PairClassification
 from engine.config.tasks.pretraining import Pretraining
 from engine.config.tasks.text_classification import TextClassification
 from engine.config.training import HardwareSpec, TrainingSpec
-from tests.app.pages.train.cards import PAIR, SCRATCH, SENTENCE
-from tests.app.pages.train.chosen import INFO, MODEL, chosen, data
+from tests.app.pages.train.chosen import INFO, MODEL, PAIR, SCRATCH, SENTENCE, chosen, data
 
 
 def test_fine_tuning_a_sentence_starts_from_the_checkpoint_with_recommended_settings() -> None:

@@ -16,8 +16,19 @@ from engine.config.tasks.pretraining import Pretraining
 from engine.config.tasks.text_classification import TextClassification
 from engine.config.tasks.token_classification import TokenClassification
 from engine.config.training import HardwareSpec
-from tests.app.pages.train.cards import LABELS, NUMBER, ONWARD, PAIR, SCRATCH, SENTENCE, TAGS
-from tests.app.pages.train.chosen import MODEL, chosen, data
+from tests.app.pages.train.chosen import (
+    LABELS,
+    MODEL,
+    NUMBER,
+    ONWARD,
+    PAIR,
+    SCRATCH,
+    SENTENCE,
+    TAGS,
+    chosen,
+    data,
+    with_training,
+)
 
 
 def obstacle(choices: Choices, step: Step) -> str:
@@ -28,6 +39,12 @@ def obstacle(choices: Choices, step: Step) -> str:
 def fixes(choices: Choices, step: Step) -> list[Fix]:
     found = validate(choices).obstacles.get(step)
     return list(found.fixes) if found else []
+
+
+def of_model(choices: Choices, **facts: object) -> Choices:
+    """The same choices with a base model that differs in `facts`."""
+    info = choices.model.info.model_copy(update=facts)
+    return replace(choices, model=replace(choices.model, info=info))
 
 
 def test_each_step_has_a_sentence_about_what_is_missing() -> None:
@@ -53,13 +70,11 @@ def test_weights_are_for_labels_of_the_data() -> None:
         assert obstacle(right, Step.SETTINGS) == ""
         wrong = choices.with_task(task(class_weights={"great": 2.0}))
         assert "“great”, but the data has no" in obstacle(wrong, Step.SETTINGS)
-        assert wrong.data is not None
         assert "“great”" in obstacle(wrong.with_data(wrong.data), Step.SETTINGS), "it is kept"
 
 
 def test_weights_are_for_tags_and_types_of_the_data() -> None:
     choices = chosen(TAGS)
-    assert choices.data is not None
     spec = choices.data.spec.model_copy(update={"spans": {"person": 3, "place": 2}})
     choices = replace(choices, data=replace(choices.data, spec=spec))
     assert choices.label_names == ("person", "place", "O")
@@ -71,16 +86,13 @@ def test_weights_are_for_tags_and_types_of_the_data() -> None:
 
 
 def test_a_length_above_the_model_limit_is_an_obstacle() -> None:
-    choices = chosen(SENTENCE)
-    longer = choices.with_training(choices.training.model_copy(update={"max_length": 300}))
+    longer = with_training(chosen(SENTENCE), max_length=300)
     assert "at most 256" in obstacle(longer, Step.SETTINGS)
 
 
 def test_the_objective_and_the_direction_of_a_model_go_together() -> None:
     bidirectional = chosen(ONWARD)
-    assert bidirectional.model is not None and bidirectional.model.info is not None
-    info = bidirectional.model.info.model_copy(update={"causal": True})
-    causal = replace(bidirectional, model=replace(bidirectional.model, info=info))
+    causal = of_model(bidirectional, causal=True)
     causal_task = {"tasks": {"pretraining": Pretraining(objective="clm")}}
     assert obstacle(bidirectional, Step.BASE_MODEL) == ""
     assert "is bidirectional" in obstacle(replace(bidirectional, **causal_task), Step.BASE_MODEL)
@@ -100,7 +112,7 @@ def test_shares_of_masking_cannot_be_more_than_the_whole() -> None:
 def test_new_weights_take_no_adapters() -> None:
     choices = chosen(SCRATCH)
     assert not obstacle(choices, Step.SETTINGS)
-    adapted = choices.with_training(choices.training.model_copy(update={"lora_rank": 8}))
+    adapted = with_training(choices, lora_rank=8)
     assert "LoRA rank to 0" in obstacle(adapted, Step.SETTINGS)
 
 
@@ -120,7 +132,7 @@ def test_a_probe_is_summarised_and_excludes_lora() -> None:
         "Last layer (default Fine-tuning)" in change for change in changed_by_advanced(choices)
     )
     assert not obstacle(choices, Step.SETTINGS)
-    adapted = choices.with_training(choices.training.model_copy(update={"lora_rank": 8}))
+    adapted = with_training(choices, lora_rank=8)
     assert "LoRA rank to 0" in obstacle(adapted, Step.SETTINGS)
     onward = replace(chosen(ONWARD), features=choices.features)
     assert job(onward).features == Features(), "pre-training has no probe"
@@ -137,8 +149,7 @@ def test_invalid_combinations_of_processes_are_obstacles() -> None:
         ({"processes": 2, "sharded": True}, {"ema_decay": 0.9}, "cannot be combined with"),
         ({"processes": 2, "sharded": True}, {"lora_rank": 4}, "cannot be combined with"),
     ]:
-        choices = chosen(SENTENCE)
-        choices = choices.with_training(choices.training.model_copy(update=training))
+        choices = with_training(chosen(SENTENCE), **training)
         choices = replace(choices, hardware=HardwareSpec.model_validate(hardware))
         told = obstacle(choices, Step.SETTINGS)
         assert said in told and bool(said) == bool(told)
@@ -150,32 +161,14 @@ def test_invalid_combinations_of_processes_are_obstacles() -> None:
 
 
 def test_a_family_without_an_nsp_head_is_an_obstacle() -> None:
-    onward = chosen(ONWARD)
-    assert onward.model is not None and onward.model.info is not None
-    for family, said in (
-        ("bert", ""),
-        ("albert", ""),
-        ("roberta", "RoBERTa"),
-        ("distilbert", "Di"),
-    ):
-        info = onward.model.info.model_copy(update={"family": family})
-        of_family = replace(onward, model=replace(onward.model, info=info))
+    families = {"bert": "", "albert": "", "roberta": "RoBERTa", "distilbert": "Di"}
+    for family, said in families.items():
+        of_family = of_model(chosen(ONWARD), family=family)
         pairs = of_family.with_task(Pretraining(nsp=True))
         found = obstacle(pairs, Step.SETTINGS)
         assert found.startswith(said) and bool(found) == bool(said)
         alone = of_family.with_task(Pretraining(nsp=False))
         assert obstacle(alone, Step.SETTINGS) == ""
-
-
-def of_model(choices: Choices, **facts: object) -> Choices:
-    """The same choices with a base model that differs in `facts`."""
-    assert choices.model is not None and choices.model.info is not None
-    info = choices.model.info.model_copy(update=facts)
-    return replace(choices, model=replace(choices.model, info=info))
-
-
-def longer(choices: Choices) -> Choices:
-    return choices.with_training(choices.training.model_copy(update={"max_length": 300}))
 
 
 WRONG = {
@@ -188,7 +181,7 @@ WRONG = {
         chosen(SENTENCE).with_task(TextClassification(class_weights={"fast": 2, "good": 3})),
         Step.SETTINGS,
     ),
-    "too long": (longer(chosen(SENTENCE)), Step.SETTINGS),
+    "too long": (with_training(chosen(SENTENCE), max_length=300), Step.SETTINGS),
     "masks for a causal model": (of_model(chosen(ONWARD), causal=True), Step.BASE_MODEL),
     "no head for pairs": (
         of_model(chosen(ONWARD), family="roberta").with_task(Pretraining(nsp=True)),
@@ -203,21 +196,12 @@ def test_the_button_settles_the_obstacle() -> None:
         (fix,) = fixes(choices, step)
         assert obstacle(fix.choices, step) == "" and fix.title
         assert fixes(fix.choices, step) == []
-
-
-def test_weights_for_labels_that_are_there_are_kept() -> None:
     (fix,) = fixes(*WRONG["weights of another data set"])
-    assert fix.choices.task.class_weights == {"good": 3}
-
-
-def test_there_are_no_fixes_without_an_obstacle() -> None:
-    for goal in goals():
-        assert not any(fixes(chosen(goal), step) for step in Step)
+    assert fix.choices.task.class_weights == {"good": 3}, "other weights are kept"
 
 
 def test_rows_that_lack_something_are_skipped_in_a_new_version() -> None:
     choices = chosen(SENTENCE)
-    assert choices.data is not None and choices.data.spec is not None
     spec = choices.data.spec.model_copy(update={"empty": {"label": 3, "other": 5}})
     choices = replace(choices, data=replace(choices.data, spec=spec))
     assert "3 of 1,000 rows have no label" in obstacle(choices, Step.DATA)
@@ -231,18 +215,15 @@ def test_rows_that_lack_something_are_skipped_in_a_new_version() -> None:
 
 def test_the_column_that_suits_the_task_is_offered() -> None:
     choices = replace(chosen(SENTENCE), goal=NUMBER)
-    assert choices.data is not None and choices.data.spec is not None
     spec = choices.data.spec.model_copy(update={"label_for": {"regression": "other"}})
     choices = replace(choices, data=replace(choices.data, spec=spec))
     column, task = fixes(choices, Step.DATA)
     assert column.title == "Use “other” as the label"
-    assert column.edit is not None
     assert column.edit.mapping == Mapping(text="text", label="other")
     assert task.title == "Change the task to “Text classification”"
     flags = Mapping(text="text", flags=("other", "more"))
     several = spec.model_copy(update={"mapping": flags, "columns": flags.columns})
     choices = replace(choices, data=replace(choices.data, spec=several))
     column, task = fixes(choices, Step.DATA)
-    assert column.edit is not None
     assert column.edit.mapping == Mapping(text="text", label="other"), "of the flags none is left"
     assert task.title == "Change the task to “Multi-label classification”"

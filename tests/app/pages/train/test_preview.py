@@ -1,13 +1,11 @@
-from pathlib import Path
-
 from app.pages.train.preview import EXAMPLES, preview
 from engine.config.tasks.pretraining import Pretraining
 from engine.config.tasks.text_classification import TextClassification
 from engine.tokenizers.tokenizer import Tokenizer
-from tests.app.pages.train.conftest import MakeData, text_of
+from tests.app.pages.train.conftest import text_of
 
 
-def test_examples_are_shown_in_the_tokens_of_the_model(sentences: Path, model: Path) -> None:
+def test_examples_are_shown_in_the_tokens_of_the_model(sentences, model) -> None:
     seen = preview(sentences, model, TextClassification())
     assert len(seen.examples) == EXAMPLES
     for example in seen.examples:
@@ -16,30 +14,27 @@ def test_examples_are_shown_in_the_tokens_of_the_model(sentences: Path, model: P
     assert seen.unknown == Tokenizer.from_folder(model).unknown
 
 
-def test_a_pair_has_two_segments(pairs: Path, model: Path) -> None:
+def test_a_pair_has_two_segments(pairs, model) -> None:
     tokens = preview(pairs, model, TextClassification()).examples[0].tokens
     assert {token.segment for token in tokens} == {0, 1}
 
 
-def test_pretraining_shows_masked_tokens_and_no_label(sentences: Path, model: Path) -> None:
+def test_pretraining_shows_masked_tokens_and_no_label(sentences, model) -> None:
     for example in preview(sentences, model, Pretraining(mlm_probability=0.5)).examples:
         assert "[MASK]" in [token.text for token in example.tokens]
         assert example.label is None
 
 
-def test_without_a_vocabulary_plain_text_is_shown(sentences: Path) -> None:
+def test_without_a_vocabulary_plain_text_is_shown(sentences) -> None:
     seen = preview(sentences, None, TextClassification())
     assert seen.lengths is None
     assert all(example.tokens == () for example in seen.examples)
     assert seen.examples[0].text in [text_of(row) for row in range(60)]
 
 
-def test_lengths_are_those_of_real_rows_with_both_special_tokens(
-    make_data: MakeData, model: Path
-) -> None:
+def test_lengths_are_those_of_real_rows_with_both_special_tokens(make_data, model) -> None:
     folder = make_data("many", rows=700)
     lengths = preview(folder, model, TextClassification()).lengths
-    assert lengths is not None
     assert len(lengths.sample) >= 500
     tokenizer = Tokenizer.from_folder(model)
     possible = {len(tokenizer.encode(text_of(row)).ids) for row in range(700)}

@@ -4,7 +4,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from pytestqt.qtbot import QtBot
 
 from app.pages.train.choices import Step
@@ -12,25 +11,21 @@ from app.pages.train.job import job
 from app.pages.train.requests import Requests
 from app.pages.train.state import TrainState
 from app.sample import sample_entry
-from app.studio import Studio
-from engine.errors import StudioError
 from engine.files.home import Home
-from tests.app.pages.train.cards import LABELS, ONWARD, PAIR, SCRATCH, SENTENCE, TAGS
-from tests.app.pages.train.conftest import MakeData, choose_all
+from tests.app.pages.train.chosen import LABELS, ONWARD, PAIR, SCRATCH, SENTENCE, TAGS
+from tests.app.pages.train.conftest import choose_all
 
 
 def test_the_first_preset_imports_the_sample_and_chooses_everything(
-    studio: Studio, qtbot: QtBot, included: Path
+    studio, qtbot, included
 ) -> None:
     state = TrainState(studio, studio)
     requests = Requests(studio, state)
     with qtbot.waitSignal(state.lists.changed, timeout=20_000):
         requests.load_first()
     composed = state.job()
-    assert composed is not None
-    assert composed.base_model.path == included  # type: ignore[union-attr]
+    assert composed.base_model.path == included
     data = state.choices.data
-    assert data is not None and data.spec is not None
     training = composed.training
     rows = data.spec.rows["train"]
     assert 1000 <= training.train_fraction * training.epochs * rows <= 6000  # about a minute
@@ -42,7 +37,7 @@ def test_the_first_preset_imports_the_sample_and_chooses_everything(
 
 
 def test_the_sample_asked_for_twice_is_imported_once_and_chosen_once(
-    studio: Studio, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+    studio, qtbot, monkeypatch
 ) -> None:
     state = TrainState(studio, studio)
     requests = Requests(studio, state)
@@ -58,24 +53,24 @@ def test_the_sample_asked_for_twice_is_imported_once_and_chosen_once(
     assert len({entry.folder for entry in found}) == 1
 
 
-def test_the_first_preset_without_its_model_is_refused(studio: Studio, qtbot: QtBot) -> None:
+def test_the_first_preset_without_its_model_is_refused(studio, qtbot) -> None:
     state = TrainState(studio, studio)
     requests = Requests(studio, state)
-    with qtbot.waitSignal(requests.refused, timeout=20_000) as refused:
+    with qtbot.waitSignal(studio.notices.added, timeout=20_000) as refused:
         requests.load_first()
-    assert isinstance(refused.args[0], StudioError)
+    assert "MiniLM was not installed" in refused.args[0].problem
 
 
 def take_data(state: TrainState, requests: Requests, qtbot: QtBot, folder: Path) -> str:
     """Load a data set; returns the sentence about the adjustment."""
     with qtbot.waitSignal(state.changed):
         requests.load_data(folder)
-    assert state.choices.data is not None and state.choices.data.source.folder == folder  # type: ignore[union-attr]
+    assert state.choices.data is not None and state.choices.data.source.folder == folder
     return state.adjustment.sentence if state.adjustment else ""
 
 
 def test_a_requested_data_set_sets_its_likely_task_with_undo(
-    state: TrainState, requests: Requests, qtbot: QtBot, make_data: MakeData, sentences: Path
+    state, requests, qtbot, make_data, sentences
 ) -> None:
     said = take_data(state, requests, qtbot, make_data("two", pair=True))
     assert state.choices.goal == PAIR
@@ -87,15 +82,13 @@ def test_a_requested_data_set_sets_its_likely_task_with_undo(
     assert state.choices.goal == SENTENCE, "two classes are no several labels, though they fit"
     state.undo_adjustment()
     assert state.choices.goal == LABELS and state.adjustment is None
-    assert state.choices.data.source.folder == sentences  # type: ignore[union-attr]
+    assert state.choices.data.source.folder == sentences
     state.choose_goal(SCRATCH)
     assert take_data(state, requests, qtbot, make_data("plain", label=False)) == ""
     assert state.choices.goal == SCRATCH, "both are pre-training"
 
 
-def test_rows_without_a_label_leave_the_task_as_it_is(
-    state: TrainState, requests: Requests, qtbot: QtBot, make_data: MakeData
-) -> None:
+def test_rows_without_a_label_leave_the_task_as_it_is(state, requests, qtbot, make_data) -> None:
     state.choose_goal(SENTENCE)
     folder = make_data("holes", holes=1)
     assert take_data(state, requests, qtbot, folder) == ""
@@ -104,53 +97,45 @@ def test_rows_without_a_label_leave_the_task_as_it_is(
 
 
 def test_the_rows_with_a_label_are_taken_and_undone_together_with_the_task(
-    state: TrainState, requests: Requests, qtbot: QtBot, make_data: MakeData
+    state, requests, qtbot, make_data
 ) -> None:
     state.choose_goal(LABELS)
     folder = make_data("holes", holes=7)
     with qtbot.waitSignal(state.versions.ended, timeout=20_000):
         requests.load_data(folder, labelled=True)
     data = state.choices.data
-    assert data is not None and data.spec is not None and data.source.folder.name == "2"  # type: ignore[union-attr]
+    assert data is not None and data.spec is not None and data.source.folder.name == "2"
     assert sum(data.spec.rows.values()) == 60 - 7
     assert state.choices.goal == SENTENCE and state.obstacle(Step.DATA) == ""
-    assert state.adjustment is not None
     assert state.adjustment.sentence == (
         "The task is now “Text classification”, which suits “holes”. "
         "Version 2 skips the rows in which “label” is empty."
     )
     state.undo_adjustment()
     assert state.choices.goal == LABELS
-    assert state.choices.data.source.folder == folder  # type: ignore[union-attr]
+    assert state.choices.data.source.folder == folder
 
 
-def test_no_version_is_made_if_every_row_has_a_label(
-    state: TrainState, requests: Requests, qtbot: QtBot, make_data: MakeData
-) -> None:
+def test_no_version_is_made_if_every_row_has_a_label(state, requests, qtbot, make_data) -> None:
     folder = make_data("whole")
     with qtbot.waitSignal(state.changed):
         requests.load_data(folder, labelled=True)
-    assert state.choices.data.source.folder == folder  # type: ignore[union-attr]
+    assert state.choices.data.source.folder == folder
     assert not state.versions.is_busy
 
 
-def test_a_requested_model_leaves_from_scratch_with_undo(
-    state: TrainState, requests: Requests, qtbot: QtBot, model: Path
-) -> None:
+def test_a_requested_model_leaves_from_scratch_with_undo(state, requests, qtbot, model) -> None:
     state.choose_goal(SCRATCH)
     with qtbot.waitSignal(state.changed):
         requests.load_model(model)
     assert state.choices.goal == ONWARD
     assert state.choices.model is not None and state.choices.model.path == model
-    assert state.adjustment is not None
     assert state.adjustment.sentence.endswith("which starts from a base model.")
     state.undo_adjustment()
     assert state.choices.goal == SCRATCH
 
 
-def test_home_changes_the_task_with_a_sentence_and_undo(
-    state: TrainState, requests: Requests
-) -> None:
+def test_home_changes_the_task_with_a_sentence_and_undo(state, requests) -> None:
     requests.load_family(pretrains=False)
     assert state.choices.goal == SENTENCE and state.adjustment is None, "none was chosen"
     state.choose_goal(TAGS)
@@ -162,18 +147,14 @@ def test_home_changes_the_task_with_a_sentence_and_undo(
     assert state.choices.goal == TAGS
 
 
-@pytest.mark.parametrize("asked", ["load_data", "load_model"])
-def test_deleted_data_and_models_are_refused(
-    state: TrainState, requests: Requests, qtbot: QtBot, tmp_path: Path, asked: str
-) -> None:
-    with qtbot.waitSignal(requests.refused) as refused:
-        getattr(requests, asked)(tmp_path / "gone")
-    assert "no longer exists" in str(refused.args[0])
+def test_deleted_data_and_models_are_refused(studio, requests, qtbot, tmp_path) -> None:
+    for load, kind in ((requests.load_data, "data set"), (requests.load_model, "model")):
+        with qtbot.waitSignal(studio.notices.added) as refused:
+            load(tmp_path / "gone")
+        assert refused.args[0].problem == f"The {kind} no longer exists."
 
 
-def test_a_job_comes_back_to_be_changed(
-    state: TrainState, requests: Requests, qtbot: QtBot
-) -> None:
+def test_a_job_comes_back_to_be_changed(state, requests, qtbot) -> None:
     choose_all(state, qtbot)
     given = job(replace(state.choices, name="again").with_quick_trial(True))
     state.choose_goal(SCRATCH)
@@ -181,7 +162,6 @@ def test_a_job_comes_back_to_be_changed(
     with qtbot.waitSignal(state.changed):
         requests.load_job(given)
     assert state.job() == given
-    assert state.adjustment is not None
     assert state.adjustment.sentence == "The settings of “again” were loaded."
     state.undo_adjustment()
     assert state.choices == before

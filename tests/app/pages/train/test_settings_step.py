@@ -11,6 +11,7 @@ from app.pages.train.choices import Step, goals
 from app.pages.train.settings_step import SettingsStep
 from app.pages.train.view import TrainPage
 from app.studio import Studio
+from app.widgets.forms.controls import number_text
 from app.widgets.forms.fields import OneOf
 from app.widgets.forms.form import SpecForm
 from engine.config.dataset import Mapping, Reading, Split
@@ -19,6 +20,8 @@ from engine.config.features import Features
 from engine.config.fields import branch_fields, fields_at, settings_of
 from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
+from tests.app.pages.train.chosen import SCRATCH
+from tests.app.pages.train.conftest import go_to_review, pick, press
 
 
 @pytest.fixture
@@ -33,7 +36,7 @@ def step(wizard: TrainPage) -> SettingsStep:
     return wizard.settings
 
 
-def test_the_step_is_made_when_it_is_gone_to(wizard: TrainPage) -> None:
+def test_the_step_is_made_when_it_is_gone_to(wizard) -> None:
     assert not wizard.findChildren(SettingsStep)
     wizard._go(Step.DATA)
     assert not wizard.findChildren(SettingsStep)
@@ -41,18 +44,14 @@ def test_the_step_is_made_when_it_is_gone_to(wizard: TrainPage) -> None:
     assert wizard.findChildren(SettingsStep) == [wizard.settings]
 
 
-def test_every_setting_of_the_training_is_simple_or_advanced(step: SettingsStep) -> None:
+def test_every_setting_has_a_control(wizard, step) -> None:
     for simple in (step.fine_tuning, step.pre_training):
         assert set(simple.fields) | set(step.more.fields) == set(settings_of(TrainingSpec))
         assert not set(simple.fields) & set(step.more.fields)
-
-
-def test_every_setting_of_hardware_and_features_has_a_control(step: SettingsStep) -> None:
     assert set(step.hardware.fields) == set(settings_of(HardwareSpec))
     assert set(step.features.fields) == set(fields_at(Features, "simple", "advanced"))
-
-
-def test_every_setting_of_a_task_has_a_control(wizard: TrainPage, step: SettingsStep) -> None:
+    new = wizard.base_model.scratch.custom
+    assert set(new.fields) == set(fields_at(BertSpec, "simple", "advanced"))
     assert {goal.kind for goal in goals()} == set(TASKS)
     for goal in goals():
         wizard.state.set(replace(wizard.state.choices, goal=goal))
@@ -60,9 +59,7 @@ def test_every_setting_of_a_task_has_a_control(wizard: TrainPage, step: Settings
         assert shown == set(fields_at(TASKS[goal.kind], "simple", "advanced")), goal.kind
 
 
-def test_the_metrics_of_the_task_are_offered_for_the_best_checkpoint(
-    wizard: TrainPage, step: SettingsStep
-) -> None:
+def test_the_metrics_of_the_task_are_offered_for_the_best_checkpoint(wizard, step) -> None:
     field = step.more.fields["best_metric"]
     assert isinstance(field, OneOf)
     usual = wizard.state.choices.task
@@ -78,12 +75,7 @@ def test_the_metrics_of_the_task_are_offered_for_the_best_checkpoint(
     assert wizard.state.choices.training.best_metric == "loss"
 
 
-def test_every_size_of_a_new_network_has_a_control(wizard: TrainPage) -> None:
-    form = wizard.base_model.scratch
-    assert set(form.custom.fields) == set(fields_at(BertSpec, "simple", "advanced"))
-
-
-def test_every_form_can_show_what_a_branch_may_change(qtbot: QtBot) -> None:
+def test_every_form_can_show_what_a_branch_may_change(qtbot) -> None:
     form = SpecForm(TrainingSpec, branch_fields(TrainingSpec))
     qtbot.addWidget(form)
     assert set(form.fields) == set(branch_fields(TrainingSpec))
@@ -94,10 +86,134 @@ def said_in(section: QWidget) -> set[str]:
     return labels | {box.text().replace("&", "") for box in section.findChildren(QCheckBox)}
 
 
-def test_every_setting_of_an_import_has_a_control(qtbot: QtBot, studio: Studio) -> None:
+def test_every_setting_of_an_import_has_a_control(qtbot, studio) -> None:
     page = DataPage(studio)
     qtbot.addWidget(page)
     shown = page.importing
     for section, spec in ((shown.format, Reading), (shown.columns, Mapping), (shown.split, Split)):
         titles = {info.title for info in settings_of(spec).values()}
         assert titles <= said_in(section), spec
+
+
+def test_simple_offers_the_recommended_values_and_the_grid_of_the_paper(page, qtbot) -> None:
+    go_to_review(qtbot, page)
+    press(qtbot, page.back)
+    form, best = page.settings.fine_tuning, page.state.choices.defaults
+    assert (best.batch_size, best.epochs) == (32, 10), "the test has few rows"
+    texts = {
+        name: [button.text() for button in field.segments.group.buttons()]
+        for name, field in form.fields.items()
+        if getattr(field, "segments", None)
+    }
+    rate, epochs = number_text(best.learning_rate), number_text(best.epochs)
+    assert texts == {
+        "batch_size": [f"Recommended: {best.batch_size}", "16", "Other"],
+        "learning_rate": [f"Recommended: {rate}", "5e-5", "3e-5", "2e-5", "Other"],
+        "epochs": [f"Recommended: {epochs}", "2", "3", "4", "Other"],
+        "seeds": ["1", "3", "5", "Other"],
+    }
+    for name in ("batch_size", "learning_rate", "epochs"):
+        assert form.fields[name].segments.choice() == 0
+    labels = [label.text() for label in form.findChildren(QLabel) if label.isVisible()]
+    assert any("over 48 rows are 20 updates" in text for text in labels)
+    press(qtbot, form.fields["batch_size"].segments.group.button(1))
+    press(qtbot, page.settings.quick)
+    assert page.state.choices.training.batch_size == 16
+    assert page.state.choices.training.train_fraction == 0.1
+    seed = form.fields["seed"].number.lineEdit()
+    seed.setText("often")
+    assert not page.next.isEnabled()
+    assert page.why.text() == "Must be a whole number."
+    seed.setText("7")
+    assert page.next.isEnabled()
+    assert page.state.choices.training.seed == 7
+
+
+def test_advanced_shows_more_fields_and_lists_its_changes(page, qtbot, screen) -> None:
+    go_to_review(qtbot, page)
+    press(qtbot, page.back)
+    settings = page.settings
+    assert settings.advanced.isHidden() and settings.changes.isHidden()
+    press(qtbot, settings.mode.group.button(1))
+    assert not settings.advanced.isHidden()
+    settings.more.fields["warmup_ratio"].put(0.3)
+    assert page.state.choices.training.warmup_ratio == 0.3
+    assert settings.changes.text() == "Changed in Advanced: Warm-up ratio 0.3 (default 0.1)"
+    press(qtbot, settings.mode.group.button(0))
+    assert not settings.changes.isHidden()
+    press(qtbot, settings.mode.group.button(1))
+    fields = settings.features.fields
+    assert [name for name, field in fields.items() if not field.isHidden()] == ["vectors"]
+    fields["vectors"].combo.setCurrentText("One layer")
+    assert not fields["layer"].isHidden() and not fields["probe_size"].isHidden()
+    fields["layer"].put(2)
+    fields["probe"].combo.setCurrentText("Linear")
+    assert fields["probe_size"].isHidden()
+    probe = page.state.job().features
+    assert (probe.vectors, probe.layer, probe.probe) == ("one layer", 2, "linear")
+    screen(settings.features_card, "probe")
+    press(qtbot, settings.reset)
+    assert page.state.choices.training.warmup_ratio == 0.1
+    assert page.state.choices.features == Features()
+    assert settings.changes.isHidden()
+    assert [name for name, field in fields.items() if not field.isHidden()] == ["vectors"]
+    page.resize(1000, 520)
+    bar = page._settings_area.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() > 0)
+    bar.setValue(bar.maximum())
+    page._go(Step.REVIEW)
+    page._go(Step.SETTINGS)
+    qtbot.waitUntil(lambda: bar.value() == 0)
+
+
+def test_pretraining_has_other_ticks_and_its_objective_decides_on_masks(page, qtbot) -> None:
+    press(qtbot, page.task.cards[SCRATCH])
+    page.arrive({"task": "pretraining"})
+    assert page.step is Step.TASK and page.state.choices.goal == SCRATCH
+    settings = page.settings
+    assert settings.fine_tuning.isHidden() and not settings.pre_training.isHidden()
+    rate = settings.pre_training.fields["learning_rate"].segments
+    texts = [button.text() for button in rate.group.buttons()]
+    assert texts == ["Recommended: 5e-4", "1e-4", "3e-4", "Other"]
+    assert rate.choice() == 0
+    assert not settings.task_card.isHidden()
+    fields = settings.tasks["pretraining"].fields
+    fields["mlm_probability"].put(0.2)
+    assert page.state.choices.task.mlm_probability == 0.2
+    fields["objective"].put("clm")
+    assert page.state.choices.is_causal
+    shown = {name for name, field in fields.items() if not field.isHidden()}
+    assert shown == {"objective", "long_length", "long_share"}
+    warm = page.base_model.scratch.warm_init
+    assert not warm.isEnabled() and "MLM" in warm.toolTip()
+    fields["objective"].put("mlm")
+    assert not any(field.isHidden() for field in fields.values())
+    assert warm.isEnabled()
+
+
+def test_from_scratch_sizes_and_vocabularies_are_chosen(page, qtbot) -> None:
+    press(qtbot, page.task.cards[SCRATCH])
+    press(qtbot, page.next)
+    pick(qtbot, page.data.list, "films")
+    press(qtbot, page.next)
+    form = page.base_model.scratch
+    press(qtbot, form.sizes.group.button(0))
+    assert page.state.choices.scratch.size == "tiny"
+    assert form.custom.isHidden()
+    press(qtbot, form.sizes.group.button(6))
+    assert not form.custom.isHidden()
+    form.custom.fields["layers"].put(3)
+    assert page.state.choices.scratch.custom.layers == 3
+    form.custom.fields["heads"].put(5)
+    assert "not divisible" in page.why.text() and not page.next.isEnabled()
+    form.custom.fields["heads"].put(4)
+    assert page.next.isEnabled()
+    press(qtbot, form.source.group.button(1))
+    assert page.state.choices.scratch.vocabulary.name == "little"
+    press(qtbot, form.source.group.button(0))
+    form.vocab_size.setValue(500)
+    press(qtbot, form.lowercase)
+    press(qtbot, form.warm_init)
+    scratch = page.state.choices.scratch
+    assert scratch.warm_init
+    assert (scratch.vocabulary, scratch.vocab_size, scratch.lowercase) == (None, 500, False)

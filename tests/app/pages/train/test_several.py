@@ -19,7 +19,7 @@ from engine.files.home import Home
 from engine.messages.estimating import Estimated
 from engine.runs.groups import expand
 from tests.app.accessible import assert_accessible
-from tests.app.pages.train.cards import SCRATCH, SENTENCE
+from tests.app.pages.train.chosen import SCRATCH, SENTENCE
 from tests.app.pages.train.conftest import AskedWorker, MakeData, choose_all, write_model
 
 
@@ -43,7 +43,7 @@ def click(qtbot: QtBot, several: SeveralValues) -> None:
     qtbot.mouseClick(several.button, Qt.MouseButton.LeftButton)
 
 
-def test_every_number_and_every_choice_can_have_several_values(wizard: TrainPage) -> None:
+def test_every_number_and_every_choice_can_have_several_values(wizard) -> None:
     settings = wizard.settings
     for goal in goals():
         wizard.state.set(replace(wizard.state.choices, goal=goal))
@@ -56,7 +56,7 @@ def test_every_number_and_every_choice_can_have_several_values(wizard: TrainPage
         }  # fmt: skip
 
 
-def test_values_that_are_typed_make_a_job_with_a_search(qtbot: QtBot, wizard: TrainPage) -> None:
+def test_values_that_are_typed_make_a_job_with_a_search(qtbot, wizard) -> None:
     step, state = wizard.settings, wizard.state
     rate = step.fine_tuning.several["learning_rate"]
     click(qtbot, rate)
@@ -83,11 +83,10 @@ def test_values_that_are_typed_make_a_job_with_a_search(qtbot: QtBot, wizard: Tr
     assert job(state.choices).search is None and not rate.field.isHidden()
 
 
-def test_invalid_values_are_reported_at_the_field(qtbot: QtBot, wizard: TrainPage) -> None:
+def test_invalid_values_are_reported_at_the_field(qtbot, wizard) -> None:
     form = wizard.settings.fine_tuning
     rate = form.several["learning_rate"]
     click(qtbot, rate)
-    assert rate.line is not None
     for text, words in [
         ("1e-5", "at least two"),
         ("1e-5, fast", "must be a number"),
@@ -100,9 +99,7 @@ def test_invalid_values_are_reported_at_the_field(qtbot: QtBot, wizard: TrainPag
         assert wizard.state.job() is None
 
 
-def test_a_range_is_searched_by_tpe_and_comes_back_from_a_job(
-    qtbot: QtBot, wizard: TrainPage
-) -> None:
+def test_a_range_is_searched_by_tpe_and_comes_back_from_a_job(qtbot, wizard) -> None:
     step, state = wizard.settings, wizard.state
     for form, name, text in (
         (step.fine_tuning, "learning_rate", "1e-5..1e-3"),
@@ -110,7 +107,6 @@ def test_a_range_is_searched_by_tpe_and_comes_back_from_a_job(
     ):
         click(qtbot, form.several[name])
         line = form.several[name].line
-        assert line is not None
         line.setText(text)
         assert not form.problems(), name
     search = job(state.choices).search
@@ -122,7 +118,6 @@ def test_a_range_is_searched_by_tpe_and_comes_back_from_a_job(
     again = choices_from_job(job(state.choices), [], [])
     assert job(again).search == search
     line = step.fine_tuning.several["learning_rate"].line
-    assert line is not None
     for text, words in (
         ("1e-3..1e-5", "lower to the higher number"),
         ("1e-5..1e-3, 1", "one range"),
@@ -132,39 +127,34 @@ def test_a_range_is_searched_by_tpe_and_comes_back_from_a_job(
         assert words in step.fine_tuning.problems()["learning_rate"]
 
 
-def test_the_layers_of_a_new_network_can_have_several_values(
-    qtbot: QtBot, wizard: TrainPage
-) -> None:
+def test_the_layers_of_a_new_network_can_have_several_values(qtbot, wizard) -> None:
     state, form = wizard.state, wizard.base_model.scratch
     state.choose_goal(SCRATCH)
     state.set(replace(state.choices, scratch=replace(state.choices.scratch, size=CUSTOM_SIZE)))
     click(qtbot, form.custom.several["layers"])
     line = form.custom.several["layers"].line
-    assert line is not None
     line.setText("2, 4")
     made = job(state.choices)
-    assert [one.base_model.model.layers for one in expand(made)] == [2, 4]  # type: ignore[union-attr]
+    assert [one.base_model.model.layers for one in expand(made)] == [2, 4]
     assert job(choices_from_job(made, [], [])).search == made.search
     state.choose_goal(SENTENCE)
     assert state.choices.search is None, "a base model has the layers that it has"
 
 
-def test_the_longest_of_several_lengths_must_fit_the_model(wizard: TrainPage) -> None:
+def test_the_longest_of_several_lengths_must_fit_the_model(wizard) -> None:
     state = wizard.state
     state.set(state.choices.with_varied("training", {"max_length": (64, 512)}))
     assert "at most 128 tokens, but “Max. length” is 512" in state.obstacle(Step.SETTINGS)
 
 
-def test_the_help_of_every_control_is_there(wizard: TrainPage) -> None:
+def test_the_help_of_every_control_is_there(wizard) -> None:
     wizard.make_rest()
     keys = {str(w.property("help")) for w in wizard.findChildren(QWidget) if w.property("help")}
     assert len(keys) > 60
     assert all(concept(key).title for key in keys)
 
 
-def test_further_models_and_data_sets_are_part_of_the_search(
-    qtbot: QtBot, wizard: TrainPage
-) -> None:
+def test_further_models_and_data_sets_are_part_of_the_search(qtbot, wizard) -> None:
     state = wizard.state
     for step in (wizard.base_model, wizard.data):
         step.also._fill()
@@ -182,9 +172,7 @@ def test_further_models_and_data_sets_are_part_of_the_search(
     assert len(expand(job(state.choices))) == 2
 
 
-def test_the_review_shows_the_number_of_runs_and_the_search_plan(
-    qtbot: QtBot, wizard: TrainPage
-) -> None:
+def test_the_review_shows_the_number_of_runs_and_the_search_plan(qtbot, wizard) -> None:
     state, box = wizard.state, wizard.review.search
     assert box.isHidden()
     choices = state.choices.with_varied("training", {"epochs": (1, 2, 3), "seed": (1, 2)})

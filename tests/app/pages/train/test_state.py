@@ -1,32 +1,24 @@
 """Choosing, consequences, and the start."""
 
-from pathlib import Path
-
-import pytest
-from pytestqt.qtbot import QtBot
-
 from app import library
 from app.pages.train.choices import Step
 from app.pages.train.state import TrainState
-from app.studio import Studio
 from engine.config.dataset import StoredData
-from engine.files.home import Home
 from engine.record.runs import all_runs
-from tests.app.pages.train.cards import ONWARD, SENTENCE
-from tests.app.pages.train.conftest import MakeData, choose_all, write_model
+from tests.app.pages.train.chosen import ONWARD, SENTENCE
+from tests.app.pages.train.conftest import choose_all, write_model
 
 
-def test_the_choices_become_the_job(state: TrainState, qtbot: QtBot, sentences: Path) -> None:
+def test_the_choices_become_the_job(state, qtbot, sentences) -> None:
     assert state.job() is None
     choose_all(state, qtbot)
     composed = state.job()
-    assert composed is not None
     assert composed.name == "films · little"
-    assert composed.data.folder == sentences  # type: ignore[union-attr]
+    assert composed.data.folder == sentences
 
 
 def test_the_usual_model_of_the_task_is_chosen_until_the_user_chooses(
-    state: TrainState, studio: Studio, qtbot: QtBot, home: Home, monkeypatch: pytest.MonkeyPatch
+    state, studio, qtbot, home, monkeypatch
 ) -> None:
     models = {name: write_model(home.root / name) for name in ("Starter", "MiniLM")}
     monkeypatch.setattr(library, "included_models", lambda: models)
@@ -37,7 +29,6 @@ def test_the_usual_model_of_the_task_is_chosen_until_the_user_chooses(
         fresh.lists.read()
 
     def chosen() -> str:
-        assert fresh.choices.model is not None
         return fresh.choices.model.name
 
     assert chosen() == "MiniLM"
@@ -50,9 +41,7 @@ def test_the_usual_model_of_the_task_is_chosen_until_the_user_chooses(
     assert chosen() == "little"
 
 
-def test_the_max_length_follows_the_data_until_it_is_set_by_hand(
-    state: TrainState, qtbot: QtBot
-) -> None:
+def test_the_max_length_follows_the_data_until_it_is_set_by_hand(state, qtbot) -> None:
     choose_all(state, qtbot)
     suggested = state.choices.training.max_length
     assert 16 <= suggested < 128
@@ -66,9 +55,7 @@ def test_the_max_length_follows_the_data_until_it_is_set_by_hand(
     assert state.choices.training.max_length == suggested
 
 
-def test_the_start_puts_the_job_into_the_queue(
-    state: TrainState, studio: Studio, qtbot: QtBot
-) -> None:
+def test_the_start_puts_the_job_into_the_queue(state, studio, qtbot) -> None:
     choose_all(state, qtbot)
     state.set_name("mine")
     composed = state.job()
@@ -81,7 +68,7 @@ def test_the_start_puts_the_job_into_the_queue(
     assert state.choices.name == ""  # the next run gets a name of its own
 
 
-def test_an_invalid_form_stops_the_wizard(state: TrainState, qtbot: QtBot) -> None:
+def test_an_invalid_form_stops_the_wizard(state, qtbot) -> None:
     choose_all(state, qtbot)
     state.set_invalid(Step.SETTINGS, "Batch must be a whole number.")
     assert state.obstacle(Step.SETTINGS) == "Batch must be a whole number."
@@ -91,7 +78,7 @@ def test_an_invalid_form_stops_the_wizard(state: TrainState, qtbot: QtBot) -> No
 
 
 def test_a_model_that_is_deleted_meanwhile_is_no_longer_startable(
-    state: TrainState, studio: Studio, qtbot: QtBot, model: Path
+    state, studio, qtbot, model
 ) -> None:
     choose_all(state, qtbot)
     model.rename(model.with_name(".gone"))
@@ -101,7 +88,7 @@ def test_a_model_that_is_deleted_meanwhile_is_no_longer_startable(
 
 
 def test_a_data_set_that_is_deleted_meanwhile_is_no_longer_startable(
-    state: TrainState, studio: Studio, qtbot: QtBot, sentences: Path
+    state, studio, qtbot, sentences
 ) -> None:
     choose_all(state, qtbot)
     hidden = sentences.parent.rename(sentences.parent.with_name(".gone"))
@@ -115,13 +102,12 @@ def test_a_data_set_that_is_deleted_meanwhile_is_no_longer_startable(
 
 
 def test_a_new_version_without_the_incomplete_rows_is_made_and_can_be_undone(
-    state: TrainState, qtbot: QtBot, make_data: MakeData
+    state, qtbot, make_data
 ) -> None:
     folder = make_data("holes", holes=2)
     with qtbot.waitSignal(state.lists.changed):
         state.lists.read()
     choose_all(state, qtbot)
-    assert state.lists.datasets is not None
     state.choose_data(next(d for d in state.lists.datasets if d.folder == folder))
     (fix,) = state.fixes(Step.DATA)
     with qtbot.waitSignal(state.versions.ended):
@@ -130,19 +116,17 @@ def test_a_new_version_without_the_incomplete_rows_is_made_and_can_be_undone(
         assert state.obstacle(Step.DATA) == "Making a new version of the data set…"
     assert state.obstacle(Step.DATA) == ""
     made = state.choices.data
-    assert made is not None and made.spec is not None
     assert made.source == StoredData(
         folder=folder.with_name("2"), fingerprint=made.spec.fingerprint
     )
     assert sum(made.spec.rows.values()) == 58
-    assert state.adjustment is not None
     assert state.adjustment.sentence == "Version 2 skips the rows in which “label” is empty."
     state.undo_adjustment()
-    assert state.choices.data is not None and state.choices.data.source.folder == folder  # type: ignore[union-attr]
+    assert state.choices.data is not None and state.choices.data.source.folder == folder
 
 
 def test_data_chosen_while_a_version_is_made_stays_chosen(
-    state: TrainState, qtbot: QtBot, make_data: MakeData, sentences: Path
+    state, qtbot, make_data, sentences
 ) -> None:
     folder = make_data("holes", holes=2)
     with qtbot.waitSignal(state.lists.changed):
@@ -153,5 +137,5 @@ def test_data_chosen_while_a_version_is_made_stays_chosen(
     with qtbot.waitSignal(state.versions.ended):
         state.apply(state.fixes(Step.DATA)[0])
         state.choose_data(entries[sentences])
-    assert state.choices.data is not None and state.choices.data.source.folder == sentences  # type: ignore[union-attr]
+    assert state.choices.data is not None and state.choices.data.source.folder == sentences
     assert state.adjustment is None

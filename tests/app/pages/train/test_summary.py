@@ -1,14 +1,29 @@
-"""The sentences of the review."""
+"""The texts of the review: the summary, what was changed, warnings, the estimate, commands."""
 
 import shlex
 from dataclasses import replace
 from pathlib import Path
 
 from app.pages.train.choices import Data
-from app.pages.train.summary import command, summary
+from app.pages.train.estimate import disk_text, verdict
+from app.pages.train.summary import changed_by_advanced, command, summary, warnings
 from engine.config.dataset import FileData
-from tests.app.pages.train.cards import ONWARD, PAIR, SCRATCH, SENTENCE
-from tests.app.pages.train.chosen import chosen, data
+from engine.config.tasks.pretraining import Pretraining
+from engine.config.training import HardwareSpec
+from engine.data.lengths import Lengths
+from tests.app.pages.train.chosen import (
+    GB,
+    MODEL,
+    ONWARD,
+    PAIR,
+    SCRATCH,
+    SENTENCE,
+    chosen,
+    data,
+    dataset,
+    estimate,
+    with_training,
+)
 
 
 def test_the_summary_names_the_trained_weights() -> None:
@@ -16,25 +31,21 @@ def test_the_summary_names_the_trained_weights() -> None:
         ({"lora_rank": 8}, "2 label(s), LoRA, rank 8)"),
         ({"frozen_layers": 3}, "2 label(s), lowest 3 layers frozen)"),
     ]:
-        choices = chosen(SENTENCE)
-        training = choices.training.model_copy(update=changed)
-        assert words in summary(choices.with_training(training))
+        assert words in summary(with_training(chosen(SENTENCE), **changed))
 
 
 def test_the_summary_names_task_and_duration() -> None:
-    said = summary(chosen(SENTENCE))
-    assert said == (
+    assert summary(chosen(SENTENCE)) == (
         "Fine-tune “little” on “films” (2 label(s), all weights)."
         " 10 epoch(s) over 900 rows, batch size 32, learning rate 5e-4."
         " Validated on 100 rows; the best checkpoint is kept."
     )
     quick = chosen(PAIR).with_quick_trial(True)
     assert "10 % of the training data (90 rows)" in summary(quick)
-    steps = chosen(ONWARD)
-    steps = steps.with_training(steps.training.model_copy(update={"steps": 70}))
+    steps = with_training(chosen(ONWARD), steps=70)
     assert "70 steps, batch size 32, learning rate 0.001." in summary(steps)
     assert "new BERT (small)" in summary(chosen(SCRATCH))
-    plain = replace(chosen(SENTENCE), data=Data("a.csv", FileData(path="a.csv")))  # type: ignore[arg-type]
+    plain = replace(chosen(SENTENCE), data=Data("a.csv", FileData(path=Path("a.csv"))))
     assert "The last checkpoint is kept." in summary(plain)
 
 
@@ -50,3 +61,71 @@ def test_the_command_can_be_pasted_into_a_shell() -> None:
     hostile = Path("$(rm -rf ~); `x` 'y'.json")
     words = ["bert-studio", "cluster", str(hostile), "--into", str(hostile.with_suffix(""))]
     assert shlex.split(command("cluster", hostile)) == words
+
+
+def test_what_advanced_changed_is_listed_with_the_default() -> None:
+    choices = chosen(ONWARD)
+    assert changed_by_advanced(choices) == []
+    simple = with_training(choices, batch_size=16, seed=1, train_fraction=0.1)
+    assert changed_by_advanced(simple) == []
+    changed = replace(
+        with_training(choices, warmup_ratio=0.2),
+        hardware=HardwareSpec(threads=1),
+        tasks={"pretraining": Pretraining(mlm_probability=0.3)},
+    )
+    assert changed_by_advanced(changed) == [
+        "Warm-up ratio 0.2 (default 0.1)",
+        "CPU threads 1 (default 0)",
+        "Masking probability 0.3 (default 0.15)",
+    ]
+    assert changed_by_advanced(replace(chosen(SENTENCE), typical_length=48)) == []
+
+
+def test_any_other_fraction_is_listed_as_a_change() -> None:
+    trial = chosen(SENTENCE).with_quick_trial(True)
+    assert trial.quick_trial and changed_by_advanced(trial) == []
+    half = with_training(chosen(SENTENCE), train_fraction=0.5)
+    assert not half.quick_trial
+    (change,) = changed_by_advanced(half)
+    assert "0.5 (default 1)" in change
+
+
+def test_warnings_name_doubtful_choices_only() -> None:
+    assert warnings(chosen(SENTENCE), Lengths((10, 20)), estimate()) == []
+    spec = dataset().model_copy(update={"rows": {"train": 9}, "labels": {"a": 3, "b": 900}})
+    doubtful = replace(chosen(SENTENCE), data=replace(data(), spec=spec))
+    texts = warnings(doubtful, Lengths((10, 500)), estimate(9 * GB, 1e6))
+    for word in ("no validation", "“a”", "50 %", "memory", "long time"):
+        assert any(word in text for text in texts)
+    assert "“b”" not in " ".join(texts)
+
+
+def test_checkpoints_too_large_for_the_disk_are_a_warning() -> None:
+    room = estimate().model_copy(update={"checkpoint": GB, "checkpoints": 4, "disk_free": 4 * GB})
+    assert not any("checkpoints" in text for text in warnings(chosen(SENTENCE), None, room))
+    short = room.model_copy(update={"disk_free": 3 * GB})
+    (text,) = [text for text in warnings(chosen(SENTENCE), None, short) if "checkpoints" in text]
+    assert "need up to 4.0 GB, but only 3.0 GB are free" in text
+
+
+def test_continuing_without_an_mlm_head_is_a_warning() -> None:
+    assert warnings(chosen(ONWARD)) == []
+    bare = MODEL.info.model_copy(update={"task_heads": ("pooler",)})
+    headless = replace(chosen(ONWARD), model=replace(MODEL, info=bare))
+    assert "no head" in warnings(headless)[0]
+
+
+def test_the_verdict_follows_the_free_memory() -> None:
+    for gigabytes, word in [(1, "fits"), (7, "tight"), (9, "too big")]:
+        assert verdict(estimate(gigabytes * GB)) == word
+
+
+def test_the_disk_holds_checkpoints_snapshots_and_a_cache() -> None:
+    many = {"checkpoint": GB, "checkpoints": 4, "snapshot": GB // 4, "snapshots": 12}
+    snapshots = estimate().model_copy(update=many)
+    text = "Needs up to 7.0 GB of disk (4 checkpoints of 1.0 GB, 12 snapshots of 250 MB)."
+    assert disk_text(snapshots) == text
+    assert "snapshots" not in disk_text(snapshots.model_copy(update={"snapshots": 0}))
+    cached = {"checkpoint": GB, "checkpoints": 2, "cache": GB // 2}
+    text = "Needs up to 2.5 GB of disk (2 checkpoints of 1.0 GB, a cache of 500 MB)."
+    assert disk_text(estimate().model_copy(update=cached)) == text

@@ -1,0 +1,77 @@
+"""The review: what was changed, the job file and its commands, the estimate."""
+
+import json
+
+from PySide6.QtGui import QGuiApplication
+
+from app.pages.train.choices import Step
+from engine.config.job import JobSpec
+from engine.messages.estimating import Estimated
+from tests.app.accessible import assert_accessible
+from tests.app.pages.train.chosen import with_training
+from tests.app.pages.train.conftest import go_to_review, press
+
+ESTIMATED = Estimated(
+    steps=20,
+    seconds_per_step=0.25,
+    seconds=90,
+    memory=900_000_000,
+    available=1_000_000_000,
+    parameters=4_400_000,
+    device="cpu",
+    precision="fp32",
+    threads=2,
+    checkpoint=53_000_000,
+    checkpoints=4,
+)
+
+
+def test_the_job_file_is_shown_copied_and_saved(page, qtbot, tmp_path) -> None:
+    go_to_review(qtbot, page)
+    review = page.review
+    assert_accessible(page)
+    assert "learning rate 5e-4" in review.summary.text()
+    assert review.changed.isHidden() and review.changed.shown() == []
+    page.state.set(with_training(page.state.choices, learning_rate=1e-4))
+    assert review.changed.shown() == ["Learning rate 1e-4 (default 5e-4)"]
+    assert not review.changed.isHidden()
+    assert review.file.isHidden()
+    press(qtbot, review.fold)
+    assert review.file.isVisible()
+    assert JobSpec.model_validate_json(review.file.toPlainText()) == page.state.job()
+    assert review.command.text() == "bert-studio train films-little.json --into films-little"
+    many = "bert-studio cluster films-little.json --into films-little"
+    assert review.cluster.text() == many
+    press(qtbot, review.copy_job)
+    assert json.loads(QGuiApplication.clipboard().text())["name"] == "films · little"
+    file = tmp_path / "my job.json"
+    review.save_to(file)
+    qtbot.waitUntil(lambda: "my job.json" in review.command.text())
+    assert JobSpec.model_validate_json(file.read_bytes()) == page.state.job()
+    assert f"'{file}'" in review.command.text()
+
+
+def test_the_estimate_is_measured_shown_and_can_be_left(
+    page, qtbot, one_time_workers, monkeypatch
+) -> None:
+    go_to_review(qtbot, page)
+    box = page.review.estimate
+    qtbot.waitUntil(lambda: len(one_time_workers) == 1)
+    press(qtbot, box.cancel)
+    assert one_time_workers[0].cancelled
+    assert not box.measure.isHidden()
+    page.state.estimate.measure_unasked()
+    assert len(one_time_workers) == 1
+    press(qtbot, box.measure)
+    assert len(one_time_workers) == 2 and not box.cancel.isHidden()
+    one_time_workers[1].done(ESTIMATED)
+    assert box.facts.text().endswith("Needs up to 212 MB of disk (4 checkpoints of 53.0 MB).")
+    assert box.verdict.text() == "Barely fits in memory. Takes about 1 min 30 s."
+    assert "4.4 M parameters on CPU, fp32, 2 thread(s)." in box.facts.text()
+    assert page.next.text() == "&Start anyway"  # tight memory is worth a warning
+    press(qtbot, page.bar.steps[Step.BASE_MODEL])
+    assert "tight" in [p.verdict for p in page.base_model.list.cards.rows]
+    press(qtbot, page.bar.steps[Step.REVIEW])
+    monkeypatch.setattr(page.state, "first_obstacle", lambda: (Step.DATA, "It has no rows."))
+    page.state.changed.emit()
+    assert page.next.text() == "&Start" and not page.next.isEnabled(), "nothing starts anyway"
