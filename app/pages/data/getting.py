@@ -54,14 +54,14 @@ class GettingData(HubWork):
             there.addItem(known, folder)
         there.currentIndexChanged.connect(lambda place: name.setEnabled(place == 0))
 
-        def answered(key: str) -> None:
+        def go_on() -> None:
             typed = name.text().strip()
-            if key == "list" and there.currentData() is not None:
+            if there.currentData() is not None:
                 self.chosen.emit(there.currentData())
-            elif key == "list" and typed:
+            elif typed:
                 ask_first(self._owner, self._studio.settings, lambda: self.plan(typed))
 
-        self.question = dialogs.ask(
+        self.question = dialogs.confirm(
             self._owner,
             self.tr("Get a data set from the hub"),
             self.tr(
@@ -69,8 +69,8 @@ class GettingData(HubWork):
                 "named as owner/name/subset, a revision as owner/name@revision. Only files of data "
                 "are fetched, never code."
             ),
-            [Choice("list", self.tr("&Continue"), "primary"), Choice("cancel", self.tr("Cancel"))],
-            answered,
+            Choice("list", self.tr("&Continue"), "primary"),
+            go_on,
             [name, there] if cached else [name],
         )
 
@@ -98,20 +98,12 @@ class GettingData(HubWork):
     def _ask_subset(self, plan: Planned) -> None:
         subset = ComboBox(self.tr("Subset"))
         subset.addItems(list(plan.subsets))
-
-        def answered(key: str) -> None:
-            if key == "choose":
-                self.plan(f"{plan.model}/{subset.currentText()}@{plan.revision}")
-
-        self.question = dialogs.ask(
+        self.question = dialogs.confirm(
             self._owner,
             self.tr("Which subset of {0}?").format(plan.model),
             self.tr("It has %Ln subset(s), each a data set of its own.", "", len(plan.subsets)),
-            [
-                Choice("choose", self.tr("&Continue"), "primary"),
-                Choice("cancel", self.tr("Cancel")),
-            ],
-            answered,
+            Choice("choose", self.tr("&Continue"), "primary"),
+            lambda: self.plan(f"{plan.model}/{subset.currentText()}@{plan.revision}"),
             [subset],
         )
 
@@ -124,8 +116,8 @@ class GettingData(HubWork):
             elif key == "subset":
                 self._ask_subset(plan)
 
-        room = plan.needed <= plan.disk_free
-        choices = [Choice("download", self.tr("&Download"), "primary")] if room else []
+        has_room = plan.needed <= plan.disk_free
+        choices = [Choice("download", self.tr("&Download"), "primary")] if has_room else []
         if len(plan.subsets) > 1:
             choices.append(Choice("subset", self.tr("Another &subset…")))
         self.question = dialogs.ask(

@@ -10,7 +10,7 @@ from app import background, trash
 from app.library import DataEntry
 from app.sample import NAME, sample_entry
 from app.studio import Studio
-from app.uses import reads_data, uses_of
+from app.uses import Uses, reads_data, uses_of
 from engine.config.dataset import DatasetSpec
 from engine.data.datasets.collecting import file_state, list_files, source_digest
 from engine.data.datasets.store import open_dataset
@@ -25,14 +25,12 @@ class DataState(QObject):
     """Signals:
     listed: `entries` or `sources` changed.
     added: folder of a version added to the home.
-    removed: folder of a version moved to the trash.
-    uses_known: a DataEntry and its Uses, requested by `ask_uses`.
+    removed: folder of a version moved to the trash, or back.
     """
 
     listed = Signal()
     added = Signal(Path)
     removed = Signal(Path)
-    uses_known = Signal(object, object)
 
     def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -40,8 +38,8 @@ class DataState(QObject):
         self.entries: list[DataEntry] | None = None  # None: not read yet
         self.sources: dict[Path, str] = {}  # by folder, as returned by `source_state`
         self._digests: dict[tuple[Path, int, int], str] = {}
-        self._reading: background.Job | None = None
-        self._comparing: background.Job | None = None
+        self._reading = background.Latest(self)
+        self._comparing = background.Latest(self)
         self._compares_again = False
         self.is_adding = False
         studio.datasets_changed.connect(self.read_list)
@@ -50,9 +48,7 @@ class DataState(QObject):
 
     def read_list(self) -> None:
         """Read the list again outside the GUI thread."""
-        if self._reading is not None:
-            self._reading.cancel()
-        self._reading = background.run(self, self._studio.datasets, self._on_list)
+        self._reading.run(self._studio.datasets, self._on_list)
 
     def known(self) -> list[DataEntry]:
         return self.entries or []
@@ -65,7 +61,6 @@ class DataState(QObject):
         return any(entry.folder.parent == place for entry in self.known())
 
     def _on_list(self, entries: list[DataEntry]) -> None:
-        self._reading = None
         self.entries = entries
         self.listed.emit()
         self._compare_sources()
@@ -75,7 +70,7 @@ class DataState(QObject):
 
         One at a time: an unreachable drive blocks one thread only.
         """
-        if self._comparing is not None:
+        if self._comparing.is_busy:
             self._compares_again = True
             return
         self._compares_again = False
@@ -83,32 +78,21 @@ class DataState(QObject):
         digests = self._digests
 
         def work(progress: background.Progress) -> dict[Path, str]:
-            found: dict[Path, str] = {}
+            states: dict[Path, str] = {}
             for folder, spec in specs.items():
                 if progress.cancelled():
                     break
-                found[folder] = source_state(spec, digests)
-            return found
+                states[folder] = source_state(spec, digests)
+            return states
 
-        self._comparing = background.run(
-            self,
-            work,
-            self._on_compared,
-            self._on_not_compared,
-            progress=lambda _done, _total: None,
-        )
+        self._comparing.run(work, self._on_compared, progress=lambda _done, _total: None)
 
     def _on_compared(self, sources: dict[Path, str]) -> None:
-        self._comparing = None
         if sources != self.sources:
             self.sources = sources
             self.listed.emit()
         if self._compares_again:
             self._compare_sources()
-
-    def _on_not_compared(self, error: BaseException) -> None:
-        self._comparing = None
-        raise error
 
     # ── adding what needs no questions ───────────────────────────────────────────────────────
 
@@ -158,47 +142,27 @@ class DataState(QObject):
 
     # ── deleting ─────────────────────────────────────────────────────────────────────────────
 
-    def ask_uses(self, entry: DataEntry) -> None:
-        """Find runs based on this version; `uses_known` reports them."""
-        record, folder = self._studio.record, entry.folder
-        background.run(
-            self,
-            lambda: uses_of(record, lambda job: reads_data(job, folder)),
-            lambda uses: self.uses_known.emit(entry, uses),
-        )
+    def find_uses(self, folder: Path, done: Callable[[Uses], None]) -> None:
+        """Find the runs based on this version."""
+        record = self._studio.record
+        background.run(self, lambda: uses_of(record, lambda job: reads_data(job, folder)), done)
 
     def delete(self, entry: DataEntry) -> None:
         """Move a version to the trash; a notice offers undo."""
-        folder = entry.folder
 
-        def removed(place: Path) -> None:
+        def changed() -> None:
             self._studio.datasets_changed.emit()
-            self.removed.emit(folder)
-            self._studio.notices.say(
-                self.tr("“{0}” (version {1}) was moved to the trash.").format(
-                    entry.name, entry.version
-                ),
-                self.tr("Undo"),
-                lambda: self._restore(place, folder),
-            )
+            self.removed.emit(entry.folder)
 
-        background.run(
-            self, lambda: trash.move_to_trash(folder), removed, self._studio.notices.show
-        )
+        template = self.tr("“{0}” (version {1}) was moved to the trash.")
+        sentence = template.format(entry.name, entry.version)
+        trash.delete(self, self._studio.notices, entry.folder, sentence, changed)
 
     def discard(self, folder: Path) -> None:
         """Move a version made a moment ago to the trash, without confirmation."""
         background.run(
             self,
             lambda: trash.move_to_trash(folder),
-            lambda _: self._studio.datasets_changed.emit(),
-            self._studio.notices.show,
-        )
-
-    def _restore(self, place: Path, folder: Path) -> None:
-        background.run(
-            self,
-            lambda: trash.bring_back(place, folder),
             lambda _: self._studio.datasets_changed.emit(),
             self._studio.notices.show,
         )

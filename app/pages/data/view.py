@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence, QShortcut
-from PySide6.QtWidgets import QFileDialog, QStackedWidget, QWidget
+from PySide6.QtWidgets import QFileDialog, QStackedLayout, QStackedWidget, QWidget
 
 from app import background, drops
 from app.library import DataEntry, ModelEntry
@@ -17,18 +17,22 @@ from app.pages.data.getting import GettingData
 from app.pages.data.importing.files import data_files
 from app.pages.data.importing.state import ImportState
 from app.pages.data.importing.view import ImportView
-from app.pages.data.listing import DataList
-from app.pages.data.pasting import copied_files, file_with
 from app.pages.data.state import DATA, SPEC, DataState
+from app.pages.data.texts import entry_of
 from app.studio import Studio
 from app.translation import translated
 from app.uses import Uses
-from app.widgets import dialogs, layouts
+from app.widgets import buttons, dialogs, layouts
 from app.widgets.dialogs import Choice
+from app.widgets.entries import EntryList
+from app.widgets.page import EmptyState, Page
 from engine.data.formats.sources import data_suffixes
 from engine.errors import StudioError
+from engine.files.atomic_write import write_file
 from engine.hub.fetched import Fetched
-from engine.runs.lineage import data_key
+
+PASTED = "pasted"  # folder of the cache
+TABLE_CHARACTERS = 2_000  # of a pasted text, searched for tabs
 
 
 def file_patterns() -> str:
@@ -47,11 +51,11 @@ class DataPage(QWidget):
         self._wanted: Path | None = None  # to open once the list is read
         self._back_to: Path | None = None  # to open after the current version is deleted
         self._models: list[ModelEntry] = []
-        self._reading_models: background.Job | None = None
-        column = layouts.column(parent=self)
+        self._reading_models = background.Latest(self)
         self.stack = QStackedWidget()
-        column.addWidget(self.stack)
-        self.list = DataList(self.stack)
+        layouts.column(self.stack, parent=self)
+        self.getting = GettingData(studio, self)
+        self.list = DataList(self)
         self.importing = ImportView(ImportState(studio, self.state.known, self), self.stack)
         self.stack.addWidget(self.list)
         self.stack.addWidget(self.importing)
@@ -60,21 +64,14 @@ class DataPage(QWidget):
             keys = QShortcut(QKeySequence(QKeySequence.StandardKey.Paste), part)
             keys.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
             keys.activated.connect(self.paste)
-        self.list.import_asked.connect(self.choose_files)
-        self.list.folder_asked.connect(self.choose_folder)
-        self.getting = GettingData(studio, self)
-        self.list.hub_asked.connect(self.getting.ask)
         self.getting.chosen.connect(lambda folder: self.import_from([folder]))
-        self.getting.fetched.connect(self.import_fetched)
-        self.list.sample_asked.connect(self.state.add_sample)
-        self.list.opened.connect(self.open_dataset)
+        self.getting.fetched.connect(lambda got: self.import_from(list(got.splits()), got))
         self.importing.left.connect(self.show_list)
         self.importing.files_asked.connect(self.choose_files)
         self.importing.state.imported.connect(self._on_imported)
         self.state.listed.connect(self._on_listed)
         self.state.added.connect(self.open_dataset)
         self.state.removed.connect(self._on_removed)
-        self.state.uses_known.connect(self._ask_to_delete)
         studio.models_changed.connect(self._read_models)
 
     def arrive(self, argument: object = None) -> None:
@@ -112,9 +109,8 @@ class DataPage(QWidget):
 
     def choose_folder(self) -> None:
         """Choose a folder of texts, or one with data files."""
-        dialogs.choose_folder(
-            self, self.tr("Import a folder"), lambda folder: self.import_from([folder])
-        )
+        title = self.tr("Import a folder")
+        dialogs.choose_folder(self, title, lambda folder: self.import_from([folder]))
 
     def paste(self) -> None:
         """Import the clipboard: copied files, or cells of a table."""
@@ -136,18 +132,10 @@ class DataPage(QWidget):
             notices.show,
         )
 
-    def import_from(self, paths: Sequence[Path]) -> None:
-        """Show the import page for these files."""
+    def import_from(self, paths: Sequence[Path], fetched: Fetched | None = None) -> None:
+        """Show the import page for these files; `fetched` has the splits of those from the hub."""
         self._read_models()
-        self.importing.state.open(list(paths))
-        self.importing.begin()
-        self.stack.setCurrentWidget(self.importing)
-        self.importing.table.setFocus()
-
-    def import_fetched(self, fetched: Fetched) -> None:
-        """Show the import page for files from the hub, with their splits."""
-        self._read_models()
-        self.importing.state.open(list(fetched.splits()), fetched)
+        self.importing.state.open(list(paths), fetched)
         self.importing.begin()
         self.stack.setCurrentWidget(self.importing)
         self.importing.table.setFocus()
@@ -169,15 +157,14 @@ class DataPage(QWidget):
         self._forget_dataset()
         view = DatasetView(self._studio, folder, self.stack)
         view.left.connect(self.show_list)
-        view.trained.connect(lambda: self._studio.go.emit("train", {"data": folder}))
         view.deleted.connect(self._on_delete)
-        view.lineage_wanted.connect(
-            lambda: self._studio.go.emit("runs", {"lineage": data_key(folder)})
-        )
-        view.revised.connect(lambda made: self._on_revised(view.editing.state, folder, made))
-        view.undone.connect(self._on_undo)
+        view.undone.connect(lambda: self._on_delete(view.editing.review.made_from))
         view.deleted_asked.connect(self._show_deleted)
-        view.fixed.connect(lambda made, change: self._on_fixed(folder, made, change))
+        edits = view.editing.state
+        edits.saved.connect(lambda version: self._on_revised(edits, folder, version))
+        view.checks_state.fixed.connect(
+            lambda version, change: self._on_fixed(folder, version, change)
+        )
         self.dataset = view
         self._studio.settings.remember(view.splitter, "data.dataset")
         self.stack.addWidget(view)
@@ -242,12 +229,9 @@ class DataPage(QWidget):
             self.dataset = None
 
     def _read_models(self) -> None:
-        if self._reading_models is not None:
-            self._reading_models.cancel()
-        self._reading_models = background.run(self, self._studio.models, self._on_models)
+        self._reading_models.run(self._studio.models, self._on_models)
 
     def _on_models(self, models: list[ModelEntry]) -> None:
-        self._reading_models = None
         self._models = models
         self.importing.set_models(models)
         if self.dataset is not None:
@@ -275,21 +259,13 @@ class DataPage(QWidget):
 
     # ── deleting ─────────────────────────────────────────────────────────────────────────────
 
-    def _on_delete(self) -> None:
-        self._back_to = None
-        self._ask_uses()
-
-    def _on_undo(self) -> None:
-        """Delete the current version and open its parent."""
+    def _on_delete(self, back_to: Path | None = None) -> None:
+        """Delete the current version; `back_to` is an older one to open then."""
         assert self.dataset is not None
-        self._back_to = self.dataset.editing.review.made_from
-        self._ask_uses()
-
-    def _ask_uses(self) -> None:
-        assert self.dataset is not None
+        self._back_to = back_to
         folder = self.dataset.state.folder
         entry = self.state.entry_at(folder) or DataEntry(folder.parent.name, folder, None)
-        self.state.ask_uses(entry)
+        self.state.find_uses(folder, lambda uses: self._ask_to_delete(entry, uses))
 
     def _ask_to_delete(self, entry: DataEntry, uses: Uses) -> None:
         rows = sum(entry.spec.rows.values()) if entry.spec else 0
@@ -300,16 +276,78 @@ class DataPage(QWidget):
             self.tr("Its source files and its other versions are not affected."),
             *uses.sentences(),
         ]
-
-        def answered(key: str) -> None:
-            if key == "delete":
-                self.state.delete(entry)
-
         title = self.tr("Delete “{0}”?").format(entry.name)
         choice = Choice("delete", self.tr("Move to trash"), "danger")
         if self._back_to is not None:
             title = self.tr("Go back to version {0}?").format(self._back_to.name)
             choice = Choice("delete", self.tr("Go back"), "primary")
-        dialogs.ask(
-            self, title, " ".join(said), [choice, Choice("cancel", self.tr("Cancel"))], answered
+        dialogs.confirm(self, title, " ".join(said), choice, lambda: self.state.delete(entry))
+
+
+class DataList(Page):
+    """All data sets as a list of cards."""
+
+    def __init__(self, page: DataPage) -> None:
+        super().__init__("", "", page.stack)
+        self.set_title(
+            self.tr("Data"),
+            self.tr(
+                "Your data sets. Drop a file or folder anywhere in the window (Excel, CSV, "
+                "Parquet, JSON, CoNLL, text, …), or paste a table with Ctrl+V."
+            ),
         )
+        add_sample, add_text = page.state.add_sample, self.tr("Add &sample data")
+        self.sample = buttons.plain(add_text, add_sample, "book-open")
+        self.folder_button = buttons.plain(
+            self.tr("Import a &folder…"), page.choose_folder, "folder-open"
+        )
+        self.hub_button = buttons.plain(self.tr("Get from the &hub…"), page.getting.ask, "import")
+        self.import_button = buttons.primary(self.tr("&Import…"), page.choose_files, "file-plus")
+        layouts.extend(
+            self.action_row, self.sample, self.hub_button, self.folder_button, self.import_button
+        )
+        self.list = EntryList(self.tr("Data sets"))
+        self.list.opened.connect(page.open_dataset)
+        self.first_sample = buttons.plain(add_text, add_sample, "book-open")
+        self.empty = EmptyState(
+            "database",
+            self.tr("No data sets yet"),
+            self.tr(
+                "Import your own file, or start with the sample: passages of Wikipedia, labelled "
+                "by topic."
+            ),
+            buttons.primary(self.tr("Import a fi&le…"), page.choose_files, "file-plus"),
+            self.first_sample,
+        )
+        self._stack = QStackedLayout()
+        self.body.addLayout(self._stack, 1)
+        self._stack.addWidget(self.list)
+        self._stack.addWidget(self.empty)
+
+    def show_entries(
+        self, entries: list[DataEntry], sources: dict[Path, str], has_sample: bool, is_adding: bool
+    ) -> None:
+        self.list.show_entries(
+            [entry_of(entry, sources.get(entry.folder, "")) for entry in entries]
+        )
+        self._stack.setCurrentWidget(self.list if entries else self.empty)
+        self.sample.setVisible(bool(entries) and not has_sample)
+        for button in (self.sample, self.first_sample):
+            button.setEnabled(not is_adding)
+
+
+def copied_files(content: QMimeData) -> list[Path]:
+    """Copied files."""
+    return [Path(url.toLocalFile()) for url in content.urls() if url.isLocalFile()]
+
+
+def file_with(text: str, cache: Path, name: str) -> Path:
+    """New file with a pasted text; tabs make it a table."""
+    suffix = ".tsv" if "\t" in text[:TABLE_CHARACTERS] else ".txt"
+    folder = cache / PASTED
+    folder.mkdir(parents=True, exist_ok=True)
+    file, number = folder / f"{name}{suffix}", 2
+    while file.exists():
+        file, number = folder / f"{name} {number}{suffix}", number + 1
+    write_file(file, text.encode("utf-8", errors="replace"))
+    return file

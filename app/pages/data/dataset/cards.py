@@ -8,11 +8,11 @@ from PySide6.QtWidgets import QWidget
 from app import background
 from app.library import ModelEntry
 from app.pages.data.dataset.histogram import Histogram, Scale
-from app.pages.data.dataset.labels import Balance, LabelBars
+from app.pages.data.dataset.labels import LabelBars, balance
 from app.pages.data.dataset.state import DatasetState
 from app.pages.data.texts import facts_of
 from app.theme import SPACE
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
 from app.widgets.facts import Facts
 from app.widgets.forms.checkpoint_box import CheckpointBox
@@ -44,15 +44,14 @@ class LabelsCard(Card):
         self.title = Text(self.tr("Labels"), "heading")
         self.balance = Text("", "muted")
         self.bars = LabelBars()
-        self.all = buttons.quiet(self.tr("Sh&ow all labels"), self.choose_none)
+        self.all = buttons.quiet(self.tr("Sh&ow all labels"), self.bars.clearSelection)
         self.all.hide()
         self.scale = Scale()
         self.scale.hide()
         self.spellings = Text("", "warn")
         self.spellings.hide()
         parts = (self.title, self.balance, self.spellings, self.bars, self.scale, self.all)
-        for widget in parts:
-            self.body.addWidget(widget)
+        layouts.extend(self.body, *parts)
         self.bars.chosen.connect(self._on_chosen)
 
     def show_spans(self, spans: dict[str, int], column: str) -> None:
@@ -112,15 +111,15 @@ class LabelsCard(Card):
         """Show how many questions have no answer, and how many have one their passage lacks."""
         self.bars.hide()
         self.title.setText(self.tr("Answers"))
-        said = []
+        texts = []
         if without:
-            said.append(self.tr("%Ln question(s) without an answer in the passage.", "", without))
+            texts.append(self.tr("%Ln question(s) without an answer in the passage.", "", without))
         if missing_answers:
-            said.append(
+            texts.append(
                 self.tr("%Ln answer(s) that the passage does not contain.", "", missing_answers)
             )
         whole = self.tr("Every question has an answer in its passage.")
-        self.balance.setText(" ".join(said) or whole)
+        self.balance.setText(" ".join(texts) or whole)
 
     def show_endings(self, labels: dict[str, int]) -> None:
         """Show how often each choice is correct, if known."""
@@ -137,7 +136,7 @@ class LabelsCard(Card):
         self.bars.setVisible(bool(labels))
         if labels:
             self.title.setText(self.tr("%Ln label(s)", "", sum(map(bool, labels))))
-            self.balance.setText(Balance(self).sentence(labels))
+            self.balance.setText(balance(labels))
             self.bars.show_labels(labels)
             self.show_spellings(labels)
         else:
@@ -151,9 +150,6 @@ class LabelsCard(Card):
         self.spellings.setText(join("\n", notes))
         self.spellings.setVisible(bool(notes))
 
-    def choose_none(self) -> None:
-        self.bars.clearSelection()
-
     def _on_chosen(self, label: str | None) -> None:
         self.choice = label
         self.all.setVisible(label is not None)
@@ -164,9 +160,8 @@ class LengthsCard(Card):
     """Token counts of the rows for one tokenizer, and what a max. length would truncate."""
 
     def __init__(self, state: DatasetState, parent: QWidget | None = None) -> None:
-        super().__init__("", parent)
+        super().__init__(self.tr("Lengths in tokens"), parent)
         self._state = state
-        self.body.addWidget(Text(self.tr("Lengths in tokens"), "heading"))
         self.model = CheckpointBox()
         self.model.setAccessibleName(self.tr("Model whose tokenizer is used"))
         self.model.picked.connect(lambda entry: state.measure_with(entry.path))
@@ -181,11 +176,8 @@ class LengthsCard(Card):
         self.cuts.choose(MAX_LENGTHS.index(128))
         self.cuts.chosen.connect(lambda _: self._show())
         self.cut = Text("", "strong")
-        for widget in (self.model, self.progress, self.problem, self.histogram, self.summary):
-            self.body.addWidget(widget)
-        self.body.addSpacing(SPACE)
-        self.body.addWidget(self.cuts)
-        self.body.addWidget(self.cut)
+        parts = (self.model, self.progress, self.problem, self.histogram, self.summary)
+        layouts.extend(self.body, *parts, SPACE, self.cuts, self.cut)
         state.measured.connect(self._show)
         self._show()
 
@@ -238,12 +230,10 @@ class DetailsCard(Card):
     """Source of the rows, how they were read, and notes."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__("", parent)
-        self.body.addWidget(Text(self.tr("Details"), "heading"))
+        super().__init__(self.tr("Details"), parent)
         self.facts = Facts(self.tr("Details"))
         self.notes = Text("", "muted", selectable=True)
-        self.body.addWidget(self.facts)
-        self.body.addWidget(self.notes)
+        layouts.extend(self.body, self.facts, self.notes)
 
     def show_spec(self, spec: DatasetSpec, folder: Path, source: str) -> None:
         self.facts.show_facts(facts_of(spec, folder, source))

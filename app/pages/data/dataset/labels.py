@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
 
 from app.pages.data.cells import one_line
 from app.theme import SPACE, Role, colour
+from app.translation import tr
 from app.widgets.tables import Column, ColumnsModel, Index, apply_style
 from app.widgets.text import numbers
 
@@ -115,21 +116,17 @@ class _Bar(QStyledItemDelegate):
         painter.restore()
 
 
-class Balance(QObject):
+def balance(labels: dict[str, int]) -> str:
     """Balance of the labels in a sentence; unlabelled rows do not count."""
-
-    def sentence(self, labels: dict[str, int]) -> str:
-        labels = {label: count for label, count in labels.items() if label and count}
-        counts = list(labels.values())
-        if len(counts) < 2:
-            return self.tr("There is only one label, so there is nothing to learn.")
-        most, least, total = max(counts), min(counts), sum(counts)
-        if most / least <= BALANCED:
-            return self.tr("Balanced: all labels are about equally frequent.")
-        common = max(labels, key=lambda label: labels[label])
-        return self.tr(
-            "Imbalanced: “{0}” is {1} × as frequent as the rarest label. A model that always "
-            "answers “{0}” would already reach {2} accuracy, so check F1 as well."
-        ).format(
-            one_line(common[:60]), numbers.decimal(most / least, 1), numbers.percent(most / total)
-        )
+    labels = {label: count for label, count in labels.items() if label and count}
+    counts = list(labels.values())
+    if len(counts) < 2:
+        return tr("There is only one label, so there is nothing to learn.")
+    most, least, total = max(counts), min(counts), sum(counts)
+    if most / least <= BALANCED:
+        return tr("Balanced: all labels are about equally frequent.")
+    common = max(labels, key=lambda label: labels[label])
+    return tr(
+        "Imbalanced: “{0}” is {1} × as frequent as the rarest label. A model that always "
+        "answers “{0}” would already reach {2} accuracy, so check F1 as well."
+    ).format(one_line(common[:60]), numbers.decimal(most / least, 1), numbers.percent(most / total))

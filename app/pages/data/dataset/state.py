@@ -18,7 +18,6 @@ from engine.data.checks.check import Finding
 from engine.data.datasets.sorting import Ranks, column_ranks, sort_rows
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
-from engine.progress import Cancelled
 from engine.tokenizers.tokenizer import Tokenizer
 
 PAGE_ROWS = 200  # read at a time
@@ -91,8 +90,8 @@ class DatasetState(QObject):
         self._sorted_by: tuple[Order, ...] = ()  # of `numbers`
         self._unsorted: Rows | None = None  # `numbers` in stored order; None: to be searched
         self._ranks: dict[str, Ranks] = {}
-        self._seeking: background.Job | None = None
-        self._measuring: background.Job | None = None
+        self._seeking = background.Latest(self)
+        self._measuring = background.Latest(self)
         self._reading: tuple[int, background.Job] | None = None  # a page
         self._waiting: deque[int] = deque(maxlen=WAITING_PAGES)  # pages; the last is read next
         self._unreadable: set[int] = set()
@@ -104,7 +103,7 @@ class DatasetState(QObject):
 
     @property
     def is_seeking(self) -> bool:
-        return self._seeking is not None
+        return self._seeking.is_busy
 
     @property
     def is_sorting(self) -> bool:
@@ -113,7 +112,7 @@ class DatasetState(QObject):
 
     @property
     def is_measuring(self) -> bool:
-        return self._measuring is not None
+        return self._measuring.is_busy
 
     def start(self) -> None:
         folder = self.folder
@@ -122,9 +121,8 @@ class DatasetState(QObject):
     def close(self) -> None:
         """Cancel all jobs."""
         self._forget_pages()
-        for job in (self._seeking, self._measuring):
-            if job is not None:
-                job.cancel()
+        self._seeking.cancel()
+        self._measuring.cancel()
 
     # ── rows ─────────────────────────────────────────────────────────────────────────────────
 
@@ -150,9 +148,7 @@ class DatasetState(QObject):
 
     def show_rows(self, numbers: Rows) -> None:
         """Show these rows in this order, in place of a search."""
-        if self._seeking is not None:
-            self._seeking.cancel()
-            self._seeking = None
+        self._seeking.cancel()
         self.wanted, self.orders = None, ()
         self._take(Found(numbers, numbers, self._ranks))
         self.found.emit()
@@ -167,17 +163,11 @@ class DatasetState(QObject):
         dataset, wanted, orders = self.dataset, self.wanted, self.orders
         known, kept = self._unsorted, self._ranks
         assert dataset is not None
-        if self._seeking is not None:
-            self._seeking.cancel()
-
-        def work(progress: background.Progress) -> Found | None:
-            try:
-                return _found(dataset, known, wanted, orders, kept, progress)
-            except Cancelled:
-                return None
-
-        self._seeking = background.run(
-            self, work, self._on_found, self._on_not_found, progress=self.sorting.emit
+        self._seeking.run(
+            lambda progress: _found(dataset, known, wanted, orders, kept, progress),
+            self._on_found,
+            self._on_not_found,
+            self.sorting.emit,
         )
         self.found.emit()
 
@@ -237,9 +227,7 @@ class DatasetState(QObject):
         self._measure()
 
     def _on_not_opened(self, error: BaseException) -> None:
-        if not isinstance(error, StudioError):
-            raise error
-        self.problem = error
+        self.problem = background.understood(error)
         self.opened.emit()
 
     def _take(self, found: Found) -> None:
@@ -247,15 +235,13 @@ class DatasetState(QObject):
         self.numbers, self._unsorted, self._ranks = found.rows, found.unsorted, found.ranks
         self._sorted_by = self.orders
 
-    def _on_found(self, found: Found | None) -> None:
-        self._seeking = None
-        if found is not None:
-            self._take(found)
+    def _on_found(self, found: Found) -> None:
+        self._take(found)
         self.found.emit()
 
     def _on_not_found(self, error: BaseException) -> None:
         """Keep the shown rows and their order."""
-        self._seeking, self.orders = None, self._sorted_by
+        self.orders = self._sorted_by
         self._studio.notices.show(error)
         self.found.emit()
 
@@ -268,9 +254,8 @@ class DatasetState(QObject):
             self._measure()
 
     def stop_measuring(self) -> None:
-        if self._measuring is not None:
+        if self.is_measuring:
             self._measuring.cancel()
-            self._measuring = None
             self.lengths_problem = self.tr("Counting was cancelled. Choose a model to count again.")
             self.tokenizer = None
             self.measured.emit()
@@ -279,18 +264,12 @@ class DatasetState(QObject):
         dataset, folder, cache = self.dataset, self.tokenizer, self._studio.home.cache
         if dataset is None or folder is None:
             return
-        if self._measuring is not None:
-            self._measuring.cancel()
         self.lengths, self.lengths_problem, self.lengths_done = None, "", (0, 0)
-
-        def work(progress: background.Progress) -> Lengths | None:
-            try:
-                return count_lengths(dataset, Tokenizer.from_folder(folder), cache, progress)
-            except Cancelled:
-                return None
-
-        self._measuring = background.run(
-            self, work, self._on_measured, self._on_not_measured, progress=self._on_measuring
+        self._measuring.run(
+            lambda progress: count_lengths(dataset, Tokenizer.from_folder(folder), cache, progress),
+            self._on_measured,
+            self._on_not_measured,
+            self._on_measuring,
         )
         self.measured.emit()
 
@@ -298,15 +277,12 @@ class DatasetState(QObject):
         self.lengths_done = (done, total)
         self.measured.emit()
 
-    def _on_measured(self, lengths: Lengths | None) -> None:
-        self._measuring, self.lengths = None, lengths
+    def _on_measured(self, lengths: Lengths) -> None:
+        self.lengths = lengths
         self.measured.emit()
 
     def _on_not_measured(self, error: BaseException) -> None:
-        self._measuring = None
-        if not isinstance(error, StudioError):
-            raise error
-        self.lengths_problem = error.problem
+        self.lengths_problem = background.understood(error).problem
         self.measured.emit()
 
 

@@ -72,7 +72,7 @@ class RowsModel(QAbstractTableModel):
                 return tooltip(self._cell(index))
             case Qt.ItemDataRole.ForegroundRole if self._is_edited(index):
                 return colour(Role.ACCENT)
-            case Qt.ItemDataRole.ForegroundRole if self._is_aside(index.column()):
+            case Qt.ItemDataRole.ForegroundRole if self._is_aside(index):
                 return colour(Role.MUTED)
             case Qt.ItemDataRole.FontRole if self._edit_of(index).deleted:
                 return struck_out()
@@ -85,10 +85,11 @@ class RowsModel(QAbstractTableModel):
         return None
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        found = super().flags(index)
-        inside = 0 < index.column() < self.suggestion_column
-        is_cell = self._edits is not None and inside and self._is_read(index)
-        return found | Qt.ItemFlag.ItemIsEditable if is_cell else found
+        flags = super().flags(index)
+        is_inside = 0 < index.column() < self.suggestion_column
+        is_read = index.row() // PAGE_ROWS in self._pages
+        can_edit = self._edits is not None and is_inside and is_read
+        return flags | Qt.ItemFlag.ItemIsEditable if can_edit else flags
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         if self._edits is None or role != Qt.ItemDataRole.EditRole:
@@ -213,15 +214,12 @@ class RowsModel(QAbstractTableModel):
             return edit.split is not None
         return index.column() >= OWN_COLUMNS and self._column(index) in edit.cells
 
-    def _is_read(self, index: Index) -> bool:
-        return index.row() // PAGE_ROWS in self._pages
-
     def _split(self, cell: str) -> str:
         """Title of a split; an unread cell stays as it is."""
         return next((split_title(name) for name in SPLITS if name == cell), cell)
 
-    def _is_aside(self, column: int) -> bool:
-        return column < OWN_COLUMNS or self._state.columns[column - OWN_COLUMNS] not in self._roles
+    def _is_aside(self, index: Index) -> bool:
+        return index.column() < OWN_COLUMNS or self._column(index) not in self._roles
 
     def _on_found(self) -> None:
         if self._state.is_seeking or self._numbers is self._state.numbers:

@@ -1,11 +1,12 @@
 """Page of one data set: rows at the left, description at the right."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QModelIndex, Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QSplitter,
@@ -40,6 +41,7 @@ from engine.config.dataset import SPLITS
 from engine.data.checks import CHECKS
 from engine.data.checks.check import Finding, Fix
 from engine.data.columns.fit import likely_task
+from engine.runs.lineage import data_key
 
 SEARCH_PAUSE_MS = 250  # from the last key to the search
 SIDE_WIDTH = 92 * SPACE  # px
@@ -50,20 +52,13 @@ SORT_KEYS = "Ctrl+Shift+S"
 class DatasetView(Page):
     """Signals:
     left: back to the list.
-    trained, deleted: the button of that name was pressed.
-    lineage_wanted: show what was made from this version.
-    revised: folder of a version made from this one.
-    fixed: folder of a version made by a fix, and what it changed.
+    deleted: delete this version.
     undone: back to the parent version.
     deleted_asked: the parent version, and its rows missing here.
     """
 
     left = Signal()
-    trained = Signal()
     deleted = Signal()
-    lineage_wanted = Signal()
-    revised = Signal(Path)
-    fixed = Signal(Path, str)
     undone = Signal()
     deleted_asked = Signal(Path, object)
 
@@ -71,25 +66,25 @@ class DatasetView(Page):
         super().__init__("", "", parent)
         self.state = DatasetState(studio, folder, self)
         self._studio = studio
-        self.back = buttons.icon_button("arrow-left", self.tr("Back to data sets"), self.left.emit)
-        self.back.setShortcut("Alt+Left")
-        self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
-        self.changes = buttons.plain(self.tr("Chan&ges"), self._show_changes, "history")
+        self.back = self.add_back(self.tr("Back to data sets"), self.left.emit)
+        self.changes = buttons.plain(self.tr("Chan&ges"), icon="history")
         self.undo = buttons.plain(self.tr("&Undo…"), self.undone.emit, "undo-2")
         self.lineage = buttons.icon_button(
-            "git-branch", self.tr("Lineage: what was made from it"), self.lineage_wanted.emit
+            "git-branch",
+            self.tr("Lineage: what was made from it"),
+            partial(studio.go.emit, "runs", {"lineage": data_key(folder)}),
         )
         self.delete = buttons.plain(self.tr("De&lete…"), self.deleted.emit, "trash-2")
-        self.train = buttons.primary("", self.trained.emit, "play")
-        for button in (self.lineage, self.changes, self.undo, self.delete, self.train):
-            self.action_row.addWidget(button)
+        self.train = buttons.primary("", partial(studio.go.emit, "train", {"data": folder}), "play")
+        layouts.extend(
+            self.action_row, self.lineage, self.changes, self.undo, self.delete, self.train
+        )
         for button in (self.changes, self.undo, self.train):
             button.hide()
         self.set_title(folder.parent.name, self.tr("Opening…"))
         self.splitter = QSplitter()
         self.body.addWidget(self.splitter, 1)
         self.checks_state = ChecksState(studio, self.state)
-        self.checks_state.fixed.connect(self.fixed)
         self._finding: Finding | None = None  # finding whose rows are shown
         self._are_listed = False  # a given list of rows is shown
         self._orders: tuple[Order, ...] = ()  # of the shown rows
@@ -122,12 +117,12 @@ class DatasetView(Page):
     # ── the parts of the page, each put in its place before it is filled: that is quicker ────
 
     def _add_rows(self) -> None:
-        made = QWidget()
-        self.splitter.addWidget(made)
-        column = layouts.column(parent=made, spacing=3 * SPACE)
+        whole = QWidget()
+        self.splitter.addWidget(whole)
         above = layouts.row(spacing=3 * SPACE)
-        column.addLayout(above)
-        column.addWidget(self._made_finding_line(made))
+        column = layouts.column(
+            above, self._make_finding_line(whole), parent=whole, spacing=3 * SPACE
+        )
         self._stack = QStackedLayout()
         self.search = SearchField(self.tr("Search rows"))
         self.splits = Segments([self.tr("All"), *map(split_title, SPLITS)], self.tr("Split"))
@@ -137,19 +132,22 @@ class DatasetView(Page):
             "x", self.tr("Cancel sorting"), self.state.stop_sorting
         )
         self.stop_sorting.hide()
-        above.addWidget(self.search, 1)
-        above.addWidget(self.splits)
-        above.addWidget(self.count)
-        above.addWidget(self.stop_sorting)
-        above.addWidget(HelpButton("editing"))
-        set_help(made, "editing")
-        self.table = QTableView(made)
+        layouts.extend(
+            above,
+            (self.search, 1),
+            self.splits,
+            self.count,
+            self.stop_sorting,
+            HelpButton("editing"),
+        )
+        set_help(whole, "editing")
+        self.table = QTableView(whole)
         apply_style(self.table, self.tr("Rows of the data set"))
         self.table.verticalHeader().hide()
         self._make_sortable()
         self.editing = EditingPart(self._studio, self.state, self.table, self)
-        self.editing.state.saved.connect(self.revised)
         self.editing.review.changed.connect(self._on_review)
+        self.changes.clicked.connect(self.editing.review.show_changes)
         self.editing.state.changed.connect(self._show_row)
         self.none = EmptyState(
             "search",
@@ -184,16 +182,18 @@ class DatasetView(Page):
         keys = self._sort_here.key().toString(QKeySequence.SequenceFormat.NativeText)
         self.table.setAccessibleDescription(said.format(keys))
 
-    def _made_finding_line(self, parent: QWidget) -> QWidget:
+    def _make_finding_line(self, parent: QWidget) -> QWidget:
         """Line that names the finding whose rows are shown."""
         self.finding_line = QWidget(parent)
-        row = layouts.row(parent=self.finding_line)
         self.finding_text = Text("", "strong")
         self.deleted_rows = buttons.quiet(self.tr("Show &deleted rows"), self._show_deleted)
-        row.addWidget(self.finding_text, 1)
-        row.addWidget(self.deleted_rows)
+        layouts.row(
+            (self.finding_text, 1),
+            self.deleted_rows,
+            buttons.quiet(self.tr("&Show all rows"), self._show_all),
+            parent=self.finding_line,
+        )
         self.deleted_rows.hide()
-        row.addWidget(buttons.quiet(self.tr("&Show all rows"), self._show_all))
         self.finding_line.hide()
         return self.finding_line
 
@@ -203,17 +203,24 @@ class DatasetView(Page):
         area.setMinimumWidth(SIDE_WIDTH)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.splitter.addWidget(area)
-        column = layouts.column(parent=inner, spacing=4 * SPACE, margins=(0, 0, 3 * SPACE, 0))
         self.checks = ChecksCard(self.checks_state, inner)
         self.checks.rows_asked.connect(self._show_finding)
         self.checks.fix_asked.connect(self._ask_to_fix)
         self.labels = LabelsCard(inner)
         self.lengths = LengthsCard(self.state, inner)
         self.details = DetailsCard(inner)
-        labelling = (self.editing.card, self.editing.curve)
-        for card in (self.checks, self.labels, *labelling, self.lengths, self.details):
-            column.addWidget(card)
-        column.addStretch(1)
+        layouts.column(
+            self.checks,
+            self.labels,
+            self.editing.card,
+            self.editing.curve,
+            self.lengths,
+            self.details,
+            layouts.STRETCH,
+            parent=inner,
+            spacing=4 * SPACE,
+            margins=(0, 0, 3 * SPACE, 0),
+        )
         self.labels.chosen.connect(lambda _: self._seek())
 
     # ── what the state says ──────────────────────────────────────────────────────────────────
@@ -237,13 +244,13 @@ class DatasetView(Page):
         for number, split in enumerate(SPLITS, start=1):
             self.splits.group.button(number).setVisible(bool(spec.rows.get(split)))
         self.model = RowsModel(self.state, self)
-        self.state.page_read.connect(lambda _page, _rows: self._show_row())  # once it is read
+        self.state.page_read.connect(lambda *_: self._show_row())  # once it is read
         self.splitter.show()
         QTimer.singleShot(0, self, self._show_table)  # once it has its geometry
 
     def _show_table(self) -> None:
         self.table.setModel(self.model)
-        self.table.selectionModel().currentRowChanged.connect(self._on_row)
+        self.table.selectionModel().currentRowChanged.connect(lambda *_: self._show_row())
         self.editing.begin(self.model)
         self._size_columns()
         header = self.table.horizontalHeader()
@@ -343,9 +350,6 @@ class DatasetView(Page):
                 button.setToolTip(tooltip(name))
                 button.setAccessibleName(name)
 
-    def _show_changes(self) -> None:
-        self.editing.review.show_changes()
-
     def _on_review(self) -> None:
         """Say how many rows differ from the parent version, above the list."""
         review = self.editing.review
@@ -376,28 +380,22 @@ class DatasetView(Page):
         if self.editing.state.rows:
             self._studio.notices.say(self.tr("Save or discard your changes to the rows first."))
             return
-        made = self.tr("Version {0} is made; this version stays as it is.")
-        said = [translated(fix.change), made.format(self.checks_state.new_version)]
-        choices = [
+        template = self.tr("Version {0} is made; this version stays as it is.")
+        stays = template.format(self.checks_state.new_version)
+        dialogs.confirm(
+            self,
+            translated(fix.title),
+            f"{translated(fix.change)} {stays}",
             Choice("fix", self.tr("Make new version"), "primary"),
-            Choice("cancel", self.tr("Cancel")),
-        ]
-
-        def answered(key: str) -> None:
-            if key == "fix":
-                self.checks_state.fix(fix)
-
-        dialogs.ask(self, translated(fix.title), " ".join(said), choices, answered)
+            lambda: self.checks_state.fix(fix),
+        )
 
     def _show_all(self) -> None:
         self.search.clear()
         self.splits.choose(0)
-        self.labels.choose_none()
+        self.labels.bars.clearSelection()
         self._show_finding(None)
         self.search.setFocus()
-
-    def _on_row(self, _current: QModelIndex) -> None:
-        self._show_row()
 
     def _show_row(self) -> None:
         """Show the current row as far as the table keeps it."""

@@ -1,6 +1,5 @@
 """Reads all rows before the import, so that a bad line is reported early."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from engine.data.datasets.importing import split_rows
 from engine.data.datasets.row_writer import Collected
 from engine.data.datasets.surveying import survey
 from engine.errors import StudioError
-from engine.progress import Cancelled, ProgressCallback
 
 CHOICE_PAUSE_MS = 250  # from a choice to reading all rows
 
@@ -53,13 +51,13 @@ class CountState(QObject):
         self.split_rows: dict[SplitName, int] | None = None
         self.problem: StudioError | None = None
         self.bytes_read = (0, 0)  # so far, and in total
-        self._counting: background.Job | None = None
-        self._splitting: background.Job | None = None
+        self._counting = background.Latest(self)
+        self._splitting = background.Latest(self)
         self._pause = debounced(self, CHOICE_PAUSE_MS, self._count)
 
     @property
     def is_counting(self) -> bool:
-        return self._counting is not None or self._pause.isActive()
+        return self._counting.is_busy or self._pause.isActive()
 
     def count(self, wanted: Counting | None) -> None:
         """Drop the result and count this after a short pause; None: nothing."""
@@ -79,88 +77,62 @@ class CountState(QObject):
     def stop(self) -> None:
         """Cancel all jobs and drop the result."""
         self._pause.stop()
-        for job in (self._counting, self._splitting):
-            if job is not None:
-                job.cancel()
-        self._counting = self._splitting = None
+        self._counting.cancel()
+        self._splitting.cancel()
         self.found, self.split_rows, self.problem, self.problems = None, None, None, []
 
     def _count(self) -> None:
         wanted, scratch = self.wanted, self._scratch
         assert wanted is not None
 
-        def work(progress: background.Progress) -> tuple[Collected, list[Problem]] | None:
-            try:
-                found = count_rows(wanted, scratch, progress, progress.cancelled)
-            except Cancelled:
-                return None
-            return found, problems_of_rows(wanted.mapping, found, wanted.cleaning)
+        def work(progress: background.Progress) -> tuple[Collected, list[Problem]]:
+            counted = survey(  # as the import will read them
+                wanted.sources,
+                wanted.reading,
+                wanted.mapping,
+                Split(column=wanted.split.column),
+                scratch,
+                wanted.cleaning,
+                progress,
+                progress.cancelled,
+            )
+            return counted, problems_of_rows(wanted.mapping, counted, wanted.cleaning)
 
         self.bytes_read = (0, 0)
-        self._counting = background.run(
-            self, work, self._on_counted, self._on_failed, progress=self._on_progress
-        )
+        self._counting.run(work, self._on_counted, self._on_failed, self._on_progress)
         self.changed.emit()
 
     def _on_progress(self, done: int, total: int) -> None:
         self.bytes_read = (done, total)
         self.changed.emit()
 
-    def _on_counted(self, counted: tuple[Collected, list[Problem]] | None) -> None:
-        self._counting = None
-        if counted is not None:
-            self.found, self.problems = counted
+    def _on_counted(self, counted: tuple[Collected, list[Problem]]) -> None:
+        self.found, self.problems = counted
         self.checked.emit()
         self._deal()
 
     def _on_failed(self, error: BaseException) -> None:
-        self._counting = None
-        if not isinstance(error, StudioError):
-            raise error
-        self.problem = error
+        self.problem = background.understood(error)
         self.changed.emit()
         self.checked.emit()
 
     def _deal(self) -> None:
         """Compute the sizes of the splits."""
-        if self._splitting is not None:
-            self._splitting.cancel()
-            self._splitting = None
+        self._splitting.cancel()
         self.split_rows = None
         found, wanted = self.found, self.wanted
         if found is not None and wanted is not None:
-            self._splitting = background.run(
-                self, lambda: split_sizes(found, wanted.sources, wanted.split), self._on_dealt
+            self._splitting.run(
+                lambda: _split_sizes(found, wanted.sources, wanted.split), self._on_dealt
             )
         self.changed.emit()
 
     def _on_dealt(self, rows: dict[SplitName, int]) -> None:
-        self._splitting, self.split_rows = None, rows
+        self.split_rows = rows
         self.changed.emit()
 
 
-def count_rows(
-    wanted: Counting, scratch: Path, progress: ProgressCallback, cancelled: Callable[[], bool]
-) -> Collected:
-    """Read every row of every file as the import will, keeping only counts.
-
-    Raises:
-        BadFile: with the line of the first row that cannot be read.
-        Cancelled: soon after `cancelled()` is true.
-    """
-    return survey(
-        wanted.sources,
-        wanted.reading,
-        wanted.mapping,
-        Split(column=wanted.split.column),
-        scratch,
-        wanted.cleaning,
-        progress,
-        cancelled,
-    )
-
-
-def split_sizes(collected: Collected, sources: Sources, split: Split) -> dict[SplitName, int]:
+def _split_sizes(collected: Collected, sources: Sources, split: Split) -> dict[SplitName, int]:
     """Number of rows of each split."""
     numbers, _ = split_rows(collected, sources, split)
     counts = np.bincount(numbers, minlength=len(SPLITS))

@@ -13,8 +13,6 @@ from engine.data.checks import CHECKS
 from engine.data.checks.check import AUTOMATIC_ROWS, Finding, Fix
 from engine.data.checks.fixing import FixName
 from engine.data.checks.run import check_files
-from engine.errors import StudioError
-from engine.progress import Cancelled
 
 REST = 500  # ms after the count
 TOLD_OTHERWISE = ("label_spellings",)  # reported by the counts, with a button
@@ -43,12 +41,12 @@ class FindingsState(QObject):
         self.share = 0.0  # fraction done while `is_examining`
         self._bytes = 0  # of all files, once known
         self._begins_soon = False
-        self._examining: background.Job | None = None
+        self._examining = background.Latest(self)
         count.changed.connect(self._follow)
 
     @property
     def is_examining(self) -> bool:
-        return self._examining is not None
+        return self._examining.is_busy
 
     @property
     def can_examine(self) -> bool:
@@ -63,9 +61,8 @@ class FindingsState(QObject):
 
     def cancel(self) -> None:
         """Cancel the checks; `examine` starts over."""
-        if self._examining is not None:
+        if self.is_examining:
             self._examining.cancel()
-            self._examining = None
             self.progressed.emit()
 
     def problems(self) -> list[Problem]:
@@ -114,9 +111,7 @@ class FindingsState(QObject):
         if wanted == self._known:
             return
         self._known = wanted
-        if self._examining is not None:
-            self._examining.cancel()
-            self._examining = None
+        self._examining.cancel()
         if self.findings is not None:
             self.findings = None
             self.changed.emit()
@@ -132,25 +127,20 @@ class FindingsState(QObject):
             return
         scratch = self._scratch
 
-        def work(progress: background.Progress) -> list[Finding] | None:
-            try:
-                return check_files(
-                    wanted.sources,
-                    wanted.reading,
-                    wanted.mapping,
-                    wanted.split,
-                    scratch,
-                    wanted.cleaning,
-                    progress,
-                    progress.cancelled,
-                ).findings
-            except Cancelled:
-                return None
+        def work(progress: background.Progress) -> list[Finding]:
+            return check_files(
+                wanted.sources,
+                wanted.reading,
+                wanted.mapping,
+                wanted.split,
+                scratch,
+                wanted.cleaning,
+                progress,
+                progress.cancelled,
+            ).findings
 
         self.share, self._bytes, self._begins_soon = 0.0, 0, False
-        self._examining = background.run(
-            self, work, self._on_examined, self._on_failed, progress=self._on_progress
-        )
+        self._examining.run(work, self._on_examined, self._on_failed, self._on_progress)
         self.progressed.emit()
 
     def _on_progress(self, done: int, total: int) -> None:
@@ -160,14 +150,12 @@ class FindingsState(QObject):
         self.share = half if total == self._bytes else half + 0.5
         self.progressed.emit()
 
-    def _on_examined(self, findings: list[Finding] | None) -> None:
-        self._examining, self.findings = None, findings
+    def _on_examined(self, findings: list[Finding]) -> None:
+        self.findings = findings
         self.progressed.emit()
         self.changed.emit()
 
     def _on_failed(self, error: BaseException) -> None:
         """The count and the import report problems of the files."""
-        self._examining = None
         self.progressed.emit()
-        if not isinstance(error, StudioError):
-            raise error
+        background.understood(error)

@@ -1,9 +1,12 @@
-"""Preview of a file, read outside the GUI thread."""
+"""Preview of a file, and its first rows as tokens. No widgets."""
 
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from PySide6.QtCore import QObject, Signal
+
+from app import background
 from engine.config.dataset import Mapping, Reading
 from engine.data.columns.mapping import guess_mapping
 from engine.data.formats.reading import FirstRows, preview, read
@@ -63,7 +66,7 @@ def preview_file(path: Path, reading: Reading) -> FilePreview:
 
 def examples_of(shown: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> list[Example]:
     """First rows as tokens with segments and labels."""
-    found = []
+    examples = []
     for row in shown.first:
         cells = dict(zip(shown.columns, row.cells, strict=True))
         text, pair = cells[mapping.text], None if mapping.pair is None else cells[mapping.pair]
@@ -71,5 +74,65 @@ def examples_of(shown: FilePreview, mapping: Mapping, tokenizer: Tokenizer) -> l
             text[:EXAMPLE_CHARACTERS], pair and pair[:EXAMPLE_CHARACTERS], EXAMPLE_LENGTH
         )
         label = None if mapping.label is None else cells[mapping.label].strip()[:SHOWN_LABEL]
-        found.append(Example(row.line, encoding.tokens, encoding.truncated, label))
-    return found
+        examples.append(Example(row.line, encoding.tokens, encoding.truncated, label))
+    return examples
+
+
+class ExamplesState(QObject):
+    """First rows tokenized by a model.
+
+    Signals:
+        changed: `examples` or their `problem`.
+    """
+
+    changed = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.model: Path | None = None  # model whose tokenizer is used
+        self.examples: list[Example] = []
+        self.problem = ""
+        self.unknown = -1  # id of [UNK]
+        self._preview: FilePreview | None = None
+        self._mapping: Mapping | None = None
+        self._tokenizers: dict[Path, Tokenizer] = {}
+        self._working = background.Latest(self)
+
+    def set_model(self, folder: Path) -> None:
+        """Tokenize the examples with the model in this folder."""
+        self.model = folder
+        self._tokenize()
+
+    def show(self, preview: FilePreview | None, mapping: Mapping | None) -> None:
+        """Show the first rows of this file with these columns."""
+        self._preview, self._mapping = preview, mapping
+        self._tokenize()
+
+    def clear(self) -> None:
+        """Cancel and show nothing."""
+        self._working.cancel()
+        self._preview, self._mapping, self.examples = None, None, []
+
+    def _tokenize(self) -> None:
+        self._working.cancel()
+        preview, mapping, folder = self._preview, self._mapping, self.model
+        if preview is None or mapping is None or folder is None:
+            self.examples = []
+            self.changed.emit()
+            return
+        known = self._tokenizers.get(folder)
+
+        def work() -> tuple[Tokenizer, list[Example]]:
+            tokenizer = known or Tokenizer.from_folder(folder)
+            return tokenizer, examples_of(preview, mapping, tokenizer)
+
+        def done(result: tuple[Tokenizer, list[Example]]) -> None:
+            self._tokenizers[folder], self.examples = result
+            self.unknown, self.problem = result[0].unknown, ""
+            self.changed.emit()
+
+        self._working.run(work, done, self._on_failed)
+
+    def _on_failed(self, error: BaseException) -> None:
+        self.examples, self.problem = [], background.understood(error).problem
+        self.changed.emit()

@@ -16,10 +16,9 @@ from app.pages.data.importing.checks import (
     problems_of_name,
 )
 from app.pages.data.importing.counting import Counting, CountState
-from app.pages.data.importing.examples_state import ExamplesState
+from app.pages.data.importing.files import Opened, open_files
 from app.pages.data.importing.findings import FindingsState
-from app.pages.data.importing.opening import Opened, open_files
-from app.pages.data.importing.preview import FilePreview, preview_file
+from app.pages.data.importing.preview import ExamplesState, FilePreview, preview_file
 from app.pages.data.importing.roles import Roles
 from app.studio import Studio
 from engine.config.dataset import Cleaning, Reading, Source, Split, SplitName
@@ -66,8 +65,8 @@ class ImportState(QObject):
         self.findings = FindingsState(self.count, studio.home.cache)
         self.findings.changed.connect(self.checked)
         self.examples = ExamplesState(self)
-        self._previewing: background.Job | None = None
-        self._importing: background.Job | None = None
+        self._previewing = background.Latest(self)
+        self._importing = background.Latest(self)
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -101,14 +100,12 @@ class ImportState(QObject):
                 return open_files(paths)
             return open_files(paths, fetched.splits(), fetched.name)
 
-        self._previewing = background.run(self, work, self._on_opened, self._on_no_preview)
+        self._previewing.run(work, self._on_opened, self._on_no_preview)
 
     def close(self) -> None:
         """Cancel all jobs."""
-        for job in (self._previewing, self._importing):
-            if job is not None:
-                job.cancel()
-        self._previewing = self._importing = None
+        self._previewing.cancel()
+        self._importing.cancel()
         self.examples.clear()
         self.count.stop()
         self.findings.stop()
@@ -200,7 +197,7 @@ class ImportState(QObject):
 
     @property
     def is_importing(self) -> bool:
-        return self._importing is not None
+        return self._importing.is_busy
 
     @property
     def version(self) -> int:
@@ -250,7 +247,6 @@ class ImportState(QObject):
         if opened.problem is None:
             self._preview_anew()
         else:
-            self._previewing = None
             self.previewed.emit()
             self.checked.emit()
 
@@ -258,17 +254,14 @@ class ImportState(QObject):
         assert self.reading is not None
         self.count.stop()
         self.import_problem = None
-        if self._previewing is not None:
-            self._previewing.cancel()
         file, reading, is_first = self.files[self.shown], self.reading, self.shown == 0
 
         def work() -> FilePreview:
             return preview_file(file, reading if is_first else similar_reading(file, reading))
 
-        self._previewing = background.run(self, work, self._on_preview, self._on_no_preview)
+        self._previewing.run(work, self._on_preview, self._on_no_preview)
 
     def _on_preview(self, preview: FilePreview) -> None:
-        self._previewing = None
         self.preview, self.preview_problem = preview, None
         used = {*self.roles.columns, self.split.column} - {None}
         if self.roles.text is None or not used <= set(preview.columns):
@@ -289,10 +282,7 @@ class ImportState(QObject):
         return self.tr("The file has other columns now, so they were chosen again. Check them.")
 
     def _on_no_preview(self, error: BaseException) -> None:
-        self._previewing = None
-        if not isinstance(error, StudioError):
-            raise error
-        self.preview, self.preview_problem = None, error
+        self.preview, self.preview_problem = None, background.understood(error)
         self.count.stop()
         self.previewed.emit()
         self.checked.emit()
@@ -320,35 +310,29 @@ class ImportState(QObject):
         cleaning, fixes = self.cleaning, frozenset(self.findings.chosen)
         hub = None if self.fetched is None else self.fetched.origin
 
-        def work(progress: background.Progress) -> Path | None:
-            try:
-                import_dataset(
-                    name,
-                    sources,
-                    reading,
-                    mapping,
-                    split,
-                    into,
-                    version,
-                    progress,
-                    progress.cancelled,
-                    cleaning,
-                    hub,
-                )
-                return _fixed(into, version, fixes, progress) if fixes else into
-            except Cancelled:
-                return None
+        def work(progress: background.Progress) -> Path:
+            import_dataset(
+                name,
+                sources,
+                reading,
+                mapping,
+                split,
+                into,
+                version,
+                progress,
+                progress.cancelled,
+                cleaning,
+                hub,
+            )
+            return _fixed(into, version, fixes, progress) if fixes else into
 
-        self._importing = background.run(
-            self, work, self._on_imported, self._on_not_imported, progress=self.progressed.emit
-        )
+        self._importing.run(work, self._on_imported, self._on_not_imported, self.progressed.emit)
         self.checked.emit()
 
     def cancel_import(self) -> None:
         """Cancel; nothing is kept."""
-        if self._importing is not None:
+        if self.is_importing:
             self._importing.cancel()
-            self._importing = None
             self.ended.emit()
             self._count_anew()
 
@@ -360,19 +344,14 @@ class ImportState(QObject):
             return free_folder(older[0].folder.parent, str(self.version))
         return free_folder(home, self.name) / "1"
 
-    def _on_imported(self, folder: Path | None) -> None:
-        self._importing = None
+    def _on_imported(self, folder: Path) -> None:
         self.ended.emit()
-        if folder is not None:
-            self._studio.datasets_changed.emit()
-            self.imported.emit(folder)
+        self._studio.datasets_changed.emit()
+        self.imported.emit(folder)
 
     def _on_not_imported(self, error: BaseException) -> None:
-        self._importing = None
         self.ended.emit()
-        if not isinstance(error, StudioError):
-            raise error
-        self.import_problem = error
+        self.import_problem = background.understood(error)
         self.checked.emit()
 
 

@@ -1,6 +1,8 @@
 """Page on which an import is checked, corrected and started."""
 
-from PySide6.QtCore import Qt, Signal
+from typing import Any
+
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QSplitter,
@@ -10,28 +12,32 @@ from PySide6.QtWidgets import (
 )
 
 from app.library import ModelEntry
-from app.pages.data.cells import one_line
-from app.pages.data.importing.examples import Examples
+from app.pages.data.cells import heading, one_line
 from app.pages.data.importing.files import shown_names
+from app.pages.data.importing.preview import EXAMPLE_LENGTH, Example
 from app.pages.data.importing.problems import Problems
-from app.pages.data.importing.sections.columns import ColumnsSection
-from app.pages.data.importing.sections.file_format import FormatSection
-from app.pages.data.importing.sections.files import FilesSection
-from app.pages.data.importing.sections.name import NameSection
-from app.pages.data.importing.sections.split import SplitSection
+from app.pages.data.importing.roles import Roles
+from app.pages.data.importing.sections import (
+    ColumnsSection,
+    FilesSection,
+    FormatSection,
+    NameSection,
+    SplitSection,
+)
 from app.pages.data.importing.state import ImportState
-from app.pages.data.importing.table import PreviewModel
-from app.theme import SPACE
+from app.theme import SPACE, Role, colour
 from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.forms.checkpoint_box import CheckpointBox
 from app.widgets.forms.controls import ComboBox
 from app.widgets.page import EmptyState, Page, scrolling
 from app.widgets.progress import ProgressLine
-from app.widgets.tables import make_table
+from app.widgets.tables import Column, ColumnsModel, make_table
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, tooltip
+from app.widgets.text.token_row import TokenRow
 from engine.data.formats.reading import FirstRows
+from engine.data.formats.rows import Row
 
 SIDE_WIDTH = 88 * SPACE  # px, of the controls
 _NOTHING = FirstRows((), [], ())
@@ -310,3 +316,91 @@ class ImportView(Page):
 
 def _column(inside: QWidget) -> QVBoxLayout:
     return layouts.column(parent=inside, spacing=2 * SPACE)
+
+
+class Examples(QWidget):
+    """Tokens with segments, and the label, of a few rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[tuple[Text, TokenRow, Text]] = []
+        self.problem = Text("", "muted")
+        inner = QWidget()
+        self._grid = layouts.grid(
+            across=4 * SPACE, down=3 * SPACE, stretched=1, margins=(0, 0, 2 * SPACE, 0)
+        )
+        layouts.column(self.problem, self._grid, layouts.STRETCH, parent=inner)
+        layouts.column(scrolling(inner), parent=self)
+
+    def show_examples(self, examples: list[Example], unknown: int, problem: str) -> None:
+        """Show examples, or `problem` if there are none."""
+        self.problem.setText(problem)
+        self.problem.setVisible(bool(problem))
+        while len(self.rows) < len(examples):
+            self._add_row()
+        for number, (line, tokens, label) in enumerate(self.rows):
+            is_used = number < len(examples)
+            for widget in (line, tokens, label):
+                widget.setVisible(is_used)
+            if is_used:
+                self._show(examples[number], unknown, line, tokens, label)
+
+    def _add_row(self) -> None:
+        row = len(self.rows)
+        widgets = (Text("", "small", wraps=False), TokenRow(most=EXAMPLE_LENGTH), Text("", "small"))
+        widgets[2].setFixedWidth(30 * SPACE)
+        for column, widget in enumerate(widgets):
+            self._grid.addWidget(widget, row, column, Qt.AlignmentFlag.AlignTop)
+        self.rows.append(widgets)
+
+    def _show(
+        self, example: Example, unknown: int, line: Text, tokens: TokenRow, label: Text
+    ) -> None:
+        line.setText(self.tr("line {0}").format(example.line))
+        tokens.show_tokens(example.tokens, unknown)
+        said = []
+        if example.label is not None:
+            name = one_line(example.label)
+            said.append(self.tr("label “{0}”").format(name) if name else self.tr("no label"))
+        if example.truncated:
+            said.append(self.tr("truncated to {0} tokens").format(EXAMPLE_LENGTH))
+        label.setText("\n".join(said))
+
+
+class PreviewModel(ColumnsModel[Row]):
+    """Rows as read; headers show the roles of columns, row headers the line numbers."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent=parent, row_title=lambda row: str(self.rows[row].line))
+        self._roles: dict[str, str] = {}
+
+    def show_preview(self, preview: FirstRows) -> None:
+        columns = [self._column(number, name) for number, name in enumerate(preview.columns)]
+        self.show_rows(preview.rows, columns)
+
+    def _column(self, number: int, name: str) -> Column[Row]:
+        def cell(row: Row) -> str:
+            return row.cells[number] if number < len(row.cells) else ""
+
+        return Column(
+            name,
+            lambda row: one_line(cell(row)),
+            value=cell,
+            tooltip=cell,
+            color=lambda _: None if name in self._roles else colour(Role.MUTED),
+        )
+
+    def show_roles(self, roles: Roles) -> None:
+        self._roles = roles.columns
+        last = self.columnCount() - 1
+        if last >= 0:
+            self.headerDataChanged.emit(Qt.Orientation.Horizontal, 0, last)
+            bottom = self.index(self.rowCount() - 1, last)
+            self.dataChanged.emit(self.index(0, 0), bottom, [Qt.ItemDataRole.ForegroundRole])
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if orientation == Qt.Orientation.Horizontal and section < len(self.columns):
+            return heading(self.columns[section].title, self._roles, role)
+        return super().headerData(section, orientation, role)

@@ -36,6 +36,13 @@ def reviews(write: Write) -> Path:
 
 
 @pytest.fixture
+def twice(write: Write) -> Path:
+    """40 sentences, of which one is there twice, and another with two labels."""
+    rows = [f"the film {n} was very good,{n % 2}" for n in range(40)]
+    return write("twice.csv", "\n".join(["sentence,label", *rows, rows[0], f"{rows[1][:-1]}0"]))
+
+
+@pytest.fixture
 def page(qtbot, studio: Studio) -> DataPage:
     """The page in a window, its lists read."""
     write_model(studio.home.models / "little")

@@ -2,14 +2,13 @@
 
 from pathlib import Path
 
-from pytestqt.qtbot import QtBot
+from PySide6.QtWidgets import QWidget
 
 from app import drops
 from app.pages.data.importing.files import data_files
-from app.pages.data.importing.sections.file_format import FormatSection
+from app.pages.data.importing.sections import FormatSection
 from app.pages.data.importing.state import ImportState
 from app.pages.data.view import file_patterns
-from app.studio import Studio
 from engine.data.formats import FORMATS
 from tests.engine.data.formats.tagged_lines import added
 
@@ -26,16 +25,15 @@ def taken(folder: Path) -> None:
         file.unlink()
 
 
-def test_the_window_takes_every_format(tmp_path: Path) -> None:
+def test_the_window_takes_every_format(tmp_path) -> None:
     taken(tmp_path)
 
 
-def test_the_window_takes_a_format_from_outside(
-    qtbot: QtBot, tmp_path: Path, studio: Studio
-) -> None:
+def test_the_window_takes_a_format_from_outside(qtbot, tmp_path, studio) -> None:
     with added() as one:
         taken(tmp_path)
-        controls = FormatSection(ImportState(studio, studio.datasets))
-        qtbot.addWidget(controls)
+        whole = QWidget()
+        qtbot.addWidget(whole)
+        controls = FormatSection(ImportState(studio, studio.datasets), whole)
         place = controls.format.findData(one.name)
         assert controls.format.itemText(place) == one.title

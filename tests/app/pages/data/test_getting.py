@@ -14,7 +14,7 @@ from app.widgets.text.labels import Text
 from engine.config.dataset import HubOrigin
 from engine.data.datasets.store import open_dataset
 from tests.engine.hub import stand_in
-from tests.engine.hub.stand_in import Hub, Repo
+from tests.engine.hub.stand_in import Repo
 
 PATIENCE = 60_000  # ms; a worker begins
 NAME = "somebody/moods"
@@ -69,9 +69,7 @@ def question(qtbot, part: str) -> Question:
     return found()[0]
 
 
-def test_a_data_set_is_fetched_and_imported_with_its_splits(
-    qtbot, page: DataPage, hub: Hub, studio: Studio
-) -> None:
+def test_a_data_set_is_fetched_and_imported_with_its_splits(qtbot, page, hub, studio) -> None:
     page.list.hub_button.click()
     asked = question(qtbot, "Get a data set")
     asked.findChild(QLineEdit).setText(NAME)
@@ -106,9 +104,7 @@ def test_a_data_set_is_fetched_and_imported_with_its_splits(
     assert facts["Source status"].startswith("Fetched from")
 
 
-def test_a_refusal_is_a_notice_and_a_stop_ends_the_worker(
-    qtbot, page: DataPage, hub: Hub, studio: Studio
-) -> None:
+def test_a_refusal_is_a_notice_and_a_stop_ends_the_worker(qtbot, page, hub, studio) -> None:
     page.getting.plan("somebody/nothing")
     dialog = page.getting.dialog
     assert dialog is not None and dialog.isVisible()
@@ -117,14 +113,11 @@ def test_a_refusal_is_a_notice_and_a_stop_ends_the_worker(
     assert page.getting.dialog is None
     page.getting.plan(NAME)
     worker = page.getting.worker
-    assert worker is not None and page.getting.dialog is not None
     page.getting.dialog.reject()
     assert worker.is_over() and page.getting.worker is page.getting.dialog is None
 
 
-def test_what_is_in_the_cache_is_used_in_place(
-    qtbot, page: DataPage, hub: Hub, tmp_path: Path
-) -> None:
+def test_what_is_in_the_cache_is_used_in_place(qtbot, page, hub, tmp_path) -> None:
     folder = tmp_path / "hub" / "datasets--somebody--moods" / "snapshots" / "abc"
     folder.mkdir(parents=True)
     (folder / "train.csv").write_text(f"text,label\n{ROWS}", encoding="utf-8")

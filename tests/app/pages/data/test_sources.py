@@ -2,19 +2,14 @@
 
 import os
 import threading
-from pathlib import Path
-
-import pytest
-from pytestqt.qtbot import QtBot
 
 from app.pages.data import state
 from app.pages.data.state import DataState, source_state
-from app.studio import Studio
 from engine.config.dataset import Mapping, Reading, Split
 from engine.data.datasets.importing import import_dataset
 
 
-def test_a_pipe_in_the_place_of_a_source_is_no_source(tmp_path: Path) -> None:
+def test_a_pipe_in_the_place_of_a_source_is_no_source(tmp_path) -> None:
     source = tmp_path / "a.csv"
     source.write_text("text,label\na,b\nc,d\n")
     mapping = Mapping(text="text", label="label")
@@ -26,7 +21,7 @@ def test_a_pipe_in_the_place_of_a_source_is_no_source(tmp_path: Path) -> None:
 
 
 def test_a_source_on_a_dead_drive_holds_one_thread_however_often_the_list_changes(
-    qtbot: QtBot, studio: Studio, monkeypatch: pytest.MonkeyPatch
+    qtbot, studio, monkeypatch
 ) -> None:
     waiting, go_on, calls = threading.Event(), threading.Event(), []
 

@@ -12,9 +12,7 @@ from engine.data.checks.check import AUTOMATIC_ROWS, Finding, Fix
 from engine.data.checks.fixing import apply_fixes
 from engine.data.checks.run import run_checks
 from engine.data.datasets.store import Dataset
-from engine.errors import StudioError
 from engine.files.home import free_folder, next_version
-from engine.progress import Cancelled
 
 REST = 500  # ms after the rows are shown
 
@@ -34,17 +32,17 @@ class ChecksState(QObject):
         self.findings: list[Finding] | None = None  # None: not checked yet
         self.done = (0, 0)
         self.problem = ""
-        self._examining: background.Job | None = None
-        self._fixing: background.Job | None = None
+        self._examining = background.Latest(self)
+        self._fixing = background.Latest(self)
         data.opened.connect(self._on_opened)
 
     @property
     def is_examining(self) -> bool:
-        return self._examining is not None
+        return self._examining.is_busy
 
     @property
     def is_fixing(self) -> bool:
-        return self._fixing is not None
+        return self._fixing.is_busy
 
     @property
     def can_fix(self) -> bool:
@@ -58,10 +56,8 @@ class ChecksState(QObject):
 
     def close(self) -> None:
         """Cancel all jobs."""
-        for job in (self._examining, self._fixing):
-            if job is not None:
-                job.cancel()
-        self._examining = self._fixing = None
+        self._examining.cancel()
+        self._fixing.cancel()
 
     # ── checking ─────────────────────────────────────────────────────────────────────────────
 
@@ -86,16 +82,12 @@ class ChecksState(QObject):
         dataset, cache = self._data.dataset, self._studio.home.cache
         if dataset is None or self.is_examining:
             return
-
-        def work(progress: background.Progress) -> list[Finding] | None:
-            try:
-                return _findings(dataset, cache, progress, asks)
-            except Cancelled:
-                return None
-
         self.done, self.problem = (0, 0), ""
-        self._examining = background.run(
-            self, work, self._on_examined, self._on_not_examined, progress=self._on_progress
+        self._examining.run(
+            lambda progress: _findings(dataset, cache, progress, asks),
+            self._on_examined,
+            self._on_not_examined,
+            self._on_progress,
         )
         self.changed.emit()
 
@@ -104,14 +96,11 @@ class ChecksState(QObject):
         self.changed.emit()
 
     def _on_examined(self, findings: list[Finding] | None) -> None:
-        self._examining, self.findings = None, findings
+        self.findings = findings
         self.changed.emit()
 
     def _on_not_examined(self, error: BaseException) -> None:
-        self._examining = None
-        if not isinstance(error, StudioError):
-            raise error
-        self.problem = error.phrase
+        self.problem = background.understood(error).phrase
         self.changed.emit()
 
     # ── fixing ───────────────────────────────────────────────────────────────────────────────
@@ -122,29 +111,21 @@ class ChecksState(QObject):
             return
         folder, number = self._data.folder, self.new_version
 
-        def work(progress: background.Progress) -> Path | None:
+        def work(progress: background.Progress) -> Path:
             into = free_folder(folder.parent, str(number))
-            try:
-                apply_fixes([fix], folder, into, number, progress, progress.cancelled)
-            except Cancelled:
-                return None
+            apply_fixes([fix], folder, into, number, progress, progress.cancelled)
             return into
 
-        def done(made: Path | None) -> None:
-            self._fixing = None
+        def done(version: Path) -> None:
             self.changed.emit()
-            if made is not None:
-                self._studio.datasets_changed.emit()
-                self.fixed.emit(made, fix.change)
+            self._studio.datasets_changed.emit()
+            self.fixed.emit(version, fix.change)
 
         self.done = (0, 0)
-        self._fixing = background.run(
-            self, work, done, self._on_not_fixed, progress=self._on_progress
-        )
+        self._fixing.run(work, done, self._on_not_fixed, self._on_progress)
         self.changed.emit()
 
     def _on_not_fixed(self, error: BaseException) -> None:
-        self._fixing = None
         self.changed.emit()
         self._studio.notices.show(error)
 

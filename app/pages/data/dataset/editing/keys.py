@@ -11,6 +11,7 @@ from app.pages.data.dataset.editing.state import KEYS
 from app.resources import DrawnIcon
 from app.theme import SPACE, Role
 from app.widgets import buttons, layouts
+from app.widgets.page import clear
 from app.widgets.text.labels import plain_menu_text, tooltip
 from app.widgets.text.wrapping import Wrapping
 
@@ -43,10 +44,7 @@ class LabelKeys(QWidget):
         are_keys = set(self.labels) <= set(DIGITS)
         self._keys = dict(zip(self.labels if are_keys else DIGITS[1:], self.labels, strict=False))
         no_label = MINUS if "0" in self._keys else "0"
-        while (item := self._rows.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None:
-                widget.deleteLater()
+        clear(self._rows)
         row = Wrapping(gap=2 * SPACE)
         self._rows.addWidget(row)
         for key, label in self._keys.items():
@@ -78,7 +76,7 @@ class LabelKeys(QWidget):
         shown = title if len(title) <= SHOWN_CHARACTERS else f"{title[:SHOWN_CHARACTERS]}…"
         button = buttons.plain(plain_menu_text(shown))
         if key != label:
-            button.setIcon(_key_icon(key))
+            button.setIcon(QIcon(_KeyIconEngine(key)))
             button.setIconSize(buttons.BESIDE_TEXT)
         button.setAccessibleName(
             self.tr("Label selected rows “{0}” (key {1})").format(title[:100], key)
@@ -126,8 +124,3 @@ class _KeyIconEngine(DrawnIcon):
 
     def clone(self) -> QIconEngine:
         return _KeyIconEngine(self._character)
-
-
-def _key_icon(character: str) -> QIcon:
-    """Icon of the key with this character."""
-    return QIcon(_KeyIconEngine(character))

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QItemSelectionModel, QObject, Qt
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QAbstractItemView, QLayout, QTableView, QVBoxLayout, QWidget
+from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QAbstractItemView, QFrame, QLayout, QTableView, QVBoxLayout, QWidget
 
-from app.pages.data.dataset.editing.bar import EditBar
 from app.pages.data.dataset.editing.cells import LabelCells, SplitCells, TextCells
 from app.pages.data.dataset.editing.keys import KeyFilter, LabelKeys
 from app.pages.data.dataset.editing.learning_curve import LearningCurveCard
@@ -18,7 +17,10 @@ from app.pages.data.dataset.editing.tags import TagWords
 from app.pages.data.dataset.state import DatasetState
 from app.pages.data.dataset.table import OWN_COLUMNS, SPLIT_COLUMN, RowsModel
 from app.studio import Studio
-from app.widgets.page import scrolling
+from app.theme import SPACE, Role
+from app.widgets import buttons, layouts
+from app.widgets.page import Picture, scrolling
+from app.widgets.text.labels import Text
 from engine.data.columns.words import split_words
 from engine.data.datasets.editing import with_tag
 
@@ -51,11 +53,7 @@ class EditingPart(QObject):
 
     def add_around(self, column: QVBoxLayout, table: QLayout, below: QWidget) -> None:
         """Add the bar and the keys above the table, and the words of a row above `below`."""
-        column.addWidget(self.bar)
-        column.addWidget(self.keys)
-        column.addLayout(table, 1)
-        column.addWidget(self.words_area)
-        column.addWidget(below)
+        layouts.extend(column, self.bar, self.keys, (table, 1), self.words_area, below)
         self._below = below
 
     def begin(self, model: RowsModel) -> None:
@@ -75,8 +73,8 @@ class EditingPart(QObject):
         offered = () if spec.mapping.flags or spec.mapping.tags else labels
         for place, column in enumerate(self._data.columns, start=OWN_COLUMNS):
             is_text = column in texts or column not in spec.mapping.columns
-            made = TextCells(table) if is_text else LabelCells(offered, table)
-            table.setItemDelegateForColumn(place, made)
+            editor = TextCells(table) if is_text else LabelCells(offered, table)
+            table.setItemDelegateForColumn(place, editor)
         table.setItemDelegateForColumn(SPLIT_COLUMN, SplitCells(table))
         table.selectionModel().currentRowChanged.connect(lambda *_: self._show_words())
         # then no row is current, which no signal reports
@@ -204,3 +202,53 @@ class EditingPart(QObject):
         """Index of the current row."""
         row, numbers = self._table.currentIndex().row(), self._data.numbers
         return int(numbers[row]) if 0 <= row < len(numbers) else None
+
+
+class EditBar(QFrame):
+    """“12 changes · Save as version 4 · Discard”; hidden while there is nothing to save or undo."""
+
+    def __init__(self, state: EditsState, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._state = state
+        self.setProperty("look", "banner")
+        self.count = Text("", "strong", wraps=False)
+        self.undo = buttons.quiet(self.tr("Undo"), state.stack.undo)
+        self.undo.setShortcut(QKeySequence(QKeySequence.StandardKey.Undo))
+        self.redo = buttons.quiet(self.tr("Redo"), state.stack.redo)
+        self.redo.setShortcut(QKeySequence(QKeySequence.StandardKey.Redo))
+        self.discard = buttons.plain(self.tr("Dis&card"), state.discard)
+        self.discard.setAccessibleName(self.tr("Discard all edits"))
+        self.save = buttons.primary(self.tr("Sa&ve as a new version"), state.save)
+        layouts.row(
+            Picture("pencil", 18, Role.ACCENT),
+            self.count,
+            layouts.STRETCH,
+            self.undo,
+            self.redo,
+            self.discard,
+            self.save,
+            parent=self,
+            spacing=2 * SPACE,
+            margins=(4 * SPACE, 2 * SPACE, 2 * SPACE, 2 * SPACE),
+        )
+        state.changed.connect(self._show)
+        state.saving.connect(lambda _: self._show())
+        self.hide()
+
+    def _show(self) -> None:
+        state = self._state
+        rows, stack = len(state.rows), state.stack
+        self.setVisible(bool(rows) or stack.canUndo() or stack.canRedo())
+        self.count.setText(
+            self.tr("%Ln row(s) changed", "", rows) if rows else self.tr("No changes")
+        )
+        self.undo.setEnabled(stack.canUndo() and not state.is_saving)
+        self.redo.setEnabled(stack.canRedo() and not state.is_saving)
+        self.discard.setEnabled(bool(rows) and not state.is_saving)
+        self.save.setEnabled(bool(rows) and not state.is_saving)
+        text = (
+            self.tr("Saving…")
+            if state.is_saving
+            else self.tr("Sa&ve as version {0}").format(state.next_number)
+        )
+        buttons.set_text(self.save, text)

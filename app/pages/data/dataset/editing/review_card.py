@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QCheckBox
 
 from app.library import ModelEntry
 from app.pages.data.dataset.editing.review_state import ReviewState
-from app.widgets import buttons
+from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
 from app.widgets.forms.checkpoint_box import CheckpointBox
 from app.widgets.page import Card
@@ -58,19 +58,9 @@ class ReviewCard(Card):
         self.decided = Text("", "strong")
         self.end = buttons.plain(self.tr("Show &all rows"), state.end)
         self.train = buttons.plain(self.tr("Train a&gain…"), self.trained.emit, "play")
-        for widget in (
-            *(
-                self.title,
-                self.about,
-                self.model,
-                self.fine_tune,
-                self.look,
-                self.orders,
-                self.suggest,
-            ),
-            *(self.progress, self.found, self.keys, self.decided, self.train, self.end),
-        ):
-            self.body.addWidget(widget)
+        layouts.extend(self.body, self.title, self.about, self.model, self.fine_tune, self.look)
+        layouts.extend(self.body, self.orders, self.suggest, self.progress, self.found)
+        layouts.extend(self.body, self.keys, self.decided, self.train, self.end)
         state.changed.connect(self.show_state)
         state.working.connect(self._on_working)
         self.hide()
@@ -93,29 +83,24 @@ class ReviewCard(Card):
     def set_models(self, models: Sequence[ModelEntry]) -> None:
         """Set the models; MiniLM or the first usable one is selected."""
         self.model.set_models(list(models))
-        readable = [one for one in models if one.info is not None]
-        usable = next((one for one in readable if one.path == minilm()), next(iter(readable), None))
-        if self.model.chosen() is None and usable is not None:
-            self.model.choose(usable.path)
+        readable = [model for model in models if model.info is not None]
+        first = sorted(readable, key=lambda model: model.path != minilm())[:1]
+        if self.model.chosen() is None and first:
+            self.model.choose(first[0].path)
         self.show_state()
 
     def show_state(self) -> None:
         state, is_on = self._state, self._state.kind in ("errors", "labels")
-        scores = self._can_find or self._can_suggest
-        for widget, shown in (
-            (self.about, scores and not is_on),
-            (self.model, scores and not is_on and not state.is_busy),
-            (self.fine_tune, self._can_find and not is_on and not state.is_busy),
-            (self.look, self._can_find and not is_on and not state.is_busy),
-            (self.orders, self._can_suggest and not is_on and not state.is_busy),
-            (self.suggest, self._can_suggest and not is_on and not state.is_busy),
-            (self.found, is_on),
-            (self.keys, is_on),
-            (self.decided, is_on),
-            (self.end, is_on),
-            (self.train, state.kind == "labels" and bool(state.labelled)),
-        ):
-            widget.setVisible(shown)
+        scores, is_free = self._can_find or self._can_suggest, not is_on and not state.is_busy
+        self.about.setVisible(scores and not is_on)
+        self.model.setVisible(scores and is_free)
+        self.fine_tune.setVisible(self._can_find and is_free)
+        self.look.setVisible(self._can_find and is_free)
+        self.orders.setVisible(self._can_suggest and is_free)
+        self.suggest.setVisible(self._can_suggest and is_free)
+        for part in (self.found, self.keys, self.decided, self.end):
+            part.setVisible(is_on)
+        self.train.setVisible(state.kind == "labels" and bool(state.labelled))
         if not state.is_asking:
             self.progress.end()
         elif self.progress.isHidden():
@@ -174,5 +159,5 @@ class ReviewCard(Card):
             order = ("uncertain", "diverse")[max(self.orders.choice(), 0)]
             self._state.suggest_labels(entry.path, order)  # type: ignore[arg-type]
 
-    def _on_working(self, said: Working) -> None:
-        self.progress.show_progress(said.done, said.total, said.stage)
+    def _on_working(self, working: Working) -> None:
+        self.progress.show_progress(working.done, working.total, working.stage)

@@ -23,7 +23,6 @@ from engine.messages.labelling import (
     SuggestLabels,
 )
 from engine.messages.question import Answer, Question, Refused
-from engine.progress import Cancelled
 
 Kind = Literal["", "errors", "labels", "changes"]
 
@@ -49,12 +48,12 @@ class ReviewState(QObject):
         self.older: Path | None = None  # version compared with
         # its rows missing in this version
         self.deleted: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._comparing: background.Job | None = None
+        self._comparing = background.Latest(self)
         self._worker: OneTimeWorker | None = None
 
     @property
     def is_busy(self) -> bool:
-        return self.is_asking or self._comparing is not None
+        return self.is_asking or self._comparing.is_busy
 
     @property
     def is_asking(self) -> bool:
@@ -89,43 +88,30 @@ class ReviewState(QObject):
         if self.is_busy or folder is None:
             return
         self.older = folder
-
-        def work(progress: background.Progress) -> list[RowDifference] | None:
-            try:
-                return differences(open_dataset(folder), new, progress.cancelled)
-            except Cancelled:
-                return None
-
-        self._comparing = background.run(
-            self,
-            work,
+        self._comparing.run(
+            lambda progress: differences(open_dataset(folder), new, progress.cancelled),
             self._on_compared,
             self._on_not_compared,
-            progress=lambda _done, _total: None,
+            lambda _done, _total: None,
         )
         self.changed.emit()
 
-    def _on_compared(self, found: list[RowDifference] | None) -> None:
-        self._comparing = None
-        if found is not None:
-            self.changes = {one.after: one for one in found if one.after is not None}
-            self.counts = count_differences(found)
-            gone = [one.before for one in found if one.after is None]
-            self.deleted = np.array(gone, dtype=np.int64)
-            self.kind = "changes"
-            self._data.show_rows(np.array(list(self.changes), dtype=np.int64))
+    def _on_compared(self, rows: list[RowDifference]) -> None:
+        self.changes = {row.after: row for row in rows if row.after is not None}
+        self.counts = count_differences(rows)
+        gone = [row.before for row in rows if row.after is None]
+        self.deleted = np.array(gone, dtype=np.int64)
+        self.kind = "changes"
+        self._data.show_rows(np.array(list(self.changes), dtype=np.int64))
         self.changed.emit()
 
     def _on_not_compared(self, error: BaseException) -> None:
-        self._comparing = None
         self.changed.emit()
         self._studio.notices.show(error)
 
     def cancel(self) -> None:
         """Cancel all jobs."""
-        if self._comparing is not None:
-            self._comparing.cancel()
-            self._comparing = None
+        self._comparing.cancel()
         if self._worker is not None:
             self._worker.cancel()
             self._worker = None

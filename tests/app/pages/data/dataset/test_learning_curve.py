@@ -1,18 +1,15 @@
 """The score over the number of labelled rows, from the runs on the versions of a data set."""
 
 from app.pages.data.dataset.editing.learning_curve import scores_of
-from app.pages.data.view import DataPage
 from engine.config.dataset import StoredData
 from tests.app.pages.data.dataset.test_view import PATIENCE, opened
-from tests.app.pages.runs.conftest import MakeRun, make_run
+from tests.app.pages.runs.conftest import make_run
 from tests.engine.runs import fake_worker
 
 __all__ = ["make_run"]
 
 
-def test_scores_are_drawn_over_labelled_rows(
-    qtbot, page: DataPage, write, make_run: MakeRun
-) -> None:
+def test_scores_are_drawn_over_labelled_rows(qtbot, page, write, make_run) -> None:
     rows = [f"film {n},{('', 'good', 'bad')[n % 3]}" for n in range(30)]
     view = opened(qtbot, page, write("films.csv", "text,label\n" + "\n".join(rows) + "\n"))
     qtbot.waitUntil(view.editing.keys.isVisible, timeout=PATIENCE)

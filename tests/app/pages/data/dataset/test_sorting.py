@@ -10,7 +10,6 @@ from PySide6.QtCore import Qt
 
 from app.pages.data.dataset import state as dataset_state
 from app.pages.data.dataset.view import DatasetView
-from app.pages.data.view import DataPage
 from engine.data.datasets.store import Dataset
 from engine.progress import ProgressCallback
 from tests.app.pages.data.dataset.test_view import PATIENCE, opened, row_texts
@@ -41,7 +40,7 @@ def films(write) -> Path:
     return write("films.csv", "text,label\n" + "".join(rows))
 
 
-def test_a_header_sorts_rising_then_falling_then_not(qtbot, page: DataPage, reviews) -> None:
+def test_a_header_sorts_rising_then_falling_then_not(qtbot, page, reviews) -> None:
     view = opened(qtbot, page, reviews)
     before, header = shown(qtbot, view), view.table.horizontalHeader()
     click(qtbot, view, TEXT)

@@ -42,7 +42,6 @@ def trash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def stored(page: DataPage, file: Path) -> Path:
     """Import a file as the engine does."""
     recognised = recognise(file)
-    assert recognised.mapping is not None
     into = page._studio.home.datasets / file.stem / "1"
     import_dataset(file.stem, {"all": file}, recognised.reading, recognised.mapping, Split(), into)
     return into
@@ -53,7 +52,6 @@ def opened(qtbot, page: DataPage, file: Path) -> DatasetView:
     page.arrive(stored(page, file))
     qtbot.waitUntil(lambda: page.dataset is not None, timeout=PATIENCE)
     view = page.dataset
-    assert view is not None
     qtbot.waitUntil(lambda: view.state.dataset is not None, timeout=PATIENCE)
     qtbot.waitUntil(lambda: view.model.index(0, 2).data() != "…", timeout=PATIENCE)
     return view
@@ -63,42 +61,23 @@ def row_texts(view: DatasetView) -> list[str]:
     return [view.model.index(row, 2).data() for row in range(view.model.rowCount())]
 
 
-def test_rows_are_there_with_line_and_split(qtbot, page, reviews) -> None:
+def test_rows_are_there_and_found_by_words_split_and_label(qtbot, page, reviews) -> None:
     view = opened(qtbot, page, reviews)
+    assert view.train.text() == "Fine-&tune on this…"
     first = [view.model.index(0, column).data() for column in range(4)]
     assert first[0] == "2"
     assert first[1] in ("Training", "Validation")
     assert first[2:] == ["the film was very bad 0", "0"]
     assert view.model.rowCount() == 120
-
-
-def test_the_buttons_of_the_page_have_their_own_alt_keys(qtbot, page, reviews) -> None:
-    view = opened(qtbot, page, reviews)
-    qtbot.waitUntil(lambda: view.checks_state.findings is not None, timeout=PATIENCE)
-    view.editing.state.set_label([0], "1")
-    qtbot.waitUntil(view.editing.bar.isVisible)
-    assert_distinct_keys(view, LabelKeys, ChecksCard)
-
-
-def test_what_is_typed_is_found(qtbot, page, reviews) -> None:
-    view = opened(qtbot, page, reviews)
     qtbot.keyClicks(view.search, "BAD 1")
     qtbot.waitUntil(lambda: view.count.text() == "9 of 120 rows", timeout=PATIENCE)
     qtbot.waitUntil(lambda: "…" not in row_texts(view), timeout=PATIENCE)
     assert all("bad 1" in text for text in row_texts(view))
-
-
-def test_nothing_found_offers_all_rows(qtbot, page, reviews) -> None:
-    view = opened(qtbot, page, reviews)
-    qtbot.keyClicks(view.search, "no such words")
+    qtbot.keyClicks(view.search, " or so")
     qtbot.waitUntil(view.none.isVisible, timeout=PATIENCE)
     view._show_all()
     qtbot.waitUntil(view.table.isVisible, timeout=PATIENCE)
     assert view.model.rowCount() == 120
-
-
-def test_a_split_and_a_label_narrow_the_rows(qtbot, page, reviews) -> None:
-    view = opened(qtbot, page, reviews)
     qtbot.mouseClick(view.splits.group.button(2), Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: view.count.text() == "12 of 120 rows", timeout=PATIENCE)
     assert not view.splits.group.button(3).isVisible(), "there are no rows for testing"
@@ -131,17 +110,9 @@ def test_lengths_are_counted_and_kept(qtbot, page, reviews) -> None:
     qtbot.waitUntil(lambda: page.dataset.state.lengths is not None, timeout=PATIENCE)
     assert np.array_equal(page.dataset.state.lengths.counts, lengths.counts)
     assert list(page._studio.home.cache.glob("lengths-*.npy")) == kept
-
-
-def test_another_tokenizer_counts_anew(qtbot, page, studio, reviews) -> None:
-    view = opened(qtbot, page, reviews)
-    qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
-    first = view.state.lengths
-    view.state.measure_with(write_model(studio.home.models / "smaller", pieces=34))
-    qtbot.waitUntil(
-        lambda: view.state.lengths is not None and view.state.lengths is not first, timeout=PATIENCE
-    )
-    assert view.state.lengths.longest > first.longest
+    again = page.dataset.state
+    again.measure_with(write_model(page._studio.home.models / "smaller", pieces=34))
+    qtbot.waitUntil(lambda: again.lengths and again.lengths.longest > lengths.longest)
 
 
 def test_the_share_that_is_truncated_is_told(qtbot, page, write) -> None:
@@ -182,13 +153,14 @@ def test_labels_in_several_spellings_are_told(qtbot, page, write) -> None:
     assert view.labels.spellings.isVisible()
 
 
-def test_labelled_rows_offer_to_fine_tune(qtbot, page, reviews) -> None:
-    assert opened(qtbot, page, reviews).train.text() == "Fine-&tune on this…"
-
-
 def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, reviews, trash) -> None:
     view = opened(qtbot, page, reviews)
     folder = view.state.folder
+    qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: isinstance(QApplication.activeModalWidget(), Question))
+    QApplication.activeModalWidget().reject()
+    assert folder.is_dir()
+    qtbot.waitUntil(lambda: QApplication.activeModalWidget() is None)
     qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: isinstance(QApplication.activeModalWidget(), Question))
     question = QApplication.activeModalWidget()
@@ -202,14 +174,6 @@ def test_deleting_says_what_goes_and_can_be_undone(qtbot, page, studio, reviews,
     notice = studio.notices.shown[-1]
     notice.act()
     qtbot.waitUntil(lambda: folder.is_dir() and bool(page.state.known()), timeout=PATIENCE)
-
-
-def test_keeping_it_keeps_it(qtbot, page, reviews) -> None:
-    view = opened(qtbot, page, reviews)
-    qtbot.mouseClick(view.delete, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: isinstance(QApplication.activeModalWidget(), Question))
-    QApplication.activeModalWidget().reject()
-    assert view.state.folder.is_dir()
 
 
 def test_a_damaged_data_set_says_so(qtbot, page, reviews) -> None:
@@ -294,6 +258,10 @@ def test_the_page_is_accessible(qtbot, page, looks, screen, look, reviews) -> No
     qtbot.waitUntil(lambda: view.state.lengths is not None, timeout=PATIENCE)
     assert_accessible(page)
     assert "Half of the rows" in view.lengths.histogram.accessibleDescription()
+    qtbot.waitUntil(lambda: view.checks_state.findings is not None, timeout=PATIENCE)
+    view.editing.state.set_label([0], "1")
+    qtbot.waitUntil(view.editing.bar.isVisible)
+    assert_distinct_keys(view, LabelKeys, ChecksCard)
     screen(page, f"data-set-{look}")
 
 

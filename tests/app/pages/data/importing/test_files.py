@@ -4,7 +4,6 @@ import os
 import zipfile
 from pathlib import Path
 
-import pytest
 import xlsxwriter
 
 from app.drops import page_for
@@ -17,9 +16,8 @@ from app.pages.data.importing.files import (
 )
 
 
-@pytest.mark.parametrize(
-    "names, splits",
-    [
+def test_names_tell_the_splits() -> None:
+    for names, splits in [
         (["train.tsv", "dev.tsv", "test.tsv"], ["train", "validation", "test"]),
         (["sts-dev.csv", "sts-train.csv"], ["validation", "train"]),
         (["valid.jsonl", "training.jsonl"], ["validation", "train"]),
@@ -33,38 +31,31 @@ from app.pages.data.importing.files import (
         (["train.csv", "train-2.csv", "dev.csv"], ["train", "train", "validation"]),
         (["dev_matched.tsv", "dev_mismatched.tsv"], ["validation", "validation"]),
         (["extra.csv", "train.csv", "testset.csv"], [None, "train", "test"]),
-    ],
-)
-def test_names_tell_the_splits(names: list[str], splits: list[str | None]) -> None:
-    assert guess_splits([Path(name) for name in names]) == splits
+    ]:
+        assert guess_splits([Path(name) for name in names]) == splits
 
 
-def test_a_folder_gives_its_data_and_not_its_readme(tmp_path: Path) -> None:
+def test_a_folder_gives_its_data_and_not_its_readme(tmp_path) -> None:
     for name in ("train.tsv", "README.txt", "LICENSE.txt", "model.bin", "test.tsv", "dev.conll"):
         (tmp_path / name).touch()
     found = ["dev.conll", "test.tsv", "train.tsv"]
     assert data_files([tmp_path]) == [tmp_path / name for name in found]
 
 
-def test_a_file_that_is_named_outright_is_taken_whatever_it_is_called(tmp_path: Path) -> None:
+def test_a_file_that_is_named_outright_is_taken_whatever_it_is_called(tmp_path) -> None:
     assert data_files([tmp_path / "strange.xyz"]) == [tmp_path / "strange.xyz"]
 
 
-@pytest.mark.parametrize(
-    "files, name",
-    [
+def test_the_name_is_that_of_the_file_or_of_the_folder_of_its_splits() -> None:
+    for files, name in [
         (["data/reviews.csv"], "reviews"),
         (["sst2/train.tsv"], "sst2"),
         (["sst2/train.tsv", "sst2/dev.tsv"], "sst2"),
-    ],
-)
-def test_the_name_is_that_of_the_file_or_of_the_folder_of_its_splits(
-    files: list[str], name: str
-) -> None:
-    assert suggested_name([Path(file) for file in files]) == name
+    ]:
+        assert suggested_name([Path(file) for file in files]) == name
 
 
-def test_a_folder_of_documents_stands_for_itself_or_for_its_splits(tmp_path: Path) -> None:
+def test_a_folder_of_documents_stands_for_itself_or_for_its_splits(tmp_path) -> None:
     for split in ("train", "test"):
         for label in ("neg", "pos"):
             (tmp_path / split / label).mkdir(parents=True)
@@ -77,14 +68,14 @@ def test_a_folder_of_documents_stands_for_itself_or_for_its_splits(tmp_path: Pat
     assert page_for([tmp_path / "train" / "neg"]) == ""
 
 
-def test_texts_that_are_called_as_splits_are_no_documents(tmp_path: Path) -> None:
+def test_texts_that_are_called_as_splits_are_no_documents(tmp_path) -> None:
     names = ["dev.txt", "test.txt", "train.txt", "unlabelled.txt"]
     for name in names:
         (tmp_path / name).touch()
     assert data_files([tmp_path]) == [tmp_path / name for name in names]
 
 
-def test_sheets_and_members_stand_for_themselves(tmp_path: Path) -> None:
+def test_sheets_and_members_stand_for_themselves(tmp_path) -> None:
     book = tmp_path / "reviews.xlsx"
     with xlsxwriter.Workbook(book) as made:
         for name in ("Notes", "Rows", "Empty"):
@@ -116,7 +107,7 @@ def test_sheets_and_members_stand_for_themselves(tmp_path: Path) -> None:
     assert page_for([packed]) == "models"
 
 
-def test_a_data_set_of_the_hub_or_its_library_gives_its_splits(tmp_path: Path) -> None:
+def test_a_data_set_of_the_hub_or_its_library_gives_its_splits(tmp_path) -> None:
     hub = tmp_path / "datasets--stanfordnlp--imdb"
     blob = hub / "blobs" / "0a1b"
     names = ["test-00000-of-00001.parquet", "train-00000-of-00002.parquet"]
@@ -145,7 +136,7 @@ def test_a_data_set_of_the_hub_or_its_library_gives_its_splits(tmp_path: Path) -
     assert guess_splits(found) == ["train", "validation"]
 
 
-def test_a_whole_disk_is_not_walked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_whole_disk_is_not_walked(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("app.pages.data.importing.files.MAX_FOLDERS", 5)
     deep = tmp_path.joinpath(*"abcdefgh")
     deep.mkdir(parents=True)

@@ -1,6 +1,5 @@
 """The cost of a preview does not depend on the length of cells."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,9 +14,7 @@ from tests.app.pages.train.conftest import write_model
 LETTERS = 2_000_000
 
 
-def test_a_tokenizer_gets_no_more_of_a_cell_than_the_examples_need(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tokenizer_gets_no_more_of_a_cell_than_the_examples_need(tmp_path, monkeypatch) -> None:
     lengths: list[int] = []
     encode = Tokenizer.encode
 
@@ -37,9 +34,7 @@ def test_a_tokenizer_gets_no_more_of_a_cell_than_the_examples_need(
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.txt", "a.jsonl", "a.conll"])
-def test_a_form_is_guessed_without_the_inside_of_a_long_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_a_form_is_guessed_without_the_inside_of_a_long_line(tmp_path, monkeypatch, name) -> None:
     longest: list[int] = []
     lines = {
         "a.csv": ["text,label", "{},a", '"b, {}",c'],

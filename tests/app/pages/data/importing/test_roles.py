@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from app.pages.data.importing.roles import Roles
-from app.pages.data.importing.sections.columns import SEVERAL
+from app.pages.data.importing.sections import SEVERAL
 from engine.config.dataset import Mapping
 
 

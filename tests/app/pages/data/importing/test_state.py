@@ -60,23 +60,15 @@ def test_a_file_becomes_a_data_set_in_the_home(importing, studio, reviews) -> No
     assert state.name == "reviews"
     importing.count()
     assert not state.obstacle()
+    state.set_split(state.split.model_copy(update={"validation": 0.25, "test": 0.25}))
+    importing.count()
+    sizes = dict(state.count.split_rows)
+    assert sizes == {"train": 60, "validation": 30, "test": 30}
     folder = importing.finish()
     assert folder == studio.home.datasets / "reviews" / "1"
     dataset = open_dataset(folder)
     assert len(dataset) == 120
-    assert dataset.spec.labels == {"0": 40, "1": 80}
-
-
-def test_the_sizes_of_the_splits_are_told_before_and_are_those_of_the_data_set(
-    importing, reviews
-) -> None:
-    state = importing.open(reviews)
-    importing.count()
-    state.set_split(state.split.model_copy(update={"validation": 0.25, "test": 0.25}))
-    importing.count()
-    told = dict(state.count.split_rows)
-    assert told == {"train": 60, "validation": 30, "test": 30}
-    assert open_dataset(importing.finish()).spec.rows == told
+    assert dataset.spec.labels == {"0": 40, "1": 80} and dataset.spec.rows == sizes
 
 
 def test_the_same_name_again_makes_the_next_version(importing, reviews, studio) -> None:
@@ -121,23 +113,20 @@ def test_a_wrong_row_far_below_blocks_with_its_line(importing, write) -> None:
     assert not state.is_importing
 
 
-@pytest.mark.parametrize(
-    "name, content, said",
-    [
+def test_what_is_no_text_is_named(importing, tmp_path) -> None:
+    for name, content, problem in (
         ("empty.csv", b"", "the file is empty"),
         ("table.xlsx", b"PK\x03\x04 xl/ and more", "cannot be unpacked"),
         ("noise.txt", bytes(range(256)) * 40, "binary"),
         ("missing.csv", None, "does not exist"),
-    ],
-)
-def test_what_is_no_text_is_named(importing, tmp_path, name, content, said) -> None:
-    file = tmp_path / name
-    if content is not None:
-        file.write_bytes(content)
-    state = importing.open(file)
-    assert state.reading is None
-    assert said in state.obstacle()
-    assert name in state.obstacle()
+    ):
+        file = tmp_path / name
+        if content is not None:
+            file.write_bytes(content)
+        state = importing.open(file)
+        assert state.reading is None
+        assert problem in state.obstacle()
+        assert name in state.obstacle()
 
 
 def test_utf_16_is_recognised(importing, write) -> None:
@@ -226,10 +215,10 @@ def test_columns_that_are_chosen_again_are_told(importing, write) -> None:
     state = importing.open(write("films.csv", "text,note,label\n" + rows))
     state.set_roles(Roles("note", None, "label"))
     state.set_reading(state.reading.model_copy(update={"quoted": False}))
-    importing.wait(lambda s: s._previewing is None)
+    importing.wait(lambda s: not s._previewing.is_busy)
     assert state.roles.text == "note", "what is still there stays chosen"
     state.set_reading(state.reading.model_copy(update={"header": False}))
-    importing.wait(lambda s: s._previewing is None)
+    importing.wait(lambda s: not s._previewing.is_busy)
     assert state.roles.text != "note"
     assert "chosen again" in state.columns_note
     state.set_roles(Roles(state.columns[0], None, state.columns[2]))
@@ -242,14 +231,20 @@ def fix_of(state: ImportState, said: str) -> Cleaning:
     return found.cleaning
 
 
-def test_rows_without_a_label_are_skipped_at_a_click(importing, write) -> None:
+def test_rows_without_a_label_are_skipped_at_a_click_and_back(importing, write) -> None:
     rows = "".join(f"a film {n},{'' if n < 2 else n % 2}\n" for n in range(20))
     state = importing.open(write("holes.csv", "text,label\n" + rows))
     importing.count()
     assert "2 of 20 rows have no label." in importing.said()
+    for _ in range(2):
+        state.set_cleaning(fix_of(state, "have no label"))
+        importing.count()
+        assert importing.said() == ["Rows in which “label” is empty are skipped."]
+        state.set_cleaning(fix_of(state, "are skipped"))
+        importing.count()
+        assert "2 of 20 rows have no label." in importing.said()
     state.set_cleaning(fix_of(state, "have no label"))
     importing.count()
-    assert importing.said() == ["Rows in which “label” is empty are skipped."]
     dataset = open_dataset(importing.finish())
     assert sum(dataset.spec.rows.values()) == 18 and dataset.spec.labels == {"0": 9, "1": 9}
     assert any("skipped: 2 times" in note for note in dataset.spec.notes)
@@ -280,17 +275,6 @@ def test_answers_that_are_not_in_their_passage_are_told_of_by_the_checks_alone(
     (found,) = state.findings.problems()
     assert "10 rows whose passage spells the answer in another way" in found.advice
     assert not any("answer" in said for said in importing.said())
-
-
-def test_skipping_rows_is_undone_at_a_click(importing, write) -> None:
-    rows = "".join(f"a film {n},{'' if n < 2 else n % 2}\n" for n in range(20))
-    state = importing.open(write("holes.csv", "text,label\n" + rows))
-    importing.count()
-    state.set_cleaning(fix_of(state, "have no label"))
-    importing.count()
-    state.set_cleaning(fix_of(state, "are skipped"))
-    importing.count()
-    assert "2 of 20 rows have no label." in importing.said()
 
 
 def test_labels_in_several_spellings_are_told_and_read_as_one_at_a_click(importing, write) -> None:
@@ -427,27 +411,15 @@ def test_a_folder_of_texts_becomes_a_data_set(importing, write) -> None:
     assert open_dataset(importing.finish()).spec.labels == {"bad": 10, "good": 11}
 
 
-def test_the_rows_are_checked_before_the_import(importing, write) -> None:
-    rows = [f"the film {n} was very good,{n % 2}" for n in range(40)]
-    file = write("twice.csv", "\n".join(["sentence,label", *rows, rows[0], f"{rows[1][:-1]}0"]))
-    state = importing.open(file)
+def test_the_rows_are_checked_and_chosen_fixes_make_a_second_version(importing, twice) -> None:
+    state = importing.open(twice)
     importing.wait(lambda s: s.findings.findings is not None)
-    assert [problem.text for problem in state.findings.problems()] == [
-        "Same text, different labels",
-        "Exact duplicates",
-    ]
+    conflict, duplicate = state.findings.problems()
+    titles = (conflict.text, duplicate.text)
+    assert titles == ("Same text, different labels", "Exact duplicates")
     assert not state.obstacle() and state.findings.note()
     state.set_split(state.split.model_copy(update={"validation": 0.3}))
     assert state.findings.findings is None, "others may be found in another split"
-    importing.wait(lambda s: s.findings.findings is not None)
-    assert len(state.findings.problems()) == 2
-    state.close()
-
-
-def test_fixes_that_were_chosen_make_a_second_version(importing, write) -> None:
-    rows = [f"the film {n} was very good,{n % 2}" for n in range(40)]
-    file = write("twice.csv", "\n".join(["sentence,label", *rows, rows[0], f"{rows[1][:-1]}0"]))
-    state = importing.open(file)
     importing.wait(lambda s: s.findings.findings is not None)
     conflict, duplicate = state.findings.problems()
     assert [fix.name for fix in conflict.fixes] == ["majority", "drop"]

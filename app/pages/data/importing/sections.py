@@ -1,0 +1,407 @@
+"""Controls of an import: files, format, columns, split and name, a group each."""
+
+from typing import Any, get_origin
+
+from PySide6.QtCore import QStringListModel
+from PySide6.QtGui import QStandardItemModel
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
+
+from app.pages.data.cells import one_line
+from app.pages.data.importing.files import NAME_CHARACTERS, shown_names
+from app.pages.data.importing.roles import Roles
+from app.pages.data.importing.state import ImportState
+from app.theme import SPACE
+from app.timers import debounced
+from app.translation import in_language, tr
+from app.widgets import layouts
+from app.widgets.forms.controls import ComboBox, SeveralColumns, SpinBox, pad
+from app.widgets.text.data_texts import sizes_of_splits
+from app.widgets.text.labels import Text, tooltip
+from app.widgets.text.spec_texts import help_of, title_of
+from engine.config.dataset import SPLITS, Mapping, Reading, Split
+from engine.data.formats import FORMATS
+from engine.phrases import join
+
+
+class Section(QWidget):
+    """One group of controls at the side of the rows."""
+
+    def __init__(self, state: ImportState, title: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._state = state
+        self.note = Text("", "small")
+        self.note.hide()
+        self._grid = layouts.grid(across=3 * SPACE, down=2 * SPACE, stretched=1)
+        self._grid.setColumnMinimumWidth(0, 28 * SPACE)
+        self._labels: dict[QWidget, Text | None] = {}
+        layouts.column(
+            Text(title, "heading"), self._grid, self.note, parent=self, spacing=2 * SPACE
+        )
+
+    def add(self, name: str, control: QWidget, help_text: str = "") -> None:
+        """Add a row; `name` may be foreign text and is shown literally."""
+        row = self._grid.rowCount()
+        self._grid.addWidget(self._label(name, control), row, 0)
+        self._grid.addWidget(control, row, 1)
+        self._describe(name, control, help_text)
+
+    def add_below(self, name: str, control: QWidget) -> None:
+        """Add a row whose control has the full width below its label."""
+        row = self._grid.rowCount()
+        self._grid.addWidget(self._label(name, control), row, 0, 1, 2)
+        self._grid.addWidget(control, row + 1, 0, 1, 2)
+        self._describe(name, control, "")
+
+    def _label(self, name: str, control: QWidget) -> Text:
+        label = Text(name, "muted")
+        label.setBuddy(control)
+        self._labels[control] = label
+        if isinstance(control, QComboBox):  # it may be narrower than its longest item
+            fixed = QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon
+            control.setSizeAdjustPolicy(fixed)
+            control.setMinimumContentsLength(6)
+            control.setMaxVisibleItems(16)
+        return label
+
+    def add_box(self, name: str, box: QCheckBox, help_text: str = "") -> None:
+        """Add a checkbox with its own text."""
+        box.setText(name)
+        self._grid.addWidget(box, self._grid.rowCount(), 0, 1, 2)
+        self._describe(name.replace("&", ""), box, help_text)
+        self._labels[box] = None
+
+    def show_row(self, control: QWidget, shown: bool) -> None:
+        for part in (control, self._labels[control]):
+            if part is not None:
+                part.setVisible(shown)
+
+    def show_note(self, text: str) -> None:
+        self.note.setText(text)
+        self.note.setVisible(bool(text))
+
+    def clear(self) -> None:
+        """Remove all rows."""
+        for row in self._labels.items():
+            for widget in row:
+                if widget is not None:
+                    self._grid.removeWidget(widget)
+                    widget.hide()
+                    widget.deleteLater()
+        self._labels = {}
+
+    def _describe(self, name: str, control: QWidget, help_text: str) -> None:
+        control.setAccessibleName(name)
+        if help_text:
+            control.setAccessibleDescription(help_text)
+            control.setToolTip(tooltip(help_text))
+
+
+def place_of(column: str | None, columns: tuple[str, ...]) -> int:
+    """Index of a column in a box whose first item is “none”."""
+    return 0 if column is None or column not in columns else columns.index(column) + 1
+
+
+class FilesSection(Section):
+    """A box with the splits for each file; not needed for a single file."""
+
+    def __init__(self, state: ImportState, parent: QWidget) -> None:
+        super().__init__(state, tr("Files"), parent)
+        self.boxes: list[QComboBox] = []
+
+    def show_files(self) -> None:
+        self.clear()
+        self.boxes = []
+        files = self._state.files
+        self.setVisible(len(files) > 1)
+        if len(files) < 2:
+            return
+        named = zip(shown_names(files), self._state.splits, strict=True)
+        for number, (name, split) in enumerate(named):
+            box = ComboBox()
+            for each in SPLITS:
+                box.addItem(self._explained(each), each)
+            box.addItem(self.tr("Skip this file"), None)
+            box.setCurrentIndex(SPLITS.index(split) if split else len(SPLITS))
+            box.activated.connect(
+                lambda _, n=number, b=box: self._state.set_file_split(n, b.currentData())
+            )
+            self.add_below(one_line(name), box)
+            self.boxes.append(box)
+
+    def _explained(self, split: str) -> str:
+        return {
+            "train": self.tr("Training set – the model learns from it"),
+            "validation": self.tr("Validation set – measures training progress"),
+            "test": self.tr("Test set – final, untouched evaluation"),
+        }[split]
+
+
+TYPING_PAUSE_MS = 400  # from the last key to applying a typed encoding
+ENCODINGS = ("utf-8", "utf-16", "cp1252", "latin-1", "cp1251", "shift_jis", "gb18030", "big5")
+AFTER_LABEL = " "
+
+
+class FormatSection(Section):
+    """Format, encoding, delimiter, quotes and header."""
+
+    def __init__(self, state: ImportState, parent: QWidget) -> None:
+        super().__init__(state, tr("File format"), parent)
+        self.format = ComboBox()
+        for name, one in FORMATS.items():
+            self.format.addItem(in_language(one.title), name)
+        self.encoding = ComboBox()
+        self.encoding.setEditable(True)
+        self.encoding.addItems(ENCODINGS)
+        self.encoding.setInsertPolicy(QComboBox.InsertPolicy.NoInsert)
+        self.delimiter = ComboBox()
+        for text, sign in (
+            (self.tr("Comma  ,"), ","),
+            (self.tr("Tab"), "\t"),
+            (self.tr("Semicolon  ;"), ";"),
+            (self.tr("Vertical bar  |"), "|"),
+            (self.tr("First space, after the label"), AFTER_LABEL),
+        ):
+            self.delimiter.addItem(text, sign)
+        self.quoted, self.header = QCheckBox(), QCheckBox()
+        self._options: dict[str, QWidget] = {
+            "encoding": self.encoding,
+            "delimiter": self.delimiter,
+            "quoted": self.quoted,
+            "header": self.header,
+        }
+        fields = Reading.model_fields
+        self.add(self.tr("Format"), self.format, help_of(fields["format"]))
+        for field, control in (("encoding", self.encoding), ("delimiter", self.delimiter)):
+            self.add(title_of(field, fields[field]), control, help_of(fields[field]))
+        for field, box in (("quoted", self.quoted), ("header", self.header)):
+            self.add_box(title_of(field, fields[field]), box, help_of(fields[field]))
+        self._pause = debounced(self, TYPING_PAUSE_MS, self._on_changed)
+        for combo in (self.format, self.encoding, self.delimiter):
+            combo.activated.connect(lambda _: self._on_changed())
+        for box in (self.quoted, self.header):
+            box.clicked.connect(lambda _: self._on_changed())
+        typed = self.encoding.lineEdit()
+        assert typed is not None
+        typed.textEdited.connect(lambda _: self._pause.start())
+
+    def _enable_formats(self, chosen: str) -> None:
+        """Disable formats of folders for files, and binary formats for text."""
+        model = self.format.model()
+        assert isinstance(model, QStandardItemModel)
+        for name, one in FORMATS.items():
+            enabled = name == chosen or (one.is_text and bool(one.suffixes))
+            model.item(self.format.findData(name)).setEnabled(enabled)
+
+    def show_reading(self) -> None:
+        """Show the reading of the state."""
+        reading = self._state.reading
+        self.setEnabled(reading is not None)
+        if reading is None:
+            return
+        self.format.setCurrentIndex(self.format.findData(reading.format))
+        if self.encoding.currentText() != reading.encoding:
+            self.encoding.setCurrentText(reading.encoding)
+        self.delimiter.setCurrentIndex(self.delimiter.findData(reading.delimiter))
+        self.quoted.setChecked(reading.quoted)
+        self.header.setChecked(reading.header)
+        one = FORMATS[reading.format]
+        for field, control in self._options.items():
+            self.show_row(control, field in one.options)
+        self._enable_formats(reading.format)
+        # otherwise there is no alternative
+        self.format.setEnabled(one.is_text and bool(one.suffixes))
+        self.show_note(join("\n", self._state.notes))
+
+    def _on_changed(self) -> None:
+        self._pause.stop()
+        old = self._state.reading
+        if old is None:
+            return
+        name, sign = self.format.currentData(), self.delimiter.currentData()
+        if name != old.format:
+            sign = FORMATS[name].delimiter or sign
+        changed = Reading(
+            format=name,
+            encoding=self.encoding.currentText().strip() or old.encoding,
+            delimiter=sign or old.delimiter,
+            quoted=self.quoted.isChecked(),
+            header=self.header.isChecked(),
+        )
+        self._state.set_reading(changed)
+        self.show_reading()
+
+
+ALWAYS = ("text", "pair", "label")  # roles always shown
+SEVERAL = tuple(  # roles of several columns
+    role for role, field in Mapping.model_fields.items() if get_origin(field.annotation) is tuple
+)
+
+
+class ColumnsSection(Section):
+    """A box for each role; rare ones are shown if requested or used."""
+
+    def __init__(self, state: ImportState, parent: QWidget) -> None:
+        super().__init__(state, tr("Columns"), parent)
+        self._columns: tuple[str, ...] = ()
+        self._model = QStringListModel(self)
+        self.boxes: dict[str, QComboBox] = {}
+        self.lists: dict[str, SeveralColumns] = {}
+        for role, field in Mapping.model_fields.items():
+            box: QComboBox
+            if role in SEVERAL:
+                several = self.lists[role] = SeveralColumns("")
+                several.changed.connect(self._on_changed)
+                box = several
+            else:
+                box = self.boxes[role] = ComboBox()
+                box.setModel(self._model)
+                box.activated.connect(lambda _: self._on_changed())
+            self.add(title_of(role, field), box, help_of(field))
+        self.text, self.pair, self.label = (self.boxes[role] for role in ALWAYS)
+        self.more = QCheckBox()
+        self.more.toggled.connect(lambda _: self._show_rows())
+        self.add_box(self.tr("&Other column roles…"), self.more)
+        self._show_rows()
+
+    def show_columns(self) -> None:
+        if self._columns != self._state.columns:
+            self._columns = self._state.columns
+            names = [one_line(column[:100]) for column in self._columns]
+            self._model.setStringList([self.tr("none"), *names])
+        self._show_roles()
+        self.setEnabled(bool(self._columns))
+
+    def _show_roles(self) -> None:
+        roles = self._state.roles
+        for role, box in self.boxes.items():
+            box.setCurrentIndex(place_of(getattr(roles, role), self._columns))
+        for role, several in self.lists.items():
+            several.show_columns(self._columns, getattr(roles, role))
+        self._show_rows()
+        self.show_note(self._state.columns_note)
+
+    def _show_rows(self) -> None:
+        roles = self._state.roles
+        for role, box in (self.boxes | self.lists).items():
+            if role not in ALWAYS:
+                self.show_row(box, self.more.isChecked() or bool(getattr(roles, role)))
+
+    def _on_changed(self) -> None:
+        chosen: dict[str, Any] = {
+            role: self._columns[box.currentIndex() - 1] if box.currentIndex() > 0 else None
+            for role, box in self.boxes.items()
+        }
+        chosen |= {role: several.chosen() for role, several in self.lists.items()}
+        self._state.set_roles(Roles(**chosen))
+        self._show_roles()
+
+
+class SplitSection(Section):
+    """Fractions of a random split with its seed, or a column."""
+
+    def __init__(self, state: ImportState, parent: QWidget) -> None:
+        super().__init__(state, tr("Split"), parent)
+        self._is_showing = False
+        self._columns: tuple[str, ...] = ()
+        self._model = QStringListModel(self)
+        self.column = ComboBox()
+        self.column.setModel(self._model)
+        self.validation, self.test, self.seed = SpinBox(), SpinBox(), SpinBox()
+        for share in (self.validation, self.test):
+            share.setRange(0, 95)
+            share.setSuffix(" %")
+            share.setSingleStep(5)
+        self.seed.setRange(0, 2_000_000_000)
+        for number in (self.validation, self.test, self.seed):
+            pad(number)
+        self.stratify = QCheckBox()
+        fields = Split.model_fields
+        for field, control in (
+            ("column", self.column),
+            ("validation", self.validation),
+            ("test", self.test),
+            ("seed", self.seed),
+        ):
+            self.add(title_of(field, fields[field]), control, help_of(fields[field]))
+        stratify = fields["stratify"]
+        self.add_box(title_of("stratify", stratify), self.stratify, help_of(stratify))
+        self.column.activated.connect(lambda _: self._on_changed())
+        for number in (self.validation, self.test, self.seed):
+            number.valueChanged.connect(lambda _: self._on_changed())
+        self.stratify.clicked.connect(lambda _: self._on_changed())
+
+    def show_split(self) -> None:
+        """Show the state, and only controls that have an effect."""
+        state, split = self._state, self._state.split
+        self._is_showing = True
+        if self._columns != state.columns:
+            self._columns = state.columns
+            names = [one_line(column[:100]) for column in self._columns]
+            self._model.setStringList([self.tr("none"), *names])
+        self.column.setCurrentIndex(place_of(split.column, self._columns))
+        self.validation.setValue(round(split.validation * 100))
+        self.test.setValue(round(split.test * 100))
+        self.seed.setValue(split.seed)
+        self.stratify.setChecked(split.stratify)
+        self._is_showing = False
+        random_splits = state.random_splits if split.column is None else ()
+        is_random = any(getattr(split, name) > 0 for name in random_splits)
+        self.show_row(self.column, len(state.sources) == 1)
+        self.show_row(self.validation, "validation" in random_splits)
+        self.show_row(self.test, "test" in random_splits)
+        self.show_row(self.seed, is_random)
+        self.show_row(self.stratify, is_random and state.roles.label is not None)
+        self.setEnabled(bool(self._columns))
+
+    def show_sizes(self) -> None:
+        """Show the sizes of the splits once all rows are counted."""
+        rows = self._state.count.split_rows
+        if rows is None:
+            self.show_note("")
+            return
+        sizes = sizes_of_splits(rows)
+        if not rows["validation"]:
+            sizes += "\n" + self.tr(
+                "Without a validation set, training cannot measure how well the model does on new"
+                " text."
+            )
+        self.show_note(sizes)
+
+    def _on_changed(self) -> None:
+        if self._is_showing:
+            return
+        validation = self.validation.value() / 100
+        test = min(self.test.value() / 100, 0.99 - validation)
+        place = self.column.currentIndex()
+        split = Split(
+            validation=validation,
+            test=max(0.0, round(test, 2)),
+            seed=self.seed.value(),
+            stratify=self.stratify.isChecked(),
+            column=self._columns[place - 1] if place > 0 else None,
+        )
+        self._state.set_split(split)
+        self.show_split()
+
+
+class NameSection(Section):
+    """Field for the name; an existing name makes a new version."""
+
+    def __init__(self, state: ImportState, parent: QWidget) -> None:
+        super().__init__(state, tr("Name"), parent)
+        self.name = QLineEdit()
+        self.name.setMaxLength(NAME_CHARACTERS)
+        self.add(self.tr("Name"), self.name)
+        self.name.textEdited.connect(state.set_name)
+
+    def show_name(self) -> None:
+        if self.name.text() != self._state.name:
+            self.name.setText(self._state.name)
+        version = self._state.version
+        self.show_note(
+            self.tr("A data set with this name exists; the import becomes version {0}.").format(
+                version
+            )
+            if version > 1
+            else ""
+        )

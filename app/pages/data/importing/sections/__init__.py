@@ -1,1 +1,0 @@
-"""Controls of an import, a file for each group."""

@@ -1,0 +1,61 @@
+"""Cards of a data set: balance of its labels, answers, lengths."""
+
+import numpy as np
+from PySide6.QtGui import QFontMetricsF
+
+from app.pages.data.dataset.cards import LabelsCard
+from app.pages.data.dataset.histogram import Histogram, length_bars
+from app.pages.data.dataset.labels import LabelBars, balance
+from app.pages.data.dataset.lengths import Lengths
+
+
+def test_imbalance_is_named() -> None:
+    for labels, begins in (
+        ({"a": 10, "b": 11}, "Balanced"),
+        ({"a": 90, "b": 10}, "Imbalanced: “a” is 9.0 × as frequent"),
+        ({"a": 90}, "There is only one label"),
+        ({"": 80, "a": 10, "b": 11}, "Balanced"),
+        ({"": 80, "a": 11}, "There is only one label"),
+    ):
+        assert balance(labels).startswith(begins)
+
+
+def test_rows_without_a_label_are_named_in_full(qtbot) -> None:
+    bars = LabelBars()
+    qtbot.addWidget(bars)
+    bars.show_labels({"": 80, "0": 23, "1": 17})
+    shown = bars.model().index(0, 0).data()
+    assert shown == "(empty)"
+    assert bars.columnWidth(0) > QFontMetricsF(bars.font()).horizontalAdvance(shown)
+
+
+def test_answers_are_counted_that_the_passage_does_not_contain(qtbot) -> None:
+    card = LabelsCard()
+    qtbot.addWidget(card)
+    for without, missing, text in (
+        (0, 0, "Every question has an answer in its passage."),
+        (1, 0, "1 question(s) without an answer in the passage."),
+        (0, 3, "3 answer(s) that the passage does not contain."),
+    ):
+        card.show_answers(without, missing)
+        assert card.balance.text() == text
+
+
+def test_lengths_know_their_median_and_what_is_cut() -> None:
+    lengths = Lengths(np.bincount([3, 3, 4, 5, 200]))
+    assert (lengths.rows, lengths.median(), lengths.longest) == (5, 4, 200)
+    assert lengths.cut_at(128) == 1
+    assert lengths.cut_at(200) == 0
+
+
+def test_the_histogram_holds_every_row(qtbot) -> None:
+    histogram = Histogram()
+    qtbot.addWidget(histogram)
+    for rows in ([3], [0, 1, 2], list(range(2_000)), [5] * 1_000 + [9_000]):
+        lengths = Lengths(np.bincount(rows))
+        histogram.show_lengths(lengths, 128)
+        assert length_bars(lengths, 128)[0].sum() == len(rows)
+        assert sum(bars.y.sum() for bars in histogram.chart.series) == len(rows)
+        histogram.grab()
+    histogram.show_lengths(None, 128)
+    assert not histogram.accessibleDescription()
