@@ -188,8 +188,8 @@ ELSEWHERE = {
     "app/pages/data/getting.py _ask_subset": "app/pages/data/test_getting.py",
     "app/pages/data/getting.py _confirm": "app/pages/data/test_getting.py",
     "app/pages/models/getting/view.py _ask_to_fetch": "app/pages/models/getting/test_view.py",
-    "app/pages/models/sending.py ask": "app/pages/models/getting/test_view.py",
-    "app/pages/models/sending.py _confirm": "app/pages/models/getting/test_view.py",
+    "app/pages/models/view.py ask": "app/pages/models/getting/test_view.py",
+    "app/pages/models/view.py _confirm": "app/pages/models/getting/test_view.py",
     "app/pages/settings/elsewhere.py _ask_for_token": "app/pages/test_settings.py",
     "app/using/elsewhere_view.py ElsewhereDialog": "app/using/test_tab.py",
     "app/using/applying_view.py ApplyingDialog": "app/using/test_tab.py",
@@ -211,7 +211,11 @@ def dialogs_of_the_program() -> set[str]:
                 bases[f"{name} {node.name}"] = {ast.unparse(base) for base in node.bases}
             if isinstance(node, ast.FunctionDef) and name != QUESTIONS:
                 calls = {ast.unparse(c.func) for c in ast.walk(node) if isinstance(c, ast.Call)}
-                if {call.removeprefix("dialogs.") for call in calls} & {"ask", "ask_for_name"}:
+                if {call.removeprefix("dialogs.") for call in calls} & {
+                    "ask",
+                    "confirm",
+                    "ask_for_name",
+                }:
                     asking.add(f"{name} {node.name}")
     dialogs = {"QDialog"}
     while found := {

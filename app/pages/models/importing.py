@@ -36,16 +36,12 @@ class ImportPage(Page):
     def __init__(self, state: ModelsState, parent: QWidget | None = None) -> None:
         super().__init__("", "", parent, scrolls=True, widest=880)
         self._state = state
-        self.back = buttons.icon_button("arrow-left", self.tr("Back to all models"), self.left.emit)
-        self.back.setShortcut("Alt+Left")
-        self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
+        self.back = self.add_back(self.tr("Back to all models"), self.left.emit)
         self.progress = ProgressLine(self.tr("Import a model"))
         self.progress.cancelled.connect(state.cancel_import)
         self.progress.cancelled.connect(self.left)
-        self.body.addWidget(self.progress)
         self._outcome = layouts.column(spacing=4 * SPACE)
-        self.body.addLayout(self._outcome)
-        self.body.addStretch(1)
+        layouts.extend(self.body, self.progress, self._outcome, layouts.STRETCH)
         self.sections: list[Section] = []
         state.importing_changed.connect(self._show)
 
@@ -102,8 +98,8 @@ class ImportPage(Page):
         tune_it = buttons.plain(
             self.tr("&Fine-tune it"), lambda: self.tuned.emit(imported.folder), "graduation-cap"
         )
-        self._add_buttons(open_it, self.tr("Import another…"), tune_it)
-        open_it.setFocus()
+        another = buttons.plain(self.tr("Import another…"), self.import_asked.emit)
+        self._add_buttons(open_it, tune_it, another)
 
     def _show_problem(self, name: str, problem: Refused) -> None:
         self.set_title(self.tr("“{0}” could not be imported").format(name), str(self._state.source))
@@ -113,22 +109,18 @@ class ImportPage(Page):
             card.body.addWidget(Text(problem.advice, selectable=True))
         card.body.addWidget(Text(self.tr("Your home folder was not changed."), "muted"))
         if problem.details:
-            card.body.addWidget(_details(self.tr("Details"), problem.details))
+            lines = (line[:2_000] for line in problem.details[:20_000].splitlines())
+            details = ReadText(self.tr("Details"), "\n".join(lines), height=40 * SPACE)
+            card.body.addWidget(details)
         self._outcome.addWidget(card)
         again = buttons.primary(
             self.tr("Choose another folder…"), self.import_asked.emit, "folder-open"
         )
-        self._add_buttons(again, "")
-        again.setFocus()
+        self._add_buttons(again)
 
-    def _add_buttons(self, first: QWidget, second: str, *others: QWidget) -> None:
-        row = layouts.row(spacing=2 * SPACE)
-        for button in (first, *others):
-            row.addWidget(button)
-        if second:
-            row.addWidget(buttons.plain(second, self.import_asked.emit))
-        row.addStretch()
-        self._outcome.addLayout(row)
+    def _add_buttons(self, first: QWidget, *others: QWidget) -> None:
+        self._outcome.addLayout(layouts.row(first, *others, layouts.STRETCH, spacing=2 * SPACE))
+        first.setFocus()
 
 
 class Section(Card):
@@ -157,16 +149,9 @@ class Section(Card):
             shown.append(self.tr("and %Ln more", "", len(names) - MOST_NAMES))
         self.list.setModel(QStringListModel(shown, self))
         self.body.setSpacing(SPACE)
-        self.body.addWidget(self.toggle)
-        self.body.addWidget(Text(help_text, "small"))
-        self.body.addWidget(self.list)
+        layouts.extend(self.body, self.toggle, Text(help_text, "small"), self.list)
         self._on_toggled(False)
 
     def _on_toggled(self, is_open: bool) -> None:
         self.list.setVisible(is_open)
         self.toggle.setIcon(icon("chevron-down" if is_open else "chevron-right", Role.MUTED))
-
-
-def _details(name: str, details: str) -> ReadText:
-    lines = (line[:2_000] for line in details[:20_000].splitlines())
-    return ReadText(name, "\n".join(lines), height=40 * SPACE)

@@ -1,6 +1,6 @@
 """List, import and deletion of models. No widgets."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -11,7 +11,7 @@ from app.explorer import OneTimeWorker
 from app.exporting.state import ExportState
 from app.library import ModelEntry
 from app.studio import Studio
-from app.uses import reads_model, uses_of
+from app.uses import Uses, reads_model, uses_of
 from engine.checkpoints.archives import SUFFIXES, folder_of_model
 from engine.files.home import free_folder
 from engine.messages.importing import Import, Imported
@@ -45,14 +45,10 @@ class ModelsState(QObject):
     """Signals:
     listed: `models` changed.
     importing_changed: progress or outcome of the import.
-    removed: path of a model moved to the trash.
-    uses_known: a ModelEntry and its Uses, requested by `ask_uses`.
     """
 
     listed = Signal()
     importing_changed = Signal()
-    removed = Signal(Path)
-    uses_known = Signal(object, object)
 
     def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -62,7 +58,7 @@ class ModelsState(QObject):
         self.working: Working | None = None
         self.imported: Imported | None = None
         self.problem: Refused | None = None
-        self._reading: background.Job | None = None
+        self._reading = background.Latest(self)
         self._worker: OneTimeWorker | None = None
         studio.models_changed.connect(self.read_list)
 
@@ -70,12 +66,9 @@ class ModelsState(QObject):
 
     def read_list(self) -> None:
         """Read the list again outside the GUI thread."""
-        if self._reading is not None:
-            self._reading.cancel()
-        self._reading = background.run(self, self._studio.models, self._on_list)
+        self._reading.run(self._studio.models, self._on_list)
 
     def _on_list(self, models: list[ModelEntry]) -> None:
-        self._reading = None
         self.models = models
         self.listed.emit()
 
@@ -148,35 +141,13 @@ class ModelsState(QObject):
             )
         return ""
 
-    def ask_uses(self, model: ModelEntry) -> None:
-        """Find runs based on this model; `uses_known` reports them."""
-        record, folder = self._studio.record, model.path
-        background.run(
-            self,
-            lambda: uses_of(record, lambda job: reads_model(job, folder)),
-            lambda uses: self.uses_known.emit(model, uses),
-        )
+    def find_uses(self, folder: Path, done: Callable[[Uses], None]) -> None:
+        """Find the runs based on the model in a folder."""
+        record = self._studio.record
+        background.run(self, lambda: uses_of(record, lambda job: reads_model(job, folder)), done)
 
     def delete(self, model: ModelEntry) -> None:
         """Move an imported model to the trash; a notice offers undo."""
-
-        def removed(place: Path) -> None:
-            self._studio.models_changed.emit()
-            self.removed.emit(model.path)
-            self._studio.notices.say(
-                self.tr("“{0}” was moved to the trash.").format(model.name),
-                self.tr("Undo"),
-                lambda: self._bring_back(place, model.path),
-            )
-
-        background.run(
-            self, lambda: trash.move_to_trash(model.path), removed, self._studio.notices.show
-        )
-
-    def _bring_back(self, place: Path, path: Path) -> None:
-        background.run(
-            self,
-            lambda: trash.bring_back(place, path),
-            lambda _: self._studio.models_changed.emit(),
-            self._studio.notices.show,
-        )
+        sentence = self.tr("“{0}” was moved to the trash.").format(model.name)
+        changed = self._studio.models_changed.emit
+        trash.delete(self, self._studio.notices, model.path, sentence, changed)

@@ -4,22 +4,33 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QLineEdit, QStackedLayout, QStackedWidget, QWidget
 
 from app.exporting import view as exporting
+from app.hub.consent import ask_first
+from app.hub.files import list_of
+from app.hub.work import HubWork
 from app.library import ModelEntry
 from app.pages.models.getting.state import GettingState
 from app.pages.models.getting.view import GettingPage
 from app.pages.models.importing import ImportPage
-from app.pages.models.listing import ModelList
 from app.pages.models.model.view import ModelView
-from app.pages.models.sending import Sending
 from app.pages.models.state import ModelsState, model_folder
+from app.pages.models.texts import entry_of
 from app.studio import Studio
+from app.theme import SPACE
 from app.uses import Uses
-from app.widgets import dialogs, layouts
+from app.widgets import buttons, dialogs, layouts
 from app.widgets.dialogs import Choice
-from engine.runs.lineage import model_key, run_key
+from app.widgets.entries import Entry, EntryList
+from app.widgets.forms.controls import SearchField, Switch
+from app.widgets.page import EmptyState, Page
+from app.widgets.text import numbers
+from app.widgets.text.labels import Text
+from engine.messages.hub import PlanPush, Push, Pushed, PushPlanned
+from engine.messages.question import Answer
+
+MAX_NAME = 200  # characters of a name on the hub
 
 
 class ModelsPage(QWidget):
@@ -31,29 +42,23 @@ class ModelsPage(QWidget):
         self.state = ModelsState(studio, self)
         self.model: ModelView | None = None
         self._wanted: Path | None = None  # to open once the list is read
-        column = layouts.column(parent=self, spacing=0)
         self.stack = QStackedWidget()
-        column.addWidget(self.stack, 1)
-        self.list = ModelList(self.stack)
+        layouts.column(self.stack, parent=self)
+        self.list = ModelList(self)
         self.importing = ImportPage(self.state, self.stack)
         self.getting = GettingPage(GettingState(studio, self), self.stack)
         self.sending = Sending(studio, self)
         self._fetched: Path | None = None  # download being imported
         self.getting.left.connect(self.show_list)
         self.getting.fetched.connect(self._on_fetched)
-        self.list.get_asked.connect(self.show_getting)
         self.state.importing_changed.connect(self._on_importing)
         self.importing.tuned.connect(lambda path: studio.go.emit("train", {"model": path}))
         for each in (self.list, self.importing, self.getting):
             self.stack.addWidget(each)
-        self.list.import_asked.connect(self.choose_folder)
-        self.list.opened.connect(self.open_model)
         self.importing.import_asked.connect(self.choose_folder)
         self.importing.opened.connect(self.open_model)
         self.importing.left.connect(self.show_list)
         self.state.listed.connect(self._on_listed)
-        self.state.removed.connect(self._on_removed)
-        self.state.uses_known.connect(self._ask_to_delete)
 
     def arrive(self, argument: object = None) -> None:
         """Open a model by its folder, the import dialog for {"import": True}, the shelf for {"get":
@@ -121,13 +126,9 @@ class ModelsPage(QWidget):
         self._forget_model()
         view = ModelView(self._studio, model, self.state.why_not_delete(model), self.stack)
         view.left.connect(self.show_list)
-        view.explored.connect(lambda: self._studio.go.emit("explore", model.path))
-        view.tuned.connect(lambda: self._studio.go.emit("train", {"model": model.path}))
-        view.exported.connect(self._on_export)
+        view.exported.connect(lambda: exporting.ask(self, self.state.export_of(model)))
         view.sent.connect(lambda: self.sending.ask(model))
         view.deleted.connect(self._on_delete)
-        key = run_key(model.run) if model.run else model_key(model.path)
-        view.lineage_wanted.connect(lambda: self._studio.go.emit("runs", {"lineage": key}))
         self.model = view
         self.stack.addWidget(view)
         self.stack.setCurrentWidget(view)
@@ -154,17 +155,10 @@ class ModelsPage(QWidget):
         elif self.model is not None and self.state.model_at(self.model.state.model.path) is None:
             self.show_list()
 
-    def _on_removed(self, path: Path) -> None:
-        if self.model is not None and self.model.state.model.path == path:
-            self.show_list()
-
-    def _on_export(self) -> None:
-        assert self.model is not None
-        exporting.ask(self, self.state.export_of(self.model.state.model))
-
     def _on_delete(self) -> None:
         assert self.model is not None
-        self.state.ask_uses(self.model.state.model)
+        model = self.model.state.model
+        self.state.find_uses(model.path, lambda uses: self._ask_to_delete(model, uses))
 
     def _ask_to_delete(self, model: ModelEntry, uses: Uses) -> None:
         said = [
@@ -172,18 +166,140 @@ class ModelsPage(QWidget):
             self.tr("The original folder is not affected."),
             *uses.sentences(),
         ]
-
-        def answered(key: str) -> None:
-            if key == "delete":
-                self.state.delete(model)
-
-        dialogs.ask(
+        dialogs.confirm(
             self,
             self.tr("Delete “{0}”?").format(model.name),
             " ".join(said),
-            [
-                Choice("delete", self.tr("Move to the trash"), "danger"),
-                Choice("keep", self.tr("Cancel")),
-            ],
-            answered,
+            Choice("delete", self.tr("Move to the trash"), "danger"),
+            lambda: self.state.delete(model),
+        )
+
+
+class ModelList(Page):
+    """All models as a list of cards."""
+
+    def __init__(self, page: ModelsPage) -> None:
+        super().__init__("", "", page.stack)
+        self.set_title(
+            self.tr("Models"),
+            self.tr(
+                "Your models. Explore, fine-tune or export them. Drop a model folder anywhere in "
+                "the window to import it."
+            ),
+        )
+        self.get_button = buttons.primary(self.tr("&Get a model…"), page.show_getting, "plus")
+        self.import_button = buttons.plain(self.tr("&Import…"), page.choose_folder, "folder-open")
+        layouts.extend(self.action_row, self.import_button, self.get_button)
+        self.list = EntryList(self.tr("Models"))
+        self.list.opened.connect(page.open_model)
+        self.empty = EmptyState(
+            "boxes",
+            self.tr("No models yet"),
+            self.tr(
+                "Import the folder of a BERT model: config.json, model.safetensors or "
+                "pytorch_model.bin, and its tokenizer files. Google’s original TensorFlow "
+                "checkpoints work too."
+            ),
+            buttons.primary(self.tr("Get a mo&del…"), page.show_getting, "plus"),
+            buttons.plain(self.tr("Import a f&older…"), page.choose_folder, "folder-open"),
+        )
+        self._entries: list[Entry] = []
+        self.search = SearchField(
+            self.tr("Search name, data set, task, size"),
+            self.tr("Search the models"),
+            has_icon=True,
+        )
+        self.search.textChanged.connect(self._filter)
+        self.nothing = Text(self.tr("No results."), "muted")
+        self._whole = QWidget()
+        layouts.column(
+            self.search, self.nothing, (self.list, 1), parent=self._whole, spacing=3 * SPACE
+        )
+        self._stack = QStackedLayout()
+        self.body.addLayout(self._stack, 1)
+        self._stack.addWidget(self._whole)
+        self._stack.addWidget(self.empty)
+
+    def show_models(self, models: list[ModelEntry]) -> None:
+        self._entries = [entry_of(model) for model in models]
+        self._filter()
+        self._stack.setCurrentWidget(self._whole if models else self.empty)
+
+    def _filter(self) -> None:
+        """List models whose card contains every typed word."""
+        words = self.search.text().casefold().split()
+        texts = [(entry, entry.sentence().casefold()) for entry in self._entries]
+        matches = [entry for entry, text in texts if all(word in text for word in words)]
+        self.list.show_entries(matches)
+        self.nothing.setVisible(bool(self._entries) and not matches)
+
+
+class Sending(HubWork):
+    """One upload at a time; the outcome is a notice."""
+
+    def ask(self, model: ModelEntry) -> None:
+        """Ask for the name on the hub and whether it is public."""
+        name = QLineEdit()
+        name.setPlaceholderText(self.tr("owner/model"))
+        name.setMaxLength(MAX_NAME)
+        name.setAccessibleName(self.tr("Name on the hub"))
+        public = Switch(self.tr("Everyone can see it"), False)
+        seen = layouts.row((Text(self.tr("Everyone can see it")), 1), public)
+
+        def plan() -> None:
+            if typed := name.text().strip():
+                self._plan(model, typed, not public.isChecked())
+
+        dialogs.confirm(
+            self._owner,
+            self.tr("Send “{0}” to the hub").format(model.name),
+            self.tr(
+                "Under which name? Nothing is sent before you have seen the list of files. The "
+                "model is private unless you make it public."
+            ),
+            Choice("list", self.tr("&List the files"), "primary"),
+            plan,
+            [name, seen],
+        )
+
+    def _plan(self, model: ModelEntry, name: str, private: bool) -> None:
+        question = PlanPush(checkpoint=model.path, model=name, private=private)
+
+        def planned(answer: Answer) -> None:
+            if isinstance(answer, PushPlanned):
+                self._confirm(model, answer)
+
+        self.begin(question, planned)
+
+    def _confirm(self, model: ModelEntry, plan: PushPlanned) -> None:
+        def push() -> None:
+            ask_first(self._owner, self._studio.settings, lambda: self._push(model, plan))
+
+        who = self.tr("Only you can see it.") if plan.private else self.tr("Everyone can see it.")
+        files = self.tr("%Ln file(s), {0}, to {1}.", "", len(plan.files))
+        dialogs.confirm(
+            self._owner,
+            self.tr("Send these files as {0}?").format(plan.model),
+            f"{files.format(numbers.size(plan.bytes), plan.host)} {who}",
+            Choice("send", self.tr("&Send"), "primary"),
+            push,
+            [list_of(plan.files, self.tr("Files to send"))],
+        )
+
+    def _push(self, model: ModelEntry, plan: PushPlanned) -> None:
+        question = Push(checkpoint=model.path, model=plan.model, private=plan.private)
+
+        def pushed(answer: Answer) -> None:
+            if isinstance(answer, Pushed):
+                self._studio.notices.say(self.tr("The model is at {0} now.").format(answer.address))
+
+        self.begin(
+            question,
+            pushed,
+            self.tr("Sending {0} to {1}").format(plan.model, plan.host),
+            self.tr("Upload progress"),
+            self.tr(
+                "You can keep using the window. The model appears on the hub once all files "
+                "are sent; if you stop before, its page there stays empty."
+            ),
         )

@@ -42,19 +42,16 @@ class GettingPage(Page):
             self.tr("Get a model"),
             self.tr("Encoders chosen with care. Nothing is contacted before you press a button."),
         )
-        self.back = buttons.icon_button("arrow-left", self.tr("Back to all models"), self._leave)
-        self.back.setShortcut("Alt+Left")
-        self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
+        self.back = self.add_back(self.tr("Back to all models"), self._leave)
         self._chosen = ""
         self.progress = ProgressLine(self.tr("Get a model"), in_bytes=True)
         self.progress.cancelled.connect(state.cancel)
         self.problem = _Problem()
-        self.body.addLayout(self._top())
-        self.body.addWidget(self.progress)
-        self.body.addWidget(self.problem)
+        layouts.extend(self.body, self._top(), self.progress, self.problem)
         self.list = EntryList(self.tr("Models to get"))
         self.list.opened.connect(self._choose)
         self.list.selectionModel().currentChanged.connect(lambda *_: self._on_current())
+        self.words.returnPressed.connect(self.list.setFocus)
         self.nothing = Text("", "muted")
         left = layouts.column(self.nothing, (self.list, 1), spacing=2 * SPACE)
         row = layouts.row((left, 4), (self._details(), 3), spacing=5 * SPACE)
@@ -69,7 +66,6 @@ class GettingPage(Page):
             self.tr("Search name, language, use"), self.tr("Search models to get"), has_icon=True
         )
         self.words.textChanged.connect(self._on_words)
-        self.words.returnPressed.connect(self._choose_first)
         self.group = ComboBox(self.tr("Group"))
         self.group.addItem(self.tr("All groups"), "")
         for key, title in GROUPS.items():
@@ -85,10 +81,10 @@ class GettingPage(Page):
         self.get = buttons.primary(self.tr("&Get this model…"), self._get, "import")
         self.elsewhere = Text("", "small", selectable=True)
         card = Card()
-        for part in (self.name, self.address, self.facts):
-            card.body.addWidget(part)
-        card.body.addWidget(self.get, 0, Qt.AlignmentFlag.AlignLeft)
-        card.body.addWidget(self.elsewhere)
+        left = Qt.AlignmentFlag.AlignLeft
+        layouts.extend(
+            card.body, self.name, self.address, self.facts, (self.get, 0, left), self.elsewhere
+        )
         self.about = card
         inner = QWidget()
         layouts.column(card, layouts.STRETCH, parent=inner)
@@ -104,8 +100,8 @@ class GettingPage(Page):
     def _show(self) -> None:
         state = self.state
         if state.working is not None:
-            said = state.working
-            self.progress.show_progress(said.done, said.total, translated(said.stage))
+            working = state.working
+            self.progress.show_progress(working.done, working.total, translated(working.stage))
         else:
             self.progress.end()
         self.problem.show_problem(state.problem)
@@ -180,9 +176,6 @@ class GettingPage(Page):
             self.list.mark_chosen(key)
             self._show_details()
 
-    def _choose_first(self) -> None:
-        self.list.setFocus()
-
     def _search(self) -> None:
         words = self.words.text().strip()
         if words:
@@ -199,22 +192,17 @@ class GettingPage(Page):
 
     def _ask_to_fetch(self, plan: Planned) -> None:
         """Show the files with sizes and free space, then download."""
-
-        def answered(key: str) -> None:
-            if key == "download":
-                self.state.download(plan)
-
         cost = Facts(self.tr("On this machine"))
         if plan.cost is not None:
             cost.show_facts(texts.cost_facts(self.state.machine, plan.cost))
-        room = plan.needed <= plan.disk_free
-        choices = [Choice("download", self.tr("&Download"), "primary")] if room else []
+        has_room = plan.needed <= plan.disk_free
+        choices = [Choice("download", self.tr("&Download"), "primary")] if has_room else []
         dialogs.ask(
             self,
             self.tr("Download {0}?").format(plan.model),
             said_of(plan),
             [*choices, Choice("cancel", self.tr("Cancel"))],
-            answered,
+            lambda key: self.state.download(plan) if key == "download" else None,
             [
                 cost,
                 list_of(plan.files, self.tr("Files to download")),

@@ -47,8 +47,8 @@ class ModelState(QObject):
         super().__init__(parent)
         self.model = model
         self.contents: Contents | None = None
-        self._seeking: background.Job | None = None
-        self._trying: background.Job | None = None
+        self._seeking = background.Latest(self)
+        self._trying = background.Latest(self)
 
     def start(self) -> None:
         """Read the folder outside the GUI thread."""
@@ -57,9 +57,7 @@ class ModelState(QObject):
 
     def seek(self, text: str) -> None:
         """Find tokens that contain `text`; all if it is empty."""
-        if self._seeking is not None:
-            self._seeking.cancel()
-            self._seeking = None
+        self._seeking.cancel()
         tokenizer = self._tokenizer()
         if tokenizer is None:
             return
@@ -67,15 +65,13 @@ class ModelState(QObject):
             self.found.emit(None)
             return
         vocabulary = tokenizer.vocabulary
-        self._seeking = background.run(self, lambda: find_tokens(vocabulary, text), self.found.emit)
+        self._seeking.run(lambda: find_tokens(vocabulary, text), self.found.emit)
 
     def try_out(self, text: str) -> None:
         """Run the tokenizer's steps on `text`."""
-        if self._trying is not None:
-            self._trying.cancel()
         tokenizer = self._tokenizer()
         if tokenizer is not None:
-            self._trying = background.run(self, lambda: steps(tokenizer, text), self.tried.emit)
+            self._trying.run(lambda: steps(tokenizer, text), self.tried.emit)
 
     def _tokenizer(self) -> Tokenizer | None:
         return self.contents.tokenizer if self.contents else None

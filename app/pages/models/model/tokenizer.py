@@ -21,7 +21,6 @@ class TokenizerTab(QWidget):
 
     def __init__(self, state: ModelState, parent: QWidget) -> None:
         super().__init__(parent)
-        self._state = state
         self._unknown = -1
         self._ends = ""
         self._normalise, self._split, self._find = (Text("", "small") for _ in range(3))
@@ -34,19 +33,23 @@ class TokenizerTab(QWidget):
         self.words = ReadText(self.tr("Words"), height=15 * SPACE)
         self.tokens = TokenRow(most=600, with_ids=True)
         self.count = Text("", "muted")
-        column = layouts.column(
-            self.text, self.problem, parent=self, spacing=3 * SPACE, margins=(0, 4 * SPACE, 0, 0)
-        )
         inner = QWidget()
-        steps = layouts.column(parent=inner, spacing=3 * SPACE)
-        for card in (
+        layouts.column(
             _step(self.tr("1. Normalise"), self._normalise, self.normalised),
             _step(self.tr("2. Split"), self._split, self.words),
             _step(self.tr("3. Tokenise"), self._find, self.tokens, self.count),
-        ):
-            steps.addWidget(card)
-        steps.addStretch(1)
-        column.addWidget(scrolling(inner), 1)
+            layouts.STRETCH,
+            parent=inner,
+            spacing=3 * SPACE,
+        )
+        layouts.column(
+            self.text,
+            self.problem,
+            (scrolling(inner), 1),
+            parent=self,
+            spacing=3 * SPACE,
+            margins=(0, 4 * SPACE, 0, 0),
+        )
         pause = debounced(self, TYPING_DELAY_MS, lambda: state.try_out(self.text.text()))
         self.text.textChanged.connect(pause.start)
         state.tried.connect(self._on_tried)
@@ -87,7 +90,5 @@ def _step(title: str, help_text: Text, *shown: QWidget) -> Card:
     """Card of one step with its explanation and result."""
     card = Card(title)
     card.body.setSpacing(2 * SPACE)
-    card.body.addWidget(help_text)
-    for widget in shown:
-        card.body.addWidget(widget)
+    layouts.extend(card.body, help_text, *shown)
     return card

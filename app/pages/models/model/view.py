@@ -1,61 +1,81 @@
 """Page of one model: properties and parts, vocabulary, tokenizer, card."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QTabWidget, QWidget
+from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QTabWidget,
+    QTreeView,
+    QWidget,
+)
 
 from app.library import ModelEntry
-from app.pages.models.model.overview import OverviewTab
 from app.pages.models.model.state import ModelState
-from app.pages.models.model.table import PartsModel, VocabularyModel
+from app.pages.models.model.table import SHARE, PartsModel, VocabularyModel
 from app.pages.models.model.tokenizer import TokenizerTab
-from app.pages.models.model.vocabulary import VocabularyTab
-from app.pages.models.texts import origin_of
+from app.pages.models.texts import facts_of, origin_of
 from app.results.evaluating import ResultsOf, results_of_run
 from app.results.view import ResultsView
 from app.studio import Studio
-from app.theme import SPACE
+from app.theme import SPACE, Role, colour
+from app.timers import debounced
 from app.using.tab import UseTab
 from app.widgets import buttons, layouts
-from app.widgets.page import Later, Page
+from app.widgets.facts import Facts
+from app.widgets.forms.controls import SearchField
+from app.widgets.page import Card, Later, Page, scrolling
+from app.widgets.tables import Index, apply_style
 from app.widgets.text.labels import ReadText, Text
 from engine.config.dataset import FileData
 from engine.data.formats.sources import is_data_file
 from engine.messages.evaluating import Evaluate
 from engine.runs.folder import RunFolder
+from engine.runs.lineage import model_key, run_key
+
+SIDE = 80 * SPACE  # width of the properties
+LONGEST_NUMBER = "999,999,999"  # reserved width next to a bar
+TYPING_PAUSE_MS = 150  # from the last key to the search
 
 
 class ModelView(Page):
     """Signals:
     left: back to the list.
-    explored, tuned, exported, sent, deleted: the button of that name was pressed.
-    lineage_wanted: show what was made from this model.
+    exported, sent, deleted: the button of that name was pressed.
     """
 
     left = Signal()
-    explored = Signal()
-    tuned = Signal()
     exported = Signal()
     sent = Signal()
     deleted = Signal()
-    lineage_wanted = Signal()
 
     def __init__(
         self, studio: Studio, model: ModelEntry, why_not_delete: str, parent: QWidget | None = None
     ) -> None:
         super().__init__(model.name, origin_of(model), parent)
         self.state = ModelState(model, self)
-        self.back = buttons.icon_button("arrow-left", self.tr("Back to all models"), self.left.emit)
-        self.back.setShortcut("Alt+Left")
-        self.head.insertWidget(0, self.back, 0, Qt.AlignmentFlag.AlignTop)
-        self._add_actions(model, why_not_delete)
+        self.back = self.add_back(self.tr("Back to all models"), self.left.emit)
+        self._add_actions(studio, model, why_not_delete)
         self.tabs = QTabWidget()
         self.tabs.setAccessibleName(self.tr("About this model"))
         self.tabs.setDocumentMode(True)
         self.body.addWidget(self.tabs, 1)
-        places = [self._place(title) for title in self._titles()]
+        titles = (
+            self.tr("O&verview"),
+            self.tr("Vocabula&ry"),
+            self.tr("To&kenizer"),
+            self.tr("Model car&d"),
+        )
+        places = [QWidget() for _ in titles]  # each tab is put in its place before it is filled
+        for place, title in zip(places, titles, strict=True):
+            self.tabs.addTab(place, title)
         self.overview = OverviewTab(model, places[0])
         self.vocabulary = VocabularyTab(self.state, places[1])
         self.tokenizer = TokenizerTab(self.state, places[2])
@@ -73,14 +93,6 @@ class ModelView(Page):
         self.state.read.connect(self._on_read)
         self.state.start()
 
-    def _titles(self) -> tuple[str, ...]:
-        return (
-            self.tr("O&verview"),
-            self.tr("Vocabula&ry"),
-            self.tr("To&kenizer"),
-            self.tr("Model car&d"),
-        )
-
     def _make_use(self, studio: Studio) -> UseTab:
         tab = UseTab(studio)
         tab.show_model(self.state.model.path, self.state.model.name)
@@ -95,28 +107,29 @@ class ModelView(Page):
         self.use.made.apply_to(paths[0])
         return True
 
-    def _place(self, title: str) -> QWidget:
-        """Placeholder for a tab, filled when first shown."""
-        place = QWidget()
-        self.tabs.addTab(place, title)
-        return place
-
-    def _add_actions(self, model: ModelEntry, why_not_delete: str) -> None:
+    def _add_actions(self, studio: Studio, model: ModelEntry, why_not_delete: str) -> None:
+        key = run_key(model.run) if model.run else model_key(model.path)
         self.lineage = buttons.icon_button(
-            "git-branch", self.tr("Lineage: what was made from it"), self.lineage_wanted.emit
+            "git-branch",
+            self.tr("Lineage: what was made from it"),
+            partial(studio.go.emit, "runs", {"lineage": key}),
         )
         self.delete = buttons.plain(self.tr("De&lete…"), self.deleted.emit, "trash-2")
         self.export = buttons.plain(self.tr("Ex&port…"), self.exported.emit, "upload")
         self.send = buttons.plain(self.tr("Se&nd…"), self.sent.emit, "arrow-right")
         self.send.setAccessibleDescription(self.tr("Send the model to the Hugging Face Hub"))
-        self.tune = buttons.plain(self.tr("Fine-t&une…"), self.tuned.emit, "sliders-horizontal")
-        self.explore = buttons.primary(
-            self.tr("Open in E&xplore"), self.explored.emit, "microscope"
+        self.tune = buttons.plain(
+            self.tr("Fine-t&une…"),
+            partial(studio.go.emit, "train", {"model": model.path}),
+            "sliders-horizontal",
         )
-        for action in (
-            *(self.lineage, self.delete, self.export, self.send, self.tune, self.explore),
-        ):
-            self.action_row.addWidget(action)
+        self.explore = buttons.primary(
+            self.tr("Open in E&xplore"),
+            partial(studio.go.emit, "explore", model.path),
+            "microscope",
+        )
+        actions = (self.lineage, self.delete, self.export, self.send, self.tune, self.explore)
+        layouts.extend(self.action_row, *actions)
         if why_not_delete:
             self.delete.setEnabled(False)
             self.delete.setToolTip(why_not_delete)
@@ -159,16 +172,139 @@ def results_of(studio: Studio, model: ModelEntry) -> ResultsOf:
     )
 
 
+class OverviewTab(QWidget):
+    """Properties at the left, parts at the right."""
+
+    def __init__(self, model: ModelEntry, parent: QWidget) -> None:
+        super().__init__(parent)
+        inner = QWidget()
+        area = scrolling(inner)
+        area.setFixedWidth(SIDE + 3 * SPACE)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        card = Card(self.tr("Details"))
+        layouts.column(card, layouts.STRETCH, parent=inner, margins=(0, 0, 3 * SPACE, 0))
+        self.facts = Facts(self.tr("Details"))
+        card.body.addWidget(self.facts)
+        self.facts.show_facts(facts_of(model))
+        self.parts = PartsView()
+        layouts.row(
+            area,
+            (self.parts, 1),
+            parent=self,
+            spacing=4 * SPACE,
+            margins=(0, 4 * SPACE, 0, 0),
+        )
+
+
+class PartsView(QTreeView):
+    """Tree of the network's parts; a bar shows the fraction of all parameters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName(self.tr("Network structure"))
+        self.setUniformRowHeights(True)
+        self.setItemDelegateForColumn(2, ShareBar(self))
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+
+    def show_parts(self, model: PartsModel) -> None:
+        self.setModel(model)
+        header = self.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        header.resizeSection(2, 44 * SPACE)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self.expand(model.index(0, 0))
+        if model.rowCount() > 1:
+            self.expandRecursively(model.index(1, 0))
+        self.setCurrentIndex(model.index(0, 0))
+
+
+class ShareBar(QStyledItemDelegate):
+    """Number with a bar of its fraction."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        super().paint(painter, option, index)
+        share = index.data(SHARE)
+        if share:
+            number = option.fontMetrics.horizontalAdvance(LONGEST_NUMBER)
+            room = QRectF(option.rect).adjusted(SPACE, 3, -2 * SPACE - number, -3)
+            bar = QRectF(room.left(), room.top(), max(room.width() * share, 1.0), room.height())
+            painter.save()
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(colour(Role.CHART_1, 0.22))
+            painter.drawRoundedRect(bar, 3, 3)
+            painter.restore()
+
+
+class VocabularyTab(QWidget):
+    """Search field and tokens."""
+
+    def __init__(self, state: ModelState, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._model: VocabularyModel | None = None
+        self.search = SearchField(self.tr("Find a token or an ID"))
+        self.search.setMaximumWidth(100 * SPACE)
+        self.count = Text("", "muted")
+        self.table = QTableView()
+        apply_style(self.table, self.tr("Tokens of the vocabulary"))
+        self.table.verticalHeader().hide()
+        self.table.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        top = layouts.row((self.search, 1), (self.count, 1), spacing=3 * SPACE)
+        layouts.column(
+            top, (self.table, 1), parent=self, spacing=3 * SPACE, margins=(0, 4 * SPACE, 0, 0)
+        )
+        pause = debounced(self, TYPING_PAUSE_MS, lambda: state.seek(self.search.text()))
+        self.search.textChanged.connect(pause.start)
+        state.found.connect(self._on_found)
+
+    def show_model(self, model: VocabularyModel) -> None:
+        self._model = model
+        self.table.setModel(model)
+        header = self.table.horizontalHeader()
+        header.setStretchLastSection(True)
+        for section, width in enumerate((24 * SPACE, 80 * SPACE)):
+            header.resizeSection(section, width)
+        self._tell(None)
+
+    def show_problem(self, problem: str) -> None:
+        self.search.setEnabled(not problem)
+        if problem:
+            self.count.set_style("bad")
+            self.count.setText(problem)
+
+    def _on_found(self, ids: list[int] | None) -> None:
+        if self._model is not None:
+            self._model.show_only(ids)
+            self._tell(ids)
+
+    def _tell(self, ids: list[int] | None) -> None:
+        assert self._model is not None
+        if ids is None:
+            text = self.tr("%Ln token(s)", "", self._model.rowCount())
+        elif ids:
+            text = self.tr("%Ln token(s) found", "", len(ids))
+        else:
+            text = self.tr(
+                "No token contains this text. The tokenizer splits such words into smaller tokens."
+            )
+        self.count.setText(text)
+
+
 class CardTab(QWidget):
     """README of the model as plain text; as markup it could open other files."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        column = layouts.column(parent=self, margins=(0, 4 * SPACE, 0, 0))
         self.none = Text(self.tr("The folder of this model has no README.md."), "muted")
         self.text = ReadText(self.tr("Model card"), mono=False)
-        column.addWidget(self.none, 0, Qt.AlignmentFlag.AlignTop)
-        column.addWidget(self.text, 1)
+        layouts.column(
+            (self.none, 0, Qt.AlignmentFlag.AlignTop),
+            (self.text, 1),
+            parent=self,
+            margins=(0, 4 * SPACE, 0, 0),
+        )
         self.none.hide()
 
     def show_card(self, card: str) -> None:

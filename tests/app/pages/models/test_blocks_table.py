@@ -1,14 +1,12 @@
 """The tree of what a network is made of."""
 
-from pathlib import Path
-
 from app.pages.models.model.state import network
 from app.pages.models.model.table import PartsModel
 from engine.checkpoints.outline import outline
 from engine.config.families.bert import PRESETS
 
 
-def test_a_network_that_cannot_be_has_no_blocks(tmp_path: Path) -> None:
+def test_a_network_that_cannot_be_has_no_blocks(tmp_path) -> None:
     assert network(tmp_path) is None
     config = tmp_path / "config.json"
     config.write_text('{"model_type": "bert", "hidden_size": 10, "num_attention_heads": 3}')

@@ -44,7 +44,6 @@ def opened(qtbot, page: ModelsPage, folder: Path) -> ModelView:
     page.arrive(folder)
     qtbot.waitUntil(lambda: page.model is not None)
     view = page.model
-    assert view is not None
     qtbot.waitUntil(lambda: view.state.contents is not None)
     return view
 
@@ -57,38 +56,31 @@ def names(page: ModelsPage) -> list[str]:
 # ── the list ─────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    "head, said",
-    [
-        ("text_classification", "3 label(s)"),
-        ("multi_label", "3 label(s)"),
-        ("token_classification", "3 tag(s)"),
-        ("regression", "regression head"),
-        ("question_answering", "question-answering head"),
-        ("multiple_choice", "multiple-choice head"),
-    ],
-)
-def test_every_head_of_a_task_has_a_word(head: str, said: str) -> None:
-    labels = ("a", "b", "c") if "3" in said else ()
-    info = CheckpointInfo(
-        layers=1, hidden_size=4, heads=1, intermediate_size=8, max_positions=8,
-        vocab_size=9, parameters=9, task_heads=("pooler", head), labels=labels,
-    )  # fmt: skip
-    assert heads_of(info) == [said]
+def test_every_head_of_a_task_has_a_word() -> None:
+    for head, text in {
+        "text_classification": "3 label(s)",
+        "multi_label": "3 label(s)",
+        "token_classification": "3 tag(s)",
+        "regression": "regression head",
+        "question_answering": "question-answering head",
+        "multiple_choice": "multiple-choice head",
+    }.items():
+        labels = ("a", "b", "c") if "3" in text else ()
+        info = CheckpointInfo(
+            layers=1, hidden_size=4, heads=1, intermediate_size=8, max_positions=8,
+            vocab_size=9, parameters=9, task_heads=("pooler", head), labels=labels,
+        )  # fmt: skip
+        assert heads_of(info) == [text]
 
 
 def test_the_list_tells_size_heads_and_origin(page, little) -> None:
     model = page.list.list.cards
     row = model.row_of(little)
     said = model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole)
-    for part in (
-        "little",
-        "Imported",
-        "L 1  H 4  A 1",
-        "masked language modelling (MLM)",
-        "float32",
-    ):
+    head = "masked language modelling (MLM)"
+    for part in ("little", "Imported", "L 1  H 4  A 1", head, "float32"):
         assert part in said
+    assert page.stack.currentWidget() is page.list
 
 
 def test_checkpoints_of_runs_are_told_apart_and_found(qtbot, page, studio, little, copy_run):
@@ -147,6 +139,7 @@ def test_a_model_that_is_gone_is_told(qtbot, page, studio, tmp_path) -> None:
 
 def test_a_models_page_tells_its_facts_and_parts(qtbot, page, little) -> None:
     view = opened(qtbot, page, little)
+    assert view.results is None, "it has no task"
     facts = {name: label.text() for name, label in view.overview.facts.values.items()}
     assert facts["Layers (L)"] == "1"
     assert facts["Output heads"] == "masked language modelling (MLM)"
@@ -172,7 +165,7 @@ def test_the_page_of_a_sentence_encoder_says_how_it_makes_a_vector(qtbot, page, 
     assert set(pooling_names()) == set(POOLING_MODES)
 
 
-def test_the_buttons_lead_on(qtbot, page, studio, little) -> None:
+def test_a_model_leads_on_is_searched_and_tried_out(qtbot, page, studio, little) -> None:
     view = opened(qtbot, page, little)
     for button, went in (
         (view.explore, ["explore", little]),
@@ -181,10 +174,6 @@ def test_the_buttons_lead_on(qtbot, page, studio, little) -> None:
         with qtbot.waitSignal(studio.go) as signal:
             qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
         assert signal.args == went
-
-
-def test_pieces_are_searched(qtbot, page, little) -> None:
-    view = opened(qtbot, page, little)
     view.tabs.setCurrentIndex(1)
     whole = view.vocabulary.table.model().rowCount()
     qtbot.keyClicks(view.vocabulary.search, "[mask]")
@@ -194,10 +183,6 @@ def test_pieces_are_searched(qtbot, page, little) -> None:
     qtbot.waitUntil(lambda: "No token" in view.vocabulary.count.text())
     view.vocabulary.search.clear()
     qtbot.waitUntil(lambda: view.vocabulary.table.model().rowCount() == whole)
-
-
-def test_the_tokenizer_is_tried_out(qtbot, page, little) -> None:
-    view = opened(qtbot, page, little)
     view.tabs.setCurrentIndex(2)
     view.tokenizer.text.clear()
     qtbot.keyClicks(view.tokenizer.text, "The FILM")
@@ -296,14 +281,14 @@ def test_the_runs_that_need_a_model_are_named_before_it_goes(
     question.close()
 
 
-@pytest.mark.parametrize("origin, said", [("included", "part of BERT Studio"), ("run", "run")])
-def test_what_is_not_imported_says_why_it_stays(qtbot, studio, page, little, origin, said) -> None:
-    model = ModelEntry("other", little, checkpoint_info(little), origin)
-    view = ModelView(studio, model, page.state.why_not_delete(model))
-    qtbot.addWidget(view)
-    assert not view.delete.isEnabled()
-    assert said in view.delete.accessibleDescription()
-    qtbot.waitUntil(lambda: view.state.contents is not None)
+def test_what_is_not_imported_says_why_it_stays(qtbot, studio, page, little) -> None:
+    for origin, reason in (("included", "part of BERT Studio"), ("run", "run")):
+        model = ModelEntry("other", little, checkpoint_info(little), origin)
+        view = ModelView(studio, model, page.state.why_not_delete(model))
+        qtbot.addWidget(view)
+        assert not view.delete.isEnabled()
+        assert reason in view.delete.accessibleDescription()
+        qtbot.waitUntil(lambda view=view: view.state.contents is not None)
 
 
 def test_a_model_is_exported_in_a_dialog(qtbot, page, studio, tmp_path) -> None:
@@ -386,7 +371,6 @@ def test_a_pickle_with_code_inside_is_refused(qtbot, page, studio, tmp_path) -> 
     (source / "pytorch_model.bin").write_bytes(payload)
     page.import_from(source)
     imported(qtbot, page)
-    assert page.state.problem is not None
     assert not page.state.problem.bug
     assert not canary.exists()
     assert not (studio.home.models / "evil").exists()
@@ -448,22 +432,9 @@ def test_a_fine_tuned_model_has_results_of_files(qtbot, studio, little) -> None:
     view = ModelView(studio, ModelEntry("mine", little, tuned, "imported"), "")
     qtbot.addWidget(view)
     results = view.results
-    assert results is not None
     view.show()
     assert_distinct_keys(view)
     assert view.tabs.tabText(view.tabs.indexOf(results)) == "Re&sults"
     assert results.made.score.text() == "Evalua&te on a file…"
     assert not results.made.test_action.isVisible()
     qtbot.waitUntil(lambda: view.state.contents is not None)
-
-
-def test_a_model_without_a_task_has_no_results(qtbot, studio, little) -> None:
-    model = ModelEntry("mine", little, checkpoint_info(little), "imported")
-    view = ModelView(studio, model, "")
-    qtbot.addWidget(view)
-    assert view.results is None
-    qtbot.waitUntil(lambda: view.state.contents is not None)
-
-
-def test_the_page_begins_with_the_list(page) -> None:
-    assert page.stack.currentWidget() is page.list

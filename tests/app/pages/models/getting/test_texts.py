@@ -3,7 +3,6 @@
 from app.machine import Machine
 from app.pages.models.getting import texts
 from app.pages.models.getting.state import GettingState, machine_facts
-from app.studio import Studio
 from engine.desktop.load import GpuLoad
 from engine.hub.shelf import entry_of
 
@@ -17,7 +16,7 @@ def gpu(total: int | None, used: int | None = 0) -> GpuLoad:
     return GpuLoad("A GPU", 0.1, used, total, None, None)
 
 
-def test_a_model_must_fit_the_gpu_that_it_would_be_trained_on(qtbot, studio: Studio) -> None:
+def test_a_model_must_fit_the_gpu_that_it_would_be_trained_on(qtbot, studio) -> None:
     state, entry = GettingState(studio), entry_of("FacebookAI/roberta-large")
     assert entry is not None and texts.verdict_of(state, entry) is None
     state.machine = machine_facts(MACHINE, [])
@@ -32,5 +31,5 @@ def test_a_model_must_fit_the_gpu_that_it_would_be_trained_on(qtbot, studio: Stu
     assert facts["1,000 short texts"][0].endswith("on the processor")
 
 
-def test_a_gpu_that_tells_no_memory_shares_that_of_the_machine(studio: Studio) -> None:
+def test_a_gpu_that_tells_no_memory_shares_that_of_the_machine(studio) -> None:
     assert machine_facts(MACHINE, [gpu(None)]).training_free == MACHINE.memory_free

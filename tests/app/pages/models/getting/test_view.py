@@ -23,7 +23,7 @@ from engine.hub.shelf import OFFERED
 from engine.messages.hub import HubFile, PushPlanned
 from tests.app.accessible import assert_accessible
 from tests.engine.hub import stand_in
-from tests.engine.hub.stand_in import TOKEN, Hub, Repo
+from tests.engine.hub.stand_in import TOKEN, Repo
 from tests.engine.models import small
 
 PATIENCE = 60_000  # ms; two workers begin, one of them with torch
@@ -64,7 +64,7 @@ def titles(getting: GettingPage) -> list[str]:
     return [item.title for item in getting.list.cards.rows]
 
 
-def test_the_shelf_asks_nobody_and_finds_by_any_word(page: ModelsPage, hub: Hub) -> None:
+def test_the_shelf_asks_nobody_and_finds_by_any_word(page, hub) -> None:
     getting = page.getting
     assert len(titles(getting)) == len(OFFERED)
     getting.words.setText("german")
@@ -80,9 +80,7 @@ def test_the_shelf_asks_nobody_and_finds_by_any_word(page: ModelsPage, hub: Hub)
     assert_accessible(page)
 
 
-def test_a_model_is_searched_fetched_and_imported(
-    qtbot, page: ModelsPage, hub: Hub, studio: Studio
-) -> None:
+def test_a_model_is_searched_fetched_and_imported(qtbot, page, hub, studio) -> None:
     getting = page.getting
     getting.words.setText("tiny")
     getting.search_hub.click()
@@ -104,7 +102,6 @@ def test_a_model_is_searched_fetched_and_imported(
     assert "free" in cost.values["Fine-tuning"].text()
     question().buttons["download"].click()
     qtbot.waitUntil(lambda: page.state.imported is not None, timeout=PATIENCE)
-    assert page.state.imported is not None
     folder = page.state.imported.folder
     source = source_of(folder)
     assert folder == studio.home.models / "tiny"
@@ -115,9 +112,7 @@ def test_a_model_is_searched_fetched_and_imported(
     assert went.args == ["train", {"model": folder}]
 
 
-def test_a_refusal_is_shown_and_the_page_stays(
-    qtbot, page: ModelsPage, hub: Hub, studio: Studio
-) -> None:
+def test_a_refusal_is_shown_and_the_page_stays(qtbot, page, hub, studio) -> None:
     studio.settings.set("hub_allowed", True)
     getting = page.getting
     getting.state.plan("somebody/nothing")
@@ -126,9 +121,7 @@ def test_a_refusal_is_shown_and_the_page_stays(
     assert getting.get.isEnabled() and len(titles(getting)) == len(OFFERED)
 
 
-def test_a_sending_is_stopped_with_its_dialog(
-    qtbot, page: ModelsPage, hub: Hub, studio: Studio, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sending_is_stopped_with_its_dialog(qtbot, page, hub, studio, monkeypatch) -> None:
     folder = small.folder(studio.home.models / "mine")
     entry = library.describe_model("mine", folder, "imported")
     files = (HubFile(name="config.json", bytes=9),)
@@ -141,23 +134,18 @@ def test_a_sending_is_stopped_with_its_dialog(
     assert not hub.pushed and not studio.notices.shown
 
 
-def test_an_archive_and_a_folder_of_a_folder_are_taken(
-    qtbot, page: ModelsPage, tmp_path: Path, studio: Studio
-) -> None:
+def test_an_archive_and_a_folder_of_a_folder_are_taken(qtbot, page, tmp_path, studio) -> None:
     model = small.folder(tmp_path / "above" / "mine")
     archive = Path(shutil.make_archive(str(tmp_path / "packed"), "gztar", tmp_path / "above"))
     assert page_for([archive]) == page_for([tmp_path / "above"]) == "models"
     assert model_folder([tmp_path / "above"]) == model
     assert page.accept_drop([archive])
     qtbot.waitUntil(lambda: page.state.imported is not None, timeout=PATIENCE)
-    assert page.state.imported is not None
     assert page.state.imported.folder == studio.home.models / "packed"
     assert sorted(entry.name for entry in studio.home.models.iterdir()) == ["packed"]
 
 
-def test_a_model_is_sent_after_its_files_were_seen(
-    qtbot, page: ModelsPage, hub: Hub, studio: Studio, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_is_sent_after_its_files_were_seen(qtbot, page, hub, studio, monkeypatch) -> None:
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     studio.settings.set("hub_allowed", True)
     folder = small.folder(studio.home.models / "mine")
