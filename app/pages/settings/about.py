@@ -77,8 +77,7 @@ class About(Card):
         )
         self.copy = buttons.plain(self.tr("&Copy all"), self._on_copy, icon="copy")
         self.licences = buttons.plain(self.tr("Show &licences"), self._on_licences)
-        row_of_buttons = layouts.row(self.copy, self.licences, layouts.STRETCH)
-        self.body.addLayout(row_of_buttons)
+        self.body.addLayout(layouts.row(self.copy, self.licences, layouts.STRETCH))
         self.texts: ReadText | None = None
 
     def show_machine(self, machine: Machine) -> None:
@@ -112,7 +111,8 @@ class About(Card):
 
     def _on_licences(self) -> None:
         if self.texts is None:
-            self.texts = ReadText(self.tr("Licences"), "\n\n".join(_texts()), height=320)
+            text = "\n\n".join(_texts())
+            self.texts = ReadText(self.tr("Licences"), text, height=320)
             self.texts.hide()
             self.body.addWidget(self.texts)
         self.texts.setVisible(self.texts.isHidden())

@@ -3,11 +3,11 @@
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app import background
+from app.pages.settings.controls import switch
 from app.studio import Studio
 from app.theme import SPACE
 from app.widgets import buttons, dialogs, layouts
 from app.widgets.dialogs import Choice
-from app.widgets.forms.controls import Switch
 from app.widgets.screen import set_shown
 from app.widgets.text.labels import OneLine
 from engine.hub import token
@@ -20,9 +20,7 @@ class Elsewhere(QWidget):
     def __init__(self, studio: Studio) -> None:
         super().__init__()
         self._studio = studio
-        preferences = studio.settings.preferences
-        self.allowed = Switch(self.tr("Contact the hub"), preferences.hub_allowed)
-        self.allowed.toggled.connect(lambda on: studio.settings.set("hub_allowed", on))
+        self.allowed = switch(studio.settings, "hub_allowed")
         self.token = buttons.plain(self.tr("Set the &token…"), self._ask_for_token)
         self.choose = buttons.plain(self.tr("C&hoose…"), self._choose, icon="folder-open")
         self.choose.setAccessibleName(self.tr("Choose a folder of models"))
@@ -69,25 +67,23 @@ class Elsewhere(QWidget):
         field.setMaxLength(token.MAX_LENGTH)
         field.setAccessibleName(self.tr("Token"))
 
-        def answered(key: str) -> None:
-            if key == "cancel":
-                return
-            given = field.text() if key == "keep" else ""
+        def save() -> None:
+            given = field.text()
             done = self.tr("The token was saved.") if given else self.tr("The token was removed.")
             notices = self._studio.notices
             background.run(
                 self, lambda: token.save_token(given), lambda _: notices.say(done), notices.show
             )
 
-        dialogs.ask(
+        dialogs.confirm(
             self.token,
             self.tr("Token for the Hugging Face Hub"),
             self.tr(
                 "Copy it from your settings on the hub. It is only sent to the hub. Leave it "
                 "empty to remove the saved one."
             ),
-            [Choice("keep", self.tr("&Save"), "primary"), Choice("cancel", self.tr("Cancel"))],
-            answered,
+            Choice("keep", self.tr("&Save"), "primary"),
+            save,
             [field],
         )
 

@@ -1,21 +1,20 @@
 """Appearance, training, closing, and About; each change takes effect at once."""
 
-from functools import partial
-
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app import background, translation
-from app.machine import Machine, look_at_machine
+from app.machine import look_at_machine
 from app.pages.settings.about import About
+from app.pages.settings.controls import combo_box, spin_box, switch
 from app.pages.settings.elsewhere import Elsewhere
 from app.pages.settings.runs import RunSettings
 from app.studio import Studio
 from app.theme import SPACE
 from app.widgets import buttons, layouts
 from app.widgets.buttons import Segments
-from app.widgets.forms.controls import ComboBox, SpinBox, Switch, pad
+from app.widgets.forms.controls import Switch
 from app.widgets.page import Card, Page
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.spec_texts import value_text
@@ -30,25 +29,19 @@ class SettingsPage(Page):
     def __init__(self, studio: Studio) -> None:
         super().__init__(self.tr("Settings"), scrolls=True, widest=860)
         self._studio = studio
-        preferences = studio.settings.preferences
+        settings = studio.settings
         self.theme_choice = Segments(
             [self.tr("&Light"), self.tr("&Dark"), self.tr("&System")], self.tr("Theme")
         )
-        self.theme_choice.choose(THEMES.index(preferences.theme))
-        self.theme_choice.chosen.connect(lambda place: studio.settings.set("theme", THEMES[place]))
-        self.device = self._devices("device", self.tr("Training device"))
-        self.explorer_device = self._devices("explorer_device", self.tr("Explore device"))
-        self.threads = SpinBox(self.tr("Threads"))
-        self.threads.setRange(0, 1024)
+        self.theme_choice.choose(THEMES.index(settings.preferences.theme))
+        self.theme_choice.chosen.connect(lambda place: settings.set("theme", THEMES[place]))
+        devices = {device: value_text(device) for device in DEVICES}
+        self.device = combo_box(settings, "device", devices)
+        self.explorer_device = combo_box(settings, "explorer_device", devices)
+        self.threads = spin_box(settings, "threads", 0, 1024)
         self.threads.setSpecialValueText(self.tr("Automatic"))
-        self.threads.setValue(preferences.threads)
-        self.threads.setMinimumWidth(160)
-        pad(self.threads)
-        self.threads.valueChanged.connect(partial(studio.settings.set, "threads"))
-        self.ask_on_close = Switch(self.tr("Ask before closing"), preferences.ask_on_close)
-        self.ask_on_close.toggled.connect(partial(studio.settings.set, "ask_on_close"))
-        self.stand_by = Switch(self.tr("Preload processes"), preferences.stand_by)
-        self.stand_by.toggled.connect(partial(studio.settings.set, "stand_by"))
+        self.ask_on_close = switch(settings, "ask_on_close")
+        self.stand_by = switch(settings, "stand_by")
         self.home = OneLine(str(studio.home.root), "mono")
         self.open_home = buttons.plain(
             self.tr("&Open the folder"),
@@ -128,39 +121,19 @@ class SettingsPage(Page):
 
     def arrive(self, argument: object = None) -> None:
         root = self._studio.home.root
-        background.run(self, lambda: look_at_machine(root), self._on_machine)
+        background.run(self, lambda: look_at_machine(root), self.about.show_machine)
 
     def _appearance(self) -> list[tuple[str, QWidget, str]]:
         """Theme, and language if there are several."""
         follows = self.tr("“System” follows the theme of your desktop.")
         rows: list[tuple[str, QWidget, str]] = [(self.tr("Theme"), self.theme_choice, follows)]
         if len(translation.LANGUAGES) > 1:
-            title = self.tr("Language")
-            said = self.tr("Takes effect the next time BERT Studio starts.")
-            rows.append((title, self._languages(title), said))
+            names = {language.code: language.name for language in translation.LANGUAGES}
+            titles = {"": self.tr("System language"), **names}
+            box = combo_box(self._studio.settings, "language", titles)
+            later = self.tr("Takes effect the next time BERT Studio starts.")
+            rows.append((self.tr("Language"), box, later))
         return rows
-
-    def _languages(self, title: str) -> QComboBox:
-        box = ComboBox(title)
-        box.setMinimumWidth(160)
-        box.addItem(self.tr("System language"), "")
-        for language in translation.LANGUAGES:
-            box.addItem(language.name, language.code)
-        box.setCurrentIndex(max(0, box.findData(self._studio.settings.preferences.language)))
-        box.currentIndexChanged.connect(
-            lambda place: self._studio.settings.set("language", box.itemData(place))
-        )
-        return box
-
-    def _devices(self, name: str, title: str) -> QComboBox:
-        box = ComboBox(title)
-        box.setMinimumWidth(160)
-        box.addItems([value_text(device) for device in DEVICES])
-        box.setCurrentIndex(DEVICES.index(getattr(self._studio.settings.preferences, name)))
-        box.currentIndexChanged.connect(
-            lambda place: self._studio.settings.set(name, DEVICES[place])
-        )
-        return box
 
     def _add(self, title: str, rows: list[tuple[str, QWidget, str]]) -> Card:
         card = Card(title)
@@ -171,6 +144,8 @@ class SettingsPage(Page):
             is_small = isinstance(control, Switch)
             side = Qt.AlignmentFlag.AlignRight if is_small else Qt.AlignmentFlag(0)
             grid.addWidget(control, place, 1, side)
+            if not control.accessibleName():
+                control.setAccessibleName(name)
             control.setAccessibleDescription(text)
         card.body.addLayout(grid)
         self.body.addWidget(card)
@@ -183,6 +158,3 @@ class SettingsPage(Page):
             self.theme_choice.choose(THEMES.index(preferences.theme))
         elif name == "ask_on_close":
             self.ask_on_close.setChecked(preferences.ask_on_close)
-
-    def _on_machine(self, machine: Machine) -> None:
-        self.about.show_machine(machine)

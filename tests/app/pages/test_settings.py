@@ -1,7 +1,5 @@
 """The Settings page: every choice is at once true, and kept."""
 
-from pathlib import Path
-
 import keyring
 import pytest
 from PySide6.QtGui import QGuiApplication
@@ -27,7 +25,7 @@ def page(qtbot, studio: Studio) -> SettingsPage:
     return made
 
 
-def test_the_theme_changes_at_once(qtbot, qapp, page: SettingsPage, studio: Studio) -> None:
+def test_the_theme_changes_at_once(qtbot, qapp, page, studio) -> None:
     look = theme.FollowSystem(qapp, "light")
     studio.settings.changed.connect(lambda _: look.choose(studio.settings.preferences.theme))
     page.theme_choice.group.button(THEMES.index("dark")).click()
@@ -38,7 +36,7 @@ def test_the_theme_changes_at_once(qtbot, qapp, page: SettingsPage, studio: Stud
 
 
 def test_a_language_is_offered_where_there_is_more_than_one(
-    qtbot, page: SettingsPage, studio: Studio, monkeypatch: pytest.MonkeyPatch
+    qtbot, page, studio, monkeypatch
 ) -> None:
     named = [box.accessibleName() for box in page.findChildren(QComboBox)]
     assert "Language" not in named, "no option that does nothing"
@@ -52,7 +50,7 @@ def test_a_language_is_offered_where_there_is_more_than_one(
     assert_accessible(other)
 
 
-def test_what_is_chosen_is_kept(page: SettingsPage, studio: Studio) -> None:
+def test_what_is_chosen_is_kept(page, studio) -> None:
     page.device.setCurrentIndex(DEVICES.index("cpu"))
     page.explorer_device.setCurrentIndex(DEVICES.index("cuda"))
     page.threads.setValue(3)
@@ -61,14 +59,12 @@ def test_what_is_chosen_is_kept(page: SettingsPage, studio: Studio) -> None:
     kept = studio.settings.preferences
     assert (kept.device, kept.explorer_device, kept.threads) == ("cpu", "cuda", 3)
     assert not kept.ask_on_close and not kept.stand_by
+    studio.settings.set("ask_on_close", True)
+    assert page.ask_on_close.isChecked(), "as if set elsewhere"
+    assert page.home.whole() == str(studio.home.root)
 
 
-def test_a_switch_thrown_elsewhere_is_seen_here(page: SettingsPage, studio: Studio) -> None:
-    studio.settings.set("ask_on_close", False)
-    assert not page.ask_on_close.isChecked()
-
-
-def test_about_names_the_torch_build_and_every_version(qtbot, page: SettingsPage) -> None:
+def test_about_names_the_torch_build_and_every_version(qtbot, page) -> None:
     page.arrive()
     qtbot.waitUntil(page.about.torch.isVisible)
     assert page.about.torch.text().startswith("torch 2.")
@@ -79,35 +75,29 @@ def test_about_names_the_torch_build_and_every_version(qtbot, page: SettingsPage
     page.about.licences.click()
     assert page.about.texts is not None and page.about.texts.isVisible()
     assert "SIL OPEN FONT LICENSE" in page.about.texts.toPlainText().upper()
+    assert_accessible(page)
 
 
-@pytest.mark.parametrize(
-    "speeds, sentence",
-    [
+def test_about_says_what_the_automatic_precision_is() -> None:
+    where = "where that is faster for the model: here"
+    times = "matrix multiplication is"
+    for speeds, sentence in (
         (None, ""),
-        (Speeds("a processor"), "Trains in fp32: this processor has no bf16 instructions."),
+        (Speeds("a CPU"), "Trains in fp32: this processor has no bf16 instructions."),
         (
-            Speeds("a processor", fp32=1e11, bf16=8e11),
-            (
-                "Trains in bf16 where that is faster for the model: here bf16 matrix "
-                "multiplication is 8.0 × as fast as fp32."
-            ),
+            Speeds("a CPU", fp32=1e11, bf16=8e11),
+            f"Trains in bf16 {where} bf16 {times} 8.0 × as fast as fp32.",
         ),
         (
             Speeds("a GPU", fp32=1e13, fp16=3e13),
-            (
-                "Trains in fp16 where that is faster for the model: here fp16 matrix "
-                "multiplication is 3.0 × as fast as fp32."
-            ),
+            f"Trains in fp16 {where} fp16 {times} 3.0 × as fast as fp32.",
         ),
         (
             Speeds("a GPU", fp32=1e13, fp16=1.2e13),
-            "Trains in fp32: here fp16 matrix multiplication is 1.2 × as fast as fp32.",
+            f"Trains in fp32: here fp16 {times} 1.2 × as fast as fp32.",
         ),
-    ],
-)
-def test_about_says_what_the_automatic_precision_is(speeds: Speeds | None, sentence: str) -> None:
-    assert precision_sentence(speeds) == sentence
+    ):
+        assert precision_sentence(speeds) == sentence
 
 
 def test_about_says_how_many_threads_are_quickest() -> None:
@@ -118,19 +108,8 @@ def test_about_says_how_many_threads_are_quickest() -> None:
     )
 
 
-def test_the_home_folder_is_shown(page: SettingsPage, studio: Studio) -> None:
-    assert page.home.whole() == str(studio.home.root)
-
-
-def test_settings_can_be_used_by_ear(qtbot, page: SettingsPage) -> None:
-    page.arrive()
-    qtbot.waitUntil(page.about.torch.isVisible)
-    page.about.licences.click()
-    assert_accessible(page)
-
-
 def test_a_folder_of_models_is_used_in_place_and_the_token_goes_to_the_keyring(
-    qtbot, page: SettingsPage, studio: Studio, tmp_path: Path
+    qtbot, page, studio, tmp_path
 ) -> None:
     write_model(tmp_path / "mine" / "little")
     with qtbot.waitSignal(studio.models_changed):

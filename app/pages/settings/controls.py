@@ -1,0 +1,38 @@
+"""Controls that show a preference and set it. The page names them after their rows."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from app.settings import Settings
+from app.widgets.forms.controls import ComboBox, SpinBox, Switch, pad
+
+WIDTH = 160  # px
+
+
+def switch(settings: Settings, key: str) -> Switch:
+    """A switch for a preference that is on or off."""
+    control = Switch("", getattr(settings.preferences, key))
+    control.toggled.connect(partial(settings.set, key))
+    return control
+
+
+def spin_box(settings: Settings, key: str, low: int, high: int) -> SpinBox:
+    """A field for a whole number."""
+    box = SpinBox()
+    box.setRange(low, high)
+    box.setValue(getattr(settings.preferences, key))
+    box.setMinimumWidth(WIDTH)
+    pad(box)
+    box.valueChanged.connect(partial(settings.set, key))
+    return box
+
+
+def combo_box(settings: Settings, key: str, titles: Mapping[str, str]) -> ComboBox:
+    """A box with a title for each value."""
+    box = ComboBox()
+    box.setMinimumWidth(WIDTH)
+    for value, title in titles.items():
+        box.addItem(title, value)
+    box.setCurrentIndex(max(0, box.findData(getattr(settings.preferences, key))))
+    box.currentIndexChanged.connect(lambda place: settings.set(key, box.itemData(place)))
+    return box
