@@ -1,10 +1,11 @@
 """Recent runs, each with a sparkline of its loss."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.pages.home.state import RecentRun
 from app.theme import SPACE
@@ -14,6 +15,7 @@ from app.widgets.page import Card, Picture, clear
 from app.widgets.text import numbers
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.run_texts import ICONS, metric_title, metric_value, state_text, task_title
+from engine.record.runs import Run
 
 
 class RecentRuns(QWidget):
@@ -33,23 +35,21 @@ class RecentRuns(QWidget):
         head = layouts.row((Text(self.tr("Recent runs"), "heading"), 1), self.all)
         self.rows = layouts.column(spacing=2 * SPACE)
         layouts.column(head, self.rows, parent=self, margins=(0, 2 * SPACE, 0, 0))
-        self._shown: list[RecentRun] = []
+        self._widgets: list[RunRow] = []
+        self._shown: list[str] = []  # ids
 
     def show_runs(self, runs: Sequence[RecentRun], total: int) -> None:
         """Show `runs`; unchanged rows keep their widgets and the focus."""
         self.all.setText(self.tr("&All %Ln run(s)", "", total))
-        if [run.id for run in runs] != [run.id for run in self._shown]:
+        ids = [recent.run.id for recent in runs]
+        if ids != self._shown:
+            self._shown, self._widgets = ids, [RunRow() for _ in runs]
             clear(self.rows)
-            for run in runs:
-                row = RunRow()
-                row.pressed.connect(partial(self.opened.emit, run.id))
+            for run_id, row in zip(ids, self._widgets, strict=True):
+                row.pressed.connect(partial(self.opened.emit, run_id))
                 self.rows.addWidget(row)
-        for place, run in enumerate(runs):
-            item = self.rows.itemAt(place)
-            widget = item.widget() if item is not None else None
-            if isinstance(widget, RunRow):
-                widget.show_run(run)
-        self._shown = list(runs)
+        for recent, row in zip(runs, self._widgets, strict=True):
+            row.show_run(recent.run, recent.losses)
 
 
 class RunRow(Card):
@@ -69,18 +69,12 @@ class RunRow(Card):
         self._picture: Picture | None = None
         self._state = ""
         self.figure_name.setMinimumWidth(152)
-        words, figures = QVBoxLayout(), QVBoxLayout()
-        for column, upper, lower in (
-            (words, self.name, self.below),
-            (figures, self.figure, self.figure_name),
-        ):
-            column.setSpacing(2)
-            column.addWidget(upper)
-            column.addWidget(lower)
+        words = layouts.column(self.name, self.below, spacing=2)
+        figures = layouts.column(self.figure, self.figure_name, spacing=2)
         self._row = layouts.row((words, 1), figures, self.loss, self.age, spacing=4 * SPACE)
         self.body.addLayout(self._row)
 
-    def show_run(self, run: RecentRun) -> None:
+    def show_run(self, run: Run, losses: Sequence[float]) -> None:
         if run.state != self._state:
             if self._picture is not None:
                 self._row.removeWidget(self._picture)
@@ -89,15 +83,15 @@ class RunRow(Card):
             self._picture = Picture(icon, 18, role)
             self._row.insertWidget(0, self._picture)
             self._state = run.state
-        said = [task_title(run.task), state_text(run.state)]
-        if run.state in ("running", "stopping", "stopped", "crashed") and run.share >= 0:
-            said.append(numbers.percent(run.share, 0))
+        texts = [task_title(run.task), state_text(run.state)]
+        if run.state in ("running", "stopping", "stopped", "crashed") and run.steps:
+            texts.append(numbers.percent(run.step / run.steps, 0))
         self.name.setText(run.name)
-        self.below.setText(" · ".join(filter(None, said)))
-        has_metric = run.metric is not None
-        self.figure.setText(metric_value(run.metric_name, run.metric) if has_metric else "")
-        best = self.tr("best {0}").format(metric_title(run.metric_name))
-        self.figure_name.setText(best if has_metric else "")
-        self.loss.set_values(run.losses)
-        self.age.setText(numbers.ago(run.age()))
-        self.setAccessibleName(f"{run.name}, {', '.join(said)}")
+        self.below.setText(" · ".join(filter(None, texts)))
+        metric, score = run.best_metric, run.best_score
+        best = self.tr("best {0}").format(metric_title(metric))
+        self.figure.setText("" if score is None else metric_value(metric, score))
+        self.figure_name.setText("" if score is None else best)
+        self.loss.set_values(losses)
+        self.age.setText(numbers.ago((datetime.now(UTC) - run.created).total_seconds()))
+        self.setAccessibleName(f"{run.name}, {', '.join(texts)}")

@@ -1,7 +1,6 @@
 """State of the Home page: recent runs and the machine."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from PySide6.QtCore import QObject, Signal
 
@@ -20,21 +19,10 @@ AGAIN = 10_000  # ms between two readings of memory and disk
 
 @dataclass(frozen=True)
 class RecentRun:
-    """A run as Home shows it; `share` is the completed fraction, or -1."""
+    """A run, detached from the record, and some of its losses."""
 
-    id: str
-    name: str
-    task: str
-    state: str
-    metric_name: str
-    metric: float | None
-    share: float
-    created: datetime
+    run: Run
     losses: tuple[float, ...]
-
-    def age(self) -> float:
-        """Seconds since it was created."""
-        return (datetime.now(UTC) - self.created).total_seconds()
 
 
 class HomeState(QObject):
@@ -51,7 +39,7 @@ class HomeState(QObject):
     def __init__(self, studio: Studio, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._studio = studio
-        self._reading: background.Job | None = None
+        self._reading = background.Latest(self)
         self._pause = debounced(self, REFRESH_DELAY_MS, self.read_runs)
         self._clock = repeated(self, AGAIN, self.look_at_machine)
         dispatcher = studio.dispatcher
@@ -73,10 +61,10 @@ class HomeState(QObject):
         return minilm().is_dir() and sample_data().is_file()
 
     def read_runs(self) -> None:
-        if self._reading is None or self._reading.is_over():
-            self._reading = background.run(self, self._look_up, self._on_read)
-        else:
+        if self._reading.is_busy:
             self._pause.start()
+        else:
+            self._reading.run(self._look_up, lambda read: self.runs_changed.emit(*read))
 
     def look_at_machine(self) -> None:
         root = self._studio.home.root
@@ -90,23 +78,6 @@ class HomeState(QObject):
         with self._studio.record.read() as session:
             runs = all_runs(session)
             recent = [
-                _recent(run, tuple(sparkline(session, run.id, "loss"))) for run in runs[:RECENT]
+                RecentRun(run, tuple(sparkline(session, run.id, "loss"))) for run in runs[:RECENT]
             ]
         return recent, len(runs)
-
-    def _on_read(self, found: tuple[list[RecentRun], int]) -> None:
-        self.runs_changed.emit(*found)
-
-
-def _recent(run: Run, losses: tuple[float, ...]) -> RecentRun:
-    return RecentRun(
-        run.id,
-        run.name,
-        run.task,
-        run.state,
-        run.best_metric,
-        run.best_score,
-        run.step / run.steps if run.steps else -1.0,
-        run.created,
-        losses,
-    )

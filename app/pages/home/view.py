@@ -31,9 +31,39 @@ class HomePage(Page):
         self.state = HomeState(studio, self)
         ways = layouts.row(spacing=4 * SPACE)
         self.cards: list[Card] = []
-        for icon, title, text, key, argument in self._ways():
+        for page, argument, icon, title, text in (
+            (
+                "train",
+                {"task": FIRST_TASK},
+                "graduation-cap",
+                self.tr("Fine-tune a model"),
+                self.tr(
+                    "Train BERT on your own task. For classification, bring a table with a "
+                    "text and a label in each row."
+                ),
+            ),
+            (
+                "explore",
+                None,
+                "scan-search",
+                self.tr("Explore a model"),
+                self.tr(
+                    "Type a sentence, mask a word, and see the model’s predictions and what "
+                    "each attention head attends to."
+                ),
+            ),
+            (
+                "train",
+                {"task": PRETRAINING},
+                "book-open",
+                self.tr("Pre-train from text"),
+                self.tr(
+                    "Train a language model on plain text, from scratch or from an existing model."
+                ),
+            ),
+        ):
             card = _way(icon, title, text)
-            card.pressed.connect(partial(studio.go.emit, key, argument))
+            card.pressed.connect(partial(studio.go.emit, page, argument))
             self.cards.append(card)
             ways.addWidget(card, 1)
         self.first = self._first_steps()
@@ -43,11 +73,7 @@ class HomePage(Page):
         self.health = Health(str(studio.home.root))
         for part in (self.first, self.runs):
             part.hide()
-        self.body.addLayout(ways)
-        self.body.addWidget(self.first)
-        self.body.addWidget(self.runs)
-        self.body.addStretch(1)
-        self.body.addWidget(self.health)
+        layouts.extend(self.body, ways, self.first, self.runs, layouts.STRETCH, self.health)
         self.state.runs_changed.connect(self._on_runs)
         self.state.machine_seen.connect(self.health.show_machine)
 
@@ -59,42 +85,8 @@ class HomePage(Page):
         super().hideEvent(event)
         self.state.watch(False)
 
-    def _ways(self) -> list[tuple[str, str, str, str, object]]:
-        return [
-            (
-                "graduation-cap",
-                self.tr("Fine-tune a model"),
-                self.tr(
-                    "Train BERT on your own task. For classification, bring a table with a "
-                    "text and a label in each row."
-                ),
-                "train",
-                {"task": FIRST_TASK},
-            ),
-            (
-                "scan-search",
-                self.tr("Explore a model"),
-                self.tr(
-                    "Type a sentence, mask a word, and see the model’s predictions and what "
-                    "each attention head attends to."
-                ),
-                "explore",
-                None,
-            ),
-            (
-                "book-open",
-                self.tr("Pre-train from text"),
-                self.tr(
-                    "Train a language model on plain text, from scratch or from an existing model."
-                ),
-                "train",
-                {"task": PRETRAINING},
-            ),
-        ]
-
     def _first_steps(self) -> Card:
         card = Card(padding=5 * SPACE)
-        row = layouts.row(spacing=5 * SPACE)
         words = layouts.column(
             Text(self.tr("New here? Start with the sample data."), "heading"),
             Text(
@@ -112,10 +104,11 @@ class HomePage(Page):
             lambda: self._studio.go.emit("train", {"preset": "first"}),
             icon="play",
         )
-        row.addWidget(Picture("sparkles", 24, disc=True))
-        row.addLayout(words, 1)
-        row.addWidget(self.begin)
-        card.body.addLayout(row)
+        card.body.addLayout(
+            layouts.row(
+                Picture("sparkles", 24, disc=True), (words, 1), self.begin, spacing=5 * SPACE
+            )
+        )
         return card
 
     def _on_runs(self, runs: list[RecentRun], total: int) -> None:
@@ -129,11 +122,8 @@ def _way(icon: str, title: str, text: str) -> Card:
     card.setAccessibleName(title)
     card.setAccessibleDescription(text)
     card.body.setSpacing(2 * SPACE)
-    card.body.addWidget(Picture(icon, 22, disc=True))
-    card.body.addSpacing(SPACE)
-    card.body.addWidget(Text(title, "heading"))
-    card.body.addWidget(Text(text, "muted"))
-    card.body.addStretch(1)
+    layouts.extend(card.body, Picture(icon, 22, disc=True), SPACE)
+    layouts.extend(card.body, Text(title, "heading"), Text(text, "muted"), layouts.STRETCH)
     return card
 
 

@@ -1,6 +1,5 @@
 """The Home page: ways to the others, recent runs, and the machine."""
 
-from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -64,7 +63,7 @@ def rows(page: HomePage) -> list[RunRow]:
     return [row for row in page.findChildren(RunRow) if not row.isHidden()]
 
 
-def test_the_cards_lead_to_the_pages(qtbot, page: HomePage, went: list[tuple[str, object]]) -> None:
+def test_the_cards_lead_to_the_pages(qtbot, page, went) -> None:
     page.show()
     qtbot.mouseClick(page.cards[0], Qt.MouseButton.LeftButton)
     for card in page.cards[1:]:
@@ -77,9 +76,7 @@ def test_the_cards_lead_to_the_pages(qtbot, page: HomePage, went: list[tuple[str
     ]
 
 
-def test_the_first_step_opens_the_wizard_filled_in(
-    qtbot, page: HomePage, went: list[tuple[str, object]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_step_opens_the_wizard_filled_in(qtbot, page, went, monkeypatch) -> None:
     monkeypatch.setattr(home_state, "minilm", lambda: Path(__file__).parent)
     monkeypatch.setattr(home_state, "sample_data", lambda: Path(__file__))
     page.show()
@@ -88,30 +85,28 @@ def test_the_first_step_opens_the_wizard_filled_in(
     assert went == [("train", {"preset": "first"})]
 
 
-def test_without_the_sample_nothing_is_offered(
-    qtbot, page: HomePage, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_without_the_sample_nothing_is_offered(qtbot, page, monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(home_state, "minilm", lambda: tmp_path / "none")
     with qtbot.waitSignal(page.state.runs_changed):
         page.show()
     assert not page.first.isVisible() and not page.runs.isVisible()
 
 
-def test_recent_runs_show_their_best_and_lead_to_it(
-    qtbot, page: HomePage, studio: Studio, went: list[tuple[str, object]]
-) -> None:
+def test_recent_runs_show_their_best_and_lead_to_it(qtbot, page, studio, went, screen) -> None:
     trained(studio, "My <b>first</b> run", 1)
     page.show()
     qtbot.waitUntil(lambda: len(rows(page)) == 1)
     (row,) = rows(page)
     assert row.name.whole() == "My <b>first</b> run"
     assert row.figure.text() == "87.5 %" and "accuracy" in row.figure_name.text()
+    assert_accessible(page)
+    screen(page, "home")
     qtbot.mouseClick(row, Qt.MouseButton.LeftButton)
     page.runs.all.click()
     assert went == [("runs", {"run": "run-1"}), ("runs", None)]
 
 
-def test_a_change_of_a_run_is_seen_without_a_new_row(qtbot, page: HomePage, studio: Studio) -> None:
+def test_a_change_of_a_run_is_seen_without_a_new_row(qtbot, page, studio) -> None:
     trained(studio, "First", 1)
     page.show()
     qtbot.waitUntil(lambda: len(rows(page)) == 1)
@@ -127,7 +122,7 @@ def test_a_change_of_a_run_is_seen_without_a_new_row(qtbot, page: HomePage, stud
     qtbot.waitUntil(lambda: len(rows(page)) == 2)
 
 
-def test_the_machine_is_told(qtbot, page: HomePage, studio: Studio) -> None:
+def test_the_machine_is_told(qtbot, page, studio) -> None:
     with qtbot.waitSignal(page.state.machine_seen) as seen:
         page.show()
     assert isinstance(seen.args[0], Machine)
@@ -136,7 +131,7 @@ def test_the_machine_is_told(qtbot, page: HomePage, studio: Studio) -> None:
     assert not page.health.warning.isVisible()
 
 
-def test_a_gpu_that_torch_cannot_use_is_told(page: HomePage) -> None:
+def test_a_gpu_that_torch_cannot_use_is_told(page) -> None:
     gpu = Machine("Linux", "x", 8, 1, 1, 1, ("NVIDIA H200",), "2.13.0+cpu")
     page.health.show_machine(gpu)
     assert "NVIDIA" in page.health.warning.text() and "CPU" in page.health.device.whole()
@@ -144,17 +139,7 @@ def test_a_gpu_that_torch_cannot_use_is_told(page: HomePage) -> None:
     assert page.health.device.whole() == "NVIDIA H200" and not page.health.warning.text()
 
 
-def test_home_can_be_used_by_ear(
-    qtbot, page: HomePage, studio: Studio, screen: Callable[[object, str], Path]
-) -> None:
-    trained(studio, "First", 1)
-    page.show()
-    qtbot.waitUntil(lambda: len(rows(page)) == 1)
-    assert_accessible(page)
-    screen(page, "home")
-
-
-def test_nothing_is_read_while_nobody_looks(qtbot, page: HomePage, studio: Studio) -> None:
+def test_nothing_is_read_while_nobody_looks(qtbot, page, studio) -> None:
     with qtbot.waitSignal(page.state.runs_changed):
         page.show()
     page.hide()
