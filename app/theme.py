@@ -100,6 +100,31 @@ def print_color(role: Role, opacity: float = 1.0) -> QColor:
     return found
 
 
+def shade(fraction: float, palette: Palette, is_signed: bool = False, pale: bool = False) -> QColor:
+    """Colour of a fraction of a scale; `pale` for cells with text on them.
+
+    If `is_signed`, the middle of the scale is 0.
+    """
+    fraction = min(max(fraction, 0.0), 1.0)
+    if pale:
+        fraction = 0.25 + 0.5 * fraction if is_signed else 0.5 * fraction
+    surface, accent = palette(Role.SURFACE, 1.0), palette(Role.ACCENT, 1.0)
+    if not is_signed:
+        return _between(surface, accent, fraction)
+    if fraction < 0.5:
+        return _between(palette(Role.WARN, 1.0), surface, 2 * fraction)
+    return _between(surface, accent, 2 * fraction - 1)
+
+
+def _between(low: QColor, high: QColor, fraction: float) -> QColor:
+    a, b = low.getRgbF(), high.getRgbF()
+    red, green, blue = (
+        x + (y - x) * fraction
+        for x, y in zip(a[:3], b[:3], strict=True)  # type: ignore[index]
+    )
+    return QColor.fromRgbF(red, green, blue)
+
+
 def chart_pen(
     index: int, width: float = 2.0, dash: int = 0, palette: Palette = colour, dashed: bool = True
 ) -> QPen:

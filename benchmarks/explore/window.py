@@ -251,7 +251,7 @@ def attention(bench: Bench, tokens: int, inputs: int, aim: int) -> None:
     """A key to all heads painted; also the first layers, and the time after the answer."""
     import numpy as np
 
-    from app.pages.explore.panels.attention.pixels import GAP
+    from app.pages.explore.panels.attention.maps import GAP
 
     page, state = bench.page, bench.page.panels["attention"]._state
     grid = page.panels["attention"].overview.grid

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QComboBox, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.library import ModelEntry
 from app.pages.explore.captions import head_list, head_means_caption, quoted
+from app.pages.explore.choice_box import ChoiceBox
 from app.pages.explore.set_work import ChosenTexts, SetWork, StartWorker
 from app.pages.explore.state import ExploreState
 from app.pages.explore.strip import StripArea
@@ -14,7 +15,6 @@ from app.theme import SPACE
 from app.translation import tr, translated
 from app.widgets import buttons, layouts
 from app.widgets.forms.checkpoint_box import CheckpointBox
-from app.widgets.forms.controls import ComboBox
 from app.widgets.screen import set_shown
 from app.widgets.text import numbers
 from app.widgets.text.labels import OneLine, Text, tooltip
@@ -84,13 +84,10 @@ class HeadMeans(QObject):
             self.explore.replace_heads(answer.file, self._of)
 
 
-def replacement_box() -> QComboBox:
+def replacement_box() -> ChoiceBox:
     """Choice between zero and means."""
-    box = ComboBox(tr("In place of a head that is off"))
-    box.addItem(tr("zero instead"), "zero")
-    box.addItem(tr("mean instead"), "mean")
-    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
-    return box
+    entries = (("zero", tr("zero instead")), ("mean", tr("mean instead")))
+    return ChoiceBox(tr("In place of a head that is off"), entries)
 
 
 class Comparison(QWidget):
@@ -120,7 +117,7 @@ class Comparison(QWidget):
         explore.tokens_changed.connect(self._show)
         explore.heads_off_changed.connect(self._show)
         means.changed.connect(self._show)
-        self.instead.activated.connect(lambda _: self._on_instead())
+        self.instead.chosen.connect(means.choose)
         self._show()
 
     def set_models(self, models: Sequence[ModelEntry]) -> None:
@@ -138,14 +135,10 @@ class Comparison(QWidget):
         self._explore.compare(self.other())
         self.picker.setFocus()
 
-    def _on_instead(self) -> None:
-        self._means.choose(self.instead.currentData())
-        self._show()
-
     def _show_means(self) -> None:
         can = self._means.can_average
         self.instead.setVisible(bool(self._explore.first.heads_off))
-        self.instead.setCurrentIndex(self.instead.findData(self._means.replacement))
+        self.instead.choose(self._means.replacement)
         self.instead.setEnabled(can)
         why = self.tr("The mean is over texts: choose some in the panel Texts.")
         self.instead.setToolTip("" if can else tooltip(why))

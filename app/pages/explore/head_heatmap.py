@@ -6,20 +6,20 @@ Shapes: L layers, H heads.
 from collections.abc import Callable
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from app import theme
-from app.theme import SPACE, Role
+from app.pages.explore.paper import draw_upright
+from app.theme import SPACE, Palette, Role, colour, shade
 from app.translation import tr
+from app.widgets.keys import arrow_step, clamp
 from app.widgets.text.labels import font, tooltip
 from app.widgets.text.numbers import decimal
 
 LEFT, BOTTOM, BAR, BAR_LEFT, TICKS = 40, 36, 10, 14, 56  # px around the cells
 CELL = 30  # px of a cell in a saved figure
 STEPS = 48  # colours of the colour bar
-Colours = Callable[[Role], QColor]
 
 
 class HeadHeatmap(QWidget):
@@ -64,12 +64,12 @@ class HeadHeatmap(QWidget):
         painter = QPainter(self)
         painter.setFont(font("small"))
         area = QRectF(self.rect()).adjusted(2, 2, -2, -2)
-        paint_grid(painter, area, self.values, theme.colour, self.is_signed)
+        paint_grid(painter, area, self.values, colour, self.is_signed)
         layers, heads = self.values.shape
         layer, head = self.chosen
         if layer < layers and head < heads:
             role = Role.ACCENT if self.hasFocus() else Role.TEXT
-            painter.setPen(QPen(theme.colour(role), 2))
+            painter.setPen(QPen(colour(role), 2))
             painter.drawRect(self.cell(layer, head).adjusted(1, 1, -1, -1))
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
@@ -78,19 +78,13 @@ class HeadHeatmap(QWidget):
             self.picked.emit(*found)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        steps = {
-            Qt.Key.Key_Left: (0, -1),
-            Qt.Key.Key_Right: (0, 1),
-            Qt.Key.Key_Up: (-1, 0),
-            Qt.Key.Key_Down: (1, 0),
-        }
-        step = steps.get(Qt.Key(event.key()))
+        step = arrow_step(event)
         layers, heads = self.values.shape
         if step is None or not layers:
             super().keyPressEvent(event)
             return
-        layer = min(max(self.chosen[0] + step[0], 0), layers - 1)
-        self.picked.emit(layer, min(max(self.chosen[1] + step[1], 0), heads - 1))
+        layer, head = (at + by for at, by in zip(self.chosen, step, strict=True))
+        self.picked.emit(clamp(layer, layers - 1), clamp(head, heads - 1))
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
@@ -149,7 +143,7 @@ def ends_of(values: np.ndarray, is_signed: bool) -> tuple[float, float]:
 
 
 def paint_grid(
-    painter: QPainter, whole: QRectF, values: np.ndarray, colours: Colours, is_signed: bool
+    painter: QPainter, whole: QRectF, values: np.ndarray, palette: Palette, is_signed: bool
 ) -> None:
     """Paint the cells, both axes and the colour bar."""
     layers, heads = values.shape
@@ -163,8 +157,8 @@ def paint_grid(
             value = float(values[layer, head])
             box = cell_of(area, values.shape, layer, head).adjusted(0.5, 0.5, -0.5, -0.5)
             if np.isfinite(value):
-                painter.fillRect(box, shade((value - low) / (high - low), colours, is_signed))
-    painter.setPen(colours(Role.MUTED))
+                painter.fillRect(box, shade((value - low) / (high - low), palette, is_signed))
+    painter.setPen(palette(Role.MUTED, 1.0))
     room = painter.fontMetrics().height()
     for layer in range(layers):
         if layer % max(1, -(-room * layers // max(1, int(area.height())))) == 0:
@@ -178,19 +172,16 @@ def paint_grid(
             box = QRectF(cell.center().x() - 15, area.bottom() + 2, 30, 15)
             painter.drawText(box, middle, str(head + 1))
     painter.drawText(QRectF(area.left(), area.bottom() + 17, area.width(), 16), middle, tr("Head"))
-    painter.save()
-    painter.translate(whole.left() + 8, area.center().y())
-    painter.rotate(-90)
-    painter.drawText(QRectF(-60, -8, 120, 16), middle, tr("Layer"))
-    painter.restore()
-    paint_bar(painter, area, (low, high), colours, is_signed)
+    corner = QPointF(whole.left(), area.center().y() + 60)
+    draw_upright(painter, corner, QSizeF(120, 16), tr("Layer"), middle)
+    paint_bar(painter, area, (low, high), palette, is_signed)
 
 
 def paint_bar(
     painter: QPainter,
     area: QRectF,
     ends: tuple[float, float],
-    colours: Colours,
+    palette: Palette,
     is_signed: bool,
     pale: bool = False,
 ) -> None:
@@ -200,8 +191,8 @@ def paint_bar(
     step = bar.height() / STEPS
     for number in range(STEPS):
         box = QRectF(bar.left(), bar.bottom() - (number + 1) * step, BAR, step + 0.5)
-        painter.fillRect(box, shade((number + 0.5) / STEPS, colours, is_signed, pale))
-    painter.setPen(colours(Role.MUTED))
+        painter.fillRect(box, shade((number + 0.5) / STEPS, palette, is_signed, pale))
+    painter.setPen(palette(Role.MUTED, 1.0))
     painter.drawRect(bar)
     left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
     for share in (0.0, 0.5, 1.0):
@@ -210,24 +201,3 @@ def paint_bar(
         is_whole = high > 1 and value.is_integer()  # e.g. rounds
         text = str(int(value)) if is_whole else decimal(value, 3)
         painter.drawText(QRectF(bar.right() + 4, y - 8, TICKS, 16), left, text)
-
-
-def shade(share: float, colours: Colours, is_signed: bool, pale: bool = False) -> QColor:
-    """Colour of a fraction of the scale; `pale` for cells with text on them."""
-    share = min(max(share, 0.0), 1.0)
-    if pale:
-        share = 0.25 + 0.5 * share if is_signed else 0.5 * share
-    if not is_signed:
-        return _between(colours(Role.SURFACE), colours(Role.ACCENT), share)
-    if share < 0.5:
-        return _between(colours(Role.WARN), colours(Role.SURFACE), 2 * share)
-    return _between(colours(Role.SURFACE), colours(Role.ACCENT), 2 * share - 1)
-
-
-def _between(low: QColor, high: QColor, share: float) -> QColor:
-    a, b = low.getRgbF(), high.getRgbF()
-    red, green, blue = (
-        x + (y - x) * share
-        for x, y in zip(a[:3], b[:3], strict=True)  # type: ignore[index]
-    )
-    return QColor.fromRgbF(red, green, blue)

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import QMimeData, QObject, QSize, Qt, Signal
+from PySide6.QtCore import QMimeData, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QCheckBox, QPlainTextEdit, QSizePolicy, QWidget
 
-from app import background
 from app.explorer import Explorer
 from app.pages.explore.model_input import MAX_CHARACTERS, TextInput
 from app.pages.explore.state import ExploreState
@@ -155,32 +154,6 @@ class PrecisionSwitch(QWidget):
             case "snapshot":
                 return self.tr("Exact (fp32), as always with snapshots.")
         return self.tr("Exact (fp32).")
-
-
-class ValidationRow(QObject):
-    """Signals:
-    found: a TextInput for the chosen model.
-    """
-
-    found = Signal(object)
-
-    def __init__(self, explore: ExploreState) -> None:
-        super().__init__(explore)
-        self._explore = explore
-        self._reading: background.Job | None = None
-        explore.model_changed.connect(self._on_model)
-
-    def _on_model(self) -> None:
-        if self._reading is not None:
-            self._reading.cancel()
-            self._reading = None
-        checkpoint = self._explore.first.checkpoint
-        if checkpoint is not None and self._explore.first.task is not None:
-            self._reading = background.run(self, lambda: row_of(checkpoint), self._on_read)
-
-    def _on_read(self, row: TextInput | None) -> None:
-        if row is not None:
-            self.found.emit(row)
 
 
 def row_of(checkpoint: Path) -> TextInput | None:

@@ -98,14 +98,6 @@ class ResultStack(Stack):
             self.setCurrentWidget(content or self.waiting)
 
 
-def always(_: ExploreState) -> bool:
-    return True
-
-
-def never(_: ExploreState) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class PanelDescription:
     """Name, factory and initial place of a panel."""
@@ -117,6 +109,6 @@ class PanelDescription:
     make: Callable[[PanelContext], MakePanel]
     place: Place = "tab"
     is_open: bool = True  # initially; a closed panel has a button at the top of the page
-    is_offered: Callable[[ExploreState], bool] = always  # if it has something to show for the model
-    is_best: Callable[[ExploreState], bool] = never  # if it suits the model best
+    is_offered: Callable[[ExploreState], bool] = lambda _: True  # if the model has what it shows
+    is_best: Callable[[ExploreState], bool] = lambda _: False  # if it suits the model best
     works_on_texts: bool = False  # if it asks about a set of texts, on demand

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import QColor, QPainter
 
 from app.theme import Role, print_color
@@ -24,6 +24,21 @@ def draw_elided(
     width = round(box.width())
     shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, width)
     painter.drawText(box, align, shown)
+
+
+def draw_upright(
+    painter: QPainter,
+    corner: QPointF,
+    size: QSizeF,
+    text: str,
+    align: Qt.AlignmentFlag | int = LEFT,
+) -> None:
+    """Draw a text upwards from its lower left corner; `size` is its length and its height."""
+    painter.save()
+    painter.translate(corner)
+    painter.rotate(-90)
+    draw_elided(painter, QRectF(QPointF(), size), text, align)
+    painter.restore()
 
 
 def bars_size(rows: int, name_width: int, has_header: bool = True) -> QSize:

@@ -2,14 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from PySide6.QtCore import QCoreApplication, QObject, Signal
 
 from app.explorer import OneTimeWorker
 from engine.messages.explore.text_set import SetAnswer, SetQuestion, TextSet
-from engine.messages.question import Answer, Question, Refused, Working
-from engine.phrases import Phrase
+from engine.messages.question import Answer, Refused, Working
 
 
 @dataclass(frozen=True)
@@ -21,18 +19,7 @@ class ChosenTexts:
     count: int
 
 
-class StartWorker(Protocol):
-    """Starts a one-time worker, as `Studio.one_time_worker` does."""
-
-    def __call__(
-        self,
-        question: Question,
-        done: Callable[[Answer], object],
-        refused: Callable[[Refused], object],
-        working: Callable[[Working], object] | None = None,
-        owner: QObject | None = None,
-        partly: Callable[[Answer], object] = ...,
-    ) -> OneTimeWorker: ...
+StartWorker = Callable[..., OneTimeWorker]  # as `Studio.one_time_worker`
 
 
 class SetWork(QObject):
@@ -108,6 +95,5 @@ class SetWork(QObject):
 
     def _on_refused(self, refusal: Refused) -> None:
         self._worker = None
-        phrase: Phrase = refusal.phrase
-        self.problem = phrase
+        self.problem = refusal.phrase
         self.changed.emit()

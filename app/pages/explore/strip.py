@@ -2,7 +2,6 @@
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QColor,
     QFocusEvent,
     QFontMetricsF,
     QKeyEvent,
@@ -49,12 +48,11 @@ class Strip(QWidget):
     def __init__(self, explore: ExploreState, side: int = 0) -> None:
         super().__init__()
         self._explore, self._side = explore, explore.both[side]
-        self._boxes: list[QRectF] = []
+        self.boxes: list[QRectF] = []  # of each token
         self._laid_out: tuple[Token, ...] | None = None
         self._widths: list[float] = []
         self._joins: list[bool] = []  # if a token continues the word of the one before
         self._places: dict[int, list[QRectF]] = {}  # boxes by width
-        self._colors: dict[tuple[Role, float], QColor] = {}  # while painting
         self._marks: tuple[int, ...] = (-1, -1, -1)  # picked, target and pointed on this side
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -74,11 +72,6 @@ class Strip(QWidget):
 
     def _pick(self, number: int) -> None:
         self._explore.pick(self._explore.from_side(self._side.index, number))
-
-    @property
-    def boxes(self) -> list[QRectF]:
-        """Box of each token."""
-        return self._boxes
 
     # ── size ─────────────────────────────────────────────────────────────────────────────────
 
@@ -101,7 +94,7 @@ class Strip(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._boxes = self._place(self.width())
+        self.boxes = self._place(self.width())
 
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
@@ -120,7 +113,7 @@ class Strip(QWidget):
         self._widths = chip_widths(tokens, QFontMetricsF(mono_font()))
         self._joins = [continues_word(tokens, number) for number in range(len(tokens))]
         self._places = {}
-        self._boxes = self._place(self.width())
+        self.boxes = self._place(self.width())
         self.updateGeometry()
         self.update()
 
@@ -138,7 +131,7 @@ class Strip(QWidget):
     def _on_picked(self, number: int) -> None:
         self._describe()
         self._mark()
-        if 0 <= self._picked < len(self._boxes):
+        if 0 <= self._picked < len(self.boxes):
             self.moved.emit(self._picked)
 
     def _mark(self) -> None:
@@ -152,8 +145,8 @@ class Strip(QWidget):
             if before == now:
                 continue
             for number in (before, now):
-                if 0 <= number < len(self._boxes):
-                    box = self._boxes[number].adjusted(-3, -3, 3, 3)
+                if 0 <= number < len(self.boxes):
+                    box = self.boxes[number].adjusted(-3, -3, 3, 3)
                     self.update(box.toAlignedRect())
         self._marks = marks
 
@@ -174,7 +167,7 @@ class Strip(QWidget):
 
     def at(self, point: QPointF) -> int:
         """Index of the token at a point, or -1."""
-        for number, box in enumerate(self._boxes):
+        for number, box in enumerate(self.boxes):
             if box.adjusted(-1, -SPACE, 1, SPACE).contains(point):
                 return number
         return -1
@@ -223,7 +216,7 @@ class Strip(QWidget):
 
     def _moved(self, key: int, here: int) -> int:
         """The token that a key leads to, or -1."""
-        last = len(self._boxes) - 1
+        last = len(self.boxes) - 1
         if last < 0:
             return -1
         match key:
@@ -243,39 +236,33 @@ class Strip(QWidget):
         """The nearest token in the row above or below; the same if there is none."""
         if number < 0:
             return 0
-        here = self._boxes[number]
-        rows = {box.top() for box in self._boxes}
+        here = self.boxes[number]
+        rows = {box.top() for box in self.boxes}
         tops = [t for t in rows if (t > here.top() if below else t < here.top())]
         if not tops:
             return number
         top = min(tops) if below else max(tops)
-        row = [n for n, box in enumerate(self._boxes) if box.top() == top]
-        return min(row, key=lambda n: abs(self._boxes[n].center().x() - here.center().x()))
+        row = [n for n, box in enumerate(self.boxes) if box.top() == top]
+        return min(row, key=lambda n: abs(self.boxes[n].center().x() - here.center().x()))
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
         by_tab = (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
-        if event.reason() in by_tab and self._picked < 0 and len(self._boxes) > 1:
+        if event.reason() in by_tab and self._picked < 0 and len(self.boxes) > 1:
             self._pick(1)
-        self.update()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        self.update()
 
     # ── painting ─────────────────────────────────────────────────────────────────────────────
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        self._colors.clear()
         plain, struck = mono_font(), mono_font()
         struck.setStrikeOut(True)
         side = self._side
         masked, mask_tokens, unknown = set(side.masked), set(side.all_masked), set(side.unknown)
         is_pair = side.pair is not None
         seen = QRectF(event.rect()).adjusted(0, -6, 0, 6)
-        for index, box in enumerate(self._boxes[: len(side.tokens)]):
+        for index, box in enumerate(self.boxes[: len(side.tokens)]):
             if not box.intersects(seen):
                 continue
             painter.setFont(struck if index in masked else plain)
@@ -292,32 +279,26 @@ class Strip(QWidget):
         role = Role.MUTED if token.special else Role.WARN if is_unknown else tint
         opacity = (0.06 if token.special else 0.14) + 0.12 * (index == pointed)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(self._color(Role.ACCENT) if is_mask else self._color(role, opacity))
+        painter.setBrush(colour(Role.ACCENT) if is_mask else colour(role, opacity))
         self._fill(painter, index, box)
         if self._joins[index]:
-            painter.setPen(QPen(self._color(Role.SURFACE if is_mask else role, 0.5), 1))
+            painter.setPen(QPen(colour(Role.SURFACE if is_mask else role, 0.5), 1))
             x = box.left()
             painter.drawLine(QPointF(x, box.top() + 4), QPointF(x, box.bottom() - 4))
         text = Role.ON_ACCENT if is_mask else Role.MUTED if token.special else Role.TEXT
-        painter.setPen(self._color(text))
+        painter.setPen(colour(text))
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, token_text(token.text))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if index == target:
-            painter.setPen(QPen(self._color(Role.TEXT), 1.5, Qt.PenStyle.DashLine))
+            painter.setPen(QPen(colour(Role.TEXT), 1.5, Qt.PenStyle.DashLine))
             painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), ROUND, ROUND)
         if index == picked:
-            painter.setPen(QPen(self._color(Role.TEXT if self.hasFocus() else tint), 2))
+            painter.setPen(QPen(colour(Role.TEXT if self.hasFocus() else tint), 2))
             painter.drawRoundedRect(box, ROUND, ROUND)
-
-    def _color(self, role: Role, opacity: float = 1.0) -> QColor:
-        key = role, opacity
-        if key not in self._colors:
-            self._colors[key] = colour(role, opacity)
-        return self._colors[key]
 
     def _paint_underline(self, painter: QPainter, segment: int, box: QRectF) -> None:
         """One line below the first text, two below the second: not by colour alone."""
-        painter.setPen(QPen(self._color(SEGMENTS[segment % len(SEGMENTS)]), 1.5))
+        painter.setPen(QPen(colour(SEGMENTS[segment % len(SEGMENTS)]), 1.5))
         for line in range(1 + segment % len(SEGMENTS)):
             y = box.bottom() + 2 + 2.5 * line
             painter.drawLine(QPointF(box.left() + 1, y), QPointF(box.right() - 1, y))

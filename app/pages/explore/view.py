@@ -14,7 +14,7 @@ from app.library import ModelEntry, describe_model
 from app.pages.explore.comparison import Comparison, HeadMeans
 from app.pages.explore.model_input import MAX_CHARACTERS, TextInput
 from app.pages.explore.over_training.bar import TrainingBar
-from app.pages.explore.page_parts import Editor, PrecisionSwitch, ValidationRow
+from app.pages.explore.page_parts import Editor, PrecisionSwitch, row_of
 from app.pages.explore.panel import Panel, PanelContext, PanelDescription
 from app.pages.explore.panels import FRONT, PANELS
 from app.pages.explore.state import ExploreState
@@ -44,6 +44,7 @@ class ExplorePage(Page):
         self._studio = studio
         self._wanted: Path | None = None  # to choose when the list is read
         self._reading: background.Job | None = None
+        self._reading_row: background.Job | None = None
         self._too_long = [0, 0]  # characters put into each editor, if too many
         self._saying = debounced(self, 0, self._say)
         self._is_showing = False  # while both editors are set
@@ -159,6 +160,7 @@ class ExplorePage(Page):
         self.text.shortened.connect(lambda count: self._on_shortened(0, count))
         self.pair.shortened.connect(lambda count: self._on_shortened(1, count))
         explore.model_changed.connect(self._on_model)
+        explore.model_changed.connect(self._read_validation_row)
         explore.tokens_changed.connect(self._saying.start)
         explore.tokens_changed.connect(self._share_height)
         explore.sides_changed.connect(self._share_height)
@@ -176,8 +178,6 @@ class ExplorePage(Page):
         self._problem = ""
         self._was_entered = False
         self._offered = {EXAMPLE}  # texts set by the page, not by the user
-        self.validation_row = ValidationRow(explore)
-        self.validation_row.found.connect(self._on_validation_row)
 
     def _stand_by(self) -> None:
         """Start a standby worker if a visible panel can ask about the chosen texts.
@@ -287,9 +287,20 @@ class ExplorePage(Page):
         self.bench.set_shown(False)
         self.state.left.emit()
 
-    def _on_validation_row(self, row: TextInput) -> None:
-        """Show it unless the user has typed a text."""
-        if self.text.toPlainText() in self._offered:
+    def _read_validation_row(self) -> None:
+        """Read a row for a fine-tuned model; it is shown unless the user has typed a text."""
+        if self._reading_row is not None:
+            self._reading_row.cancel()
+            self._reading_row = None
+        first = self.state.first
+        if first.checkpoint is not None and first.task is not None:
+            self._reading_row = background.run(
+                self, partial(row_of, first.checkpoint), self._on_validation_row
+            )
+
+    def _on_validation_row(self, row: TextInput | None) -> None:
+        self._reading_row = None
+        if row is not None and self.text.toPlainText() in self._offered:
             self._offered.add(row.text)
             self.show_input(row)
 
@@ -299,9 +310,10 @@ class ExplorePage(Page):
 
     def _share_height(self) -> None:
         """Limit the rows of tokens so that most of the height is left to the panels."""
-        editors = sum(each.sizeHint().height() for each in (self.text, self.pair) if _is_on(each))
-        strips = [each for each in (self.strip_area, self.comparison.strip_area) if _is_on(each)]
-        room = INPUT_SHARE * self.height() - editors
+        editors = [each for each in (self.text, self.pair) if not each.isHidden()]
+        areas = (self.strip_area, self.comparison.strip_area)
+        strips = [each for each in areas if not each.isHidden()]
+        room = INPUT_SHARE * self.height() - sum(each.sizeHint().height() for each in editors)
         for each in strips:
             rows = int(room / len(strips)) // each.strip.row_height()
             each.set_most_rows(min(max(rows, 1), MAX_ROWS))
@@ -420,11 +432,6 @@ class ExplorePage(Page):
             if self.state.first.text == EXAMPLE and token.text.lower() == EXAMPLE_WORD:
                 self.state.toggle_mask(number)
                 return
-
-
-def _is_on(part: QWidget) -> bool:
-    """True if it takes space, also before the page is shown."""
-    return not part.isHidden()
 
 
 def _is_of_run(model: ModelEntry, other: ModelEntry) -> bool:

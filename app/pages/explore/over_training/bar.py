@@ -1,15 +1,16 @@
-"""Bar below the panels that chooses a training step."""
+"""Bar below the panels that chooses a training step, on the loss curve of the run."""
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QWidget
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, QSignalBlocker, QSize, Qt
+from PySide6.QtGui import QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QSlider, QWidget
 
 from app.notices import Notices
 from app.pages.explore.over_training.series import PictureSeries
-from app.pages.explore.over_training.slider import MomentSlider
-from app.pages.explore.over_training.state import OverTraining
+from app.pages.explore.over_training.state import Moments, OverTraining
 from app.pages.explore.state import ExploreState
 from app.resources import icon
-from app.theme import SPACE, Role
+from app.theme import SIDES, SPACE, Role, colour
 from app.widgets import buttons, layouts
 from app.widgets.dialogs import choose_folder
 from app.widgets.help import HelpButton
@@ -17,6 +18,11 @@ from app.widgets.screen import set_shown
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, tooltip
 from engine.runs.folder import checkpoint_step
+
+HEIGHT = 15 * SPACE  # px
+MARGIN = 3 * SPACE  # px at each end: half of a handle or number
+TICK, HANDLE = 3, 5  # px
+HIGH = 0.999  # quantile of the losses at the top, so that a spike does not flatten the curve
 
 
 class TrainingBar(QWidget):
@@ -67,10 +73,9 @@ class TrainingBar(QWidget):
             return
         second = self._explore.second.checkpoint
         beside = moments.folders.index(second) if second in moments.folders else -1
-        blocked = self.slider.blockSignals(True)
-        self.slider.setRange(0, len(moments.folders) - 1)
-        self.slider.setValue(state.number)
-        self.slider.blockSignals(blocked)
+        with QSignalBlocker(self.slider):
+            self.slider.setRange(0, len(moments.folders) - 1)
+            self.slider.setValue(state.number)
         self.slider.show_moments(moments, beside)
         self.said.setText(self._text())
         self.slider.setAccessibleDescription(self._text())
@@ -120,3 +125,113 @@ class TrainingBar(QWidget):
             return
         self.state.pause()
         choose_folder(self.window(), self.tr("Folder for the pictures"), self.series.start)
+
+
+class MomentSlider(QSlider):
+    """Arrow keys, page keys, Home, End and the mouse choose a snapshot."""
+
+    def __init__(self) -> None:
+        super().__init__(Qt.Orientation.Horizontal)
+        self._moments: Moments | None = None
+        self._beside = -1  # snapshot of the comparison
+        self.setAccessibleName(self.tr("Training step"))
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setFixedHeight(HEIGHT)
+        self.setPageStep(4)
+
+    def show_moments(self, moments: Moments | None, beside: int) -> None:
+        """Show a run's curve, with a mark at the snapshot `beside`, -1 for none."""
+        if (moments, beside) != (self._moments, self._beside):
+            self._moments, self._beside = moments, beside
+            self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(60 * SPACE, HEIGHT)
+
+    def x_of(self, place: float) -> float:
+        """x in px of a snapshot, or of a position between two."""
+        return MARGIN + place / max(1, self.maximum()) * (self.width() - 2 * MARGIN)
+
+    # ── the mouse ────────────────────────────────────────────────────────────────────────────
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.LeftButton:
+            self._go_to(event.position().x())
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if event.buttons() & Qt.MouseButton.LeftButton:
+            self._go_to(event.position().x())
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        event.accept()
+
+    def _go_to(self, x: float) -> None:
+        room = max(1, self.width() - 2 * MARGIN)
+        wanted = min(max(round((x - MARGIN) / room * self.maximum()), 0), self.maximum())
+        if wanted != self.value():
+            self.setValue(wanted)
+        else:  # from a checkpoint to its snapshot
+            self.valueChanged.emit(wanted)
+
+    # ── drawing ──────────────────────────────────────────────────────────────────────────────
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        foot = self.height() - self.fontMetrics().height() - 1.0
+        if self._moments is not None:
+            self._paint_curve(painter, self._moments, QRectF(0, 4, self.width(), foot - 8))
+            self._paint_steps(painter, self._moments, foot)
+        if self._beside >= 0:
+            self._paint_mark(painter, self.x_of(self._beside), foot, SIDES[1], Qt.PenStyle.DashLine)
+        mark = Role.TEXT if self.hasFocus() else Role.ACCENT
+        self._paint_mark(painter, self.x_of(self.value()), foot, mark, Qt.PenStyle.SolidLine)
+
+    def _paint_curve(self, painter: QPainter, moments: Moments, area: QRectF) -> None:
+        """Paint the mean loss of each pixel."""
+        if not len(moments.losses):
+            return
+        pixels = self.x_of(1) - self.x_of(0)
+        columns = np.round(MARGIN + moments.place(moments.losses[:, 0]) * pixels)
+        places, group = np.unique(columns, return_inverse=True)
+        means = np.bincount(group, moments.losses[:, 1]) / np.bincount(group)
+        low, high = float(means.min()), float(np.quantile(means, HIGH))
+        share = np.clip((means - low) / max(high - low, 1e-12), 0, 1)
+        path = QPainterPath()
+        for number, (x, up) in enumerate(zip(places, share, strict=True)):
+            point = QPointF(float(x), area.bottom() - float(up) * area.height())
+            path.lineTo(point) if number else path.moveTo(point)
+        painter.setPen(QPen(colour(Role.MUTED), 1.5))
+        painter.drawPath(path)
+
+    def _paint_steps(self, painter: QPainter, moments: Moments, foot: float) -> None:
+        """Paint a tick for each snapshot, and as many steps as fit."""
+        painter.setPen(QPen(colour(Role.EDGE), 1))
+        painter.drawLine(QPointF(self.x_of(0), foot), QPointF(self.x_of(self.maximum()), foot))
+        for number in range(len(moments.steps)):
+            x = self.x_of(number)
+            painter.drawLine(QPointF(x, foot), QPointF(x, foot - TICK))
+        painter.setPen(colour(Role.MUTED))
+        metrics, free = self.fontMetrics(), -1.0
+        last = len(moments.steps) - 1
+        texts = [numbers.count(step) for step in moments.steps]
+        end = self._box(last, metrics.horizontalAdvance(texts[last]), foot)
+        for number, text in enumerate(texts):
+            box = self._box(number, metrics.horizontalAdvance(text), foot)
+            if number == last or (box.left() > free and box.right() + SPACE < end.left()):
+                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
+                free = box.right() + 2 * SPACE
+
+    def _box(self, number: int, wide: int, foot: float) -> QRectF:
+        """Box of a snapshot's step, inside the widget."""
+        left = min(max(0.0, self.x_of(number) - wide / 2), self.width() - wide)
+        return QRectF(left, foot + 1, wide, self.height() - foot - 1)
+
+    def _paint_mark(
+        self, painter: QPainter, x: float, foot: float, role: Role, style: Qt.PenStyle
+    ) -> None:
+        painter.setPen(QPen(colour(role), 1.5, style))
+        painter.drawLine(QPointF(x, 0), QPointF(x, foot))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(colour(role))
+        painter.drawEllipse(QPointF(x, foot), HANDLE, HANDLE)

@@ -1,6 +1,7 @@
 """Saves every figure of the page for each snapshot of a run."""
 
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -31,8 +32,8 @@ class PictureSeries(QObject):
         super().__init__(state)
         self._state, self._notices, self._page = state, notices, page
         self._folder = Path()
-        self._number = self._before = self._polls = self._written = 0
-        self._saves = False  # second pass
+        self._before = self._polls = self._written = 0
+        self._steps: list[tuple[bool, int]] = []  # ahead: if it is saved, and which snapshot
         self._polling = repeated(self, POLL_MS, self._on_time)
         self._writing: background.Job | None = None
 
@@ -42,12 +43,13 @@ class PictureSeries(QObject):
 
     def start(self, folder: Path) -> None:
         """Write the pictures into a folder, replacing files of the same names."""
-        if self._state.moments is None or self.is_running:
+        moments = self._state.moments
+        if moments is None or self.is_running:
             return
-        self._folder, self._before = folder, self._state.number
-        self._saves, self._written = False, 0
+        self._folder, self._before, self._written = folder, self._state.number, 0
+        self._steps = list(product((False, True), range(len(moments.folders))))
         self._polling.start()
-        self._go(0)
+        self._go()
 
     def cancel(self) -> None:
         """Stop; written pictures stay."""
@@ -58,23 +60,25 @@ class PictureSeries(QObject):
         self._state.go(self._before)
         self.changed.emit()
 
-    def _go(self, number: int) -> None:
-        self._number, self._polls = number, 0
-        self._state.go(number)
+    def _go(self) -> None:
+        self._polls = 0
+        self._state.go(self._steps[0][1])
         self.changed.emit()
 
     def _on_time(self) -> None:
-        if self._state.moments is None:
+        moments = self._state.moments
+        if moments is None:
             self.cancel()
             return
         self._polls = self._polls + 1 if self._state.is_answered else 0
         if self._polls <= DRAWING_POLLS:
             return
-        if not self._saves:
+        saves, number = self._steps[0]
+        if not saves:
             self._next()
             return
         pictures = {
-            self._folder / f"{figure.name}-step-{self._step:08d}.png": figure
+            self._folder / f"{figure.name}-step-{moments.steps[number]:08d}.png": figure
             for figure in self._figures()
         }
         if not self._state.is_answered:  # a figure asked for exact values
@@ -85,11 +89,6 @@ class PictureSeries(QObject):
         self._writing = background.run(
             self, partial(_write, pictures), lambda _: self._on_written(), self._on_failed
         )
-
-    @property
-    def _step(self) -> int:
-        assert self._state.moments is not None
-        return self._state.moments.steps[self._number]
 
     def _figures(self) -> list[Figure]:
         """Figures of all visible panels."""
@@ -102,19 +101,15 @@ class PictureSeries(QObject):
         self._next()
 
     def _next(self) -> None:
-        moments = self._state.moments
-        assert moments is not None
-        if self._number + 1 < len(moments.folders):
-            self._go(self._number + 1)
-        elif not self._saves:
-            self._saves = True
-            self._go(0)
-        else:
-            self._polling.stop()
-            text = self.tr("Saved {0} pictures in {1}.")
-            self._notices.say(text.format(numbers.count(self._written), self._folder))
-            self._state.go(self._before)
-            self.changed.emit()
+        del self._steps[0]
+        if self._steps:
+            self._go()
+            return
+        self._polling.stop()
+        text = self.tr("Saved {0} pictures in {1}.")
+        self._notices.say(text.format(numbers.count(self._written), self._folder))
+        self._state.go(self._before)
+        self.changed.emit()
 
     def _on_failed(self, error: BaseException) -> None:
         self._writing = None

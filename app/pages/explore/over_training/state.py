@@ -170,7 +170,7 @@ class OverTraining(QObject):
             self._set(None)
         if model is not None and model.info is not None:
             self._reading = background.run(
-                self, partial(_read, model), self._set, self._notices.show
+                self, partial(moments_of, model.path), self._set, self._notices.show
             )
 
     def _is_of_run(self, model: ModelEntry) -> bool:
@@ -181,7 +181,3 @@ class OverTraining(QObject):
         if moments != self.moments:
             self.moments = moments
             self.changed.emit()
-
-
-def _read(model: ModelEntry) -> Moments | None:
-    return moments_of(model.path)

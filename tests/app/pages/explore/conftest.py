@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Signal
 from app import background, library
 from app.library import ModelEntry, describe_model
 from app.pages.explore.state import ExploreState
+from app.pages.explore.view import ExplorePage
 from app.studio import Studio
 from engine.config.families.bert import BertSpec
 from engine.errors import StudioError
@@ -234,6 +235,27 @@ def explore(qtbot: Any, entry: ModelEntry) -> ExploreState:
     made.set_texts("the cat sat")
     qtbot.waitUntil(lambda: made.is_settled, timeout=PATIENCE)
     return made
+
+
+@pytest.fixture
+def make_page(qtbot: Any, workshop: Studio, wait: Any) -> Callable[..., ExplorePage]:
+    """`make_page(model, text)` opens a text with a model in the window."""
+
+    def make(
+        model: Path,
+        text: str = "the cat",
+        size: tuple[int, int] = (1000, 640),
+        pair: str | None = None,
+    ) -> ExplorePage:
+        page = ExplorePage(workshop)
+        qtbot.addWidget(page)
+        page.resize(*size)
+        page.show()
+        page.arrive({"model": model, "text": text, "pair": pair})
+        wait(lambda: page.state.is_settled and page.state.first.text == text)
+        return page
+
+    return make
 
 
 @pytest.fixture

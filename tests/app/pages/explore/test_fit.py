@@ -15,7 +15,6 @@ from PySide6.QtWidgets import QApplication, QTabBar
 
 from app.library import describe_model
 from app.pages.explore.panels import FRONT, PANELS
-from app.pages.explore.view import ExplorePage
 from app.widgets.navigation import WIDTH
 from engine.config.families.bert import BertSpec
 from engine.messages.explore.attention import ArrayFile, Attended
@@ -70,13 +69,8 @@ def other(home):
 
 
 @pytest.fixture
-def page(qtbot, workshop, model, other, wait) -> ExplorePage:
-    made = ExplorePage(workshop)
-    qtbot.addWidget(made)
-    made.show()
-    made.arrive({"model": model})
-    wait(lambda: made.state.is_settled)
-    return made
+def page(make_page, model, other):
+    return make_page(model)
 
 
 def look(page, explorer, wait, panel, text, pair, other):

@@ -5,21 +5,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.pages.explore.captions import source
-from app.pages.explore.view import ExplorePage
 from tests.app.accessible import assert_accessible
-
-TEXT = "the cat sat on the mat"
 
 
 @pytest.fixture
-def page(qtbot, workshop, model, wait) -> ExplorePage:
-    made = ExplorePage(workshop)
-    qtbot.addWidget(made)
-    made.resize(1000, 640)
-    made.show()
-    made.arrive({"model": model, "text": TEXT})
-    wait(lambda: made.state.is_settled and made.state.first.text == TEXT)
-    return made
+def page(make_page, model):
+    return make_page(model, "the cat sat on the mat")
 
 
 @pytest.fixture
@@ -54,7 +45,9 @@ def test_what_changes_when_a_head_is_switched_off(page, wall, explorer, wait, qt
     assert_accessible(page.panels["attention"])
 
 
-def test_it_is_switched_on_again_by_the_button_and_with_the_comparison(page, wall, qtbot, wait):
+def test_it_is_switched_on_again_by_the_button_with_the_comparison_and_with_another_model(
+    page, wall, qtbot, wait, classifier
+):
     switch = page.panels["attention"].overview.switch
     qtbot.mouseClick(switch, Qt.MouseButton.LeftButton)
     assert page.state.first.heads_off == ((0, 0),)
@@ -68,9 +61,6 @@ def test_it_is_switched_on_again_by_the_button_and_with_the_comparison(page, wal
     assert page.state.first.heads_off == ((2, 1),) and page.state.is_compared
     qtbot.mouseClick(page.comparison.end, Qt.MouseButton.LeftButton)
     assert page.state.first.heads_off == () and not page.state.is_compared
-
-
-def test_another_model_has_all_its_heads(page, wall, wait, classifier):
     page.state.switch_head(1, 0)
     page.choose(classifier)
     wait(lambda: page.state.first.checkpoint == classifier and page.state.is_settled)

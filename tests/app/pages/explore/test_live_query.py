@@ -19,24 +19,19 @@ def query(explore, explorer):
     return made
 
 
-def test_a_late_answer_is_passed_over(explore, explorer, query):
+def test_the_old_answer_stays_until_the_new_one_and_late_ones_are_ignored(explore, explorer, query):
     explore.toggle_mask(1)
+    old = explorer.fill(explorer.asked[-1], "old")
     explore.toggle_mask(2)
-    first, second = explorer.asked
+    assert query.is_waiting and query.answer is old
+    explore.toggle_mask(3)
+    first, second = explorer.asked[1:]
     explorer.fill(first, "late")
-    assert query.answer is None
+    assert query.is_waiting and query.answer is old
     newest = explorer.fill(second, "new")
     assert query.answer is newest
     explorer.fill(first, "later still")
     assert query.answer is newest
-
-
-def test_the_old_answer_stays_until_the_new_one_is_there(explore, explorer, query):
-    explore.toggle_mask(1)
-    old = explorer.fill(explorer.asked[-1], "old")
-    explore.toggle_mask(2)
-    assert query.is_waiting
-    assert query.answer is old
 
 
 def test_what_nobody_sees_asks_nothing_until_it_is_seen(explore, explorer, query):
@@ -51,20 +46,14 @@ def test_what_nobody_sees_asks_nothing_until_it_is_seen(explore, explorer, query
     assert len(explorer.asked) == 1
 
 
-def test_the_answer_goes_with_what_was_asked_about(explore, explorer, query):
-    explore.toggle_mask(1)
-    explorer.fill(explorer.asked[-1], "old")
-    explore.toggle_mask(1)
-    assert query.answer is None
-    assert not query.is_waiting
-
-
-def test_the_answer_goes_with_the_model(explore, explorer, query, home):
-    explore.toggle_mask(1)
-    explorer.fill(explorer.asked[-1], "old")
-    explore.choose_model(None)
-    assert query.answer is None
-    assert not query.is_waiting
+def test_the_answer_goes_with_what_was_asked_about_and_with_the_model(explore, explorer, query):
+    for change in (lambda: explore.toggle_mask(1), lambda: explore.choose_model(None)):
+        explore.toggle_mask(1)
+        explorer.fill(explorer.asked[-1], "old")
+        assert query.answer is not None
+        change()
+        assert query.answer is None
+        assert not query.is_waiting
 
 
 def test_a_refusal_is_kept_with_its_words(explore, explorer, query):
@@ -76,19 +65,13 @@ def test_a_refusal_is_kept_with_its_words(explore, explorer, query):
     assert query.refusal is None
 
 
-def test_a_stage_of_the_work_is_no_answer(explore, explorer, query):
-    explore.toggle_mask(1)
-    explorer.answered.emit(Working(to=explorer.asked[-1].number, stage="Reading"))
-    assert query.is_waiting
-
-
 def test_what_is_there_already_is_shown_while_more_is_to_come(explore, explorer, query):
     explore.toggle_mask(1)
     number = explorer.asked[-1].number
     file = ArrayFile(path="x", shape=(1,), dtype="float32")
     part = Attended(to=number, tokens=explore.first.tokens, weights=file, layers=1)
     explorer.answered.emit(Working(to=number, stage="Reading", done=1, total=3))
-    assert query.answer is None
+    assert query.answer is None and query.is_waiting
     explorer.answered.emit(part)
     assert query.answer == part and query.is_waiting
     explorer.refuse(explorer.asked[-1], "Stopped.")

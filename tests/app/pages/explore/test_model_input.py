@@ -35,23 +35,10 @@ def test_a_second_model_reads_the_same_text_its_own_way(explore, other, wait):
     assert [t.text for t in first.tokens] == ["[CLS]", "the", "cat", "sat", "[SEP]"]
     assert [t.text for t in second.tokens] == ["[CLS]", "the", "c", "##at", "sat", "[SEP]"]
     assert (first.masked, second.masked) == ((2,), (2, 3))
-    explore.compare(None)
-    assert not explore.is_compared
-    assert len(explore.sides) == 1
-
-
-def test_what_is_picked_has_a_counterpart_on_the_other_side(explore, other, wait):
-    explore.compare(other)
-    wait(lambda: explore.is_settled)
-    second = explore.second
-    found = [second.counterpart(token) for token in explore.first.tokens]
-    assert found == [0, 1, 3, 4, 5]  # of “c” and “##at”, which share “cat”, the longer one
+    counterparts = [second.counterpart(token) for token in first.tokens]
+    assert counterparts == [0, 1, 3, 4, 5]  # of “c” and “##at”, which share “cat”, the longer one
     assert second.counterpart(second.tokens[2].model_copy(update={"segment": 1})) == -1
-
-
-def test_typing_goes_to_both_sides_and_settles_once(explore, other, wait):
-    explore.compare(other)
-    wait(lambda: explore.is_settled)
+    explore.unmask_all()
     settled = []
     explore.settled.connect(lambda: settled.append([side.text for side in explore.sides]))
     explore.set_texts("the sat")
@@ -60,6 +47,9 @@ def test_typing_goes_to_both_sides_and_settles_once(explore, other, wait):
     explore.toggle_mask(1)
     assert [side.masked for side in explore.sides] == [(1,), (1,)]
     assert len(settled) == 2
+    explore.compare(None)
+    assert not explore.is_compared
+    assert len(explore.sides) == 1
 
 
 def test_a_pinned_input_stays_while_the_first_is_edited(explore, wait):

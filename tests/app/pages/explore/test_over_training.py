@@ -66,35 +66,15 @@ def answer(explorer: FakeExplorer) -> Answering:
 
 
 @pytest.fixture
-def settle(page, answer, wait) -> Callable[[], None]:
+def settle(answer, wait) -> Callable[[ExplorePage], None]:
     """Answer until everything that is seen belongs to the step."""
-
-    def settled() -> bool:
-        answer()
-        return page.training_bar.state.is_answered
-
-    return lambda: wait(settled)
+    return lambda page: wait(lambda: answer() or page.training_bar.state.is_answered)
 
 
 @pytest.fixture
-def settle_of(answer, wait) -> Callable[[ExplorePage], None]:
-    """The same for any page."""
-
-    def settle(page: ExplorePage) -> None:
-        wait(lambda: answer() or page.training_bar.state.is_answered)
-
-    return settle
-
-
-@pytest.fixture
-def page(qtbot, workshop, model, run, wait, answer) -> ExplorePage:
+def page(make_page, model, run, wait, answer) -> ExplorePage:
     """The last checkpoint of the run, with “film” masked and what is predicted for it."""
-    shown = ExplorePage(workshop)
-    qtbot.addWidget(shown)
-    shown.resize(1180, 760)
-    shown.show()
-    shown.arrive({"model": run.checkpoint(24), "text": TEXT})
-    wait(lambda: shown.state.is_settled and shown.state.first.checkpoint == run.checkpoint(24))
+    shown = make_page(run.checkpoint(24), TEXT, (1180, 760))
     wait(shown.training_bar.isVisible)
     shown.state.toggle_mask(
         next(n for n, t in enumerate(shown.state.first.tokens) if "film" in t.text)
@@ -114,26 +94,20 @@ def click(page: ExplorePage, number: int) -> None:
     QTest.mouseClick(slider, Qt.MouseButton.LeftButton, pos=place)
 
 
-def test_a_model_without_snapshots_has_no_bar(page, model, wait):
-    page.choose(model)
-    wait(lambda: page.state.is_settled and page.state.first.checkpoint == model)
-    assert not page.training_bar.isVisible()
-
-
 def test_the_bar_says_what_is_shown(page, run, settle):
     bar = page.training_bar
     assert bar.state.moments.steps == STEPS
     assert bar.said.text() == "Checkpoint of step 24"
     click(page, 3)
     assert at(page) == 4 and page.state.first.checkpoint == snapshot(run, 4)
-    settle()
+    settle(page)
     assert bar.said.text().startswith("Step 4 · loss ")
     assert bar.slider.accessibleDescription() == bar.said.text()
     assert page.state.first.model.name == "Night, step 4"
     assert_accessible(bar)
 
 
-def test_arrow_keys_home_and_end_move_and_stay_within(page, run, qtbot):
+def test_keys_and_dragging_move_through_the_steps(page):
     slider = page.training_bar.slider
     slider.setFocus()
     seen = []
@@ -141,10 +115,6 @@ def test_arrow_keys_home_and_end_move_and_stay_within(page, run, qtbot):
         QTest.keyClick(slider, getattr(Qt.Key, f"Key_{key}"))
         seen.append(at(page))
     assert seen == [0, 0, 1, 2, 4, 2, 24, 24, 24]
-
-
-def test_dragging_moves_through_the_steps(page):
-    slider = page.training_bar.slider
     high = slider.height() // 3
     QTest.mousePress(slider, Qt.MouseButton.LeftButton, pos=QPoint(round(slider.x_of(0)), high))
     seen = [at(page)]
@@ -218,7 +188,9 @@ def test_it_plays_from_the_first_to_the_last_and_can_be_paused(page, answer, wai
     bar.state._playing.setInterval(1)
     click(page, 6)
     qtbot.mouseClick(bar.playing, Qt.MouseButton.LeftButton)
-    assert bar.playing.accessibleName() == "Pause" and at(page) == 0
+    for _ in range(20):
+        bar.state._playing.timeout.emit()
+    assert bar.playing.accessibleName() == "Pause" and at(page) == 0, "it waits for the answers"
     seen = []
 
     def through(last: int) -> Callable[[], bool]:
@@ -239,42 +211,6 @@ def test_it_plays_from_the_first_to_the_last_and_can_be_paused(page, answer, wai
     assert tuple(seen) == STEPS, "none is left out"
 
 
-def test_it_waits_for_the_answers_of_a_step(page, qtbot, wait, answer):
-    bar = page.training_bar
-    bar.state._playing.setInterval(1)
-    click(page, 0)
-    qtbot.mouseClick(bar.playing, Qt.MouseButton.LeftButton)
-    for _ in range(20):
-        bar.state._playing.timeout.emit()
-    assert at(page) == 0
-    answer()
-    wait(lambda: at(page) == 1)
-    bar.state.pause()
-
-
-def test_what_was_learned_between_two_steps(page, settle, wait, qtbot, explorer):
-    """Five actions with those of the fixture: the model, a masked word, a step, Compare with this
-    step, and another step."""
-    bar = page.training_bar
-    click(page, 1)  # 1
-    settle()
-    qtbot.mouseClick(bar.beside, Qt.MouseButton.LeftButton)  # 2
-    settle()
-    bar.slider.setFocus()
-    QTest.keyClick(bar.slider, Qt.Key.Key_End)  # 3
-    assert bar.said.text() == "Step 24 · computing …", "what is seen is of another step"
-    settle()
-    first, second = page.state.both
-    assert [checkpoint_step(side.checkpoint) for side in (first, second)] == [24, 1]
-    shown = page.panels["words"].predictions.cards[0].pairs.shown
-    assert shown and all(bar.first is not None and bar.second is not None for bar in shown)
-    assert any(abs(bar.first - bar.second) > 0.01 for bar in shown)
-    assert "Night, step 24" in page.panels["words"].predictions.models.text()
-    assert "Night, step 1" in page.panels["words"].predictions.models.text()
-    QTest.keyClick(bar.slider, Qt.Key.Key_Left)
-    assert at(page) == 16 and checkpoint_step(second.checkpoint) == 1, "the other moment stays"
-
-
 def test_switched_off_heads_stay_off_over_the_steps(page, wait, answer):
     click(page, 5)
     page.state.switch_head(0, 1)
@@ -285,21 +221,24 @@ def test_switched_off_heads_stay_off_over_the_steps(page, wait, answer):
     assert checkpoint_step(first.checkpoint) == checkpoint_step(second.checkpoint) == 2
 
 
-def test_a_new_list_of_models_does_not_leave_the_step(page, workshop, wait, run):
+def test_a_step_stays_until_another_checkpoint_or_model_is_chosen(page, workshop, wait, run, model):
     click(page, 2)
     read_again(page, workshop, wait)
     assert page.state.first.checkpoint == snapshot(run, 2)
-
-
-def test_another_checkpoint_of_the_run_can_be_asked_for(page, wait, run):
-    click(page, 2)
+    page.arrive({"model": snapshot(run, 8)})
+    wait(lambda: page.state.is_settled and page.state.first.checkpoint == snapshot(run, 8))
+    read_again(page, workshop, wait)
+    assert page.picker.chosen().path == page.state.first.checkpoint == snapshot(run, 8)
     page.choose(run.checkpoint(12))
     wait(lambda: page.state.first.checkpoint == run.checkpoint(12))
     wait(lambda: page.training_bar.said.text() == "Checkpoint of step 12")
     assert page.training_bar.slider.value() == STEPS.index(8)
+    page.choose(model)
+    wait(lambda: page.state.is_settled and page.state.first.checkpoint == model)
+    assert not page.training_bar.isVisible(), "it has no snapshots"
 
 
-def test_what_is_under_way_ends_when_the_page_is_left(page, tmp_path):
+def test_playing_and_saving_end_with_cancel_and_when_the_page_is_left(page, qtbot, tmp_path):
     bar = page.training_bar
     bar.state.play()
     page.hide()
@@ -307,7 +246,13 @@ def test_what_is_under_way_ends_when_the_page_is_left(page, tmp_path):
     page.show()
     bar.series.start(tmp_path)
     page.hide()
-    assert not bar.series.is_running and not any(tmp_path.glob("*.png"))
+    assert not bar.series.is_running
+    page.show()
+    bar.series.start(tmp_path)
+    assert at(page) == 0
+    qtbot.mouseClick(bar.save, Qt.MouseButton.LeftButton)
+    assert not bar.series.is_running and bar.save.text() == "Save a se&ries…"
+    assert not any(tmp_path.glob("*.png"))
 
 
 def test_a_series_has_a_picture_of_each_step_with_one_scale(
@@ -340,15 +285,6 @@ def test_a_series_has_a_picture_of_each_step_with_one_scale(
     assert "pictures in" in workshop.notices.shown[-1].problem
 
 
-def test_saving_can_be_cancelled(page, answer, wait, qtbot, tmp_path):
-    bar = page.training_bar
-    bar.series.start(tmp_path)
-    assert at(page) == 0
-    qtbot.mouseClick(bar.save, Qt.MouseButton.LeftButton)
-    assert not bar.series.is_running and bar.save.text() == "Save a se&ries…"
-    assert list(tmp_path.glob("*.png")) == []
-
-
 def test_a_folder_that_cannot_be_written_is_told_of(page, answer, wait, qtbot, workshop, tmp_path):
     bar = page.training_bar
     bar.series.start(tmp_path / "nowhere")
@@ -375,39 +311,24 @@ def read_again(page: ExplorePage, workshop: Studio, wait: Callable[..., None]) -
     wait(lambda: bool(shown))
 
 
-@pytest.mark.parametrize("left", [12, None])
-def test_a_run_that_deletes_the_checkpoint_leaves_the_step(
-    page, workshop, wait, run, monkeypatch, left
-):
+def test_a_run_that_deletes_the_checkpoint_leaves_the_step(page, workshop, wait, run, monkeypatch):
     """As a run does that trains on and keeps its newest ones only."""
     monkeypatch.setattr(workshop, "models", lambda: listed(run, 12, 24))
     page.choose(run.checkpoint(24))
     wait(lambda: page.state.first.model.run == "night")
     wait(page.training_bar.isVisible)
     click(page, 3)
-    monkeypatch.setattr(workshop, "models", lambda: listed(run, left) if left else [])
-    read_again(page, workshop, wait)
-    assert page.state.first.checkpoint == snapshot(run, 4)
-    there = run.checkpoint(left) if left else snapshot(run, 4)
-    assert page.picker.chosen().path == there
+    for left, chosen in (([12], run.checkpoint(12)), ([], snapshot(run, 4))):
+        monkeypatch.setattr(workshop, "models", lambda left=left: listed(run, *left))
+        read_again(page, workshop, wait)
+        assert page.state.first.checkpoint == snapshot(run, 4)
+        assert page.picker.chosen().path == chosen
 
 
-def test_a_snapshot_that_is_opened_by_itself_stays(page, workshop, wait, run):
-    page.arrive({"model": snapshot(run, 8)})
-    wait(lambda: page.state.is_settled and page.state.first.checkpoint == snapshot(run, 8))
-    read_again(page, workshop, wait)
-    assert page.picker.chosen().path == page.state.first.checkpoint == snapshot(run, 8)
-
-
-def test_the_included_tiny_model_shows_how_it_learned(qtbot, workshop, settle_of, wait):
+def test_the_included_tiny_model_shows_how_it_learned(make_page, settle, wait):
     """Without any run: its steps, its loss, and what it predicts before and after."""
     entry = describe_model("Tiny", tiny_model(), "included")
-    page = ExplorePage(workshop)
-    qtbot.addWidget(page)
-    page.show()
-    text = "the president of the united states"
-    page.arrive({"model": entry.path, "text": text})
-    wait(lambda: page.state.is_settled and page.state.first.text == text)
+    page = make_page(entry.path, "the president of the united states")
     wait(page.training_bar.isVisible)
     moments = page.training_bar.state.moments
     assert moments.steps == (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000, 2000)
@@ -417,7 +338,7 @@ def test_the_included_tiny_model_shows_how_it_learned(qtbot, workshop, settle_of
     said = []
     for number in (0, len(moments.steps) - 1):
         page.training_bar.slider.setValue(number)
-        settle_of(page)
+        settle(page)
         answer = page.panels["words"]._state.query.answer
         ranked = {one.label: one.probability for one in answer.predictions[0].ranked}
         said.append(ranked.get("states", 0.0))

@@ -1,19 +1,19 @@
 """The page as a whole: the way in, and how its parts hang together."""
 
 import os
+import shutil
 import signal
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QLabel
 
 from app.pages.explore.model_input import MAX_CHARACTERS
 from app.pages.explore.view import EXAMPLE, ExplorePage
 from tests.app.accessible import assert_accessible
 
 LATER = 120_000  # ms; a worker loads torch first, maybe on a busy machine
-HOSTILE = ["<b>x</b> <img src=x> &amp;", "%s %d {0} {x}", "שלום", "東京 😀", "\u202ethe cat\u202c"]
 
 
 @pytest.fixture
@@ -31,13 +31,6 @@ def ready(page, wait) -> ExplorePage:
     page.arrive({"text": "the cat sat"})
     wait(lambda: page.state.is_settled and page.state.first.text == "the cat sat")
     return page
-
-
-def test_the_page_opens_with_an_example_and_the_first_model(page, wait):
-    wait(lambda: page.state.is_settled)
-    assert page.state.first.text == EXAMPLE
-    assert page.state.first.model.name == "tiny"
-    assert page.stack.currentIndex() == 0
 
 
 def test_without_a_model_the_page_names_the_way_to_one(qtbot, workshop, wait):
@@ -64,6 +57,8 @@ def test_it_can_be_come_to_with_a_model_and_a_text(page, classifier, wait):
 def test_who_comes_first_types_behind_the_text_and_later_where_they_were(qtbot, page, wait):
     page.arrive(None)
     wait(lambda: page.state.is_settled)
+    assert page.state.first.text == EXAMPLE and page.state.first.model.name == "tiny"
+    assert page.stack.currentIndex() == 0
     qtbot.waitActive(page)
     assert page.focusWidget() is page.text
     qtbot.keyClicks(page.focusWidget(), " too")
@@ -76,16 +71,12 @@ def test_who_comes_first_types_behind_the_text_and_later_where_they_were(qtbot, 
     assert page.focusWidget() is page.picker
 
 
-def test_a_model_outside_the_home_can_be_looked_into(page, model, tmp_path, wait):
-    import shutil
-
-    elsewhere = tmp_path / "elsewhere"
-    shutil.copytree(model, elsewhere)
+def test_a_model_outside_the_home_is_shown_and_a_broken_one_reported(
+    page, workshop, home, model, tmp_path, wait
+):
+    elsewhere = Path(shutil.copytree(model, tmp_path / "elsewhere"))
     page.arrive(elsewhere)
     wait(lambda: page.state.is_settled and page.state.first.checkpoint == elsewhere)
-
-
-def test_a_model_that_cannot_be_read_is_told_of(page, workshop, home, wait):
     (home.models / "broken").mkdir()
     page.arrive(home.models / "broken")
     wait(lambda: workshop.notices.shown)
@@ -102,11 +93,8 @@ def test_a_classifier_opens_with_its_classes(page, classifier, explorer, wait):
     assert page.panels["words"].stack.currentIndex() == 1
 
 
-def test_classes_are_shown_only_where_there_are_some(ready):
-    assert not ready.bench.is_open("predictions")
-
-
 def test_only_the_panel_that_is_seen_asks(ready, explorer):
+    assert not ready.bench.is_open("predictions"), "the model has no classes"
     ready.state.toggle_mask(2)
     assert {question.kind for question in explorer.asked} == {"fill_mask"}
     ready.bench.show_panel("attention")
@@ -143,30 +131,8 @@ def test_a_hundred_thousand_characters_are_cut_with_a_notice(page, explorer, wai
     assert not page.notice.isVisible()
 
 
-def test_hostile_texts_are_shown_as_text(page, explorer, wait):
-    page.bench.show_panel("attention")
-    for text in HOSTILE:
-        page.arrive({"text": text, "pair": text})
-        wait(lambda text=text: bool(explorer.asked) and explorer.asked[-1].text == text)
-        page.state.pick(1)
-        explorer.attend(explorer.of_kind("attend")[-1])
-        page.panels["attention"]._state.point(1, 2)
-        assert page.text.toPlainText() == text
-    labels = page.findChildren(QLabel)
-    assert all(label.textFormat() == Qt.TextFormat.PlainText for label in labels)
-    assert not page.grab().isNull()
-
-
-def test_a_second_text_comes_and_goes(qtbot, ready, wait):
-    ready.more.click()
-    assert ready.pair.isVisible()
-    ready.pair.set_text("a dog")
-    wait(lambda: ready.state.is_settled and ready.state.first.pair == "a dog")
-    ready.more.click()
-    wait(lambda: ready.state.is_settled and ready.state.first.pair is None)
-
-
-def test_the_token_under_the_mouse_is_described(ready):
+def test_tokens_are_described_and_picked_and_a_second_text_comes_and_goes(qtbot, ready, wait):
+    assert_accessible(ready)
     ready.state.point(2)
     assert "“cat”" in ready.said.whole()
     assert "Token 3" in ready.said.whole()
@@ -174,10 +140,22 @@ def test_the_token_under_the_mouse_is_described(ready):
     ready.state.point(1)
     ready.state.point(2)
     assert "masked" in ready.said.whole()
-
-
-def test_everything_can_be_used_by_ear_and_keyboard(ready):
-    assert_accessible(ready)
+    strip = ready.strip
+    places = [box.center().toPoint() for box in strip.boxes]
+    qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=places[1])
+    control = Qt.KeyboardModifier.ControlModifier
+    qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, control, places[3])
+    assert (ready.state.picked, ready.state.target) == (1, 3)
+    qtbot.keyClick(strip, Qt.Key.Key_Left, control)
+    qtbot.keyClick(strip, Qt.Key.Key_Right)
+    assert (ready.state.picked, ready.state.target) == (2, 2)
+    assert not strip.grab().isNull()
+    ready.more.click()
+    assert ready.pair.isVisible()
+    ready.pair.set_text("a dog")
+    wait(lambda: ready.state.is_settled and ready.state.first.pair == "a dog")
+    ready.more.click()
+    wait(lambda: ready.state.is_settled and ready.state.first.pair is None)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
@@ -214,11 +192,9 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
     )
     assert state.maps.size == (3, 2)
     first = state.map
-    qtbot.mouseClick(
-        page.panels["attention"].overview.grid,
-        Qt.MouseButton.LeftButton,
-        pos=page.panels["attention"].overview.grid.cell(1, 1).center().toPoint(),
-    )
+    grid = page.panels["attention"].overview.grid
+    place = grid.cell(1, 1).center().toPoint()
+    qtbot.mouseClick(grid, Qt.MouseButton.LeftButton, pos=place)
     assert (state.map != first).any()
     state.exclude_special(False)  # as they are at first
     assert state.map.sum(1) == pytest.approx(1, abs=2e-3)
@@ -227,7 +203,9 @@ def test_the_story_with_a_real_worker_that_is_killed(qtbot, studio, model):
 # ── comparing, and the history ───────────────────────────────────────────────────────────────
 
 
-def test_compare_puts_a_second_model_beside_the_first(qtbot, ready, classifier, workshop, wait):
+def test_compare_puts_a_second_model_beside_the_first(ready, classifier, workshop, wait):
+    assert not ready.compare.isEnabled()
+    assert "no second model" in ready.compare.toolTip()
     workshop.models_changed.emit()
     wait(ready.compare.isEnabled)
     ready.compare.click()
@@ -237,30 +215,19 @@ def test_compare_puts_a_second_model_beside_the_first(qtbot, ready, classifier, 
     assert ready.comparison.picker.isVisible()
     assert "the same tokens" in ready.comparison.said.whole()
     assert ready.comparison.strip_area.isHidden()
+    ready.comparison.set_models([])
+    assert ready.comparison.picker.chosen().path == classifier, "no longer listed, yet shown"
     ready.comparison.end.click()
     assert not ready.state.is_compared
     assert ready.comparison.isHidden()
 
 
-def test_a_second_model_that_is_no_longer_listed_keeps_its_name(ready, classifier, workshop, wait):
-    workshop.models_changed.emit()
-    wait(ready.compare.isEnabled)
-    ready.compare.click()
-    wait(lambda: ready.state.is_settled and ready.state.is_compared)
-    ready.comparison.set_models([])
-    assert ready.comparison.picker.chosen().path == classifier
-
-
-def test_without_a_second_model_compare_says_why(ready):
-    assert not ready.compare.isEnabled()
-    assert "no second model" in ready.compare.toolTip()
-
-
 def test_a_pinned_text_has_a_strip_of_its_own(qtbot, ready, wait):
-    ready.panels["history"].history.keep_input()
+    history = ready.panels["history"].history
+    history.keep_input()
     ready.text.set_text("a dog")
     wait(lambda: ready.state.is_settled)
-    ready.panels["history"].history.compare(ready.panels["history"].history.entries[-1])
+    history.compare(history.entries[-1])
     wait(lambda: ready.state.is_settled and ready.comparison.strip_area.isVisible())
     assert "“the cat sat”" in ready.comparison.said.whole()
     second = ready.comparison.strip_area.strip
@@ -269,26 +236,23 @@ def test_a_pinned_text_has_a_strip_of_its_own(qtbot, ready, wait):
     assert ready.state.picked == -1  # another text has no such token
 
 
-def test_an_input_of_the_history_comes_back_with_what_was_hidden(ready, wait):
+def test_an_input_of_the_history_comes_back_with_its_masks(ready, wait):
+    history = ready.panels["history"].history
     ready.state.toggle_mask(2)
-    ready.panels["history"].history.keep_input()
+    history.keep_input()
     kept = ready.state.first.input
     ready.more.click()
     ready.pair.set_text("a dog")
     ready.text.set_text("on the mat")
     wait(lambda: ready.state.is_settled and ready.state.first.pair == "a dog")
     ready.bench.show_panel("history")
-    ready.panels["history"].history.open(
-        next(e for e in ready.panels["history"].history.entries if e.input == kept)
-    )
+    history.open(next(entry for entry in history.entries if entry.input == kept))
     wait(lambda: ready.state.is_settled)
     assert ready.state.first.input == kept
     assert ready.state.first.masked == (2,)
     assert ready.text.toPlainText() == "the cat sat"
     assert ready.pair.isHidden()
-    assert [e.input.text for e in ready.panels["history"].history.entries[:1]] == [
-        "on the mat"
-    ]  # kept before
+    assert history.entries[0].input.text == "on the mat", "stored before"
 
 
 def test_the_history_opens_and_closes_beside(qtbot, ready, wait):
@@ -297,19 +261,6 @@ def test_the_history_opens_and_closes_beside(qtbot, ready, wait):
     assert ready.panels["history"].width() < ready.bench.width() / 2
     ready.toggles["history"].click()
     wait(lambda: not ready.bench.is_seen("history"))
-
-
-def test_ctrl_and_a_click_pick_the_target(qtbot, ready):
-    strip = ready.strip
-    places = [box.center().toPoint() for box in strip.boxes]
-    qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, pos=places[1])
-    control = Qt.KeyboardModifier.ControlModifier
-    qtbot.mouseClick(strip, Qt.MouseButton.LeftButton, control, places[3])
-    assert (ready.state.picked, ready.state.target) == (1, 3)
-    qtbot.keyClick(strip, Qt.Key.Key_Left, control)
-    qtbot.keyClick(strip, Qt.Key.Key_Right)
-    assert (ready.state.picked, ready.state.target) == (2, 2)
-    assert not strip.grab().isNull()
 
 
 def test_who_looks_at_chosen_texts_finds_a_worker_that_has_loaded(

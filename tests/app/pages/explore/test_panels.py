@@ -21,14 +21,9 @@ EVERY = [panel() for panel in PANELS]
 
 
 @pytest.fixture
-def page(qtbot, workshop, model, wait) -> ExplorePage:
+def page(make_page, model) -> ExplorePage:
     """With “the cat sat” and its model, at rest, “cat” masked and picked."""
-    made = ExplorePage(workshop)
-    qtbot.addWidget(made)
-    made.resize(1180, 720)
-    made.show()
-    made.arrive({"text": "the cat sat", "pair": "a dog"})
-    wait(lambda: made.state.is_settled and made.state.first.pair == "a dog")
+    made = make_page(model, "the cat sat", (1180, 720), "a dog")
     made.state.pick(2)
     made.state.toggle_mask(2)
     return made

@@ -53,23 +53,22 @@ def test_a_click_asks_again_for_an_exact_answer_and_is_remembered(
     assert explore.is_exact
 
 
-@pytest.mark.parametrize(
-    "computed, why, said",
-    [
+def test_every_answer_says_how_it_was_computed(explore, explorer, switch):
+    for computed, why, text in (
         ("int8", "", "Fast (int8)."),
         ("float32", "", "Exact (fp32)."),
         ("float32", "preparing", "Exact (fp32); testing faster precisions."),
         ("float32", "none", "Exact (fp32): no faster precision agrees."),
         ("float32", "device", "Exact (fp32), as always on this device."),
         ("float32", "snapshot", "Exact (fp32), as always with snapshots."),
-    ],
-)
-def test_every_answer_says_how_it_was_computed(explore, explorer, switch, computed, why, said):
-    how = {"tokens": (), "computed": computed, "why_exact": why}
-    explorer.answered.emit(MaskFilled(predictions=(), **how))
-    assert switch.said.text() == said
-    switch.said.setText("")
-    explorer.answered.emit(Predicted(task="text_classification", **how))
-    assert switch.said.text() == said
+    ):
+        fields = {"tokens": (), "computed": computed, "why_exact": why}
+        for answer in (
+            MaskFilled(predictions=(), **fields),
+            Predicted(task="text_classification", **fields),
+        ):
+            switch.said.setText("")
+            explorer.answered.emit(answer)
+            assert switch.said.text() == text
     explore.choose_model(None)
     assert switch.said.text() == ""

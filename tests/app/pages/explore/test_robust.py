@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QLabel
 from app.pages.explore import state
 from app.pages.explore.model_input import MAX_CHARACTERS
 from app.pages.explore.panels.words import candidates
-from app.pages.explore.view import ExplorePage
 from engine.explore.embeddings import embed
 from engine.models.checkpoint import load, write
 from engine.models.heads import Heads
@@ -50,15 +49,10 @@ def model(home):
 
 
 @pytest.fixture
-def page(qtbot, workshop, model, wait, monkeypatch) -> ExplorePage:
+def page(make_page, model, monkeypatch):
     for module in (state, candidates):
         monkeypatch.setattr(module, "TYPING_PAUSE_MS", PAUSE)
-    made = ExplorePage(workshop)
-    qtbot.addWidget(made)
-    made.resize(1100, 700)
-    made.show()
-    wait(lambda: made.state.is_settled)
-    return made
+    return make_page(model, size=(1100, 700))
 
 
 @pytest.fixture(autouse=True)
@@ -89,6 +83,7 @@ def look(page, explorer, model, wait, panel, text):
         count = len(page.state.first.tokens)
         weights = np.full((3, 2, count, count), 1 / count, np.float16)
         explorer.attend(explorer.of_kind("attend")[-1], weights)
+        page.panels["attention"]._state.point(0, 0)
     page.state.pick(min(1, len(page.state.first.tokens) - 1))
     page.panels["history"].history.keep_input()
 

@@ -1,7 +1,5 @@
 """The text, its tokens and its masks."""
 
-import pytest
-
 from app.library import describe_model
 from app.pages.explore.model_input import MAX_CHARACTERS, shift_spans
 from app.pages.explore.state import ExploreState
@@ -13,9 +11,8 @@ def texts(explore: ExploreState) -> list[str]:
     return [token.text for token in explore.first.tokens]
 
 
-@pytest.mark.parametrize(
-    "old, new, stays",
-    [
+def test_a_mask_stays_with_its_word_while_the_text_around_it_changes():
+    for old, new, stays in (
         ("the cat sat", "the cat sat.", {(4, 7)}),  # after it
         ("the cat sat", "look, the cat sat", {(10, 13)}),  # before it
         ("the cat sat", "a cat sat", {(2, 5)}),
@@ -26,11 +23,9 @@ def texts(explore: ExploreState) -> list[str]:
         ("the cat sat", "the cat sat", {(4, 7)}),
         ("cat cat cat", "cat cat", {(4, 7)}),  # of equal ones the last went
         ("😀 cat", "😀 😀 cat", {(4, 7)}),
-    ],
-)
-def test_a_mask_stays_with_its_word_while_the_text_around_it_changes(old, new, stays):
-    start = old.index("cat", 4) if old.startswith("cat") else old.index("cat")
-    assert shift_spans({(start, start + 3)}, old, new) == stays
+    ):
+        start = old.index("cat", 4) if old.startswith("cat") else old.index("cat")
+        assert shift_spans({(start, start + 3)}, old, new) == stays, new
 
 
 def test_the_text_becomes_tokens_and_then_settles(explore, qtbot):
@@ -49,7 +44,9 @@ def test_typing_settles_once_after_the_last_key(explore, qtbot, wait):
     assert settled == ["the dog sat"]
 
 
-def test_a_mask_takes_the_whole_word_and_again_gives_it_back(explore, wait):
+def test_a_mask_takes_the_whole_word_and_again_gives_it_back(explore, qtbot, wait):
+    with qtbot.waitSignal(explore.settled, timeout=0):  # at once
+        explore.toggle_mask(2)
     explore.set_texts("the unhappys cat")
     wait(lambda: explore.is_settled)
     assert texts(explore) == ["[CLS]", "the", "un", "##happy", "##s", "cat", "[SEP]"]
@@ -75,18 +72,10 @@ def test_a_piece_can_be_hidden_alone(explore, wait):
     assert explore.first.masked == ()
 
 
-def test_a_mask_settles_at_once(explore, qtbot):
-    with qtbot.waitSignal(explore.settled, timeout=0):
-        explore.toggle_mask(2)
-
-
-@pytest.mark.parametrize("number", [0, 4, -1, 99])
-def test_special_tokens_are_not_masked(explore, number):
-    explore.toggle_mask(number)
-    assert explore.first.masked == ()
-
-
-def test_a_typed_mask_stays(explore, wait):
+def test_special_tokens_are_not_masked_and_a_typed_mask_stays(explore, wait):
+    for number in (0, 4, -1, 99):
+        explore.toggle_mask(number)
+        assert explore.first.masked == ()
     explore.set_texts("the [MASK] sat")
     wait(lambda: explore.is_settled)
     explore.toggle_mask(2)
@@ -94,16 +83,11 @@ def test_a_typed_mask_stays(explore, wait):
     assert explore.first.masked == ()
 
 
-def test_a_masked_word_that_grows_is_another_word(explore, wait):
-    explore.set_texts("the cat")
-    wait(lambda: explore.is_settled)
+def test_masks_of_both_texts_are_kept_apart(explore, wait):
     explore.toggle_mask(2)
     explore.set_texts("the cats")
     wait(lambda: explore.is_settled)
-    assert explore.first.masked == ()
-
-
-def test_masks_of_both_texts_are_kept_apart(explore, wait):
+    assert explore.first.masked == (), "a word that grows is another word"
     explore.set_texts("the cat", "the cat")
     wait(lambda: explore.is_settled)
     assert texts(explore) == ["[CLS]", "the", "cat", "[SEP]", "the", "cat", "[SEP]"]
@@ -144,13 +128,10 @@ def test_a_folder_without_a_vocabulary_is_told_in_words(explore, home, wait):
     assert told[0].endswith(".")
 
 
-def test_a_text_that_no_encoding_holds_is_made_whole(explore, wait):
+def test_lone_surrogates_are_replaced_and_long_texts_truncated(explore, wait):
     explore.set_texts("the \ud83d cat")
     wait(lambda: explore.is_settled)
     assert explore.first.text == "the \N{REPLACEMENT CHARACTER} cat"
-
-
-def test_a_hundred_thousand_characters_are_cut(explore, wait):
     explore.set_texts("a " * 50_000)
     wait(lambda: explore.is_settled)
     assert len(explore.first.text) == MAX_CHARACTERS
@@ -158,25 +139,18 @@ def test_a_hundred_thousand_characters_are_cut(explore, wait):
     assert len(explore.first.tokens) == 32
 
 
-@pytest.mark.parametrize("text", ["a the cat sat", "the dog cat sat", "the cat sat on the mat"])
-def test_what_is_picked_stays_with_its_word_while_the_text_is_edited(explore, wait, text):
+def test_what_is_picked_stays_with_its_word_while_the_text_is_edited(explore, wait):
     explore.pick(2)
     explore.pick_target(4)
-    explore.set_texts(text)
-    wait(lambda: explore.is_settled and explore.first.text == text)
-    assert explore.first.tokens[explore.picked].text == "cat"
-    assert explore.target == len(explore.first.tokens) - 1, "[SEP] is still the last"
-
-
-def test_a_picked_word_that_is_typed_over_is_picked_no_more(explore, wait):
-    explore.pick(2)
-    explore.pick_target(3)
-    explore.set_texts("the mat sat")
-    wait(lambda: explore.is_settled and explore.first.text == "the mat sat")
-    assert (explore.picked, explore.target) == (-1, 3)
-
-
-def test_what_is_picked_in_the_second_text_stays_there(explore, wait):
+    for text in ("a the cat sat", "a the dog cat sat", "a the dog cat sat on the mat"):
+        explore.set_texts(text)
+        wait(lambda text=text: explore.is_settled and explore.first.text == text)
+        assert explore.first.tokens[explore.picked].text == "cat"
+        assert explore.target == len(explore.first.tokens) - 1, "[SEP] is still the last"
+    explore.pick_target(5)
+    explore.set_texts("a the dog mat sat on the mat")
+    wait(lambda: explore.is_settled and "mat sat" in explore.first.text)
+    assert (explore.picked, explore.target) == (-1, 5), "the word was typed over"
     explore.set_texts("the cat", "the cat")
     wait(lambda: explore.is_settled)
     explore.pick(5)

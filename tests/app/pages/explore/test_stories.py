@@ -35,6 +35,7 @@ TEXTS = ("the cat sat on the mat", "a dog sat", "on the mat .", "a dog sat on a 
          "unhappy cats", "the cat sat", "a mat")  # fmt: skip
 LABELLED = [f"{text}\t{LABELS[2 * (number % 2)]}" for number, text in enumerate(TEXTS)]
 MOST = 6
+SMALLEST = (1100 - WIDTH, 700 - 36)  # px of the page in the smallest window
 
 
 class Hand:
@@ -121,14 +122,8 @@ def model(home) -> Path:
 
 
 @pytest.fixture
-def hand(qtbot, workshop, model, explorer, wait):
-    page = ExplorePage(workshop)
-    qtbot.addWidget(page)
-    page.resize(1100 - WIDTH, 700 - 36)  # as in the smallest window
-    page.show()
-    page.arrive({"model": model, "text": TEXTS[0]})
-    wait(lambda: page.state.is_settled and page.state.first.text == TEXTS[0])
-    used = Hand(page, explorer, wait)
+def hand(make_page, model, explorer, wait):
+    used = Hand(make_page(model, TEXTS[0], SMALLEST), explorer, wait)
     yield used
     assert 0 < used.actions <= MOST
 
@@ -307,14 +302,10 @@ def test_what_did_fine_tuning_change(hand, home, model, wait):
     assert len(view.texts.rows.rows) == len(TEXTS)
 
 
-def test_what_was_learned_between_two_steps(qtbot, workshop, explorer, wait, made):  # noqa: F811
+def test_what_was_learned_between_two_steps(make_page, explorer, wait, made):  # noqa: F811
     run = RunFolder(made.path)
-    page = ExplorePage(workshop)
-    qtbot.addWidget(page)
-    page.resize(1100 - WIDTH, 700 - 36)
-    page.show()
-    page.arrive({"model": run.checkpoint(24), "text": "a warm film and a good end"})
-    wait(lambda: page.state.is_settled and page.training_bar.isVisible())
+    page = make_page(run.checkpoint(24), "a warm film and a good end", SMALLEST)
+    wait(page.training_bar.isVisible)
     hand, bar = Hand(page, explorer, wait), page.training_bar
     film = next(n for n, token in enumerate(page.state.first.tokens) if "film" in token.text)
     hand.click(page.strip, page.strip.boxes[film].center().toPoint(), twice=True)
@@ -324,9 +315,16 @@ def test_what_was_learned_between_two_steps(qtbot, workshop, explorer, wait, mad
     hand.click(bar.beside)
     hand.until(lambda: bar.state.is_answered)
     hand.click(bar.slider, QPoint(round(bar.slider.x_of(6)), bar.slider.height() // 3))
+    assert bar.said.text() == "Step 24 · computing …", "the panels show another step"
     hand.until(lambda: bar.state.is_answered)
     assert [side.checkpoint for side in page.state.both] == [snapshot(run, 24), snapshot(run, 1)]
-    assert checkpoint_step(page.state.second.checkpoint) == 1
-    bars = page.panels["words"].predictions.cards[0].pairs.shown
-    assert any(abs(one.first - one.second) > 0.01 for one in bars if one.first and one.second)
+    words = page.panels["words"].predictions
+    bars = words.cards[0].pairs.shown
+    assert bars and all(None not in (one.first, one.second) for one in bars)
+    assert any(abs(one.first - one.second) > 0.01 for one in bars)
+    assert all(f"Night, step {step}" in words.models.text() for step in (24, 1))
     assert hand.actions <= MOST
+    bar.slider.setFocus()
+    QTest.keyClick(bar.slider, Qt.Key.Key_Left)
+    steps = [checkpoint_step(side.checkpoint) for side in page.state.both]
+    assert steps == [16, 1], "the other step stays"

@@ -6,12 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from app.pages.explore.model_input import TextInput
 from app.pages.explore.page_parts import row_of
-from app.pages.explore.view import EXAMPLE, ExplorePage
-from app.studio import Studio
+from app.pages.explore.view import EXAMPLE
 from engine.config.dataset import Mapping, Reading, Source, Split, StoredData
 from engine.data.datasets.importing import import_dataset
 from engine.files.home import Home
@@ -44,9 +41,9 @@ def trained(
 ONE, PAIR = Mapping(text="text", label="label"), Mapping(text="text", pair="other", label="label")
 
 
-@pytest.mark.parametrize(
-    "mapping, row, found",
-    [
+def test_the_row_is_that_of_the_validation_data(home: Home) -> None:
+    choice = Mapping(text="text", beginning="first", endings=("x", "y"), label="label")
+    for mapping, row, expected in (
         (ONE, {"text": "the cat", "label": "a"}, TextInput("the cat")),
         (PAIR, {"text": "a cat", "other": "a dog", "label": "b"}, TextInput("a cat", "a dog")),
         (
@@ -55,17 +52,15 @@ ONE, PAIR = Mapping(text="text", label="label"), Mapping(text="text", pair="othe
             TextInput("the cat"),
         ),
         (
-            Mapping(text="text", beginning="first", endings=("x", "y"), label="label"),
+            choice,
             {"text": "the cat", "first": "it", "x": "sat", "y": "is", "label": "0"},
             TextInput("the cat", "it"),
         ),
-    ],
-)
-def test_the_row_is_that_of_the_validation_data(
-    home: Home, mapping: Mapping, row: dict[str, Any], found: TextInput
-) -> None:
-    train = {name: "O" if name == "tags" else "0" for name in row}
-    assert row_of(trained(home, mapping, train, row)) == found
+    ):
+        train = {name: "O" if name == "tags" else "0" for name in row}
+        assert row_of(trained(home, mapping, train, row)) == expected
+        shutil.rmtree(home.datasets / "films")
+        shutil.rmtree(home.runs / "films")
 
 
 def test_without_validation_data_it_is_a_training_row(home: Home) -> None:
@@ -77,15 +72,10 @@ def test_without_validation_data_it_is_a_training_row(home: Home) -> None:
 
 
 def test_explore_shows_it_but_never_in_place_of_what_was_typed(
-    qtbot: Any, workshop: Studio, home: Home, model: Path, wait: Wait
+    make_page: Any, home: Home, model: Path, wait: Wait
 ) -> None:
     checkpoint = trained(home, ONE, {"text": "x", "label": "a"}, {"text": "the mat", "label": "a"})
-    page = ExplorePage(workshop)
-    qtbot.addWidget(page)
-    page.resize(1180, 720)
-    page.show()
-    page.arrive(model)
-    wait(lambda: page.state.is_settled and page.state.first.text == EXAMPLE)
+    page = make_page(model, EXAMPLE)
     page.arrive(checkpoint)
     wait(lambda: page.state.first.text == "the mat" and page.state.is_settled)
     assert page.text.toPlainText() == "the mat"
@@ -93,6 +83,5 @@ def test_explore_shows_it_but_never_in_place_of_what_was_typed(
     page.arrive(model)
     wait(lambda: page.state.first.checkpoint == model)
     page.arrive(checkpoint)
-    with qtbot.waitSignal(page.validation_row.found):
-        wait(lambda: page.state.first.checkpoint == checkpoint)
+    wait(lambda: page.state.first.checkpoint == checkpoint and page._reading_row is None)
     assert page.text.toPlainText() == "my own"

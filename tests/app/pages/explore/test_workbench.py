@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu, QPushButton, QTabBar, QVBoxLayout
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
 from app.pages.explore.workbench import Workbench, panel_keys
 from app.settings import Settings
+from app.widgets.help_topics import concept
 from tests.app.accessible import assert_accessible
 
 SIZE = (900, 500)
@@ -81,14 +82,6 @@ def act(menu: QMenu, text: str) -> None:
     action.trigger()
 
 
-def test_tabs_at_first_and_only_the_front_one_is_seen(bench):
-    assert bench.is_seen("one")
-    assert not bench.is_seen("two")
-    assert not bench.is_open("aside")
-    assert panel(bench, "one").seen[-1] is True
-    assert True not in panel(bench, "two").seen
-
-
 def made(bench) -> list[str]:
     """The panels that there are already."""
     return sorted(shown.button.text() for shown in bench.findChildren(Plain))
@@ -110,42 +103,41 @@ def test_a_panel_is_made_at_the_first_look_at_it_or_where_it_was_in_front(bench,
     again.deleteLater()
 
 
-def test_the_keys_of_a_panel_lead_into_it_also_at_the_first_look(bench):
-    bench.show_panel("two", focus=True)
-    assert bench.focusWidget() is panel(bench, "two").button
-    bench.toggle_panel("aside")
-    assert bench.focusWidget() is panel(bench, "aside").button
-
-
-def test_a_click_on_a_tab_brings_its_panel_to_the_front(qtbot, bench):
+def test_a_tab_brings_its_panel_to_the_front_and_a_key_leads_into_it(qtbot, bench):
+    assert bench.is_seen("one") and not bench.is_seen("two") and not bench.is_open("aside")
+    assert panel(bench, "one").seen[-1] is True
+    assert True not in panel(bench, "two").seen
     bar = bench.findChild(QTabBar)
     qtbot.mouseClick(bar, Qt.MouseButton.LeftButton, pos=bar.tabRect(1).center())
     assert bench.is_seen("two")
     assert not bench.is_seen("one")
     assert panel(bench, "one").seen[-1] is False
+    bench.toggle_panel("aside")
+    assert bench.focusWidget() is panel(bench, "aside").button
+    bench.show_panel("two", focus=True)
+    assert bench.focusWidget() is panel(bench, "two").button
 
 
-@pytest.mark.parametrize("place, text", [("left", "left"), ("right", "right"), ("below", "below")])
-def test_a_panel_is_put_beside_the_others_by_its_menu(qtbot, bench, place, text):
-    act(bench.docks["two"].places.menu(), text)
-    qtbot.waitUntil(lambda: bench.is_seen("one") and bench.is_seen("two"), timeout=5000)
-    one, two = (bench.docks[key].geometry() for key in ("one", "two"))
-    qtbot.waitUntil(lambda: not bench.docks["one"].geometry().isEmpty(), timeout=5000)
-    if place == "left":
-        assert two.right() < one.left()
-    elif place == "right":
-        assert two.left() > one.right()
-    else:
-        assert two.top() > one.bottom()
-    qtbot.waitUntil(lambda: not bench.docks["two"].title.isHidden(), timeout=5000)
-    act(bench.docks["two"].places.menu(), "tabs")
-    qtbot.waitUntil(lambda: bench.is_seen("two") and not bench.is_seen("one"), timeout=5000)
+def test_a_panel_is_put_beside_the_others_by_its_menu(qtbot, bench):
+    one, two = bench.docks["one"], bench.docks["two"]
+    for place, is_there in (
+        ("left", lambda: two.geometry().right() < one.geometry().left()),
+        ("right", lambda: two.geometry().left() > one.geometry().right()),
+        ("below", lambda: two.geometry().top() > one.geometry().bottom()),
+    ):
+        act(two.places.menu(), place)
+        qtbot.waitUntil(lambda: bench.is_seen("one") and bench.is_seen("two"), timeout=5000)
+        qtbot.waitUntil(is_there, timeout=5000)
+        qtbot.waitUntil(lambda: not two.title.isHidden(), timeout=5000)
+        act(two.places.menu(), "tabs")
+        qtbot.waitUntil(lambda: bench.is_seen("two") and not bench.is_seen("one"), timeout=5000)
 
 
 def test_a_panel_floats_and_comes_back(qtbot, bench):
     act(bench.docks["two"].places.menu(), "Float")
     dock = bench.docks["two"]
     assert dock.isWindow() and dock.isVisible()
+    assert dock.width() >= min(960, bench.screen().availableSize().width())
     qtbot.waitUntil(lambda: bench.is_seen("one") and bench.is_seen("two"), timeout=5000)
     bench.set_shown(False)
     assert not dock.isVisible()
@@ -155,13 +147,6 @@ def test_a_panel_floats_and_comes_back(qtbot, bench):
     act(bench.menu(), "Reset")
     assert not dock.isWindow()
     qtbot.waitUntil(lambda: bench.is_seen("one") and not bench.is_seen("two"), timeout=5000)
-
-
-def test_all_side_by_side(qtbot, bench):
-    act(bench.menu(), "side by side")
-    qtbot.waitUntil(lambda: bench.is_seen("one") and bench.is_seen("two"), timeout=5000)
-    one, two = (bench.docks[key] for key in ("one", "two"))
-    qtbot.waitUntil(lambda: abs(one.width() - two.width()) <= 12, timeout=5000)
 
 
 def test_what_stands_aside_keeps_its_width(qtbot, bench):
@@ -177,10 +162,6 @@ def test_what_stands_aside_keeps_its_width(qtbot, bench):
         qtbot.wait(20)
         assert bench.docks["aside"].width() == width
         assert bench.docks[key].width() > bench.width() - width - 20
-
-
-def test_alone_it_has_all_the_room(qtbot, bench):
-    bench.show_panel("aside")
     for key in ("one", "two"):
         bench.close_panel(key)
     qtbot.waitUntil(lambda: bench.docks["aside"].width() > bench.width() - 20)
@@ -229,20 +210,13 @@ def make_without_waiting(make, qtbot):
 PANELS = ["aside", "one", "two"]
 
 
-@pytest.mark.parametrize(
-    "kept",
-    [
+def test_a_stored_layout_that_is_damaged_or_of_other_panels_is_ignored(settings, bench, make):
+    for stored in (
         *("x", [1], {"panels": PANELS}, {"state": 3, "closed": [], "panels": PANELS}),
         {"state": "?", "closed": ["nobody"], "panels": PANELS},
-    ],
-)
-def test_a_damaged_memory_is_passed_over(settings, make, kept):
-    settings.keep("explore.panels", kept)
-    bench = make()
-    assert bench.is_seen("one")
-
-
-def test_what_other_panels_left_is_passed_over(qtbot, settings, bench, make):
+    ):
+        settings.keep("explore.panels", stored)
+        assert make().is_seen("one")
     bench.close_panel("two")
     bench.keep()
     kept = settings.place("explore.panels")
@@ -272,20 +246,9 @@ def test_the_tenth_panel_has_alt_0_and_none_takes_the_keys_of_the_first():
 
 def test_every_dock_explains_itself(bench):
     dock = bench.docks["one"]
-    from app.widgets.help_topics import concept
-
     assert dock.line.whole() == concept("attention").line
     assert dock.help.toolTip()
-
-
-def test_everything_can_be_used_by_ear_and_keyboard(bench):
     assert_accessible(bench)
-
-
-def test_a_panel_floats_as_wide_as_it_needs(qtbot, bench):
-    act(bench.docks["two"].places.menu(), "Float")
-    screen = bench.screen().availableSize()
-    assert bench.docks["two"].width() >= min(960, screen.width())
 
 
 def test_side_by_side_stand_as_many_as_there_is_room_for(qtbot, bench):
@@ -298,3 +261,5 @@ def test_side_by_side_stand_as_many_as_there_is_room_for(qtbot, bench):
         dock.panel.button.setMinimumWidth(100)
     act(bench.menu(), "side by side")
     qtbot.waitUntil(lambda: not bench.tabifiedDockWidgets(one), timeout=5000)
+    qtbot.waitUntil(lambda: bench.is_seen("one") and bench.is_seen("two"), timeout=5000)
+    qtbot.waitUntil(lambda: abs(one.width() - two.width()) <= 12, timeout=5000)

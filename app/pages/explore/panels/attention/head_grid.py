@@ -1,14 +1,11 @@
-"""All heads of all layers as a grid of small maps.
+"""All heads of all layers as a grid of small maps, with its controls; on screen and on paper.
 
 Shapes: L layers, H heads, P pixels.
 """
 
-from collections.abc import Collection
-
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
-    QFocusEvent,
     QFont,
     QFontMetrics,
     QKeyEvent,
@@ -21,18 +18,41 @@ from PySide6.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QApplication, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QComboBox,
+    QFrame,
+    QScrollArea,
+    QSizePolicy,
+    QStackedWidget,
+    QWidget,
+)
 
-from app.pages.explore.panels.attention import pixels
-from app.pages.explore.panels.attention.drawing import dashed, head_dashes, head_role
-from app.theme import PICKED, SPACE, Role, colour, repaints
+from app.pages.explore.captions import source
+from app.pages.explore.panels.attention.lines import dashed, head_dashes, head_role
+from app.pages.explore.panels.attention.maps import POOLED, mosaic, picture
+from app.pages.explore.panels.attention.matrix import Legend, paint_scale
+from app.pages.explore.panels.attention.state import MEASURES, AttentionState
+from app.pages.explore.paper import CENTER, LEFT, RIGHT
+from app.theme import PICKED, SPACE, Role, colour, print_color, repaints
+from app.translation import in_language, tr
+from app.widgets import buttons, layouts
+from app.widgets.charts.figure import Figure, Table, paper_font
+from app.widgets.forms.controls import ComboBox
+from app.widgets.help import HelpButton
 from app.widgets.keys import arrow_step, is_press
+from app.widgets.screen import set_shown
+from app.widgets.text.labels import OneLine, tooltip
+from app.widgets.text.numbers import decimal
 
 SMALLEST = 6  # px of a head before the area scrolls
 NEAREST = 512  # largest px of a head
 ZOOM = 1.25  # factor of a step
 GAP = 3  # px between heads
 DIMMEST = 0.88  # opacity of the tint over the head with the smallest value
+HEAD_SIDE, HEAD_GAP = 64, 4  # px of a head of the saved figure, and of a gap
+MARGIN = 24.0  # px for layer and head numbers on paper
+SCALE = QRectF(MARGIN, 18, 220, 10)  # px of its colour scale, below the heads
 ZOOMS = {"+": ZOOM, "-": 1 / ZOOM, "0": 0.0}
 
 
@@ -42,24 +62,17 @@ class HeadGrid(QWidget):
     Ctrl+wheel, + and − zoom; 0 shows all again. Dragging scrolls.
 
     Signals:
-        toggled: layer and head, from 0: clicked.
-        switched: layer and head: Alt+clicked, to switch the head off or on.
-        picked: layer and head: double-clicked or reached by an arrow key.
         pointed: layer and head under the mouse; -1 and -1 for none.
     """
 
-    toggled = Signal(int, int)
-    switched = Signal(int, int)
-    picked = Signal(int, int)
     pointed = Signal(int, int)
 
-    def __init__(self) -> None:
+    def __init__(self, state: AttentionState) -> None:
         super().__init__()
-        self._heads: np.ndarray | None = None  # levels uint8 [L, H, P, P]
+        self._state, self._maps = state, state.maps
+        self.size_in_heads = (0, 0)
         self._picture: QPixmap | None = None
         self.tint: np.ndarray | None = None  # 0 to 1, float [layers so far, H]
-        self._off: frozenset[tuple[int, int]] = frozenset()
-        self._chosen: tuple[tuple[int, int], ...] = ((0, 0),)
         self._over = (-1, -1)
         self.zoom = 1.0
         self._pressed: QPoint | None = None  # global position of the start of a click or drag
@@ -70,18 +83,29 @@ class HeadGrid(QWidget):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(self.tr("All attention heads"))
+        self._maps.thumbnails_changed.connect(self._on_thumbnails)
+        state.head_changed.connect(self._on_head)
+        state.explore.heads_off_changed.connect(self.update)
+        state.explore.sides_changed.connect(self.update)
 
-    @property
-    def size_in_heads(self) -> tuple[int, int]:
-        return (0, 0) if self._heads is None else (self._heads.shape[0], self._heads.shape[1])
-
-    def show_heads(self, heads: np.ndarray | None) -> None:
-        """Show levels uint8 [L, H, P, P], or nothing."""
-        had = self.size_in_heads
-        self._heads, self._picture = heads, None
-        if self.size_in_heads != had:
-            self._size = None
+    def _on_thumbnails(self) -> None:
+        heads = self._maps.thumbnails
+        size = (0, 0) if heads is None else (heads.shape[0], heads.shape[1])
+        if size != self.size_in_heads:
+            self.size_in_heads, self._size = size, None
             self.updateGeometry()
+        self._picture = None
+        self.update()
+
+    def _on_head(self) -> None:
+        self.setAccessibleDescription(
+            self.tr("Layer {0} of {1}, head {2} of {3}").format(
+                self._state.layer + 1,
+                self.size_in_heads[0],
+                self._state.head + 1,
+                self.size_in_heads[1],
+            )
+        )
         self.update()
 
     def show_tint(self, values: np.ndarray | None) -> None:
@@ -90,22 +114,6 @@ class HeadGrid(QWidget):
             low, high = float(values.min()), float(values.max())
             values = (values - low) / (high - low) if high > low else np.ones_like(values)
         self.tint = values
-        self.update()
-
-    def show_off(self, heads: Collection[tuple[int, int]]) -> None:
-        """Cross out heads that are switched off."""
-        self._off = frozenset(heads)
-        self.update()
-
-    def choose(self, chosen: tuple[tuple[int, int], ...]) -> None:
-        """Mark the selected heads; the last is the current one."""
-        self._chosen = chosen
-        layer, head = chosen[-1]
-        self.setAccessibleDescription(
-            self.tr("Layer {0} of {1}, head {2} of {3}").format(
-                layer + 1, self.size_in_heads[0], head + 1, self.size_in_heads[1]
-            )
-        )
         self.update()
 
     def set_zoom(self, zoom: float, around: QPoint | None = None) -> None:
@@ -144,15 +152,15 @@ class HeadGrid(QWidget):
         return QRectF(left + head * step, top + layer * step, self._side(), self._side())
 
     def minimumSizeHint(self) -> QSize:
-        layers, heads = self.size_in_heads
-        left, top = self._margins()
-        step = (SMALLEST if self.zoom == 1 else self._side()) + GAP
-        return QSize(left + max(heads, 4) * step, top + max(layers, 4) * step)
+        return self._hint(SMALLEST)
 
     def sizeHint(self) -> QSize:
-        layers, heads = self.size_in_heads
-        left, top = self._margins()
-        step = (28 if self.zoom == 1 else self._side()) + GAP
+        return self._hint(28)
+
+    def _hint(self, side: int) -> QSize:
+        """Size for heads of so many px, or of their size if zoomed."""
+        (layers, heads), (left, top) = self.size_in_heads, self._margins()
+        step = (side if self.zoom == 1 else self._side()) + GAP
         return QSize(left + max(heads, 4) * step, top + max(layers, 4) * step)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -199,12 +207,12 @@ class HeadGrid(QWidget):
         was_click, self._pressed = not self._is_dragged, None
         if was_click and layer >= 0:
             has_alt = event.modifiers() & Qt.KeyboardModifier.AltModifier
-            (self.switched if has_alt else self.toggled).emit(layer, head)
+            (self._state.switch_head if has_alt else self._state.selection.toggle)(layer, head)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         layer, head = self.at(event.position().toPoint())
         if event.button() == Qt.MouseButton.LeftButton and layer >= 0:
-            self.picked.emit(layer, head)
+            self._state.selection.pick(layer, head)
 
     def _drag(self, now: QPoint) -> None:
         """Scroll; ignores tiny moves of a click."""
@@ -233,22 +241,11 @@ class HeadGrid(QWidget):
         if event.text() in ZOOMS:
             self.set_zoom(self.zoom * ZOOMS[event.text()])
         elif is_press(event) and self._over[0] >= 0:
-            self.toggled.emit(*self._over)
-        elif step is None or self._heads is None:
+            self._state.selection.toggle(*self._over)
+        elif step is None:
             super().keyPressEvent(event)
         else:
-            layers, heads = self.size_in_heads
-            layer, head = self._chosen[-1][0] + step[0], self._chosen[-1][1] + step[1]
-            if 0 <= layer < layers and 0 <= head < heads:
-                self.picked.emit(layer, head)
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self.update()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        self.update()
+            self._state.selection.pick(self._state.layer + step[0], self._state.head + step[1])
 
     def _point(self, over: tuple[int, int]) -> None:
         if over != self._over:
@@ -260,10 +257,11 @@ class HeadGrid(QWidget):
     # ── painting ─────────────────────────────────────────────────────────────────────────────
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._heads is None:
+        thumbnails, chosen = self._maps.thumbnails, self._state.heads
+        if thumbnails is None:
             return
         painter = QPainter(self)
-        picture = self._picture or self._draw(self._heads)
+        picture = self._picture or self._draw(thumbnails)
         self._picture = picture
         side = self._picture_side() + self._gap()  # of the picture, in device pixels
         left, top = self._margins()
@@ -280,21 +278,21 @@ class HeadGrid(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(colour(Role.BAD), 2))
-        for layer, head in self._off:
+        for layer, head in self._maps.side.heads_off:
             box = self.cell(layer, head).adjusted(3, 3, -3, -3)
             painter.drawLine(box.topLeft(), box.bottomRight())
             painter.drawLine(box.bottomLeft(), box.topRight())
         if self._over[0] >= 0:
             painter.setPen(QPen(colour(Role.MUTED), 1.5))
             painter.drawRect(self.cell(*self._over).adjusted(-1, -1, 1, 1))
-        for number, one in enumerate(self._chosen):
-            is_current = number == len(self._chosen) - 1
-            role = head_role(number, len(self._chosen))
-            if len(self._chosen) == 1:
+        for number, place in enumerate(chosen):
+            is_current = number == len(chosen) - 1
+            role = head_role(number, len(chosen))
+            if len(chosen) == 1:
                 role = PICKED if self.hasFocus() else Role.ACCENT
             pen = QPen(colour(role), 2.5 if is_current else 1.75)
-            painter.setPen(dashed(pen, head_dashes(number, len(self._chosen))))
-            painter.drawRect(self.cell(*one).adjusted(-1.5, -1.5, 1.5, 1.5))
+            painter.setPen(dashed(pen, head_dashes(number, len(chosen))))
+            painter.drawRect(self.cell(*place).adjusted(-1.5, -1.5, 1.5, 1.5))
 
     def _paint_tint(self, painter: QPainter, seen: QRegion, tint: np.ndarray) -> None:
         """Paint the background colour over each head, more opaque for smaller values."""
@@ -312,35 +310,33 @@ class HeadGrid(QWidget):
 
     def _paint_heads(self, painter: QPainter, seen: QRegion, picture: QPixmap, side: int) -> None:
         """Scale each visible head from its part of the picture; `side` includes the gap."""
-        assert self._heads is not None
-        for layer in range(self._heads.shape[0]):
-            for head in range(self._heads.shape[1]):
-                box = self.cell(layer, head)
-                if seen.intersects(box.toAlignedRect()):
-                    part = QRectF(head * side, layer * side, side - self._gap(), side - self._gap())
-                    painter.drawPixmap(box, picture, part)
-                    painter.setPen(QPen(colour(Role.BORDER), 1))
-                    painter.drawRect(_framed(box))
+        inner = side - self._gap()
+        for layer, head in np.ndindex(self.size_in_heads):
+            box = self.cell(layer, head)
+            if seen.intersects(box.toAlignedRect()):
+                painter.drawPixmap(box, picture, QRectF(head * side, layer * side, inner, inner))
+                painter.setPen(QPen(colour(Role.BORDER), 1))
+                painter.drawRect(_framed(box))
 
     def _draw(self, heads: np.ndarray) -> QPixmap:
         """All heads in device pixels; when zoomed, one pixel per pixel of a map."""
         side, gap = self._picture_side(), self._gap()
-        made = QPixmap.fromImage(pixels.themed(pixels.mosaic(heads, side, gap)))
+        made = QPixmap.fromImage(picture(mosaic(heads, side, gap)))
         if self.zoom == 1:
             painter = QPainter(made)
             painter.setPen(QPen(colour(Role.BORDER), self.devicePixelRatioF()))
             step = side + gap
-            for layer in range(heads.shape[0]):
-                for head in range(heads.shape[1]):
-                    painter.drawRect(_framed(QRectF(head * step, layer * step, side, side)))
+            for layer, head in np.ndindex(heads.shape[:2]):
+                painter.drawRect(_framed(QRectF(head * step, layer * step, side, side)))
             painter.end()
         return made
 
     def _picture_side(self) -> int:
         """Device pixels of a head in the picture."""
-        assert self._heads is not None
-        wanted = round(self._side() * self.devicePixelRatioF())
-        return wanted if self.zoom == 1 else min(wanted, self._heads.shape[-1])
+        wanted, thumbnails = round(self._side() * self.devicePixelRatioF()), self._maps.thumbnails
+        if self.zoom == 1 or thumbnails is None:
+            return wanted
+        return min(wanted, int(thumbnails.shape[-1]))
 
     def _gap(self) -> int:
         return round(GAP * self.devicePixelRatioF())
@@ -356,12 +352,12 @@ class HeadGrid(QWidget):
         columns = max(1, -(-(metrics.horizontalAdvance("00") + 4) // step))
         pens = colour(Role.MUTED), colour(Role.TEXT)
         for layer in range(0, layers, rows):
-            painter.setPen(pens[layer == self._chosen[-1][0]])
+            painter.setPen(pens[layer == self._state.layer])
             box = QRectF(0, self.cell(layer, 0).center().y() - 10, left - 2 * SPACE, 20)
             align = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
             painter.drawText(box, align, str(layer + 1))
         for head in range(0, heads, columns):
-            painter.setPen(pens[head == self._chosen[-1][1]])
+            painter.setPen(pens[head == self._state.head])
             box = QRectF(self.cell(0, head).center().x() - 20, 0, 40, top - SPACE)
             align = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom
             painter.drawText(box, align, str(head + 1))
@@ -401,3 +397,167 @@ def _small(font: QFont) -> QFont:
     smaller = QFont(font)
     smaller.setPointSizeF(font.pointSizeF() * 0.85)
     return smaller
+
+
+class Overview(QWidget):
+    """The head grid with its controls; a click selects heads.
+
+    The panel lays out `measure` with its `help`, `models`, `legend` and `list`.
+    """
+
+    def __init__(self, state: AttentionState) -> None:
+        super().__init__()
+        self._state, self._maps = state, state.maps
+        self.grid, self.legend = HeadGrid(state), Legend()
+        self.said = OneLine("", "small")
+        self.models = buttons.Segments(
+            [self.tr("First model"), self.tr("Second model")], self.tr("Model")
+        )
+        self.measure, self.help = self._measures()
+        self.area = scroll_area(self.grid)
+        self.area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self.switch = buttons.icon_button(
+            "eye-off", self.tr("Switch the current head off or on (Alt+click)"), self._on_switch
+        )
+        self.list = buttons.icon_button(
+            "layers", self.tr("List all heads with what they do"), checkable=True
+        )
+        self.foot = layouts.row((self.said, 1), self.list, self.switch, spacing=SPACE)
+        margins = (0, 0, 2 * SPACE, 0)
+        layouts.column((self.area, 1), self.foot, parent=self, spacing=SPACE, margins=margins)
+        self.grid.setToolTip(
+            tooltip(
+                self.tr(
+                    "Click: add or remove a head. Double-click: show this head only. "
+                    "Alt+click: switch it off. Ctrl+wheel: zoom."
+                )
+            )
+        )
+        self.setMinimumWidth(50 * SPACE)
+        self.models.chosen.connect(lambda number: state.show_side(bool(number)))
+        state.explore.heads_off_changed.connect(self._say)
+        self.grid.pointed.connect(self._say)
+        self._maps.thumbnails_changed.connect(self._on_thumbnails)
+        self._maps.query_changed.connect(self._say)
+        state.head_changed.connect(self._on_head)
+        state.explore.sides_changed.connect(self._on_sides)
+        self._on_sides()
+        self._on_head()
+
+    def _measures(self) -> tuple[QComboBox, QStackedWidget]:
+        """Choice of the measure, and its help buttons."""
+        measure, pages = ComboBox(), QStackedWidget()
+        measure.setAccessibleName(self.tr("Measure"))
+        measure.addItems([in_language(one.name) for one in MEASURES])
+        pages.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        for one in MEASURES:
+            pages.addWidget(HelpButton(one.help))
+        measure.currentIndexChanged.connect(self._on_measure)
+        return measure, pages
+
+    def _on_measure(self, number: int) -> None:
+        self.help.setCurrentIndex(number)
+        self._maps.set_measure(MEASURES[number].measure)
+        self._say()
+
+    def _on_switch(self) -> None:
+        self._state.switch_head(*self._state.selection.current)
+
+    def _on_sides(self) -> None:
+        set_shown(self.models, self._state.explore.is_compared)
+        self.models.choose(int(self._maps.side.index))
+
+    def _on_head(self) -> None:
+        self.switch.setEnabled(self._maps.has_heads)
+        self._say()
+
+    def _on_thumbnails(self) -> None:
+        self.legend.show_most(self._maps.largest)
+        self._say()
+
+    def _say(self, layer: int = -1, head: int = -1) -> None:
+        """Describe the head under the mouse, the progress, or the selection."""
+        maps, count = self._maps, len(self._state.heads)
+        if layer >= 0:
+            text = self.tr("Layer {0}, head {1}") if maps.has_heads else self.tr("Layer {0}")
+            self.said.setText(text.format(layer + 1, head + 1))
+        elif maps.query.is_waiting and maps.layers_there < maps.size[0]:
+            text = self.tr("{0} of {1} layers computed …")
+            self.said.setText(text.format(maps.layers_there, maps.size[0]))
+        elif maps.query.is_waiting:
+            self.said.setText(self.tr("Running the model …"))
+        else:
+            selected = (
+                self.tr("%Ln head(s) selected.", "", count)
+                if maps.has_heads
+                else self.tr("%Ln layer(s) selected.", "", count)
+            )
+            self.said.setText(selected)
+
+
+def scroll_area(inner: QWidget) -> QScrollArea:
+    """A vertical scroll area without frame and background."""
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.viewport().setAutoFillBackground(False)
+    inner.setProperty("bare", True)
+    area.setWidget(inner)
+    return area
+
+
+def grid_figure(state: AttentionState) -> Figure | None:
+    """Grid of all heads; None while there are none."""
+    levels, weights = state.maps.thumbnails, state.maps.weights
+    if levels is None or weights is None:
+        return None
+    layers, heads = levels.shape[:2]
+    step = HEAD_SIDE + HEAD_GAP
+    name, most = in_language(state.texts.value), state.maps.largest
+
+    def paint(painter: QPainter, _size: object) -> None:
+        painter.setFont(paper_font(11))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        for layer, head in np.ndindex(layers, heads):
+            box = QRectF(MARGIN + head * step, MARGIN + layer * step, HEAD_SIDE, HEAD_SIDE)
+            painter.drawImage(box, picture(np.ascontiguousarray(levels[layer, head]), print_color))
+            painter.setPen(print_color(Role.BORDER))
+            painter.drawRect(box)
+        painter.setPen(print_color(Role.MUTED))
+        for head in range(heads):
+            above = QRectF(MARGIN + head * step, 0, HEAD_SIDE, MARGIN - 4)
+            painter.drawText(above, CENTER, str(head + 1))
+        for layer in range(layers):
+            beside = QRectF(0, MARGIN + layer * step, MARGIN - 6, HEAD_SIDE)
+            painter.drawText(beside, RIGHT, str(layer + 1))
+        foot = MARGIN + layers * step + HEAD_GAP
+        painter.drawText(QRectF(MARGIN, foot, SCALE.width(), SCALE.y()), LEFT, name)
+        paint_scale(painter, SCALE.translated(0, foot), most, print_color, paper_font(11))
+
+    def table() -> Table:
+        rows = []
+        for layer, head in np.ndindex(len(weights), heads):
+            shown = np.asarray(weights[layer, head])
+            row, column = np.unravel_index(int(shown.argmax()), shown.shape)
+            strongest = float(shown[row, column])
+            rows.append((layer + 1, head + 1, int(row) + 1, int(column) + 1, strongest))
+        header = ("layer", "head", "query number", "key number", f"strongest {name.lower()}")
+        return Table(header, rows)
+
+    text = tr(
+        "{0} of all heads: layers from top to bottom, heads from left to right, query tokens over "
+        "key tokens, all tokens; square-root colour scale from 0 to {1}. Of more than {2} tokens "
+        "the strongest of each block is shown."
+    ).format(in_language(state.texts.name), decimal(most, 2), POOLED)
+    wide, high = MARGIN + heads * step, MARGIN + layers * step + 44 + HEAD_GAP
+    return Figure(
+        name="attention-grid",
+        title=tr("Attention: all heads"),
+        caption=f"{text} {source(state.explore, state.maps.side.index)}",
+        size=QSize(round(wide), round(high)),
+        paint=paint,
+        array=weights,
+        table=table,
+    )

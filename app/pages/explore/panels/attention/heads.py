@@ -1,22 +1,39 @@
-"""Statistics of every head in this text, and its value for the selected pair.
+"""Statistics of every head in this text, and its value for the selected pair, as a table.
 
-The sorting column tints the head grid. Shapes: L layers, H heads, C columns.
+The sorting column tints the head grid. Shapes: L layers, H heads.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QModelIndex, QObject, QSignalBlocker, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QStaticText
+from PySide6.QtWidgets import (
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+    QWidget,
+)
 
 from app import background
+from app.pages.explore.captions import source
 from app.pages.explore.head_columns import MEASURES
-from app.pages.explore.panels.attention.description import value_name
 from app.pages.explore.panels.attention.maps import read_through
-from app.pages.explore.panels.attention.state import AttentionState
-from app.translation import in_language
+from app.pages.explore.panels.attention.state import AttentionState, Head
+from app.pages.explore.paper import paint_matrix
+from app.resources import mono_font
+from app.theme import SPACE, Role, colour, print_color, shade
+from app.translation import in_language, tr
+from app.widgets import layouts
+from app.widgets.charts.figure import Figure, Table
+from app.widgets.forms.controls import SearchField
+from app.widgets.tables import Column, ColumnsModel, Index, make_table
+from app.widgets.text import numbers
 from app.widgets.text.chips import token_text
-from app.widgets.text.numbers import percent
+from app.widgets.text.labels import Text
 from engine.messages.explore.head_measures import KEYS, HeadFigures, head_figures, pair_values
 
 PAIR = "pair"  # column of the selected pair
@@ -24,6 +41,9 @@ PAIRS = "pairs"  # column of the sum of typed pairs
 ARROW = re.compile(r"→|->|>")
 DIGITS = 3
 HEAD, PATTERN, FIRST = 0, 1, 2  # table columns
+PADDING = 2 * SPACE  # px on either side of a cell
+CACHED_TEXTS = 4000  # cached layouts of cells
+CELLS = (36, 60, 30)  # px of a saved figure: a layer's number, a cell, and the height of a row
 Pair = tuple[tuple[int, ...], tuple[int, ...]]  # query tokens and key tokens
 
 
@@ -44,10 +64,9 @@ class HeadsState(QObject):
         self.figures: HeadFigures | None = None
         self.column = KEYS[0]
         self.typed = ""  # pairs, e.g. “it → cat, sat → cat”
-        self._is_seen = False
+        self.is_seen = False
         self._work: background.Job | None = None
         of.maps.replaced.connect(self._on_replaced)
-        of.maps.forgotten.connect(self._on_replaced)
         of.maps.grown.connect(lambda _: self._compute())
         of.explore.picked_changed.connect(self._emit_if_seen)
         of.explore.target_changed.connect(self._emit_if_seen)
@@ -97,7 +116,7 @@ class HeadsState(QObject):
             return ""
         if not figures.positional[layer, head]:
             return ""
-        share = percent(figures.of("offset_share")[layer, head], 0)
+        share = numbers.percent(figures.of("offset_share")[layer, head], 0)
         offset = int(figures.offsets[layer, head])
         names = {
             -1: self.tr("previous token ({0})"),
@@ -162,27 +181,23 @@ class HeadsState(QObject):
                 "{0} of the pairs {1}, added up; to a word of several tokens the sum, from one "
                 "the mean"
             )
-            return text.format(value_name(self.of), self._said_pairs())
+            return text.format(in_language(self.of.texts.value), self._said_pairs())
         if key != PAIR:
             return in_language(MEASURES[KEYS.index(key)].meaning)
         text = self.tr("{0} of the selected pair: from “{1}” to “{2}”")
-        return text.format(value_name(self.of), *self._pair_names())
+        return text.format(in_language(self.of.texts.value), *self._pair_names())
 
     def set_seen(self, seen: bool) -> None:
         """Set if the table is visible; computes the statistics."""
-        if seen != self._is_seen:
-            self._is_seen = seen
+        if seen != self.is_seen:
+            self.is_seen = seen
             self._emit_if_seen()
             self._compute()
             self.column_changed.emit()
 
     def _emit_if_seen(self) -> None:
-        if self._is_seen:
+        if self.is_seen:
             self.changed.emit()
-
-    @property
-    def is_seen(self) -> bool:
-        return self._is_seen
 
     def sort_by(self, key: str) -> None:
         if key != self.column:
@@ -216,7 +231,7 @@ class HeadsState(QObject):
         """Compute new layers in the background."""
         maps = self.of.maps
         weights, done = maps.weights, 0 if self.figures is None else len(self.figures.values)
-        is_due = self._is_seen and self._work is None and maps.shown_measure != "norms"
+        is_due = self.is_seen and self._work is None and maps.shown_measure != "norms"
         if not is_due or weights is None or done >= len(weights):
             return
         tokens, model = maps.tokens, maps.side.model
@@ -252,3 +267,282 @@ def pairs_values(weights: np.ndarray, pairs: Sequence[Pair]) -> np.ndarray:
         block = np.asarray(weights[:, :, list(queries)][..., list(keys)], dtype=np.float64)
         found += block.sum(-1).mean(-1)
     return found
+
+
+class HeadRows(ColumnsModel[Head]):
+    """Heads in the order of the sorting column."""
+
+    def __init__(self, state: HeadsState) -> None:
+        super().__init__(parent=state)
+        self._state = state
+        self.keys: tuple[str, ...] = ()
+        self._values: dict[str, np.ndarray] = {}
+        self._sorted = FIRST, Qt.SortOrder.DescendingOrder
+        state.changed.connect(self._update)
+        self._update()
+
+    @property
+    def sorted_by(self) -> tuple[int, Qt.SortOrder]:
+        return self._sorted
+
+    def text(self, row: int, column: int) -> str:
+        return self.columns[column].text(self.row(row)) or ""
+
+    def sort(self, column: int, order: Qt.SortOrder = Qt.SortOrder.AscendingOrder) -> None:
+        """Sort; equal values by layer and head, patterns by their fraction of the tokens."""
+        super().sort(column, order)
+        self._follow_column()
+
+    def row_of(self, layer: int, head: int) -> int:
+        """Row of a head, -1 if it is missing."""
+        wanted = (layer, head)
+        return next((n for n in range(len(self.order)) if self.row(n) == wanted), -1)
+
+    def _follow_column(self) -> None:
+        column = self._sorted[0]
+        if FIRST <= column < len(self.columns):
+            self._state.sort_by(self.keys[column - FIRST])
+        elif column == PATTERN:
+            self._state.sort_by("offset_share")
+
+    def _update(self) -> None:
+        keys = self._state.keys
+        self._values = {k: v for k in keys if (v := self._state.values(k)) is not None}
+        shown = tuple(key for key in keys if key in self._values)
+        rows: list[Head] = list(np.ndindex(*self._state.size)) if shown else []
+        stays = shown == self.keys and len(rows) == len(self.rows)
+        if keys != self.keys and shown and shown[0] in (PAIR, PAIRS):
+            self._sorted = FIRST, Qt.SortOrder.DescendingOrder  # a selected pair sorts the heads
+        if not stays:
+            self.beginResetModel()
+        self.keys, self.rows = shown, rows
+        self.columns = self._columns()
+        self.order = self._sorted_order()
+        if not stays:
+            self.endResetModel()
+        elif rows:  # another pair: a reset would take a frame more
+            last = self.index(len(rows) - 1, len(self.columns) - 1)
+            self.dataChanged.emit(self.index(0, 0), last)
+            pairs = sum(key in (PAIR, PAIRS) for key in shown)  # other headings stay
+            if pairs:
+                across = Qt.Orientation.Horizontal
+                self.headerDataChanged.emit(across, FIRST, FIRST + pairs - 1)
+        if self._sorted[0] >= FIRST:
+            self._follow_column()
+
+    def _columns(self) -> list[Column[Head]]:
+        column, state = partial(Column[Head], font=mono_font()), self._state
+        shares = self._values.get("offset_share")
+        head_column = column(
+            self.tr("Head"),
+            lambda head: f"{head[0] + 1}.{head[1] + 1}",
+            meaning=self.tr("Layer and head, counted from 1"),
+            sort_key=lambda head: head,
+        )
+        pattern_column = column(
+            self.tr("Pattern"),
+            lambda head: state.pattern(*head),
+            meaning=self.tr("Positional head: at least 90 % of its largest weights at one offset"),
+            sort_key=lambda head: 0 if shares is None else shares[head],
+            descending_first=True,
+        )
+
+        def value_column(key: str) -> Column[Head]:
+            values = self._values[key]
+            return column(
+                state.name(key),
+                lambda head: f"{values[head]:.{DIGITS}f}",
+                align_right=True,
+                meaning=state.meaning(key),
+                sort_key=lambda head: values[head],
+                descending_first=True,
+            )
+
+        return [head_column, pattern_column, *map(value_column, self.keys)]
+
+
+class HeadsTable(QWidget):
+    """Table of heads with a note; the current row is the current head."""
+
+    def __init__(self, state: HeadsState) -> None:
+        super().__init__()
+        self._state = state
+        self.rows = HeadRows(state)
+        self.table = make_table(self.tr("Attention heads"), self.rows)
+        self.table.setItemDelegate(HeadCells(self.rows.text, FIRST, self.table))
+        header = self.table.horizontalHeader()
+        header.setSectionsClickable(True)
+        header.setSortIndicator(FIRST, Qt.SortOrder.DescendingOrder)
+        header.setMinimumSectionSize(14 * SPACE)
+        self.table.setSortingEnabled(True)
+        self.note = Text("", "small")
+        self.pairs = SearchField(
+            self.tr("Pairs to add up: it → cat, sat → cat (or it > cat)"),
+            self.tr("Pairs to add up"),
+        )
+        self.pairs.textChanged.connect(self._on_pairs)
+        layouts.column(self.pairs, (self.table, 1), self.note, parent=self, spacing=SPACE)
+        self._is_following = False
+        self._widths: dict[str, int] = {}  # px of value columns shown before
+        self.rows.modelAboutToBeReset.connect(self._keep_widths)
+        self.rows.modelReset.connect(self._on_reset)
+        self.rows.layoutChanged.connect(self._follow)
+        self.rows.dataChanged.connect(self._follow)
+        self.table.selectionModel().currentRowChanged.connect(self._on_current)
+        state.of.head_changed.connect(self._follow)
+        state.column_changed.connect(self._say)
+        state.changed.connect(self._say)
+        self._on_reset()
+        self._say()
+
+    def _on_pairs(self, typed: str) -> None:
+        """Show the best heads for the typed pairs at the top."""
+        self._state.set_pairs(typed)
+        self.table.scrollToTop()
+
+    def _on_reset(self) -> None:
+        header = self.table.horizontalHeader()
+        with QSignalBlocker(header):
+            header.setSortIndicator(*self.rows.sorted_by)
+        least = QFontMetrics(mono_font()).horizontalAdvance("000.000") + 4 * SPACE
+        for column, key in enumerate(self.rows.keys, FIRST):  # measuring rows takes 60 ms
+            width = max(header.sectionSizeHint(column), least)
+            header.resizeSection(column, self._widths.get(key, width))
+        self.table.resizeColumnToContents(HEAD)
+        width = max(header.sectionSize(PATTERN), self.table.sizeHintForColumn(PATTERN))
+        header.resizeSection(PATTERN, width)
+        self._follow()
+
+    def _keep_widths(self) -> None:
+        header = self.table.horizontalHeader()
+        sizes = {key: header.sectionSize(n) for n, key in enumerate(self.rows.keys, FIRST)}
+        self._widths |= sizes
+
+    def _follow(self) -> None:
+        """Select the current head's row."""
+        row = self.rows.row_of(self._state.of.layer, self._state.of.head)
+        self._is_following = True
+        if row >= 0:
+            self.table.selectRow(row)
+        self._is_following = False
+
+    def _on_current(self, now: QModelIndex) -> None:
+        if now.isValid() and not self._is_following:
+            self._state.of.selection.pick(*self.rows.row(now.row()))
+
+    def _say(self) -> None:
+        state = self._state
+        if state.of.maps.shown_measure == "norms" and not state.keys:
+            self.note.setText(
+                self.tr(
+                    "Value-weighted norms do not sum to 1. Select a pair of tokens to rank the "
+                    "heads by it, or choose attention weights."
+                )
+            )
+            return
+        if not self.rows.rows:
+            self.note.setText(self.tr("Computing …"))
+            return
+        column = state.meaning(state.column) if state.column in state.keys else ""
+        count = state.figures.queries if state.figures is not None else 0
+        text = self.tr("{0}. The overview dims the heads that have less of it.").format(column)
+        if count and state.column not in (PAIR, PAIRS):
+            mean = self.tr("Means over %Ln token(s) without special ones.", "", count)
+            text = f"{text} {mean}"
+        missing = state.pairs()[1]
+        if missing:
+            named = ", ".join(f"“{token_text(one)}”" for one in missing)
+            text = f"{self.tr('Not in the text: {0}.').format(named)} {text}"
+        self.note.setText(text)
+
+
+class HeadCells(QStyledItemDelegate):
+    """Paints cells with cached text layouts.
+
+    Qt would query nine roles of each cell and lay out its text again, too slow for one frame when
+    the pair changes.
+    """
+
+    def __init__(self, text: Callable[[int, int], str], first: int, table: QTableView) -> None:
+        """`text` of a row and a column; columns from `first` on are right-aligned."""
+        super().__init__(table)
+        self._said, self._first, self._table = text, first, table
+        self._laid_out: dict[str, tuple[QStaticText, float, float]] = {}  # width and height, px
+        self._font = mono_font()
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        row, column, box = index.row(), index.column(), option.rect
+        if row == self._table.currentIndex().row():
+            self._paint_state(painter, option)
+        width = box.width()
+        text, wide, high = self._text(self._said(row, column), width - 2 * PADDING)
+        left = box.x() + (width - PADDING - wide if column >= self._first else PADDING)
+        painter.setFont(self._font)
+        painter.drawStaticText(int(left), int(box.y() + (box.height() - high) / 2), text)
+
+    def _paint_state(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, colour(Role.ACCENT_SOFT))
+        if option.state & QStyle.StateFlag.State_HasFocus:
+            pen = painter.pen()
+            painter.setPen(colour(Role.ACCENT))
+            painter.drawRect(option.rect.adjusted(0, 0, -1, -1))
+            painter.setPen(pen)
+
+    def _text(self, text: str, most: float) -> tuple[QStaticText, float, float]:
+        """Text laid out in at most so many px, with its width and height."""
+        found = self._laid_out.get(text)
+        if found is None:
+            if len(self._laid_out) >= CACHED_TEXTS:
+                self._laid_out.clear()
+            made = QStaticText(text)
+            made.setTextFormat(Qt.TextFormat.PlainText)
+            made.prepare(font=self._font)
+            found = self._laid_out[text] = made, made.size().width(), made.size().height()
+        if found[1] <= most or len(text) <= 1:
+            return found
+        end = Qt.TextElideMode.ElideRight
+        return self._text(QFontMetrics(self._font).elidedText(text, end, int(most)), most)
+
+
+def heads_figure(state: HeadsState, rows: HeadRows) -> Figure | None:
+    """Heat map of the column by which heads are sorted, with all columns as a table."""
+    values = state.values(state.column)
+    if values is None or not rows.keys:
+        return None
+    layers, heads = values.shape
+    name, most = state.name(state.column), float(values.max())
+
+    def paint(painter: QPainter, _size: object) -> None:
+        layer_names, head_names = (tuple(map(str, range(1, n + 1))) for n in values.shape)
+        low = float(values.min())
+
+        def fill(value: float) -> QColor:
+            return shade((value - low) / ((most - low) or 1.0), print_color, pale=True)
+
+        paint_matrix(painter, layer_names, head_names, values, fill, "{:.2f}".format, CELLS)
+
+    columns = [state.values(key) for key in rows.keys]
+    table_rows = [
+        (
+            layer + 1,
+            head + 1,
+            state.pattern(layer, head),
+            *(float(column[layer, head]) for column in columns if column is not None),
+        )
+        for layer, head in map(rows.row, range(len(rows.order)))
+    ]
+    header = ("layer", "head", "pattern", *(state.name(key) for key in rows.keys))
+    text = tr(
+        "{0}: {1}. Layers from top to bottom, heads from left to right; the stronger the colour, "
+        "the larger the value, up to {2}. Means over the query tokens that are not special."
+    ).format(name, state.meaning(state.column), numbers.decimal(most, 3))
+    return Figure(
+        name=f"attention-heads-{state.column.replace('_', '-')}",
+        title=tr("Attention heads: {0}").format(name),
+        caption=f"{text} {source(state.of.explore, state.of.maps.side.index)}",
+        size=QSize(CELLS[0] + heads * CELLS[1], (layers + 1) * CELLS[2]),
+        paint=paint,
+        array=values,
+        table=lambda: Table(header, table_rows),
+    )

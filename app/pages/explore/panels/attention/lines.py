@@ -7,11 +7,13 @@ over it.
 Shapes: S tokens that are shown.
 """
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, QSizeF, Qt
+from PySide6.QtCore import QEvent, QLineF, QPoint, QPointF, QRect, QRectF, QSize, QSizeF, Qt
 from PySide6.QtGui import (
     QColor,
-    QFocusEvent,
+    QFont,
     QFontMetricsF,
     QImage,
     QKeyEvent,
@@ -25,27 +27,24 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from app import background
-from app.pages.explore.panels.attention import description
-from app.pages.explore.panels.attention.drawing import (
+from app.pages.explore.panels.attention.links import (
     FAINTEST,
     MAX_LINES_OF_TOKEN,
-    THICK_LINES,
-    draw,
-    head_role,
-    name_font,
+    Links,
+    are_drawn_alike,
     of_token,
-    paint_links,
 )
-from app.pages.explore.panels.attention.links import Links, are_drawn_alike
-from app.pages.explore.panels.attention.state import AttentionState
+from app.pages.explore.panels.attention.state import AttentionState, describe_head
+from app.pages.explore.paper import LEFT, RIGHT, draw_elided
 from app.resources import mono_font
-from app.theme import PICKED, SPACE, Role, colour, is_dark, repaints
+from app.theme import CHART, DASHES, DASHES_OF, PICKED, SPACE, Role, colour, is_dark, repaints
 from app.timers import debounced
 from app.widgets.keys import clamp, horizontal_step, is_press, vertical_step
-from app.widgets.text.chips import AS_STORED
-from app.widgets.text.labels import font
 
 FADED = 0.12  # opacity of all lines while those of a token are highlighted
+BUCKETS = 12  # levels of opacity; lines of a level are drawn with one call
+THICK_LINES = 400  # up to as many lines are drawn thicker
+AT_ONCE = 10  # lines per call, which holds the GIL; fewer do not help
 REST = 100  # ms after the last change of the threshold
 COLUMN = 0.3  # largest fraction of the width for a column of tokens
 
@@ -53,8 +52,8 @@ COLUMN = 0.3  # largest fraction of the width for a column of tokens
 class Lines(QWidget):
     """Paints the links of the chosen heads, for a vertical scroll area."""
 
-    def __init__(self, state: AttentionState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, state: AttentionState) -> None:
+        super().__init__()
         self._state = state
         self._base: QImage | None = None
         self._place = QPoint()  # of the base picture
@@ -123,7 +122,7 @@ class Lines(QWidget):
     def _on_links(self) -> None:
         """Redraw if the lines differ; another threshold often changes none, as their number is
         limited."""
-        self.setAccessibleDescription(description.describe_head(self._state))
+        self.setAccessibleDescription(describe_head(self._state))
         before, self._shown = self._shown, (self._state.shown, self._state.drawn)
         if before[0] is not self._shown[0]:
             self._draw_base()
@@ -217,9 +216,7 @@ class Lines(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() == Qt.MouseButton.LeftButton:
-            row, column = self.at(event.position())
-            self._state.pick_token(row)
-            self._state.pick_target(column)
+            self._state.pick(*self.at(event.position()))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
@@ -231,8 +228,7 @@ class Lines(QWidget):
         at_right = row < 0 <= column
         down, right = vertical_step(event), horizontal_step(event)
         if is_press(event):
-            self._state.pick_token(row)
-            self._state.pick_target(column)
+            self._state.pick(row, column)
         elif down and last >= 0:
             here = clamp(here + down, last)
             self._state.point(*((-1, here) if at_right else (here, -1)))
@@ -240,14 +236,6 @@ class Lines(QWidget):
             self._state.point(*((-1, here) if right > 0 else (here, -1)))
         else:
             super().keyPressEvent(event)
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self.update()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        self.update()
 
     # ── painting ─────────────────────────────────────────────────────────────────────────────
 
@@ -341,41 +329,120 @@ class Lines(QWidget):
         for number in range(first, last):
             pen = muted if tokens[number].special else plain
             painter.setPen(accent if number in masked else pen)
-            for at_left in (True, False):
-                self._write(painter, self._named[number], self._box(number, at_left), at_left)
+            name, left, right = (
+                self._named[number],
+                self._box(number, True),
+                self._box(number, False),
+            )
+            draw_elided(painter, left.adjusted(SPACE, 0, -1.5 * SPACE, 0), name, RIGHT)
+            draw_elided(painter, right.adjusted(1.5 * SPACE, 0, 0, 0), name, LEFT)
         painter.end()
         return made
-
-    def _write(self, painter: QPainter, text: str, box: QRectF, at_left: bool) -> None:
-        shown = painter.fontMetrics().elidedText(
-            text, Qt.TextElideMode.ElideRight, round(box.width() - 2 * SPACE)
-        )
-        align = Qt.AlignmentFlag.AlignRight if at_left else Qt.AlignmentFlag.AlignLeft
-        inner = (SPACE, -1.5 * SPACE) if at_left else (1.5 * SPACE, 0)
-        words = box.adjusted(inner[0], 0, inner[1], 0)
-        painter.drawText(words, align | Qt.AlignmentFlag.AlignVCenter | AS_STORED, shown)
 
 
 def _inside(box: QRectF) -> QRectF:
     return box.adjusted(1, 0.5, -1, -0.5)
 
 
-class AxisTitles(QWidget):
-    """Titles of both columns, as high as the matrix's."""
+# ── drawing, on screen and on paper ──────────────────────────────────────────────────────────
 
-    def __init__(self, lines: Lines) -> None:
-        super().__init__()
-        self._lines = lines
 
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setFont(font("small"))
-        painter.setPen(colour(Role.MUTED))
-        left, right = self._lines.ends()
-        middle = (left + right) / 2
-        high = float(self.height() - 1)
-        bottom = Qt.AlignmentFlag.AlignBottom
-        start = QRectF(SPACE, 0, middle - 2 * SPACE, high)
-        painter.drawText(start, bottom | Qt.AlignmentFlag.AlignLeft, self.tr("Query tokens"))
-        end = QRectF(middle, 0, self._lines.width() - middle - SPACE, high)
-        painter.drawText(end, bottom | Qt.AlignmentFlag.AlignRight, self.tr("Key tokens"))
+def name_font(height: float) -> QFont:
+    """Font for rows of this height, shared by lines and matrix."""
+    font = mono_font()
+    largest = QFontMetricsF(font).height()
+    if height < largest:
+        font.setPixelSize(max(7, round(height * 0.82)))
+    return font
+
+
+def head_role(number: int, count: int) -> Role:
+    """Colour of a chosen head; the accent if it is the only one."""
+    return Role.ACCENT if count == 1 else CHART[number % len(CHART)]
+
+
+def head_dashes(number: int, count: int) -> tuple[float, ...]:
+    """Dashes of a chosen head, to distinguish it not by colour alone."""
+    return () if count == 1 else DASHES[DASHES_OF[number % len(DASHES_OF)]]
+
+
+def dashed(pen: QPen, dashes: tuple[float, ...]) -> QPen:
+    if dashes:
+        pen.setDashPattern(list(dashes))
+    return pen
+
+
+def draw(
+    drawn: Sequence[Links],
+    size: QSize,
+    top: int,
+    row_height: float,
+    ratio: float,
+    inks: Sequence[QColor],
+    most: float = 1.0,
+    is_smooth: bool = True,
+    cancelled: Callable[[], bool] = lambda: False,
+) -> QImage:
+    """Draw the links from `top` on as an image of `size`, with `ratio` device pixels per pixel.
+
+    Stops early once `cancelled`.
+    """
+    image = QImage(size * ratio, QImage.Format.Format_ARGB32_Premultiplied)
+    image.setDevicePixelRatio(ratio)
+    image.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(image)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing, is_smooth)
+    painter.translate(0, -top)
+    seen = (top / row_height, (top + size.height()) / row_height)  # rows
+    for number, (links, ink) in enumerate(zip(drawn, inks, strict=False)):
+        dashes = head_dashes(number, len(inks)) if is_smooth else ()
+        crossing = _crossing(links, *seen)
+        paint_links(painter, crossing, size.width(), row_height, ink, most, dashes, cancelled)
+    painter.end()
+    return image
+
+
+def _crossing(links: Links, first: float, last: float) -> Links:
+    """Links of which a part is between two rows."""
+    low = np.minimum(links.rows, links.columns) + 0.5 <= last
+    crosses = low & (np.maximum(links.rows, links.columns) + 0.5 >= first)
+    rows, columns, weights, wanted = links
+    return Links(rows[crosses], columns[crosses], weights[crosses], wanted)
+
+
+def paint_links(
+    painter: QPainter,
+    links: Links,
+    width: float,
+    row_height: float,
+    ink: QColor,
+    most: float = 1.0,
+    dashes: tuple[float, ...] = (),
+    cancelled: Callable[[], bool] = lambda: False,
+) -> None:
+    """Paint straight lines of this width; stronger ones are more opaque and on top.
+
+    A weight of `most` is as opaque as `ink`. More than THICK_LINES are not dashed: dashes would not
+    be visible, and would take many times as long.
+    """
+    if not len(links.weights):
+        return
+    opacity = np.clip(np.sqrt(links.weights / most), 0.04, 1.0)
+    bucket = np.minimum((opacity * BUCKETS).astype(int), BUCKETS - 1)
+    # thicker lines take twice as long
+    thickness = 1.6 if len(links.weights) <= THICK_LINES else 1.0
+    for number in range(BUCKETS):
+        inside = bucket == number
+        if not inside.any():
+            continue
+        faded = QColor(ink)
+        faded.setAlphaF((number + 0.5) / BUCKETS * ink.alphaF())
+        pen = QPen(faded, thickness)
+        painter.setPen(dashed(pen, dashes) if len(links.weights) <= THICK_LINES else pen)
+        starts = ((links.rows[inside] + 0.5) * row_height).tolist()
+        stops = ((links.columns[inside] + 0.5) * row_height).tolist()
+        lines = [QLineF(0, y, width, z) for y, z in zip(starts, stops, strict=True)]
+        for first in range(0, len(lines), AT_ONCE):
+            if cancelled():
+                return
+            painter.drawLines(lines[first : first + AT_ONCE])

@@ -13,6 +13,8 @@ from app import background
 from app.timers import debounced
 
 MAX_LINKS = 2_000  # drawn or listed per head
+FAINTEST = 0.005  # weakest link drawn for a single token
+MAX_LINES_OF_TOKEN = 400  # drawn while the mouse moves
 
 
 class Links(NamedTuple):
@@ -42,6 +44,22 @@ def are_drawn_alike(some: Sequence[Links], others: Sequence[Links]) -> bool:
     )
 
 
+def of_token(
+    weights: np.ndarray,
+    row: int,
+    column: int,
+    faintest: float = FAINTEST,
+    most: int = MAX_LINES_OF_TOKEN,
+) -> Links:
+    """The strongest links of a row or a column of float32 [S, S]."""
+    own = weights[row] if row >= 0 else weights[:, column]
+    others = np.flatnonzero(own >= faintest)
+    others = others[np.argsort(-own[others], kind="stable")][:most]
+    same = np.full(len(others), row if row >= 0 else column)
+    rows, columns = (same, others) if row >= 0 else (others, same)
+    return Links(rows, columns, own[others], len(others))
+
+
 class Ranking(NamedTuple):
     """Links of a head in order, so that those of any fraction are found at once."""
 
@@ -54,8 +72,7 @@ class Ranking(NamedTuple):
         if share < 1 and wanted:
             mass = share * float(self.masses[-1]) * (1 - 1e-6)
             wanted = min(wanted, int(np.searchsorted(self.masses, mass)) + 1)
-        rows, columns, weights, _ = self.strongest
-        return Links(rows[:wanted], columns[:wanted], weights[:wanted], wanted)
+        return self.strongest.first(wanted)._replace(wanted=wanted)
 
 
 def ranked(weights: np.ndarray, most: int = MAX_LINKS) -> Ranking:
@@ -91,7 +108,7 @@ class StrongestLinks(QObject):
 
     changed = Signal()
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self.threshold = default_threshold(0)
         self._is_chosen = False  # by the user
@@ -131,11 +148,9 @@ class StrongestLinks(QObject):
     def _rank(self) -> None:
         maps = self._maps
         most = min(MAX_LINKS, MAX_LINES // max(1, len(maps)))
-
-        def work() -> tuple[Ranking, ...]:
-            return tuple(ranked(one, most) for one in maps)
-
-        self._ranking = background.run(self, work, self._on_ranked)
+        self._ranking = background.run(
+            self, lambda: tuple(ranked(weights, most) for weights in maps), self._on_ranked
+        )
 
     def _on_ranked(self, rankings: tuple[Ranking, ...]) -> None:
         self._rankings = rankings

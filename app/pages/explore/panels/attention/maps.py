@@ -1,25 +1,31 @@
-"""Attention maps of all heads, read from the newest answer while it is written.
+"""Attention maps of all heads, read from the newest answer while it is written; and grey levels.
 
-Shapes: L layers, H heads, T tokens, P pixels.
+Shapes: L layers, H heads, T tokens, P and S pixels. A level is uint8, 0 to TOP over the square root
+of a weight, so that weak links are visible. GAP is not a level: nothing is painted there.
 """
 
 import mmap
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
 from PySide6.QtCore import QObject, Signal
+from PySide6.QtGui import QImage
 
 from app import background
 from app.explorer import Explorer
 from app.pages.explore.live_query import LiveQuery, QueryPair
 from app.pages.explore.model_input import ModelInput
-from app.pages.explore.panels.attention import pixels
 from app.pages.explore.state import ExploreState
+from app.theme import Palette, Role, colour, shade
 from engine.messages.explore.attention import Attend, Attended, Measure
 from engine.messages.explore.text import Token
 
 T = TypeVar("T")
+TOP = 254
+GAP = 255
+POOLED = 64  # largest side of a pooled map
 
 
 def opened(answer: Attended) -> np.ndarray:
@@ -48,16 +54,14 @@ class AttentionMaps(QObject):
     """The maps of one side, and their thumbnails.
 
     Signals:
-        replaced: another answer.
+        replaced: another answer, or no maps any more.
         grown: more layers of the same answer; number of layers before.
-        forgotten: no maps any more.
         thumbnails_changed: the thumbnails of all heads.
         query_changed: an answer is pending, or refused.
     """
 
     replaced = Signal()
     grown = Signal(int)
-    forgotten = Signal()
     thumbnails_changed = Signal()
     query_changed = Signal()
 
@@ -69,7 +73,7 @@ class AttentionMaps(QObject):
         self.tokens: tuple[Token, ...] = ()  # T of them
         self.shows_second = False
         self._explore = explore
-        self._is_seen = False
+        self.is_seen = False
         self._taken: Attended | None = None
         self._gone: Attended | None = None  # its file was replaced before it was opened
         self._pooled: np.ndarray | None = None  # float32 [layers so far, H, P, P]
@@ -121,7 +125,7 @@ class AttentionMaps(QObject):
 
     def set_seen(self, seen: bool) -> None:
         """Set if the panel is visible; only the shown side asks."""
-        self._is_seen = seen
+        self.is_seen = seen
         self._queries.set_seen(seen, self.side.index)
 
     def show_side(self, second: bool) -> None:
@@ -129,7 +133,7 @@ class AttentionMaps(QObject):
         if second != self.shows_second:
             self.shows_second = second
             self._forget()
-            self.set_seen(self._is_seen)
+            self.set_seen(self.is_seen)
             self._on_answer()
 
     def set_measure(self, measure: Measure) -> None:
@@ -176,9 +180,9 @@ class AttentionMaps(QObject):
         self.weights, self.thumbnails, self._taken, self.tokens = None, None, None, ()
         self._forget_thumbnails()
         self.thumbnails_changed.emit()
-        self.forgotten.emit()
+        self.replaced.emit()
 
-    # ── the wall ─────────────────────────────────────────────────────────────────────────────
+    # ── thumbnails ───────────────────────────────────────────────────────────────────────────
 
     def _forget_thumbnails(self) -> None:
         self._pooled = None
@@ -195,9 +199,7 @@ class AttentionMaps(QObject):
             self._show_thumbnails()
             return
         more = weights[done:]
-        self._pooling = background.run(
-            self, lambda: read_through(pixels.pooled, more), self._on_pooled
-        )
+        self._pooling = background.run(self, lambda: read_through(pooled, more), self._on_pooled)
 
     def _on_pooled(self, more: np.ndarray) -> None:
         self._pooling = None
@@ -209,7 +211,74 @@ class AttentionMaps(QObject):
     def _show_thumbnails(self) -> None:
         """Missing layers stay blank."""
         assert self._pooled is not None
-        thumbnails = np.full((self.size[0], *self._pooled.shape[1:]), pixels.GAP, np.uint8)
-        thumbnails[: len(self._pooled)] = pixels.levels(self._pooled, self.largest)
+        thumbnails = np.full((self.size[0], *self._pooled.shape[1:]), GAP, np.uint8)
+        thumbnails[: len(self._pooled)] = levels(self._pooled, self.largest)
         self.thumbnails = thumbnails
         self.thumbnails_changed.emit()
+
+
+# ── grey levels ──────────────────────────────────────────────────────────────────────────────
+
+
+def levels(weights: np.ndarray, most: float = 1.0) -> np.ndarray:
+    """Levels uint8 of the same shape; `most` is the value of the top level."""
+    scaled = np.sqrt(np.clip(weights / np.float32(most), 0, 1))
+    whole: np.ndarray = np.rint(scaled * TOP).astype(np.uint8)
+    return whole
+
+
+def pooled(weights: np.ndarray, most: int = POOLED) -> np.ndarray:
+    """Max-pool float32 [L, H, T, T] to [L, H, P, P].
+
+    Reads the mapped file one layer at a time, to limit memory.
+    """
+    return np.stack([_strongest(np.array(layer), most) for layer in weights])
+
+
+def stretched(image: np.ndarray, side: int) -> np.ndarray:
+    """Scale levels [..., P, P] to [..., S, S]: repeats pixels, or takes the maximum of blocks."""
+    size = image.shape[-1]
+    if side < size:
+        return _strongest(image, side)
+    index = np.arange(side) * size // side
+    return image[..., index[:, None], index[None, :]]
+
+
+def _strongest(image: np.ndarray, side: int) -> np.ndarray:
+    """Maximum of each block, [..., S, S] with S at most `side`."""
+    size = image.shape[-1]
+    if size <= side:
+        return image
+    starts = np.arange(side) * size // side
+    last = np.append(starts[1:], size) - 1
+    found = image
+    for axis in (-2, -1):
+        best = found.take(starts, axis)
+        for step in range(1, -(-size // side)):  # many times as fast as np.maximum.reduceat
+            np.maximum(best, found.take(np.minimum(starts + step, last), axis), out=best)
+        found = best
+    return np.ascontiguousarray(found)
+
+
+def mosaic(heads: np.ndarray, side: int, gap: int) -> np.ndarray:
+    """Tile levels [L, H, P, P] into [L * (S + gap) - gap, H * (S + gap) - gap]."""
+    layers, count = heads.shape[:2]
+    cells = np.full((layers, count, side + gap, side + gap), GAP, dtype=np.uint8)
+    cells[:, :, :side, :side] = stretched(heads, side)
+    whole = cells.transpose(0, 2, 1, 3).reshape(layers * (side + gap), count * (side + gap))
+    return np.ascontiguousarray(whole[: whole.shape[0] - gap, : whole.shape[1] - gap])
+
+
+def picture(image: np.ndarray, palette: Palette = colour) -> QImage:
+    """Levels [rows, columns] as an image from surface to accent; GAP is transparent."""
+    rows, columns = image.shape
+    indexed = QImage(image.tobytes(), columns, rows, columns, QImage.Format.Format_Indexed8)
+    ends = palette(Role.SURFACE, 1.0), palette(Role.ACCENT, 1.0)
+    indexed.setColorTable(_color_table(palette, *(end.rgba() for end in ends)))
+    return indexed.copy()  # with its own bytes
+
+
+@lru_cache(maxsize=8)
+def _color_table(palette: Palette, _low: int, _high: int) -> list[int]:
+    """Colours of the levels; the ends of the scale tell the themes apart."""
+    return [*(shade(level / TOP, palette).rgba() for level in range(TOP + 1)), 0]

@@ -1,12 +1,14 @@
-"""One head as a matrix: query tokens over key tokens.
+"""One head as a matrix, query tokens over key tokens, and the colour scale; on screen and paper.
 
 Shapes: S tokens that are shown.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
-    QFocusEvent,
+    QFont,
     QFontMetricsF,
     QKeyEvent,
     QMouseEvent,
@@ -19,14 +21,15 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QApplication, QSizePolicy, QWidget
 
-from app.pages.explore.panels.attention import description, pixels
-from app.pages.explore.panels.attention.drawing import name_font
-from app.pages.explore.panels.attention.state import AttentionState
+from app.pages.explore.panels.attention.lines import name_font
+from app.pages.explore.panels.attention.maps import TOP, levels, picture, stretched
+from app.pages.explore.panels.attention.state import AttentionState, describe_head
+from app.pages.explore.paper import RIGHT, draw_elided, draw_upright
 from app.resources import mono_font
-from app.theme import PICKED, SPACE, Role, colour, repaints
+from app.theme import PICKED, SPACE, Palette, Role, colour, print_color, repaints, shade
 from app.widgets.keys import arrow_step, clamp, is_press
-from app.widgets.text.chips import AS_STORED
 from app.widgets.text.labels import font
+from app.widgets.text.numbers import decimal
 
 READABLE = 11  # px of a cell from which tokens are labelled
 LARGEST = 34  # px of a cell
@@ -35,6 +38,12 @@ NAMES = 0.3  # largest fraction of the size for labels
 TITLE = 4 * SPACE  # px of an axis title
 ZOOM = 1.25  # factor of a step
 WHEEL = 3  # cells per wheel step
+TICKS = (0.0, 0.1, 0.5, 1.0)  # of the colour scale, as fractions of the largest value
+BAR = 8  # px of the colour scale
+EDGE = 3 * SPACE  # px on either side for the outer numbers
+STEPS = 64  # colours of the scale on paper
+AS_SHAPES = 128  # up to as many tokens, cells on paper are shapes
+TOP_RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop
 ZOOMS = {"+": ZOOM, "-": 1 / ZOOM, "0": 0.0}
 
 
@@ -49,8 +58,8 @@ class Matrix(QWidget):
 
     moved = Signal()
 
-    def __init__(self, state: AttentionState, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, state: AttentionState) -> None:
+        super().__init__()
         self._state = state
         self._picture: QPixmap | None = None
         self._named: tuple[str, ...] = ()  # labels
@@ -64,9 +73,7 @@ class Matrix(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setAccessibleName(self.tr("Attention head as a matrix"))
         state.head_changed.connect(self._on_head)
-        state.links_changed.connect(
-            lambda: self.setAccessibleDescription(description.describe_head(state))
-        )
+        state.links_changed.connect(lambda: self.setAccessibleDescription(describe_head(state)))
         state.pointed_changed.connect(self.update)
 
     def sizeHint(self) -> QSize:
@@ -221,9 +228,7 @@ class Matrix(QWidget):
             return
         self._pressed = None
         if not self._is_dragged:
-            row, column = self.at(event.position().toPoint())
-            self._state.pick_token(row)
-            self._state.pick_target(column)
+            self._state.pick(*self.at(event.position().toPoint()))
 
     def leaveEvent(self, event: QEvent) -> None:
         super().leaveEvent(event)
@@ -233,8 +238,7 @@ class Matrix(QWidget):
         step, last = arrow_step(event), len(self._state.tokens) - 1
         row, column = self._state.pointed
         if is_press(event):
-            self._state.pick_token(row)
-            self._state.pick_target(column)
+            self._state.pick(row, column)
         elif event.text() in ZOOMS:
             self.set_zoom(self.zoom * ZOOMS[event.text()])
         elif step is None or last < 0:
@@ -251,14 +255,6 @@ class Matrix(QWidget):
         y = min(max(self._first.y(), row + 1 - down), row)
         if QPointF(x, y) != self._first:
             self.show_from(QPointF(x, y))
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self.update()
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        self.update()
 
     # ── painting ─────────────────────────────────────────────────────────────────────────────
 
@@ -285,15 +281,15 @@ class Matrix(QWidget):
         most, count = state.maps.largest, len(state.tokens)
         size = max(self.cell_size() * ratio, 1e-9)
         if self.zoom == 1:
-            levels = pixels.stretched(pixels.levels(state.map, most), wide)
+            shown = stretched(levels(state.map, most), wide)
         else:
             left, top = self._first.x() * size, self._first.y() * size
             columns = np.minimum((np.arange(wide) + 0.5 + left) // size, count - 1).astype(int)
             rows = np.minimum((np.arange(high) + 0.5 + top) // size, count - 1).astype(int)
             first, last = (rows[0], columns[0]), (rows[-1] + 1, columns[-1] + 1)
-            seen = pixels.levels(state.map[first[0] : last[0], first[1] : last[1]], most)
-            levels = seen[(rows - first[0])[:, None], (columns - first[1])[None, :]]
-        made = QPixmap.fromImage(pixels.themed(np.ascontiguousarray(levels)))
+            seen = levels(state.map[first[0] : last[0], first[1] : last[1]], most)
+            shown = seen[(rows - first[0])[:, None], (columns - first[1])[None, :]]
+        made = QPixmap.fromImage(picture(np.ascontiguousarray(shown)))
         made.setDevicePixelRatio(ratio)
         return made
 
@@ -303,63 +299,118 @@ class Matrix(QWidget):
         align = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop
         across = self.tr("Key tokens →")
         painter.drawText(QRectF(field.left(), 0, max(field.width(), 90), TITLE), align, across)
-        painter.save()
-        painter.translate(QPointF(0, field.bottom()))
-        painter.rotate(-90)
-        down = QRectF(0, 0, max(field.height(), 90), TITLE)
-        right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop
-        painter.drawText(down, right, self.tr("← Query tokens"))
-        painter.restore()
+        size, down = QSizeF(max(field.height(), 90), TITLE), self.tr("← Query tokens")
+        draw_upright(painter, QPointF(0, field.bottom()), size, down, TOP_RIGHT)
 
     def _paint_tokens(self, painter: QPainter) -> None:
         """Label every visible row and column."""
         state, size, field = self._state, self.cell_size(), self.field()
         painter.setFont(name_font(size))
-        row, column = state.pointed
+        (row, column), margin = state.pointed, self._layout()[1]
+        room = margin - TITLE - SPACE
         pens = colour(Role.MUTED), colour(Role.TEXT)
         first, last = self._first, len(state.names)
         for number in range(int(first.y()), min(last, int(first.y() + field.height() / size) + 1)):
             cell = self.cell(number, 0)
             if field.top() <= cell.center().y() <= field.bottom():
                 painter.setPen(pens[number == row])
-                self._write(painter, state.names[number], cell, across=True)
+                box = QRectF(TITLE, cell.top(), room, cell.height())
+                draw_elided(painter, box, state.names[number], RIGHT)
         for number in range(int(first.x()), min(last, int(first.x() + field.width() / size) + 1)):
             cell = self.cell(0, number)
             if field.left() <= cell.center().x() <= field.right():
                 painter.setPen(pens[number == column])
-                self._write(painter, state.names[number], cell, across=False)
-
-    def _write(self, painter: QPainter, text: str, cell: QRectF, across: bool) -> None:
-        margin = self._layout()[1]
-        room = margin - TITLE - SPACE
-        shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, round(room))
-        middle = Qt.AlignmentFlag.AlignVCenter | AS_STORED
-        if across:
-            box = QRectF(TITLE, cell.top(), room, cell.height())
-            painter.drawText(box, middle | Qt.AlignmentFlag.AlignRight, shown)
-            return
-        painter.save()
-        painter.translate(QPointF(cell.left(), margin - SPACE))
-        painter.rotate(-90)
-        box = QRectF(0, 0, room, cell.width())
-        painter.drawText(box, middle | Qt.AlignmentFlag.AlignLeft, shown)
-        painter.restore()
+                corner = QPointF(cell.left(), margin - SPACE)
+                draw_upright(painter, corner, QSizeF(room, size), state.names[number])
 
     def _paint_crosshair(self, painter: QPainter, field: QRectF) -> None:
         """Mark the row and column under the mouse, and the selected tokens."""
-        row, column = self._state.pointed
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.setPen(QPen(colour(PICKED), 1.5))
-        if self._state.picked >= 0:
-            picked = self.cell(self._state.picked, 0)
-            painter.drawRect(QRectF(field.left(), picked.top(), field.width(), picked.height()))
-        if self._state.target >= 0:
-            target = self.cell(0, self._state.target)
-            painter.drawRect(QRectF(target.left(), field.top(), target.width(), field.height()))
-        painter.setPen(QPen(colour(Role.TEXT, 0.8), 1))
-        if row >= 0:
-            across = self.cell(row, 0)
-            painter.drawRect(QRectF(field.left(), across.top(), field.width(), across.height()))
-        if column >= 0:
-            down = self.cell(0, column)
-            painter.drawRect(QRectF(down.left(), field.top(), down.width(), field.height()))
+        for row, column, pen in (
+            (self._state.picked, self._state.target, QPen(colour(PICKED), 1.5)),
+            (*self._state.pointed, QPen(colour(Role.TEXT, 0.8), 1)),
+        ):
+            painter.setPen(pen)
+            cell = self.cell(row, column)
+            if row >= 0:
+                painter.drawRect(QRectF(field.left(), cell.top(), field.width(), cell.height()))
+            if column >= 0:
+                painter.drawRect(QRectF(cell.left(), field.top(), cell.width(), field.height()))
+
+
+class Legend(QWidget):
+    """Colour bar from 0 to the largest value, on a square-root scale."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._most = 1.0
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(self.tr("Colour scale"))
+        self.setAccessibleDescription(self._told())
+
+    def show_most(self, most: float) -> None:
+        """Set the value of the strongest colour."""
+        if most != self._most:
+            self._most = most
+            self.setAccessibleDescription(self._told())
+            self.update()
+
+    def _told(self) -> str:
+        text = self.tr("The stronger the colour, the larger the value, from 0 to {0}.")
+        return text.format(decimal(self._most, 2))
+
+    def sizeHint(self) -> QSize:
+        return QSize(50 * SPACE, BAR + round(font("small").pointSizeF() * 2) + SPACE)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(36 * SPACE, self.sizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        bar = QRectF(EDGE, 1, self.width() - 2 * EDGE, BAR)
+        paint_scale(QPainter(self), bar, self._most, colour, font("small"))
+
+
+def paint_scale(
+    painter: QPainter, bar: QRectF, most: float, palette: Palette, letters: QFont
+) -> None:
+    """Paint a colour bar from 0 to `most` on a square-root scale, with numbers below."""
+    width = bar.width() / STEPS
+    for step in range(STEPS):
+        box = QRectF(bar.left() + step * width, bar.top(), width + 0.5, bar.height())
+        painter.fillRect(box, shade(step / (STEPS - 1), palette))
+    painter.setPen(palette(Role.BORDER, 1.0))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRect(bar)
+    painter.setFont(letters)
+    painter.setPen(palette(Role.MUTED, 1.0))
+    for tick in TICKS:
+        x = bar.left() + bar.width() * tick**0.5
+        box = QRectF(x - 30, bar.bottom() + 2, 60, 2 * painter.fontMetrics().height())
+        text = decimal(tick * most, 2) if tick else "0"
+        painter.drawText(box, Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop, text)
+
+
+def paint_map(painter: QPainter, weights: np.ndarray, field: QRectF, most: float) -> None:
+    """Paint float32 [S, S] as squares, or as an image if there are many tokens."""
+    shown = levels(weights, most)
+    if len(shown) > AS_SHAPES:
+        painter.drawImage(field, picture(np.ascontiguousarray(shown), print_color))
+    else:
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        side = field.width() / max(1, len(shown))
+        for row, column, count, level in _runs(shown):
+            box = QRectF(column * side, row * side, count * side, side)
+            painter.fillRect(box.translated(field.topLeft()), shade(level / TOP, print_color))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.setPen(print_color(Role.BORDER))
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    painter.drawRect(field)
+
+
+def _runs(levels: np.ndarray) -> Iterator[tuple[int, int, int, int]]:
+    """Row, column, length and level of equal neighbours in a row, without white ones."""
+    for row, line in enumerate(levels):
+        starts = np.flatnonzero(np.append(True, line[1:] != line[:-1])).tolist()
+        for start, end in zip(starts, [*starts[1:], len(line)], strict=True):
+            if line[start]:
+                yield row, start, end - start, int(line[start])

@@ -1,16 +1,19 @@
-"""Query and key of a pair of tokens: from their elements to score and weight.
+"""Query and key of a pair of tokens: from their elements to score and weight; screen and paper.
 
 Shapes: K size of a head.
 """
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QFont, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from app.pages.explore.captions import source
 from app.pages.explore.panels.attention.state import AttentionState
-from app.theme import SIGNS, SPACE, Role, colour
+from app.theme import SIGNS, SPACE, Palette, Role, colour, print_color
+from app.translation import tr
 from app.widgets import layouts
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.keys import clamp, horizontal_step
 from app.widgets.page import EmptyState, Stack
 from app.widgets.text.chips import token_text
@@ -21,6 +24,7 @@ from engine.messages.explore.attention import QueryKeyShown, ScoreTerm
 BAND, LEAST_BAND = 11 * SPACE, 4 * SPACE  # px of a row of elements, normally and at least
 HEAD = 6 * SPACE  # px of its name
 WIDEST = 14  # largest px of an element
+PAPER_BAND, PAPER_HEAD, PAPER_WIDTH = 60.0, 20.0, 640.0  # px of a saved figure
 
 
 class Elements(QWidget):
@@ -97,41 +101,50 @@ class Elements(QWidget):
         if self.shown is None:
             return
         painter = QPainter(self)
-        names = (self.tr("Query"), self.tr("Key"), self.tr("Query × key ÷ √K"))
-        rows = (self.shown.query, self.shown.key, self.shown.products)
-        for number, (name, row) in enumerate(zip(names, rows, strict=True)):
-            top = number * (self.band() + HEAD)
-            painter.setPen(colour(Role.MUTED))
-            painter.setFont(font("small"))
-            most = float(np.abs(row).max()) or 1.0
-            text = self.tr("{0}: up to ±{1}").format(name, decimal(most, 2))
-            box = QRectF(SPACE, top, self.width(), HEAD)
-            painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
-            self._paint_row(painter, row, top + HEAD, most)
+        area = QRectF(SPACE, 0, self.element(0).width() * len(self.shown.query), self.band())
+        paint_elements(painter, area, HEAD, self.shown, colour, font("small"))
         if self._at >= 0:
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(colour(Role.TEXT), 1))
-            painter.drawRect(self.element(self._at).adjusted(-0.5, 0.5, 0.5, -1.5))
+            painter.drawRect(self.element(self._at).adjusted(-0.5, 0.5, -0.5, -1.5))
 
-    def _paint_row(
-        self, painter: QPainter, row: tuple[float, ...], top: float, most: float
-    ) -> None:
-        middle, half = top + self.band() / 2, self.band() / 2 - 2
-        painter.setPen(Qt.PenStyle.NoPen)
-        for number, value in enumerate(row):
-            box = self.element(number)
-            high = half * abs(value) / most
-            line = QRectF(box.left(), middle if value < 0 else middle - high, box.width() - 1, high)
-            painter.fillRect(line, sign_ink(value))
-        painter.setPen(colour(Role.BORDER))
-        painter.drawLine(
-            round(SPACE), round(middle), round(self.element(len(row) - 1).right()), round(middle)
+
+def paint_elements(
+    painter: QPainter,
+    row: QRectF,
+    head: float,
+    shown: QueryKeyShown,
+    palette: Palette,
+    letters: QFont,
+) -> None:
+    """Paint the elements of query, key and their products.
+
+    Args:
+        row: left, width and height of each of the three rows.
+        head: px of the name above each.
+    """
+    wide, half = row.width() / len(shown.query), row.height() / 2 - 2
+    for number, (name, values) in enumerate(
+        (
+            (tr("Query"), shown.query),
+            (tr("Key"), shown.key),
+            (tr("Query × key ÷ √K"), shown.products),
         )
-
-
-def sign_ink(value: float) -> QColor:
-    """Colour by sign."""
-    return colour(SIGNS[value < 0])
+    ):
+        top = number * (row.height() + head)
+        middle, most = top + head + row.height() / 2, max(map(abs, values)) or 1.0
+        painter.setFont(letters)
+        painter.setPen(palette(Role.MUTED, 1.0))
+        text = tr("{0}: up to ±{1}").format(name, decimal(most, 2))
+        box = QRectF(row.left(), top, PAPER_WIDTH, head)
+        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter, text)
+        for place, value in enumerate(values):
+            high = half * abs(value) / most
+            y = middle if value < 0 else middle - high
+            bar = QRectF(row.left() + place * wide, y, 0.9 * wide, high)
+            painter.fillRect(bar, palette(SIGNS[value < 0], 1.0))
+        painter.setPen(palette(Role.BORDER, 1.0))
+        painter.drawLine(QPointF(row.left(), middle), QPointF(row.right(), middle))
 
 
 class PairView(QWidget):
@@ -144,10 +157,8 @@ class PairView(QWidget):
         self.said = OneLine("", "small")
         self.elements = Elements(self.said)
         page = QWidget()
-        column = layouts.column(parent=page, spacing=SPACE)
-        for part in (self.title, self.said, self.elements, self.sum):
-            column.addWidget(part)
-        column.addStretch()
+        parts = self.title, self.said, self.elements, self.sum, layouts.STRETCH
+        layouts.column(*parts, parent=page, spacing=SPACE)
         self.stack = Stack()
         self.stack.addWidget(page)
         self.nothing = EmptyState("scan-search", self.tr("Select a pair of tokens"), "")
@@ -182,31 +193,67 @@ class PairView(QWidget):
         )
         text = self.tr("Layer {0}, head {1}: “{2}” attends to “{3}”")
         self.title.setText(text.format(shown.layer + 1, shown.head + 1, row, column))
-        self.sum.setText(self._told(shown))
+        self.sum.setText(score_text(shown))
         self.said.setText(self.tr("Hover over an element to see its values."))
 
-    def _told(self, shown: QueryKeyShown) -> str:
-        known = [score for score in shown.scores if score is not None]
-        rank = 1 + sum(score > shown.score for score in known)
-        if shown.parts:
-            text = self.tr(
-                "The attention score {0} (rank {1} of {2}) is the sum of {4}. Softmax over all {2} "
-                "scores gives the attention weight {3}."
-            )
-            named = self._terms()
-            parts = " + ".join(f"{named[part.term]} {decimal(part.value)}" for part in shown.parts)
-            return text.format(decimal(shown.score), rank, len(known), decimal(shown.weight), parts)
-        text = self.tr(
+
+def score_text(shown: QueryKeyShown) -> str:
+    """Explain a score as the sum of its products, or of its terms."""
+    known = [score for score in shown.scores if score is not None]
+    rank = 1 + sum(score > shown.score for score in known)
+    names: dict[ScoreTerm, str] = {
+        "content": tr("content–content"),
+        "distance": tr("distance"),
+        "content to position": tr("content–position"),
+        "position to content": tr("position–content"),
+    }
+    parts = " + ".join(f"{names[part.term]} {decimal(part.value)}" for part in shown.parts)
+    text = (
+        tr(
+            "The attention score {0} (rank {1} of {2}) is the sum of {4}. Softmax over all {2} "
+            "scores gives the attention weight {3}."
+        )
+        if parts
+        else tr(
             "The products sum to the attention score {0} (rank {1} of {2}). Softmax over "
             "all {2} scores gives the attention weight {3}."
         )
-        return text.format(decimal(shown.score), rank, len(known), decimal(shown.weight))
+    )
+    return text.format(decimal(shown.score), rank, len(known), decimal(shown.weight), parts)
 
-    def _terms(self) -> dict[ScoreTerm, str]:
-        """Names of the terms of a score."""
-        return {
-            "content": self.tr("content–content"),
-            "distance": self.tr("distance"),
-            "content to position": self.tr("content–position"),
-            "position to content": self.tr("position–content"),
-        }
+
+def pair_figure(state: AttentionState) -> Figure | None:
+    """Query and key of the selected pair; None without one."""
+    shown = state.query_key
+    side = state.maps.side
+    if shown is None or max(shown.query_token, shown.key_token) >= len(side.tokens):
+        return None
+    ends = [token_text(side.model_token(n)) for n in (shown.query_token, shown.key_token)]
+    values = np.array([shown.query, shown.key, shown.products], np.float32)  # [3, K]
+    row = QRectF(0, 0, PAPER_WIDTH, PAPER_BAND)
+    head = state.head_name(shown.layer, shown.head)
+    text = tr(
+        "Elements of the query of “{0}” (token {1}) and the key of “{2}” (token {3}), and their "
+        "products divided by √K, which sum to the attention score {4}; attention weight {5}."
+    ).format(
+        ends[0],
+        shown.query_token + 1,
+        ends[1],
+        shown.key_token + 1,
+        decimal(shown.score),
+        decimal(shown.weight),
+    )
+    return Figure(
+        name=f"query-key-layer-{shown.layer + 1}-head-{shown.head + 1}",
+        title=tr("Query and key: {0}, “{1}” to “{2}”").format(head, *ends),
+        caption=f"{text} {source(state.explore, side.index)}",
+        size=QSize(round(PAPER_WIDTH), round(3 * (PAPER_BAND + PAPER_HEAD))),
+        paint=lambda painter, _: paint_elements(
+            painter, row, PAPER_HEAD, shown, print_color, paper_font(11)
+        ),
+        array=values,
+        table=lambda: Table(
+            ("element", "query", "key", "product"),
+            [(n + 1, *map(float, column)) for n, column in enumerate(values.T)],
+        ),
+    )

@@ -1,4 +1,10 @@
-"""State of the Attention panel: chosen heads without excluded tokens, and the selection."""
+"""State of the Attention panel: chosen heads without excluded tokens, the selection, and words.
+
+Shapes: S tokens that are shown, T tokens of the text.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QObject, Signal
@@ -9,14 +15,44 @@ from app.pages.explore.model_input import ModelInput
 from app.pages.explore.panels.attention.links import NO_LINKS, Links, StrongestLinks
 from app.pages.explore.panels.attention.maps import AttentionMaps
 from app.pages.explore.state import ExploreState
-from app.translation import tr
+from app.translation import marked, tr
 from app.widgets.text.chips import token_text
-from engine.messages.explore.attention import QueryKeyShown, ShowQueryKey
+from app.widgets.text.numbers import decimal
+from engine.messages.explore.attention import Measure, QueryKeyShown, ShowQueryKey
 from engine.messages.explore.text import Token
 
 MAX_HEADS = 8  # drawn at once; more colours are hard to distinguish
+MAX_NAMED = 5  # links named in a sentence
 
 Head = tuple[int, int]  # layer and head, from 0
+Block = tuple[int, int]  # segment of the query tokens and of the key tokens
+
+
+@dataclass(frozen=True)
+class MeasureTexts:
+    """Name of a measure, name of one value, and help topic."""
+
+    measure: Measure
+    name: str
+    value: str
+    help: str
+
+
+MEASURES: tuple[MeasureTexts, ...] = (
+    MeasureTexts("weights", marked("Attention weights"), marked("Attention weight"), "attention"),
+    MeasureTexts("norms", marked("Value-weighted norms"), marked("Value-weighted norm"), "norms"),
+    MeasureTexts("head_average", marked("Head average"), marked("Mean attention"), "attention"),
+    MeasureTexts("rollout", marked("Attention rollout"), marked("Rollout"), "attention-rollout"),
+)
+
+
+class Link(NamedTuple):
+    """A link of one of the chosen heads."""
+
+    head: int  # index among the chosen heads
+    query: int  # index among the shown tokens
+    key: int  # index among the shown tokens
+    value: float
 
 
 class HeadSelection(QObject):
@@ -28,7 +64,7 @@ class HeadSelection(QObject):
 
     changed = Signal()
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
         self.heads: tuple[Head, ...] = ((0, 0),)
         self._size = (0, 0)
@@ -58,34 +94,27 @@ class HeadSelection(QObject):
     def _restored(self) -> tuple[Head, ...]:
         """The former heads of the chosen layers; of another layer its first head."""
         layers = {layer for layer, _ in self.heads}
-        kept = [one for one in self._by_head if one[0] in layers]
-        new = [(layer, 0) for layer, _ in self.heads if layer not in {a for a, _ in kept}]
-        return tuple(new + kept)
+        former = [head for head in self._by_head if head[0] in layers]
+        new = [(layer, 0) for layer, _ in self.heads if layer not in {a for a, _ in former}]
+        return tuple(new + former)
 
     def pick(self, layer: int, head: int) -> None:
         """Select this head alone."""
-        if self._exists(layer, head) and self.heads != ((layer, head),):
-            self._choose(((layer, head),))
+        self._choose(layer, head, ((layer, head),))
 
     def toggle(self, layer: int, head: int) -> None:
         """Add this head as the current one, or remove it unless it is the last."""
-        one = layer, head
-        if not self._exists(layer, head):
-            return
-        if one not in self.heads:
-            self._choose((*self.heads, one)[-MAX_HEADS:])
-        elif len(self.heads) > 1:
-            self._choose(tuple(other for other in self.heads if other != one))
+        others = tuple(other for other in self.heads if other != (layer, head))
+        if len(others) == len(self.heads):
+            others = (*others, (layer, head))[-MAX_HEADS:]
+        self._choose(layer, head, others or self.heads)
 
-    def _exists(self, layer: int, head: int) -> bool:
-        return 0 <= layer < self._size[0] and 0 <= head < self._size[1]
-
-    def _choose(self, heads: tuple[Head, ...]) -> None:
-        self.heads = heads
-        self.changed.emit()
-
-
-Block = tuple[int, int]  # segment of the query tokens and of the key tokens
+    def _choose(self, layer: int, head: int, heads: tuple[Head, ...]) -> None:
+        """Select `heads` if the given one exists."""
+        exists = 0 <= layer < self._size[0] and 0 <= head < self._size[1]
+        if exists and heads != self.heads:
+            self.heads = heads
+            self.changed.emit()
 
 
 class AttentionState(QObject):
@@ -113,22 +142,20 @@ class AttentionState(QObject):
         self.block: Block | None = None  # the only block shown
         self.shown: tuple[np.ndarray, ...] = ()  # [S, S] of each chosen head, queries over keys
         self.tokens: tuple[Token, ...] = ()  # S of them
+        self.numbers = np.zeros(0, int)  # [S], indices of the shown tokens among the T
         self.masked: tuple[int, ...] = ()  # rows that the model read as a mask
         self.names: tuple[str, ...] = ()  # S names, as the model reads them
         self.hidden_mass = 0.0  # fraction of the head's attention that is not shown
         self.pointed = (-1, -1)  # row and column of the map, -1 for none
-        self._kept = np.zeros(0, int)  # [S], indices among the T
-        self._is_seen = False
         self._sees_pair = False
         self._pairs = QueryPair(explore, explorer, self._pair_question)
         self._pairs.changed.connect(self.pair_changed)
         self.maps.replaced.connect(self._on_replaced)
         self.maps.grown.connect(self._on_grown)
-        self.maps.forgotten.connect(self._forget)
         self.selection.changed.connect(self._on_selection)
         self.strongest.changed.connect(self.links_changed)
-        explore.picked_changed.connect(lambda _: self._on_picked())
-        explore.target_changed.connect(lambda _: self._on_picked())
+        explore.picked_changed.connect(self._on_picked)
+        explore.target_changed.connect(self._on_picked)
         explore.pointed_changed.connect(self._on_explore_pointed)
         explore.head_changed.connect(self._on_explore_head)
         explore.sides_changed.connect(self._on_sides)
@@ -163,6 +190,15 @@ class AttentionState(QObject):
         """Links of the current head."""
         return self.drawn[-1] if self.drawn else NO_LINKS
 
+    def link_rows(self) -> list[Link]:
+        """Links of all chosen heads, strongest first, as the table and exports list them."""
+        rows = [
+            Link(head, *link)
+            for head, links in enumerate(self.drawn)
+            for link in zip(*(array.tolist() for array in links[:3]), strict=True)
+        ]
+        return sorted(rows, key=lambda link: -link.value)
+
     @property
     def is_current_there(self) -> bool:
         """True if the current head's layer is computed."""
@@ -179,19 +215,8 @@ class AttentionState(QObject):
         return self._place(self._own(self.explore.target))
 
     @property
-    def numbers(self) -> np.ndarray:
-        """Indices of the shown tokens in the text, int [S]."""
-        return self._kept
-
-    @property
-    def special_names(self) -> tuple[str, ...]:
-        """Names of the special tokens, e.g. [CLS] and [SEP], or <s> and </s>."""
-        return tuple(dict.fromkeys(token.text for token in self.maps.tokens if token.special))
-
-    @property
     def query_key(self) -> QueryKeyShown | None:
-        answer = self._pairs[self.maps.shows_second].answer
-        return answer if isinstance(answer, QueryKeyShown) else None
+        return self._pairs[self.maps.shows_second].answer_of(QueryKeyShown)
 
     @property
     def pair_numbers(self) -> tuple[int, int]:
@@ -203,13 +228,15 @@ class AttentionState(QObject):
         ends = self.tokens[row].segment, self.tokens[column].segment
         return self.block is None or ends == self.block
 
-    def name(self, row: int) -> str:
-        return self.names[row]
+    @property
+    def texts(self) -> MeasureTexts:
+        """Texts of the measure that is shown."""
+        return next(each for each in MEASURES if each.measure == self.maps.shown_measure)
 
     @property
     def head_names(self) -> tuple[str, ...]:
         """Names of the chosen heads, in the order of `heads`."""
-        return tuple(self.head_name(*one) for one in self.heads)
+        return tuple(self.head_name(*head) for head in self.heads)
 
     def head_name(self, layer: int, head: int) -> str:
         """Name of a head, or of a layer if the values are of whole layers."""
@@ -220,14 +247,13 @@ class AttentionState(QObject):
 
     def set_seen(self, seen: bool) -> None:
         """Set if the panel is visible."""
-        self._is_seen = seen
         self.maps.set_seen(seen)
         self.see_pair(self._sees_pair)
 
     def see_pair(self, seen: bool) -> None:
         """Set if the query and key of the selected pair are visible."""
         self._sees_pair = seen
-        self._pairs.set_seen(seen and self._is_seen, self.maps.side.index)
+        self._pairs.set_seen(seen and self.maps.is_seen, self.maps.side.index)
 
     def show_side(self, second: bool) -> None:
         """Show the first or the second model."""
@@ -256,19 +282,19 @@ class AttentionState(QObject):
             self.pointed = (row, column)
             self.pointed_changed.emit()
 
-    def pick_token(self, row: int) -> None:
-        """Select a token by its row."""
-        if 0 <= row < len(self._kept):
-            self.explore.pick(self._first(int(self._kept[row])))
-
-    def pick_target(self, column: int) -> None:
-        """Select the target token by its column."""
-        if 0 <= column < len(self._kept):
-            self.explore.pick_target(self._first(int(self._kept[column])))
+    def pick(self, row: int, column: int) -> None:
+        """Select the token of a row, and the target token of a column; -1 leaves either."""
+        if 0 <= row < len(self.numbers):
+            self.explore.pick(self._first(int(self.numbers[row])))
+        if 0 <= column < len(self.numbers):
+            self.explore.pick_target(self._first(int(self.numbers[column])))
 
     # ── from maps to what is shown ───────────────────────────────────────────────────────────
 
     def _on_replaced(self) -> None:
+        if self.maps.weights is None:
+            self._forget()
+            return
         self.selection.fit(self.maps.size)
         if self.block is not None and not any(token.segment for token in self.maps.tokens):
             self.block = None
@@ -285,10 +311,9 @@ class AttentionState(QObject):
         self._pairs.invalidate()
 
     def _forget(self) -> None:
-        self.tokens, self._kept, self.shown = (), np.zeros(0, int), ()
+        self.tokens, self.numbers, self.shown = (), np.zeros(0, int), ()
         self.masked, self.names = (), ()
         self.pointed = (-1, -1)
-        self.selection.fit((0, 0))
         self.strongest.forget()
         self.head_changed.emit()
         self.links_changed.emit()
@@ -300,17 +325,18 @@ class AttentionState(QObject):
             return
         special = np.array([token.special for token in self.maps.tokens])
         exclude = self.excludes_special and not special.all()
-        self._kept = np.flatnonzero(~special) if exclude else np.arange(len(special))
-        tokens = tuple(self.maps.tokens[n] for n in self._kept)
-        masked = self._masked()
+        self.numbers = np.flatnonzero(~special) if exclude else np.arange(len(special))
+        tokens = tuple(self.maps.tokens[n] for n in self.numbers)
+        masks = np.isin(self.numbers, self.maps.side.all_masked)
+        masked = tuple(np.flatnonzero(masks).tolist())
         if tokens != self.tokens or masked != self.masked:
             self.tokens, self.masked = tokens, masked
-            mask, hidden = self.maps.side.mask, set(masked)
+            mask = self.maps.side.mask
             self.names = tuple(
-                token_text(mask if row in hidden else token.text)
-                for row, token in enumerate(tokens)
+                token_text(mask if is_masked else token.text)
+                for is_masked, token in zip(masks, tokens, strict=True)
             )
-        self.shown = tuple(self._cut(weights, layer, head) for layer, head in self.heads)
+        self.shown = tuple(self._read(weights, layer, head) for layer, head in self.heads)
         self.hidden_mass = 0.0
         if self.is_current_there:
             whole = float(np.sum(weights[self.layer, self.head], dtype=np.float64))
@@ -321,22 +347,18 @@ class AttentionState(QObject):
         self.head_changed.emit()
         self.strongest.of(self.shown)
 
-    def _cut(self, weights: np.ndarray, layer: int, head: int) -> np.ndarray:
+    def _read(self, weights: np.ndarray, layer: int, head: int) -> np.ndarray:
         """Shown part of a head, float32 [S, S]; 0 outside the block or if not computed."""
         if layer >= len(weights):
-            return np.zeros((len(self._kept), len(self._kept)), np.float32)
+            return np.zeros((len(self.numbers), len(self.numbers)), np.float32)
         part = np.array(weights[layer, head])  # [T, T]
-        if len(self._kept) < len(part):
-            part = part[np.ix_(self._kept, self._kept)]
+        if len(self.numbers) < len(part):
+            part = part[np.ix_(self.numbers, self.numbers)]
         if self.block is not None:
             segment = np.array([token.segment for token in self.tokens])
             row, column = self.block
             part[(segment != row)[:, None] | (segment != column)[None, :]] = 0
         return part
-
-    def _masked(self) -> tuple[int, ...]:
-        masked = self.maps.side.all_masked
-        return tuple(np.flatnonzero(np.isin(self._kept, masked)).tolist()) if masked else ()
 
     # ── what the page picks ──────────────────────────────────────────────────────────────────
 
@@ -359,7 +381,7 @@ class AttentionState(QObject):
             self.show_side(False)
 
     def _pair_question(self, side: ModelInput) -> ShowQueryKey | None:
-        row, column = self._own(self.explore.picked), self._own(self.explore.target)
+        row, column = self.pair_numbers
         if not self.maps.has_heads or row < 0 or column < 0:
             return None
         return side.question(
@@ -380,7 +402,55 @@ class AttentionState(QObject):
 
     def _place(self, number: int) -> int:
         """Row of a token of the text, or -1."""
-        if number < 0:
-            return -1
-        found = np.flatnonzero(self._kept == number)
-        return int(found[0]) if len(found) else -1
+        rows = np.flatnonzero(self.numbers == number)
+        return int(rows[0]) if len(rows) else -1
+
+
+# ── in words ─────────────────────────────────────────────────────────────────────────────────
+
+
+def describe_head(state: AttentionState) -> str:
+    """Describe the current head."""
+    if state.maps.weights is None:
+        return tr("No attention yet.")
+    strongest = list(zip(*state.links[:3], strict=True))[:MAX_NAMED]
+    named = ", ".join(
+        tr("“{0}” to “{1}” {2}").format(state.names[row], state.names[column], f"{weight:.2f}")
+        for row, column, weight in strongest
+    )
+    if not state.maps.has_heads:
+        return tr("Layer {0}. Strongest links: {1}.").format(state.layer + 1, named)
+    text = tr("Layer {0}, head {1}. Strongest links: {2}.")
+    return text.format(state.layer + 1, state.head + 1, named)
+
+
+def describe_pointed(state: AttentionState) -> str:
+    """Describe what the mouse points at; “” if nothing.
+
+    With several chosen heads, the current one is named.
+    """
+    text = _pointed_text(state)
+    return f"{state.head_names[-1]}: {text}" if text and len(state.heads) > 1 else text
+
+
+def _pointed_text(state: AttentionState) -> str:
+    (row, column), names = state.pointed, state.names
+    if row >= 0 and column >= 0:
+        ends = names[row], names[column]
+        if not state.in_block(row, column):
+            return tr("From “{0}” to “{1}”: not in the selected texts").format(*ends)
+        return tr("From “{0}” to “{1}”: {2}").format(*ends, decimal(float(state.map[row, column])))
+    if row < 0 and column < 0:
+        row = state.picked
+    if row >= 0:
+        return tr("“{0}” attends to {1}").format(names[row], _named(state, state.map[row]))
+    if column >= 0:
+        text = tr("“{0}” is attended to by {1}")
+        return text.format(names[column], _named(state, state.map[:, column]))
+    return ""
+
+
+def _named(state: AttentionState, weights: np.ndarray) -> str:
+    """The strongest links of a token."""
+    best = np.argsort(-weights, kind="stable")[:MAX_NAMED]
+    return ", ".join(f"“{state.names[n]}” {weights[n]:.2f}" for n in best)

@@ -1,37 +1,80 @@
-"""Attention panel: the head grid, next to lines and matrix, a table or a pair."""
+"""Attention panel: the head grid, next to lines and matrix, a table or a pair.
 
-from PySide6.QtCore import QPointF, QSignalBlocker, Qt
-from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QSplitter, QWidget
+Shapes: S tokens that are shown.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from PySide6.QtCore import (
+    QModelIndex,
+    QObject,
+    QPointF,
+    QRectF,
+    QSignalBlocker,
+    QSize,
+    QSizeF,
+    Qt,
+)
+from PySide6.QtGui import QFont, QFontMetricsF, QPainter, QPen
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QHBoxLayout,
+    QHeaderView,
+    QSizePolicy,
+    QSlider,
+    QSplitter,
+    QTableView,
+    QWidget,
+)
 
 from app.notices import Notices
+from app.pages.explore.captions import source
 from app.pages.explore.panel import MakePanel, Panel, PanelContext, PanelDescription
-from app.pages.explore.panels.attention import description
-from app.pages.explore.panels.attention.figure import (
-    grid_figure,
-    heads_figure,
-    links_figure,
-    maps_figure,
-    pair_figure,
+from app.pages.explore.panels.attention.head_grid import Overview, grid_figure, scroll_area
+from app.pages.explore.panels.attention.heads import HeadsState, HeadsTable, heads_figure
+from app.pages.explore.panels.attention.lines import (
+    Lines,
+    dashed,
+    head_dashes,
+    head_role,
+    paint_links,
 )
-from app.pages.explore.panels.attention.heads import HeadsState
-from app.pages.explore.panels.attention.lines import AxisTitles, Lines
-from app.pages.explore.panels.attention.matrix import Matrix
-from app.pages.explore.panels.attention.overview import LinkFilters, Overview, scroll_area
-from app.pages.explore.panels.attention.pair import PairView
-from app.pages.explore.panels.attention.state import AttentionState
-from app.pages.explore.panels.attention.tables import HeadsTable, LinkTable
-from app.theme import SPACE
-from app.translation import tr
+from app.pages.explore.panels.attention.links import Links
+from app.pages.explore.panels.attention.matrix import Matrix, paint_map, paint_scale
+from app.pages.explore.panels.attention.pair import PairView, pair_figure
+from app.pages.explore.panels.attention.state import (
+    AttentionState,
+    Block,
+    Link,
+    describe_pointed,
+)
+from app.pages.explore.paper import LEFT, RIGHT, draw_upright
+from app.resources import mono_font
+from app.theme import SPACE, Role, print_color
+from app.translation import in_language, tr
 from app.widgets import buttons, layouts
-from app.widgets.charts.figure import Figure
+from app.widgets.charts.figure import Figure, Table, paper_font
 from app.widgets.charts.figure_menu import FigureButton
-from app.widgets.forms.controls import SpinBox
+from app.widgets.charts.table_figure import MAX_ROWS, table_figure
+from app.widgets.forms.controls import ComboBox, SpinBox
 from app.widgets.help import HelpButton
 from app.widgets.page import EmptyState, Stack
+from app.widgets.screen import set_shown
+from app.widgets.tables import Column, ColumnsModel, apply_style
 from app.widgets.text import numbers
+from app.widgets.text.chips import token_text
 from app.widgets.text.labels import OneLine, Text
 from app.widgets.text.wrapping import Wrapping
 
+STEP = 5  # % per step of the threshold
+BLOCKS: tuple[Block | None, ...] = (None, (0, 0), (0, 1), (1, 0), (1, 1))
+GAP, LINES_WIDTH, LARGEST_CELL = 24.0, 260.0, 20  # px of a saved figure
+MATRIX_SIDE = 960  # px of a matrix of many tokens
+READABLE = 8  # px of a cell from which tokens are labelled
+SCALE_WIDTH, SCALE_BAR, SCALE_HEIGHT = 220.0, 10.0, 44.0  # px of the colour scale and its bar
+KEY_ROW, SMALL = 18.0, 11  # px of a head's name, and of its font
 TABLE, PAIR, HEADS = 1, 2, 3  # forms: links, query and key, heads
 
 
@@ -84,18 +127,21 @@ class AttentionView(Panel):
     def _all(self) -> QWidget:
         """Controls, read-out, and the pictures below."""
         page = QWidget()
-        column = layouts.column(self._controls(), parent=page, spacing=SPACE)
-        said = layouts.row(
-            (self.readout, 1), (self.filters.left_out, 1), (self.note, 0), spacing=4 * SPACE
+        texts = layouts.row(
+            (self.readout, 1), (self.filters.left_out, 1), self.note, spacing=4 * SPACE
         )
-        column.addLayout(said)
-        column.addWidget(self.halves, 1)
+        layouts.column(self._controls(), texts, (self.halves, 1), parent=page, spacing=SPACE)
         return page
 
     def _pictures(self) -> Stack:
         pictures = QSplitter(Qt.Orientation.Horizontal)
         pictures.setChildrenCollapsible(False)
-        self.lines_area, self.titles = scroll_area(self.lines), AxisTitles(self.lines)
+        self.lines_area, self.titles = scroll_area(self.lines), QWidget()
+        queries = OneLine(self.tr("Query tokens"), "small")
+        keys = OneLine(self.tr("Key tokens"), "small")
+        keys.setAlignment(Qt.AlignmentFlag.AlignRight)
+        bottom, sides = Qt.AlignmentFlag.AlignBottom, (SPACE, 0, SPACE, 0)
+        layouts.row((queries, 1, bottom), (keys, 1, bottom), parent=self.titles, margins=sides)
         bar = self.lines_area.verticalScrollBar().sizeHint().width()
         self.lines_area.setMinimumWidth(self.lines.minimumSizeHint().width() + bar)
         left = QWidget()
@@ -194,11 +240,10 @@ class AttentionView(Panel):
         state = self._state
         layers, heads = state.maps.size
         for box, most, value in ((self.layer, layers, state.layer), (self.head, heads, state.head)):
-            box.blockSignals(True)
-            box.setMaximum(max(1, most))
-            box.setValue(value + 1)
-            box.setSuffix(self.tr(" of {0}").format(max(1, most)))
-            box.blockSignals(False)
+            with QSignalBlocker(box):
+                box.setMaximum(max(1, most))
+                box.setValue(value + 1)
+                box.setSuffix(self.tr(" of {0}").format(max(1, most)))
         for part in (self.head, self.head_label):
             part.setVisible(state.maps.has_heads)
         self._say()
@@ -212,7 +257,7 @@ class AttentionView(Panel):
         hint = self.tr("Hover over a token or a cell to see its values; click to select the token.")
         if state.maps.weights is not None and not state.is_current_there:
             hint = self.tr("Computing layer {0} …").format(state.layer + 1)
-        self.readout.setText(description.describe_pointed(state) or hint)
+        self.readout.setText(describe_pointed(state) or hint)
         self.note.setText(self._drawn())
         self.filters.left_out.setVisible(
             bool(self.filters.sentence())
@@ -241,8 +286,10 @@ class AttentionView(Panel):
             return heads_figure(self.heads, self.heads_table.rows)
         if not state.drawn:
             return None
-        make = links_figure if self.forms.currentIndex() == TABLE else maps_figure
-        return make(state, self.filters.sentence(), self._drawn())
+        left_out, drawn = self.filters.sentence(), self._drawn()
+        if self.forms.currentIndex() == TABLE:
+            return links_figure(state, self.table.rows, left_out, drawn)
+        return maps_figure(state, left_out, drawn)
 
     def overview_figure(self) -> Figure | None:
         """Figure of the head grid."""
@@ -269,3 +316,271 @@ def _make(context: PanelContext) -> MakePanel:
         return made
 
     return view
+
+
+class LinkFilters(QObject):
+    """Controls that filter links, and a sentence about what they hide."""
+
+    def __init__(self, state: AttentionState) -> None:
+        super().__init__(state)
+        self._state = state
+        self.threshold = QSlider(Qt.Orientation.Horizontal)
+        self.threshold.setRange(1, 100 // STEP)
+        self.threshold.setFixedWidth(30 * SPACE)
+        self.threshold.setAccessibleName(self.tr("Attention threshold (cumulative mass)"))
+        self.said, self.left_out = Text("", wraps=False), OneLine("", "small")
+        self.block = ComboBox(self.tr("Filter links by text"))
+        self.block.addItems(
+            [
+                self.tr("All links"),
+                self.tr("Within the first text"),
+                self.tr("First to second text"),
+                self.tr("Second to first text"),
+                self.tr("Within the second text"),
+            ]
+        )
+        self.special = QCheckBox()
+        self.threshold.valueChanged.connect(self._on_threshold)
+        self.block.currentIndexChanged.connect(lambda n: state.show_block(BLOCKS[n]))
+        self.special.toggled.connect(state.exclude_special)
+        state.head_changed.connect(self.show_state)
+        self.show_state()
+
+    def show_state(self) -> None:
+        state = self._state
+        is_pair = any(token.segment for token in state.tokens)
+        set_shown(self.block, is_pair or state.block is not None)
+        names = ", ".join(
+            dict.fromkeys(token_text(token.text) for token in state.maps.tokens if token.special)
+        )
+        self.special.setText(self.tr("Exclude {0}").format(names or "[CLS], [SEP]"))
+        self.special.setAccessibleName(self.special.text())
+        with QSignalBlocker(self.block), QSignalBlocker(self.special):
+            self.block.setCurrentIndex(BLOCKS.index(state.block))
+            self.special.setChecked(state.excludes_special)
+        with QSignalBlocker(self.threshold):
+            self.threshold.setValue(round(state.strongest.threshold * 100 / STEP))
+        share = numbers.percent(state.strongest.threshold, 0)
+        self.said.setText(self.tr("Threshold {0}").format(share))
+        self.left_out.setText(self.sentence())
+
+    def sentence(self) -> str:
+        """Filters that hide links, and the fraction of the current head's attention; “” if none."""
+        state = self._state
+        if state.maps.weights is None:
+            return ""
+        if not state.excludes_special and state.block is None:
+            return ""
+        text = self.tr("{0} of this head’s attention is not shown; the rest is not rescaled.")
+        said = text.format(numbers.percent(state.hidden_mass, 0))
+        if state.block is None:
+            return said
+        return f"{said} {self.tr('Only links between the selected texts are shown.')}"
+
+    def _on_threshold(self, value: int) -> None:
+        self._state.strongest.set_threshold(value * STEP / 100)
+        self.show_state()
+
+
+class LinkTable(QTableView):
+    """Links of the chosen heads; the current row is highlighted in the maps."""
+
+    def __init__(self, state: AttentionState) -> None:
+        super().__init__()
+        self._state = state
+        self.rows: ColumnsModel[Link] = ColumnsModel(parent=state)
+        self._show_links()
+        self.setModel(self.rows)
+        apply_style(self, self.tr("Strongest links"))
+        self.verticalHeader().hide()
+        self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        self.selectionModel().currentRowChanged.connect(self._on_current)
+        state.links_changed.connect(self._show_links)
+
+    def _show_links(self) -> None:
+        state, font = self._state, mono_font()
+        names, token_numbers, heads = state.names, state.numbers, state.head_names
+
+        def token(index: int) -> str:
+            return f"{token_numbers[index] + 1:>3}  {names[index]}"
+
+        columns = [
+            Column[Link](self.tr("Query token"), lambda link: token(link.query), font=font),
+            Column[Link](self.tr("Key token"), lambda link: token(link.key), font=font),
+            Column[Link](
+                in_language(state.texts.value),
+                lambda link: numbers.decimal(link.value),
+                font=font,
+                align_right=True,
+            ),
+        ]
+        if len(heads) > 1:
+            columns.insert(
+                0, Column[Link](self.tr("Head"), lambda link: heads[link.head], font=font)
+            )
+        self.rows.show_rows(state.link_rows(), columns)
+
+    def _on_current(self, now: QModelIndex) -> None:
+        if now.isValid():
+            link = self.rows.row(now.row())
+            self._state.point(link.query, link.key)
+
+
+# ── figures ──────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Lines of several heads, and the matrix of the last one."""
+
+    tokens: tuple[str, ...]
+    weights: np.ndarray  # float32 [S, S]
+    drawn: Sequence[Links]
+    most: float = 1.0  # value of the strongest colour
+    value: str = ""  # name of the values
+    heads: tuple[str, ...] = ("",)  # names of the heads
+
+    @property
+    def cell(self) -> float:
+        return min(LARGEST_CELL, max(2.0, MATRIX_SIDE / max(1, len(self.tokens))))
+
+    @property
+    def label_width(self) -> float:
+        if self.cell < READABLE:
+            return 4.0
+        metrics = QFontMetricsF(_token_font(self.cell))
+        return max((metrics.horizontalAdvance(token) for token in self.tokens), default=0.0) + 8
+
+    @property
+    def size(self) -> QSize:
+        side = self.cell * len(self.tokens)
+        width = GAP + 3 * self.label_width + LINES_WIDTH + side
+        return QSize(round(width), round(self.label_width + side + GAP + self._foot()))
+
+    def paint(self, painter: QPainter, _: QSizeF) -> None:
+        painter.setFont(_token_font(self.cell))
+        left, top = self.label_width, self.label_width
+        for number, links in enumerate(self.drawn):
+            count = len(self.drawn)
+            painter.save()
+            painter.translate(left, top)
+            hue = print_color(head_role(number, count), count**-0.5)
+            dashes = head_dashes(number, count)
+            paint_links(painter, links, LINES_WIDTH, self.cell, hue, self.most, dashes)
+            painter.restore()
+        self._paint_column(painter, 0, RIGHT)
+        self._paint_column(painter, left + LINES_WIDTH, LEFT)
+        right = left + LINES_WIDTH + self.label_width
+        self._paint_matrix(painter, right + GAP + self.label_width)
+        foot = top + self.cell * len(self.tokens) + GAP
+        self._paint_key(painter, left, foot)
+        painter.setFont(paper_font(SMALL))
+        painter.setPen(print_color(Role.TEXT))
+        painter.drawText(QRectF(right + GAP, foot, LINES_WIDTH, KEY_ROW), LEFT, self.value)
+        bar = QRectF(right + GAP, foot + KEY_ROW, SCALE_WIDTH, SCALE_BAR)
+        paint_scale(painter, bar, self.most, print_color, paper_font(SMALL))
+
+    def _foot(self) -> float:
+        """px below the maps for the colour scale and the head names."""
+        return max(SCALE_HEIGHT, KEY_ROW * len(self.heads) if len(self.heads) > 1 else 0.0)
+
+    def _paint_key(self, painter: QPainter, left: float, top: float) -> None:
+        """Legend of the heads, if there are several."""
+        count = len(self.heads)
+        if count == 1:
+            return
+        painter.setFont(paper_font(SMALL))
+        for number, name in enumerate(self.heads):
+            y = top + KEY_ROW * (number + 0.5)
+            pen = QPen(print_color(head_role(number, count)), 2)
+            painter.setPen(dashed(pen, head_dashes(number, count)))
+            painter.drawLine(QPointF(left, y), QPointF(left + 36, y))
+            painter.setPen(print_color(Role.TEXT))
+            box = QRectF(left + 44, y - KEY_ROW / 2, LINES_WIDTH, KEY_ROW)
+            painter.drawText(box, LEFT, name)
+
+    def _paint_matrix(self, painter: QPainter, left: float) -> None:
+        side, top = self.cell * len(self.tokens), self.label_width
+        paint_map(painter, self.weights, QRectF(left, top, side, side), self.most)
+        self._paint_column(painter, left - self.label_width, RIGHT)
+        if self.cell >= READABLE:
+            for number, token in enumerate(self.tokens):
+                corner = QPointF(left + number * self.cell, top - 4)
+                draw_upright(painter, corner, QSizeF(self.label_width, self.cell), token)
+
+    def _paint_column(self, painter: QPainter, left: float, align: Qt.AlignmentFlag | int) -> None:
+        painter.setPen(print_color(Role.TEXT))
+        if self.cell >= READABLE:
+            for number, token in enumerate(self.tokens):
+                top = self.label_width + number * self.cell
+                box = QRectF(left + 4, top, self.label_width - 8, self.cell)
+                painter.drawText(box, align, token)
+
+
+def _token_font(cell: float) -> QFont:
+    font = mono_font()
+    font.setPixelSize(max(1, round(cell * 0.7)))
+    return font
+
+
+def maps_figure(state: AttentionState, left_out: str, drawn: str) -> Figure:
+    """Lines of the chosen heads, and the matrix of the current one."""
+    value, largest = in_language(state.texts.value), state.maps.largest
+    drawing = Drawing(state.names, state.map, state.drawn, largest, value, state.head_names)
+    text = tr(
+        "{0}. Lines: the strongest {1} of the attention shown ({2}). Matrix of {3}: query tokens "
+        "(rows) attend to key tokens (columns), square-root colour scale from 0 to {4}."
+    ).format(
+        in_language(state.texts.name),
+        numbers.percent(state.strongest.threshold, 0),
+        drawn,
+        state.head_names[-1],
+        numbers.decimal(largest, 2),
+    )
+    title, caption, table = _parts(state, f"{text} {left_out}")
+    return Figure(
+        name=f"attention-layer-{state.layer + 1}-head-{state.head + 1}",
+        title=title,
+        caption=caption,
+        size=drawing.size,
+        paint=drawing.paint,
+        array=state.maps.weights,
+        table=lambda: table,
+    )
+
+
+def links_figure(
+    state: AttentionState, rows: ColumnsModel[Link], left_out: str, drawn: str
+) -> Figure:
+    """Table of the strongest links."""
+    text = tr("{0}. The {1} strongest links that hold {2} of the attention shown ({3}).").format(
+        in_language(state.texts.name),
+        numbers.count(min(rows.rowCount(), MAX_ROWS)),
+        numbers.percent(state.strongest.threshold, 0),
+        drawn,
+    )
+    title, caption, table = _parts(state, f"{text} {left_out}")
+    name = f"attention-links-layer-{state.layer + 1}-head-{state.head + 1}"
+    figure = table_figure(rows, name, title, caption, lambda: table)
+    return replace(figure, array=state.maps.weights)
+
+
+def _parts(state: AttentionState, caption: str) -> tuple[str, str, Table]:
+    """Title, caption and numbers of a figure of links; tokens are counted from 1."""
+    heads, names, value = state.head_names, state.names, state.texts.value.lower()
+    header = ("head", "query token", "key token", "query number", "key number", value)
+    rows = [
+        (
+            heads[link.head],
+            names[link.query],
+            names[link.key],
+            int(state.numbers[link.query]) + 1,
+            int(state.numbers[link.key]) + 1,
+            link.value,
+        )
+        for link in state.link_rows()
+    ]
+    counted = tr("Tokens are numbered from 1, in the array (.npy) of all heads and tokens from 0.")
+    end = source(state.explore, state.maps.side.index)
+    title = tr("Attention: {0}").format(", ".join(heads))
+    return title, f"{caption.strip()} {counted} {end}", Table(header, rows)

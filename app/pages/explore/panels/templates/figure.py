@@ -5,10 +5,10 @@ from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF
 from PySide6.QtGui import QColor, QPainter
 
 from app.pages.explore.captions import source
-from app.pages.explore.head_heatmap import BAR, BAR_LEFT, TICKS, ends_of, paint_bar, shade
+from app.pages.explore.head_heatmap import BAR, BAR_LEFT, TICKS, ends_of, paint_bar
 from app.pages.explore.panels.templates.state import Measure, TemplatesState
 from app.pages.explore.paper import paint_matrix
-from app.theme import print_color
+from app.theme import print_color, shade
 from app.translation import tr
 from app.widgets.charts.figure import Figure, Table
 from app.widgets.text.chips import token_text

@@ -1,7 +1,5 @@
 """Pages and panels that several test files share."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -33,22 +31,6 @@ def weights(view, state, explorer, wait) -> np.ndarray:
     made = explorer.attend(explorer.asked[-1])
     wait(lambda: state.maps.thumbnails is not None and len(state.links.weights))
     return made
-
-
-@pytest.fixture
-def make_page(qtbot, workshop, wait):
-    """`make_page(model, text)` opens a text with a model in the window."""
-
-    def make(model: Path, text: str = "the cat", size: tuple[int, int] = (1000, 640)):
-        page = ExplorePage(workshop)
-        qtbot.addWidget(page)
-        page.resize(*size)
-        page.show()
-        page.arrive({"model": model, "text": text})
-        wait(lambda: page.state.is_settled and page.state.first.text == text)
-        return page
-
-    return make
 
 
 @pytest.fixture

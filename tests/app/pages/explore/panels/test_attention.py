@@ -3,19 +3,22 @@
 import threading
 
 import numpy as np
-import pytest
 from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QColor, QImage
 from PySide6.QtWidgets import QLabel
 
 from app.library import describe_model
-from app.pages.explore.panels.attention import description, lines
-from app.pages.explore.panels.attention.description import MEASURES
-from app.pages.explore.panels.attention.drawing import MAX_LINES_OF_TOKEN, draw, of_token
-from app.pages.explore.panels.attention.figure import Drawing
-from app.pages.explore.panels.attention.links import MAX_LINES, ranked
-from app.pages.explore.panels.attention.pixels import GAP, TOP, levels, themed
-from app.pages.explore.panels.attention.state import MAX_HEADS
+from app.pages.explore.panels.attention import lines
+from app.pages.explore.panels.attention.lines import draw
+from app.pages.explore.panels.attention.links import (
+    MAX_LINES,
+    MAX_LINES_OF_TOKEN,
+    of_token,
+    ranked,
+)
+from app.pages.explore.panels.attention.maps import GAP, TOP, levels, picture
+from app.pages.explore.panels.attention.state import MAX_HEADS, MEASURES, describe_head
+from app.pages.explore.panels.attention.view import Drawing
 from app.widgets.charts import figure as figures
 from app.widgets.text import numbers
 from app.widgets.text.numbers import decimal
@@ -25,54 +28,47 @@ from tests.app.accessible import assert_accessible
 from tests.app.pages.explore.conftest import make_model
 
 
-def test_the_first_head_is_shown_as_it_came(state, weights):
+def test_the_first_head_is_shown_and_described(view, state, weights):
     assert state.maps.size == (3, 2)
-    assert np.array_equal(state.map, weights[0, 0].astype(np.float32))
+    assert np.array_equal(state.map, weights[0, 0])
     assert [token.text for token in state.tokens] == ["[CLS]", "the", "cat", "sat", "[SEP]"]
+    description = view.lines.accessibleDescription()
+    assert description == view.matrix.accessibleDescription() == describe_head(state)
+    assert description.startswith("Layer 1, head 1. Strongest links: “")
+    assert_accessible(view)
+    assert all(label.textFormat() == Qt.TextFormat.PlainText for label in view.findChildren(QLabel))
 
 
-def test_a_double_click_on_the_wall_shows_a_head_alone_and_asks_nothing(
-    qtbot, view, state, weights, explorer
+def test_heads_are_picked_by_mouse_keys_boxes_and_other_panels(
+    qtbot, view, state, explore, weights, explorer
 ):
-    asked = len(explorer.asked)
-    place = view.overview.grid.cell(2, 1).center().toPoint()
+    asked, grid = len(explorer.asked), view.overview.grid
+    place = grid.cell(2, 1).center().toPoint()
     for act in (qtbot.mouseClick, qtbot.mouseDClick):
-        act(view.overview.grid, Qt.MouseButton.LeftButton, pos=place)
-    assert state.heads == ((2, 1),)
-    assert (state.explore.layer, state.explore.head) == (2, 1)
-    assert np.array_equal(state.map, weights[2, 1].astype(np.float32))
+        act(grid, Qt.MouseButton.LeftButton, pos=place)
+    assert state.heads == ((2, 1),) and (explore.layer, explore.head) == (2, 1)
+    assert np.array_equal(state.map, weights[2, 1])
     assert (view.layer.value(), view.head.value()) == (3, 2)
-    assert len(explorer.asked) == asked
-
-
-def test_arrow_keys_and_boxes_pick_heads_too(qtbot, view, state, weights):
-    for key in (Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Right):
-        qtbot.keyClick(view.overview.grid, key)
-    assert (state.layer, state.head) == (2, 1)
     view.layer.setValue(1)
-    assert (state.layer, state.head) == (0, 1)
-    assert view.overview.grid.accessibleDescription() == "Layer 1 of 3, head 2 of 2"
-
-
-def test_the_mouse_over_the_wall_names_the_head(qtbot, view, weights):
-    qtbot.mouseMove(view.overview.grid, view.overview.grid.cell(1, 1).center().toPoint())
-    view.overview.grid.pointed.emit(1, 1)
+    view.head.setValue(1)
+    for key in (Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Down, Qt.Key.Key_Right):
+        qtbot.keyClick(grid, key)
+    assert state.heads == ((2, 1),)
+    view.layer.setValue(1)
+    assert state.heads == ((0, 1),)
+    assert grid.accessibleDescription() == "Layer 1 of 3, head 2 of 2"
+    explore.pick_head(1, 1)
+    assert state.heads == ((1, 1),)
+    explore.pick_head(11, 11)
+    assert state.heads == ((2, 1),), "the last there is"
+    assert len(explorer.asked) == asked, "another head is another slice of the file"
+    qtbot.mouseMove(grid, grid.cell(1, 1).center().toPoint())
+    grid.pointed.emit(1, 1)
     assert view.overview.said.whole() == "Layer 2, head 2"
 
 
-def test_a_late_answer_is_not_drawn(state, explore, explorer, wait, weights):
-    explore.set_texts("the dog")
-    wait(lambda: explore.is_settled)
-    explore.set_texts("a dog sat")
-    wait(lambda: explore.is_settled and explorer.asked[-1].text == "a dog sat")
-    early, late = explorer.asked[-2:]
-    explorer.attend(early)
-    assert [token.text for token in state.tokens][1:3] == ["the", "cat"]
-    explorer.attend(late)
-    assert [token.text for token in state.tokens][1:3] == ["a", "dog"]
-
-
-def test_a_cell_under_the_mouse_is_read_out(view, state, weights):
+def test_tokens_and_cells_are_pointed_at_and_picked(qtbot, view, state, explore, weights):
+    matrix, lines = view.matrix, view.lines
     state.point(2, 3)
     value = f"{float(weights[0, 0, 2, 3]):.4f}"
     assert view.readout.whole() == f"From “cat” to “sat”: {value}"
@@ -80,48 +76,32 @@ def test_a_cell_under_the_mouse_is_read_out(view, state, weights):
     assert view.readout.whole().startswith("“cat” attends to “")
     state.point(-1, 2)
     assert view.readout.whole().startswith("“cat” is attended to by “")
-
-
-def test_the_matrix_knows_its_cells(view, state, weights):
-    matrix = view.matrix
+    explore.point(3)
+    assert state.pointed == (3, -1)
+    explore.point(-1)
+    assert state.pointed == (-1, -1)
     place = matrix.cell(1, 3).center().toPoint()
-    assert matrix.at(place) == (1, 3)
-    beside = QPoint(1, place.y())
-    above = QPoint(place.x(), 1)
-    assert matrix.at(beside) == (1, -1)
-    assert matrix.at(above) == (-1, 3)
-    assert matrix.at(QPoint(0, 0)) == (-1, -1)
-    assert matrix.at(QPoint(matrix.width() + 50, matrix.height() + 50)) == (-1, -1)
-
-
-def test_arrow_keys_move_the_crosshair_and_enter_picks_the_token(qtbot, view, state, weights):
+    outside = QPoint(matrix.width() + 50, matrix.height() + 50)
+    points = (place, QPoint(1, place.y()), QPoint(place.x(), 1), QPoint(0, 0), outside)
+    assert [matrix.at(at) for at in points] == [(1, 3), (1, -1), (-1, 3), (-1, -1), (-1, -1)]
     for key in (Qt.Key.Key_Down, Qt.Key.Key_Right, Qt.Key.Key_Right):
-        qtbot.keyClick(view.matrix, key)
+        qtbot.keyClick(matrix, key)
     assert state.pointed == (1, 2)
-    qtbot.keyClick(view.matrix, Qt.Key.Key_Return)
-    assert state.explore.picked == 1
-    assert state.picked == 1
-
-
-def test_a_token_of_the_lines_can_be_pointed_at_and_picked(qtbot, view, state, weights):
-    lines = view.lines
+    qtbot.keyClick(matrix, Qt.Key.Key_Return)
+    assert (explore.picked, explore.target) == (state.picked, state.target) == (1, 2)
     middle = round(2.5 * lines.row_height())
     qtbot.mouseClick(lines, Qt.MouseButton.LeftButton, pos=QPoint(4, middle))
-    assert state.explore.picked == 2
+    assert explore.picked == 2
+    state.point(-1, -1)
     qtbot.keyClick(lines, Qt.Key.Key_Down)
     assert state.pointed == (0, -1)
     qtbot.keyClick(lines, Qt.Key.Key_Right)
     assert state.pointed == (-1, 0)
 
 
-def test_the_strip_points_into_the_pictures(view, state, explore, weights):
-    explore.point(3)
-    assert state.pointed == (3, -1)
-    explore.point(-1)
-    assert state.pointed == (-1, -1)
-
-
-def test_hidden_special_tokens_are_said_and_nothing_is_rescaled(view, state, weights, wait):
+def test_excluded_special_tokens_are_named_and_nothing_is_rescaled(
+    view, state, explore, explorer, weights, wait
+):
     assert view.filters.left_out.isHidden(), "the read-out has its place"
     view.filters.special.setChecked(True)
     wait(lambda: len(state.links.weights))
@@ -133,16 +113,19 @@ def test_hidden_special_tokens_are_said_and_nothing_is_rescaled(view, state, wei
     assert "not rescaled" in view.filters.left_out.whole()
     assert not view.filters.left_out.isHidden()
     assert int(state.links.rows.max()) < 3
-    state.pick_token(0)
+    state.pick(0, -1)
     assert state.explore.picked == 1
-
-
-def test_a_text_of_special_tokens_alone_stays_visible(view, state, explore, explorer, wait):
+    assert view.filters.special.text() == "Exclude [CLS], [SEP]"
+    names = {"[CLS]": "<s>", "[SEP]": "</s>"}
+    state.maps.tokens = tuple(
+        token.model_copy(update={"text": names.get(token.text)}) for token in state.maps.tokens
+    )
+    view.filters.show_state()
+    assert view.filters.special.text() == "Exclude <s>, </s>"
     explore.set_texts("")
     wait(lambda: explore.is_settled and explorer.asked[-1].text == "")
     explorer.attend(explorer.asked[-1])
-    view.filters.special.setChecked(True)
-    assert len(state.tokens) == 2
+    assert len(state.tokens) == 2, "special tokens alone are shown"
 
 
 def test_the_slider_decides_the_share_of_the_mass(view, state, weights, wait):
@@ -210,21 +193,6 @@ def test_the_table_has_the_links_strongest_first(qtbot, view, state, weights, qt
     assert state.pointed == (row, column)
 
 
-def test_masked_words_are_masked_here_too(view, state, explore, explorer, weights):
-    explore.toggle_mask(2)
-    assert explorer.asked[-1].masked == (2,)
-    assert state.names[2] == "cat", "what is shown is still of the text without the mask"
-    explorer.attend(explorer.asked[-1])
-    assert state.masked == (2,)
-    assert state.names == ("[CLS]", "the", "[MASK]", "sat", "[SEP]")
-
-
-def test_every_picture_is_told_in_words(view, state, weights):
-    said = view.lines.accessibleDescription()
-    assert said == view.matrix.accessibleDescription() == description.describe_head(state)
-    assert said.startswith("Layer 1, head 1. Strongest links: “")
-
-
 def test_what_the_explorer_refuses_is_shown(view, state, explorer):
     explorer.refuse(explorer.asked[-1], "There is not enough memory for this.")
     assert view.stack.currentWidget() is view.problem
@@ -237,11 +205,6 @@ def test_a_file_that_went_is_asked_for_again(view, state, explorer, monkeypatch)
     explorer.attend(explorer.asked[-1])
     assert not path.exists() and len(explorer.asked) == 2
     assert state.maps.weights is None
-
-
-def test_everything_can_be_used_by_ear_and_keyboard(view, weights):
-    assert_accessible(view)
-    assert all(label.textFormat() == Qt.TextFormat.PlainText for label in view.findChildren(QLabel))
 
 
 def test_pictures_follow_the_theme(view, weights, looks, wait):
@@ -265,14 +228,9 @@ def test_a_figure_has_its_caption_and_the_numbers_of_all_heads(view, state, weig
     assert len(rows) == len(state.links.weights)
     first = state.links
     assert rows[0][3:] == (first.rows[0] + 1, first.columns[0] + 1, first.weights[0])
-
-
-def test_a_figure_of_five_hundred_tokens_is_not_a_wall_of_paper():
-    count = 512
-    weights = np.full((count, count), 1 / count, dtype=np.float32)
-    drawn = Drawing(("word",) * count, weights, [ranked(weights).holding(0.5)])
-    assert drawn.size.width() < 3000
-    assert drawn.size.height() < 2000
+    large = np.full((512, 512), 1 / 512, dtype=np.float32)
+    size = Drawing(("word",) * 512, large, [ranked(large).holding(0.5)]).size
+    assert size.width() < 3000 and size.height() < 2000
 
 
 # ── several heads, blocks, other numbers, a pair ─────────────────────────────────────────────
@@ -341,19 +299,27 @@ def test_only_the_links_between_chosen_texts_are_shown(view, state, explore, exp
     assert state.block is None and view.filters.block.isHidden()
 
 
-@pytest.mark.parametrize("measure", ["norms", "head_average", "rollout"])
-def test_other_numbers_are_those_of_the_worker(view, state, explorer, weights, wait, measure):
-    view.overview.measure.setCurrentIndex([one.measure for one in MEASURES].index(measure))
-    asked = explorer.asked[-1]
-    assert asked.measure == measure
-    answer = explorer.truly(asked)
-    exact = np.load(answer.weights.path)
-    assert np.array_equal(state.map, exact[0, 0])
-    wait(lambda: np.array_equal(state.maps.thumbnails, levels(exact, answer.largest)))
-    assert state.maps.largest == (exact.max() if measure == "norms" else 1)
-    assert view.head.isHidden() == (measure != "norms")
-    if measure == "norms":
-        assert state.maps.thumbnails.max() == TOP
+def test_each_measure_has_its_name_and_the_numbers_of_the_worker(
+    view, state, explorer, weights, wait
+):
+    assert len({measure.value for measure in MEASURES}) == len(MEASURES)
+    for number, texts in enumerate(MEASURES):
+        view.overview.measure.setCurrentIndex(number)
+        if number:
+            asked = explorer.asked[-1]
+            assert asked.measure == texts.measure
+            answer = explorer.truly(asked)
+            exact = np.load(answer.weights.path)
+            assert np.array_equal(state.map, exact[0, 0])
+            shown = levels(exact, answer.largest)
+            wait(lambda shown=shown: np.array_equal(state.maps.thumbnails, shown))
+            assert state.maps.largest == (exact.max() if texts.measure == "norms" else 1)
+            assert (state.maps.thumbnails.max() == TOP) or texts.measure != "norms"
+        assert state.maps.shown_measure == texts.measure
+        assert view.head.isHidden() == (texts.measure not in ("weights", "norms"))
+        wait(lambda: len(state.links.weights))
+        assert view.table.rows.columns[-1].title == texts.value
+        assert view.figure().table().header[-1] == texts.value.lower()
 
 
 def test_the_wall_shows_layers_while_more_are_computed(view, state, explore, explorer, wait):
@@ -411,23 +377,6 @@ def test_a_picked_pair_has_its_query_and_key(qtbot, view, state, explore, explor
     assert explorer.of_kind("show_query_key")[-1].layer == 1
 
 
-def test_another_panel_can_choose_the_head(state, explore, weights):
-    explore.pick_head(1, 1)
-    assert state.heads == ((1, 1),)
-    explore.pick_head(11, 11)
-    assert state.heads == ((2, 1),), "the last there is"
-
-
-def test_special_tokens_have_the_names_of_the_model(view, state, weights):
-    assert view.filters.special.text() == "Exclude [CLS], [SEP]"
-    state.maps.tokens = tuple(
-        token.model_copy(update={"text": {"[CLS]": "<s>", "[SEP]": "</s>"}.get(token.text)})
-        for token in state.maps.tokens
-    )
-    view.filters.show_state()
-    assert view.filters.special.text() == "Exclude <s>, </s>"
-
-
 def test_the_second_model_can_be_looked_at(view, state, explore, explorer, weights, home, wait):
     path = make_model(home.models / "second", Heads(mlm=True))
     assert view.overview.models.isHidden()
@@ -457,8 +406,22 @@ def test_the_pixels_of_the_matrix_are_the_weights(view, state, weights):
 
 
 def colour_at(level):
-    made = themed(np.array([[level]], np.uint8))
+    made = picture(np.array([[level]], np.uint8))
     return made.pixelColor(0, 0).rgb()
+
+
+def test_heads_have_frames_and_all_the_room(view, weights):
+    """Frames tell heads of one colour apart."""
+    grid = view.overview.grid
+    view._state.maps.thumbnails = np.full((3, 2, 5, 5), TOP // 2, np.uint8)
+    view._state.maps.thumbnails_changed.emit()
+    image, box = grid.grab().toImage(), grid.cell(2, 1).toRect()
+    frame, inside = (image.pixelColor(box.left() + by, box.center().y()) for by in (0, 4))
+    assert frame != inside
+    view.resize(1600, 1000)
+    view.halves.setSizes([800, 800])
+    assert grid.cell(0, 0).width() > 200
+    assert grid.cell(2, 1).bottom() > 0.8 * view.overview.area.height()
 
 
 def test_the_wall_zooms_around_the_mouse_and_is_dragged(qtbot, view, state, weights):
@@ -479,20 +442,3 @@ def test_the_wall_zooms_around_the_mouse_and_is_dragged(qtbot, view, state, weig
     assert state.heads == ((0, 0),), "a drag is no click"
     qtbot.keyClicks(wall, "0")
     assert wall.cell(0, 0).width() == side
-
-
-def test_heads_of_one_colour_are_told_apart_by_their_frames(view, weights):
-    wall = view.overview.grid
-    wall.show_heads(np.full((3, 2, 5, 5), TOP // 2, np.uint8))
-    image = wall.grab().toImage()
-    box = wall.cell(2, 1).toRect()
-    frame, inside = (image.pixelColor(box.left() + by, box.center().y()) for by in (0, 4))
-    assert frame != inside
-
-
-def test_the_wall_takes_the_room_that_there_is(view, weights):
-    view.resize(1600, 1000)
-    view.halves.setSizes([800, 800])
-    wall = view.overview.grid
-    assert wall.cell(0, 0).width() > 200
-    assert wall.cell(2, 1).bottom() > 0.8 * view.overview.area.height()

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
-from app.pages.explore.panels.attention import pixels
-from app.pages.explore.panels.attention.description import MEASURES
 from app.pages.explore.panels.attention.links import default_threshold
+from app.pages.explore.panels.attention.maps import TOP, levels
 from app.pages.explore.panels.attention.state import AttentionState
-from app.theme import Role, print_color
+from app.theme import print_color, shade
 from app.widgets.charts import figure as figures
 
 
@@ -36,24 +35,27 @@ def saved(view):
     return list(csv.DictReader(io.StringIO(figures.csv_text(shown.table()))))
 
 
-@pytest.mark.parametrize("excludes", [False, True])
-def test_the_csv_counts_tokens_as_the_table_and_the_array_do(view, state, weights, wait, excludes):
-    state.exclude_special(excludes)
-    wait(lambda: len(state.drawn) and len(state.links.weights))
-    array = view.figure().array
-    on_screen = rows_of(view)
-    for line, row in zip(saved(view), on_screen, strict=True):
-        a, b = int(line["query number"]), int(line["key number"])
-        assert float(line["attention weight"]) == pytest.approx(array[0, 0, a - 1, b - 1])
-        assert row[0].split() == [str(a), line["query token"]]
-        assert row[1].split() == [str(b), line["key token"]]
+def test_the_csv_counts_tokens_as_the_table_and_the_array_do(view, state, weights, wait):
+    for excludes in (False, True):
+        state.exclude_special(excludes)
+        wait(lambda: len(state.drawn) and len(state.links.weights))
+        array = view.figure().array
+        for line, row in zip(saved(view), rows_of(view), strict=True):
+            a, b = int(line["query number"]), int(line["key number"])
+            assert float(line["attention weight"]) == pytest.approx(array[0, 0, a - 1, b - 1])
+            assert row[0].split() == [str(a), line["query token"]]
+            assert row[1].split() == [str(b), line["key token"]]
 
 
 def test_a_masked_word_is_the_mask_wherever_it_is_shown(
     view, state, explore, explorer, weights, wait
 ):
     explore.toggle_mask(2)
+    assert explorer.asked[-1].masked == (2,)
+    assert state.names[2] == "cat", "until the answer, the text without the mask is shown"
     explorer.attend(explorer.asked[-1])
+    assert state.masked == (2,)
+    assert state.names == ("[CLS]", "the", "[MASK]", "sat", "[SEP]")
     wait(lambda: len(state.links.weights))
     state.strongest.set_threshold(1.0)
     state.point(2, -1)
@@ -62,18 +64,6 @@ def test_a_masked_word_is_the_mask_wherever_it_is_shown(
     for text in (view.readout.whole(), str(rows_of(view)), str(saved(view)), drawn):
         assert "[MASK]" in text
         assert "cat" not in text
-
-
-@pytest.mark.parametrize("measure", [one.measure for one in MEASURES])
-def test_the_table_says_what_its_numbers_are(view, state, explorer, weights, wait, measure):
-    number = [one.measure for one in MEASURES].index(measure)
-    view.overview.measure.setCurrentIndex(number)
-    if measure != "weights":
-        explorer.truly(explorer.asked[-1])
-    wait(lambda: state.maps.shown_measure == measure and len(state.links.weights))
-    assert headings(view)[-1] == MEASURES[number].value
-    assert view.figure().table().header[-1] == MEASURES[number].value.lower()
-    assert len({one.value for one in MEASURES}) == len(MEASURES)
 
 
 def test_of_several_heads_the_table_has_all_and_the_readout_says_which(view, state, weights, wait):
@@ -103,21 +93,10 @@ def test_the_heads_come_back_with_the_maps_of_heads(view, state, explorer, weigh
         explorer.truly(question)
         assert state.maps.has_heads == (number == 0)
     assert state.heads == heads
-
-
-def test_another_layer_of_the_mean_is_kept_too(state, weights):
-    state.selection.pick(1, 1)
     state.selection.fit((3, 1))
-    state.selection.pick(2, 0)
+    state.selection.pick(0, 0)
     state.selection.fit((3, 2))
-    assert state.heads == ((2, 0),)
-
-
-def test_a_figure_has_the_numbers_of_its_rows(view, state, weights, wait):
-    found = view.figure()
-    table = found.table()
-    assert len(table.rows) == len(state.links.weights)
-    assert np.allclose([row[-1] for row in table.rows], state.links.weights)
+    assert state.heads == ((0, 0),), "another layer stays, with its first head"
 
 
 def test_each_form_is_saved_as_it_is_shown(view, state, explore, explorer, weights, wait):
@@ -155,15 +134,8 @@ def test_a_saved_matrix_is_made_of_shapes_with_a_scale(view, state, weights):
     drawn = figures.svg(view.figure()).decode()
     assert "<image" not in drawn
     assert "Attention weight" in drawn and ">0.10<" in drawn
-    dark = pixels.between(
-        print_color(Role.SURFACE), print_color(Role.ACCENT), levels_of(weights) / pixels.TOP
-    )
-    assert dark.name() in drawn
-
-
-def levels_of(weights):
-    """The level of the largest weight of the first head."""
-    return int(pixels.levels(weights[0, 0]).max())
+    darkest = shade(levels(weights[0, 0]).max() / TOP, print_color)
+    assert darkest.name() in drawn
 
 
 def test_heads_are_told_apart_by_dashes_too(view, state, weights, wait):
@@ -179,14 +151,11 @@ def test_at_first_special_tokens_are_left_out_and_long_texts_show_less(explore, 
     assert made.excludes_special
     shares = [default_threshold(tokens) for tokens in (5, 37, 38, 64, 128, 512)]
     assert shares == [0.7, 0.7, 0.6, 0.5, 0.25, 0.05]
-
-
-def test_a_threshold_that_was_chosen_stays(state):
-    state.strongest.fit(100)
-    assert state.strongest.threshold == default_threshold(100)
-    state.strongest.set_threshold(0.4)
-    state.strongest.fit(10)
-    assert state.strongest.threshold == 0.4
+    made.strongest.fit(100)
+    assert made.strongest.threshold == default_threshold(100)
+    made.strongest.set_threshold(0.4)
+    made.strongest.fit(10)
+    assert made.strongest.threshold == 0.4, "what the user chose stays"
 
 
 @pytest.mark.usefixtures("weights")

@@ -9,11 +9,9 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QImage, QStandardItemModel
 from PySide6.QtWidgets import QTableView
 
-from app.pages.explore.panels.attention.heads import FIRST, HEAD, PATTERN
+from app.pages.explore.panels.attention.heads import FIRST, HEAD, PADDING, PATTERN, HeadCells
 from app.pages.explore.panels.attention.maps import read_through
-from app.pages.explore.panels.attention.tables import PADDING, HeadCells
 from app.pages.explore.panels.attention.view import HEADS
-from app.pages.explore.view import ExplorePage
 from app.resources import mono_font
 from app.widgets.tables import AT_LEFT, AT_RIGHT, apply_style
 from engine.messages.explore.head_measures import KEYS, head_figures, pair_values
@@ -86,14 +84,8 @@ def test_layers_by_themselves_give_the_whole(known):  # noqa: F811
 
 
 @pytest.fixture
-def page(qtbot, workshop, model, wait) -> ExplorePage:
-    made = ExplorePage(workshop)
-    qtbot.addWidget(made)
-    made.resize(1000, 640)
-    made.show()
-    made.arrive({"model": model, "text": "the cat sat on the mat"})
-    wait(lambda: made.state.is_settled and made.state.first.text == "the cat sat on the mat")
-    return made
+def page(make_page, model):
+    return make_page(model, "the cat sat on the mat")
 
 
 def planted(count: int) -> np.ndarray:
@@ -104,6 +96,18 @@ def planted(count: int) -> np.ndarray:
     before[0, 0] = 1
     weights[1, 1] = (5 * before + 1 / count) / 6
     return weights
+
+
+def open_heads(page, explorer, wait):
+    """The panel with the list of heads, for the planted attention."""
+    view = page.panels["attention"]
+    page.bench.show_panel("attention")
+    wait(lambda: bool(explorer.of_kind("attend")))
+    wait(lambda: explorer.of_kind("attend")[-1].text == page.state.first.text)
+    explorer.attend(explorer.of_kind("attend")[-1], planted(len(page.state.first.tokens)))
+    view.show_form(HEADS)
+    wait(lambda: view.heads_table.rows.rowCount() == 6)
+    return view
 
 
 def test_which_head_attends_to_the_previous_token(page, explorer, wait, qtbot):
@@ -119,7 +123,6 @@ def test_which_head_attends_to_the_previous_token(page, explorer, wait, qtbot):
     wait(lambda: table.model().rowCount() == 6)
     header = table.horizontalHeader()
     column = 2 + KEYS.index("previous")
-    place = QPoint(header.sectionViewportPosition(column) + 12, header.height() // 2)
     table.scrollTo(table.model().index(0, column))
     place = QPoint(header.sectionViewportPosition(column) + 12, header.height() // 2)
     qtbot.mouseClick(header.viewport(), Qt.MouseButton.LeftButton, pos=place)  # 3
@@ -137,11 +140,7 @@ def test_which_head_attends_to_the_previous_token(page, explorer, wait, qtbot):
 
 
 def test_heads_are_ranked_for_a_pair(page, explorer, wait):
-    view = page.panels["attention"]
-    page.bench.show_panel("attention")
-    wait(lambda: bool(explorer.of_kind("attend")))
-    explorer.attend(explorer.of_kind("attend")[-1], planted(len(page.state.first.tokens)))
-    view.show_form(HEADS)
+    view = open_heads(page, explorer, wait)
     page.state.pick(3)
     page.state.pick_target(2)
     table = view.heads_table.table
@@ -168,13 +167,13 @@ def rows_chosen(table: QTableView) -> list[str]:
 
 
 class Cells(QStandardItemModel):
-    """Some texts with the font and the sides of HeadRows."""
+    """Rows with and without texts, twice, with the font and the sides of HeadRows."""
 
     def __init__(self, texts: list[str]) -> None:
-        super().__init__(2, len(texts))
-        for row, column in np.ndindex(2, len(texts)):
+        super().__init__(4, len(texts))
+        for row, column in np.ndindex(4, len(texts)):
             index = self.index(int(row), int(column))
-            self.setData(index, texts[column])
+            self.setData(index, "" if row % 2 else texts[column])
             self.setData(index, mono_font(), Qt.ItemDataRole.FontRole)
             side = AT_RIGHT if column >= FIRST else AT_LEFT
             self.setData(index, side, Qt.ItemDataRole.TextAlignmentRole)
@@ -183,15 +182,12 @@ class Cells(QStandardItemModel):
         return self.index(row, column).data()
 
 
-@pytest.mark.parametrize("choice", ["light", "dark"])
-@pytest.mark.parametrize("row", [0, 1], ids=["selected", "plain"])
-def test_cells_are_painted_as_by_qt(qtbot, looks, choice, row):
+def test_cells_are_painted_as_by_qt(qtbot, looks):
     """Size as of Qt's own delegate, below their headings; truncated if there is no space."""
-    looks(choice)
-    width = 90
+    width, texts = 90, ["12.12", "previous token (98 %)", "0.123"]
 
-    def print_color(texts: list[str], own: bool) -> np.ndarray:
-        """The pixels of each cell of the row, int [columns, height, width, 4]."""
+    def painted(own: bool) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+        """Cells with and without text, int [columns, height, width, 4]; selected and plain."""
         table, model = QTableView(), Cells(texts)
         qtbot.addWidget(table)
         table.setModel(model)
@@ -199,48 +195,52 @@ def test_cells_are_painted_as_by_qt(qtbot, looks, choice, row):
         if own:
             table.setItemDelegate(HeadCells(model.text, FIRST, table))
         table.horizontalHeader().setDefaultSectionSize(width)
-        table.resize(400, 200)
-        table.show()
-        table.selectRow(0)
-        table.clearFocus()
+        table.resize(400, 240)
         with qtbot.waitExposed(table):
-            image = table.viewport().grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
-        pixels = np.array(image.constBits()).reshape(image.height(), image.width(), 4).astype(int)
-        boxes = [table.visualRect(model.index(row, n)) for n in range(len(texts))]
-        return np.stack(
-            [pixels[box.top() : box.bottom() + 1, box.left() :][:, :width] for box in boxes]
-        )
+            table.show()
 
-    texts = ["12.12", "previous token (98 %)", "0.123"]
-    found = {}
-    for own in (True, False):
-        whole, empty = print_color(texts, own), print_color([""] * len(texts), own)
-        found[own] = np.abs(whole - empty).sum(-1) > 60
-        found["background", own] = empty[:, 8, 8]
-    assert (found["background", True] == found["background", False]).all()
+        def row(selected: int, shown: int) -> np.ndarray:
+            table.selectRow(selected)
+            table.clearFocus()
+            image = table.viewport().grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+            pixels = np.array(image.constBits()).reshape(image.height(), image.width(), 4)
+            boxes = [table.visualRect(model.index(shown, n)) for n in range(len(texts))]
+            cells = [pixels[box.top() : box.bottom() + 1, box.left() :][:, :width] for box in boxes]
+            return np.stack(cells).astype(int)
+
+        return {"selected": (row(0, 0), row(1, 1)), "plain": (row(0, 2), row(0, 3))}
+
+    for theme in ("light", "dark"):
+        looks(theme)
+        own, by_qt = painted(True), painted(False)
+        for kind in own:
+            background = own[kind][1][:, 8, 8]
+            assert (background == by_qt[kind][1][:, 8, 8]).all(), (theme, kind)
+            ours, theirs = (
+                np.abs(whole - empty).sum(-1) > 60 for whole, empty in (own[kind], by_qt[kind])
+            )
+            assert_like(ours, theirs, width)
+
+
+def assert_like(ours: np.ndarray, theirs: np.ndarray, width: int) -> None:
+    """Letters of the same size in the same place, bool [columns, height, width]."""
     for column in (HEAD, FIRST):
-        ours, theirs = found[True][column], found[False][column]
         for axis in (0, 1):
-            one, other = (np.flatnonzero(of.any(axis)) for of in (ours, theirs))
+            one, other = (np.flatnonzero(of[column].any(axis)) for of in (ours, theirs))
             assert abs(np.ptp(one) - np.ptp(other)) <= 1, (column, axis)
-        tops = [np.flatnonzero(of.any(1))[0] for of in (ours, theirs)]
+        tops = [np.flatnonzero(of[column].any(1))[0] for of in (ours, theirs)]
         assert abs(tops[0] - tops[1]) <= 1, column
-        across = np.flatnonzero(ours.any(0))
+        across = np.flatnonzero(ours[column].any(0))
         at_edge = width - 1 - across[-1] if column >= FIRST else across[0]
         assert PADDING - 1 <= at_edge <= PADDING + 2, column
-    cut = found[True][PATTERN]
-    assert cut.any() and not cut[:, -PADDING:].any()
+    truncated = ours[PATTERN]
+    assert truncated.any() and not truncated[:, -PADDING:].any()
 
 
 def test_columns_stay_as_wide_as_they_were_made(page, explorer, wait):
     """Also when another text is typed, and there is nothing for a moment."""
-    view = page.panels["attention"]
-    page.bench.show_panel("attention")
-    wait(lambda: bool(explorer.of_kind("attend")))
-    explorer.attend(explorer.of_kind("attend")[-1], planted(len(page.state.first.tokens)))
-    view.show_form(HEADS)
+    view = open_heads(page, explorer, wait)
     header, rows = view.heads_table.table.horizontalHeader(), view.heads_table.rows
-    wait(lambda: rows.rowCount() == 6)
     header.resizeSection(4, 170)
     asked = len(explorer.of_kind("attend"))
     page.state.set_texts("the cat sat")
@@ -272,14 +272,8 @@ def test_typed_pairs_add_up(page, explorer, wait, qtbot):
     """Words of several tokens, numbers of tokens, and words that are not in the text."""
     page.state.set_texts("the cats sat on the mat")
     wait(lambda: page.state.is_settled and len(page.state.first.tokens) == 9)  # cat ##s
-    view = page.panels["attention"]
-    page.bench.show_panel("attention")
-    wait(lambda: bool(explorer.of_kind("attend")))
-    wait(lambda: explorer.of_kind("attend")[-1].text == page.state.first.text)
-    explorer.attend(explorer.of_kind("attend")[-1])
-    view.show_form(HEADS)
+    view = open_heads(page, explorer, wait)
     heads, table = view.heads_table, view.heads_table.table
-    wait(lambda: table.model().rowCount() == 6)
     heads.pairs.setFocus()
     qtbot.keyClicks(heads.pairs, "Cats > sat, 8 -> 3")
     name = table.model().headerData(2, Qt.Orientation.Horizontal)

@@ -5,7 +5,7 @@ import pytest
 from PySide6.QtGui import QColor
 
 from app.pages.explore.panels.attention.links import ranked
-from app.pages.explore.panels.attention.pixels import (
+from app.pages.explore.panels.attention.maps import (
     GAP,
     TOP,
     levels,
@@ -14,6 +14,7 @@ from app.pages.explore.panels.attention.pixels import (
     pooled,
     stretched,
 )
+from app.theme import Role
 
 
 def attention(layers: int, heads: int, tokens: int) -> np.ndarray:
@@ -26,16 +27,15 @@ def test_levels_run_from_zero_to_the_top_and_never_to_the_gap():
     assert levels(given).tolist() == [0, TOP // 2, TOP, TOP]
 
 
-@pytest.mark.parametrize("tokens", [3, 64, 65, 130])
-def test_pooling_keeps_the_strongest_link_of_each_block(tokens):
-    weights = attention(2, 3, tokens)
-    made = pooled(weights, most=16)
-    side = min(tokens, 16)
-    edges = np.append(np.arange(side) * tokens // side, tokens)
-    for row in range(side):
-        for column in range(side):
+def test_pooling_keeps_the_strongest_link_of_each_block():
+    for tokens in (3, 64, 65, 130):
+        weights = attention(2, 3, tokens)
+        blocks = pooled(weights, most=16)
+        side = min(tokens, 16)
+        edges = np.append(np.arange(side) * tokens // side, tokens)
+        for row, column in np.ndindex(side, side):
             block = weights[..., edges[row] : edges[row + 1], edges[column] : edges[column + 1]]
-            assert np.array_equal(made[..., row, column], block.max(axis=(-2, -1)))
+            assert np.array_equal(blocks[..., row, column], block.max(axis=(-2, -1)))
 
 
 def test_stretching_repeats_squares_and_loses_none():
@@ -60,7 +60,8 @@ def test_the_mosaic_has_layers_below_one_another_and_gaps_between():
 
 def test_a_picture_runs_from_one_colour_to_the_other_and_keeps_its_bytes():
     image = np.array([[0, TOP], [GAP, 0]], dtype=np.uint8)
-    made = picture(image, QColor("#102030"), QColor("#f0e0d0"))
+    ends = {Role.SURFACE: QColor("#102030"), Role.ACCENT: QColor("#f0e0d0")}
+    made = picture(image, lambda role, _: ends[role])
     image[:] = 0
     assert made.pixelColor(0, 0) == QColor("#102030")
     assert made.pixelColor(1, 0) == QColor("#f0e0d0")
@@ -75,17 +76,12 @@ def test_the_fewest_links_that_hold_the_share_are_taken():
     assert not links.is_cut
 
 
-@pytest.mark.parametrize("share", [0.05, 0.3, 0.7, 0.95])
-def test_one_link_less_would_not_hold_the_share(share):
+def test_one_link_less_would_not_hold_the_share():
     weights = attention(1, 1, 40)[0, 0].astype(np.float32)
-    links = ranked(weights, most=10_000).holding(share)
-    assert links.weights.sum() >= share * weights.sum() * (1 - 1e-6)
-    assert links.weights[:-1].sum() < share * weights.sum()
-
-
-def test_all_of_the_mass_is_every_link_that_is_not_zero():
-    weights = np.array([[1, 0], [0.5, 0.5]], dtype=np.float32)
-    assert len(ranked(weights).holding(1.0).weights) == 3
+    for share in (0.05, 0.3, 0.7, 0.95):
+        links = ranked(weights, most=10_000).holding(share)
+        assert links.weights.sum() >= share * weights.sum() * (1 - 1e-6)
+        assert links.weights[:-1].sum() < share * weights.sum()
 
 
 def test_too_many_links_are_cut_and_counted():
@@ -96,14 +92,11 @@ def test_too_many_links_are_cut_and_counted():
     assert links.is_cut
 
 
-def test_no_attention_has_no_links():
-    assert len(ranked(np.zeros((0, 0), np.float32)).holding(0.7).weights) == 0
-    assert len(ranked(np.zeros((2, 2), np.float32)).holding(0.7).weights) == 0
-
-
 def test_equal_links_stand_as_they_stand_in_the_map():
     weights = np.random.default_rng(0).choice([0.0, -0.0, 0.1, 0.5], (40, 40)).astype(np.float32)
     links = ranked(weights).holding(1.0)
     order = np.argsort(-weights.ravel(), kind="stable")[: np.count_nonzero(weights)]
     assert (links.rows * 40 + links.columns).tolist() == order.tolist()
     assert links.weights.tolist() == weights.ravel()[order].tolist()
+    for side in (0, 2):
+        assert len(ranked(np.zeros((side, side), np.float32)).holding(0.7).weights) == 0

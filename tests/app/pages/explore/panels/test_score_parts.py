@@ -1,8 +1,6 @@
 """The parts of an attention score are named if distances between tokens add to it."""
 
-from types import SimpleNamespace
-
-from app.pages.explore.panels.attention.pair import PairView
+from app.pages.explore.panels.attention.pair import score_text
 from engine.messages.explore.attention import QueryKeyShown, ScorePart
 
 SHOWN = QueryKeyShown(
@@ -25,18 +23,13 @@ SHOWN = QueryKeyShown(
 )
 
 
-def told(shown: QueryKeyShown) -> str:
-    part = SimpleNamespace(tr=str, _terms=lambda: PairView._terms(part))
-    return PairView._told(part, shown)
-
-
 def test_the_three_parts_of_a_score_are_named_and_summed() -> None:
-    text = told(SHOWN)
+    text = score_text(SHOWN)
     places = [text.index(n) for n in ("content–content", "content–position", "position–content")]
     assert places == sorted(places)
     assert "rank 1 of 2" in text and "products" not in text
 
 
 def test_a_score_of_content_alone_is_the_sum_of_its_products() -> None:
-    text = told(SHOWN.model_copy(update={"parts": ()}))
+    text = score_text(SHOWN.model_copy(update={"parts": ()}))
     assert text.startswith("The products sum to the attention score")
