@@ -26,9 +26,9 @@ from engine.data.checks.check import Finding
 from engine.data.checks.fixing import apply_fixes
 from engine.data.checks.run import SHOWN_LINES, check_files, run_checks
 from engine.data.columns.fit import dataset_problems, likely_task
-from engine.data.datasets.importing import label_notes
+from engine.data.datasets.collecting import FileImport
+from engine.data.datasets.importing import label_notes, survey_problems
 from engine.data.datasets.store import Dataset, open_dataset
-from engine.data.datasets.surveying import survey_problems
 from engine.errors import BadFile, StudioError
 from engine.phrases import phrase
 from engine.system.terminal import echo, echo_json
@@ -120,7 +120,9 @@ def _facts(
     recognition = recognised(file, encoding, named, given["task"])
     mapping = needed_mapping(file, recognition, named)
     cleaning = given_cleaning(given)
-    examined = check_files({"all": file}, recognition.reading, mapping, Split(), cleaning=cleaning)
+    examined = check_files(
+        FileImport({"all": file}, recognition.reading, mapping, Split(), cleaning)
+    )
     rows = examined.collected
     kind = given["task"] or likely_task(mapping, rows.labels).kind
     problems = survey_problems(rows, mapping, TASKS[kind](kind=kind))

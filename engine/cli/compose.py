@@ -37,8 +37,8 @@ from engine.config.tasks import TASKS
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.config.validation import describe_validation
 from engine.data.columns.fit import dataset_problems, likely_task
-from engine.data.datasets.importing import label_notes
-from engine.data.datasets.surveying import survey, survey_problems
+from engine.data.datasets.collecting import FileImport
+from engine.data.datasets.importing import label_notes, survey, survey_problems
 from engine.data.formats.sources import format_titles, holds_texts
 from engine.errors import StudioError
 from engine.files.shipped import default_base_model
@@ -203,7 +203,9 @@ def _source_and_task(
         source = _file(data, validation, encoding, given)
         assert source.mapping is not None and source.reading is not None
         rows = survey(
-            source.sources, source.reading, source.mapping, source.split, cleaning=source.cleaning
+            FileImport(
+                source.sources, source.reading, source.mapping, source.split, source.cleaning
+            )
         )
         kind = task or likely_task(source.mapping, rows.flags or rows.labels).kind
         wrong = survey_problems(rows, source.mapping, TASKS[kind](kind=kind))

@@ -4,7 +4,7 @@ Flags decide what they match and whether they include the white space around the
 """
 
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from tokenizers import Tokenizer as LibraryTokenizer
 
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
-from engine.tokenizers.vocabulary_files import ADVICE, in_order
+from engine.tokenizers.vocabulary_files import ADVICE
 
 FLAGS = ("lstrip", "rstrip", "single_word", "normalized", "special")
 ALSO_SPECIAL = ("additional_special_tokens", "extra_special_tokens")
@@ -36,10 +36,6 @@ class Added:
     normalized: bool = False
     special: bool = False
 
-    def essence(self) -> list[Any]:
-        """All fields, for JSON."""
-        return list(astuple(self))
-
     def flags(self) -> dict[str, Any]:
         """Entry in tokenizer.json."""
         return {"content": self.content, **{name: getattr(self, name) for name in FLAGS}}
@@ -48,9 +44,6 @@ class Added:
         """Entry in tokenizer_config.json."""
         flags = {name: flag for name, flag in self.flags().items() if name != "special"}
         return {"__type": "AddedToken", **flags}
-
-    def for_library(self) -> AddedToken:
-        return AddedToken(**self.flags())
 
 
 def put_added(
@@ -65,7 +58,7 @@ def put_added(
     known = {name: Added(name, special=True) for name in special}
     known |= {one.content: one for one in added}
     names = dict.fromkeys((*behind, *known))
-    library.add_tokens([known.get(name, Added(name)).for_library() for name in names])
+    library.add_tokens([AddedToken(**known.get(name, Added(name)).flags()) for name in names])
 
 
 def unusual(added: Iterable[Added], special: Iterable[str]) -> tuple[Added, ...]:
@@ -123,29 +116,6 @@ def also_special(config: dict[str, Any]) -> tuple[Added, ...]:
             if isinstance(row, dict) and isinstance(row.get("content"), str) and row["content"]:
                 found.append(_added({**row, "special": True}))
     return tuple({one.content: one for one in found}.values())
-
-
-def together(
-    own: dict[str, Any], added: dict[str, tuple[Added, Any]], special: Iterable[Added], path: Path
-) -> tuple[tuple[str, ...], tuple[Added, ...], int]:
-    """All tokens in the order of their ids, those that are never split, and the number of leading
-    tokens of the model itself.
-
-    Args:
-        own: the model's tokens with their ids.
-        special: further tokens that are never split; one without an id comes last.
-
-    Raises BadCheckpoint if a token has two ids, or an id two tokens.
-    """
-    ids = {**{name: number for name, (_, number) in added.items()}, **own}
-    if any(ids[name] != number for name, (_, number) in added.items()):
-        raise BadCheckpoint(phrase("{path} gives a token two ids.", path=path.name), ADVICE)
-    tokens = in_order(ids, path)
-    unsplit = {one.content: one for one in special} | {n: one for n, (one, _) in added.items()}
-    tokens += [name for name in unsplit if name not in ids]
-    count = max(own.values(), default=-1) + 1
-    behind = all(number >= count for name, number in ids.items() if name not in own)
-    return tuple(tokens), tuple(unsplit.values()), count if behind else len(tokens)
 
 
 def _added(entry: dict[str, Any]) -> Added:

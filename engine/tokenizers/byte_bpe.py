@@ -15,7 +15,7 @@ from tokenizers import decoders, models, pre_tokenizers, processors
 
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
-from engine.tokenizers.added import Added, added_of, put_added, together, unusual
+from engine.tokenizers.added import Added, put_added, unusual
 from engine.tokenizers.stated import Stated
 from engine.tokenizers.vocabulary import Vocabulary, framed, template
 from engine.tokenizers.vocabulary_files import (
@@ -25,23 +25,24 @@ from engine.tokenizers.vocabulary_files import (
     json_of,
     lines_of,
     special_names,
+    vocab_of,
 )
 
 SPECIAL = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
 WORDS, MERGES = "vocab.json", "merges.txt"
 SPACE = "▁"  # shown for a space in a token
 BYTES = 256
+OTHERS = (  # settings of a BPE that RoBERTa's does not have
+    *("dropout", "continuing_subword_prefix", "end_of_word_suffix"),
+    *("byte_fallback", "ignore_merges"),
+)
 
 
-def _characters() -> dict[int, str]:
-    """The visible character of each byte."""
-    seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    hidden = [byte for byte in range(BYTES) if byte not in seen]
-    own = {byte: chr(byte) for byte in seen}
-    return own | {byte: chr(BYTES + number) for number, byte in enumerate(hidden)}
-
-
-CHARACTERS = _characters()
+VISIBLE = (*range(33, 127), *range(161, 173), *range(174, 256))
+HIDDEN = [byte for byte in range(BYTES) if byte not in VISIBLE]
+CHARACTERS = {byte: chr(byte) for byte in VISIBLE}
+CHARACTERS |= {byte: chr(BYTES + number) for number, byte in enumerate(HIDDEN)}
+"""The visible character of each byte."""
 BYTE_OF = {character: byte for byte, character in CHARACTERS.items()}
 WRITTEN_SPACE = CHARACTERS[ord(" ")]
 
@@ -123,23 +124,22 @@ class ByteLevelBpe(Vocabulary):
 def from_published(content: dict[str, Any], stated: Stated, path: Path) -> ByteLevelBpe | None:
     """Read a tokenizer.json; None if its steps are not those of RoBERTa."""
     model, before = content.get("model"), content.get("pre_tokenizer")
-    if not isinstance(model, dict) or model.get("type", "BPE") != "BPE" or "merges" not in model:
+    if not isinstance(model, dict) or not isinstance(before, dict):
         return None
-    if not isinstance(before, dict) or before.get("type") != "ByteLevel":
+    is_roberta = (
+        model.get("type", "BPE") == "BPE"
+        and "merges" in model
+        and not any(model.get(name) for name in OTHERS)
+        and before.get("type") == "ByteLevel"
+        and before.get("use_regex") is not False
+        and not content.get("normalizer")
+    )
+    if not is_roberta:
         return None
-    others = ("dropout", "continuing_subword_prefix", "end_of_word_suffix")
-    if content.get("normalizer") or any(model.get(name) for name in others):
-        return None
-    if model.get("byte_fallback") or model.get("ignore_merges") or before.get("use_regex") is False:
-        return None
-    own = model.get("vocab")
-    if not isinstance(own, dict):
-        raise BadCheckpoint(phrase("{path} contains no vocabulary.", path=path.name), ADVICE)
+    own = vocab_of(model, path)
     if model.get("unk_token") and not own.keys() >= BYTE_OF.keys():  # then a byte may be unknown
         return None
-    tokens, added, _ = together(
-        own, stated.added | added_of(content.get("added_tokens"), path), stated.special, path
-    )
+    tokens, added, _ = stated.together(own, path, content.get("added_tokens"))
     special = special_names(stated.config, SPECIAL)
     spaced = stated.flag("add_prefix_space", before.get("add_prefix_space") is True)
     read = ByteLevelBpe(
@@ -157,7 +157,7 @@ def from_plain(folder: Path, stated: Stated) -> ByteLevelBpe:
     words, merges = folder / WORDS, folder / MERGES
     own = json_of(words)
     special = special_names(stated.config, SPECIAL)
-    tokens, added, _ = together(own, stated.added, stated.special, words)
+    tokens, added, _ = stated.together(own, words)
     unsplit = {*special, *(one.content for one in added)}
     if not merges.exists() and any(len(t) > 1 and t not in unsplit for t in own):
         raise BadCheckpoint(
@@ -169,14 +169,18 @@ def from_plain(folder: Path, stated: Stated) -> ByteLevelBpe:
             ),
             phrase("Copy {merges} from where the model comes from.", merges=MERGES),
         )
-    lines = lines_of(merges) if merges.exists() else []
     return ByteLevelBpe(
         tokens,
-        _pairs([line for line in lines if line and not line.startswith("#version")], own, merges),
+        _pairs(merge_lines(merges) if merges.exists() else [], own, merges),
         special=special,
         added=unusual(_flagged(added, special, stated), special),
         spaced=stated.config.get("add_prefix_space") is True,
     )
+
+
+def merge_lines(path: Path) -> list[str]:
+    """The merges in a merges.txt, each as a text with a space in between."""
+    return [line for line in lines_of(path) if line and not line.startswith("#version")]
 
 
 def _flagged(added: tuple[Added, ...], special: Special, stated: Stated) -> tuple[Added, ...]:

@@ -18,10 +18,10 @@ from engine.tokenizers.stated import CONFIG, Stated, read_stated
 from engine.tokenizers.tokenizer_json import TokenizerJson
 from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.vocabulary_files import (
+    ADD_JSON,
     ADVICE,
     SPECIAL_KEYS,
     json_of,
-    lines_of,
     special_names,
 )
 
@@ -71,7 +71,8 @@ def _plain(folder: Path, stated: Stated) -> Vocabulary:
     has_lines = (folder / wordpiece.VOCABULARY).exists()
     has_merged = (folder / byte_bpe.WORDS).exists()
     if has_lines and (is_open or named in WORDPIECE_CLASSES):
-        return wordpiece.from_plain(folder, stated, lowercase_by_name(folder))
+        path = folder / wordpiece.VOCABULARY
+        return wordpiece.of_lines(path, lowercase_by_name(folder), stated)
     if has_merged and named == HERBERT:
         return _read_herbert(folder, stated)
     if has_merged and (is_open or named in BYTE_LEVEL_CLASSES):
@@ -90,9 +91,7 @@ def _read_herbert(folder: Path, stated: Stated) -> TokenizerJson:
     """
     suffix = "</w>"
     words = json_of(folder / byte_bpe.WORDS)
-    merges = lines_of(folder / byte_bpe.MERGES)
-    lines = [line for line in merges if line and not line.startswith("#version")]
-    special = special_names(stated.config, ("<pad>", "<unk>", "<s>", "</s>", "<mask>"))
+    special = special_names(stated.config, byte_bpe.SPECIAL)
     _, unknown, cls, sep, _ = special
     flags = {"lstrip": False, "rstrip": False, "single_word": False, "normalized": False}
     content: dict[str, Any] = {
@@ -122,7 +121,7 @@ def _read_herbert(folder: Path, stated: Stated) -> TokenizerJson:
             "fuse_unk": False,
             "byte_fallback": False,
             "vocab": words,
-            "merges": lines,
+            "merges": byte_bpe.merge_lines(folder / byte_bpe.MERGES),
         },
     }
     return tokenizer_json.from_published(content, stated, folder / byte_bpe.WORDS)
@@ -130,10 +129,6 @@ def _read_herbert(folder: Path, stated: Stated) -> TokenizerJson:
 
 def _unread(folder: Path, named: str, has_words: bool) -> BadCheckpoint:
     """Error for a folder without a tokenizer.json or sufficient older files."""
-    make = phrase(
-        "Add the model's tokenizer.json; to get one, load the tokenizer with transformers and "
-        "save it again."
-    )
     if (model := sentencepiece.file_in(folder)) is not None:
         return BadCheckpoint(
             phrase(
@@ -142,7 +137,7 @@ def _unread(folder: Path, named: str, has_words: bool) -> BadCheckpoint:
                 folder=folder.name,
                 model=model.name,
             ),
-            make,
+            ADD_JSON,
         )
     if has_words:
         return BadCheckpoint(
@@ -152,7 +147,7 @@ def _unread(folder: Path, named: str, has_words: bool) -> BadCheckpoint:
                 folder=folder.name,
                 named=named[:60],
             ),
-            make,
+            ADD_JSON,
         )
     return BadCheckpoint(
         phrase(

@@ -17,10 +17,11 @@ from engine.errors import BadCheckpoint
 from engine.files.protobuf import Damage, decode_fields, int_field, message_fields
 from engine.files.regular_file import read_regular
 from engine.phrases import phrase
-from engine.tokenizers import tokenizer_json, unigram
+from engine.tokenizers import byte_bpe, tokenizer_json, unigram, wordpiece
 from engine.tokenizers.stated import NETWORK, Stated
 from engine.tokenizers.vocabulary import Vocabulary
 from engine.tokenizers.vocabulary_files import (
+    ADD_JSON,
     ADVICE,
     LARGEST_FILE,
     MOST_TOKENS,
@@ -75,18 +76,12 @@ def _behind(*first: str, dropped: int) -> Callable[[Scored], Scored]:
     return lambda pieces: [*own, *pieces[dropped:]]
 
 
-ROBERTA = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+XLM = _behind("<s>", "<pad>", "</s>", "<unk>", dropped=3)
+CAMEMBERT = _behind("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", dropped=1)
 LAYOUTS = {  # by class
-    "XLMRobertaTokenizer": Layout(
-        _behind("<s>", "<pad>", "</s>", "<unk>", dropped=3), ROBERTA, 2, 0
-    ),
-    "CamembertTokenizer": Layout(
-        _behind("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED", dropped=1),
-        ROBERTA,
-        2,
-        0,
-    ),
-    "DebertaV2Tokenizer": Layout(list, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"), 1, 1),
+    "XLMRobertaTokenizer": Layout(XLM, byte_bpe.SPECIAL, 2, 0),
+    "CamembertTokenizer": Layout(CAMEMBERT, byte_bpe.SPECIAL, 2, 0),
+    "DebertaV2Tokenizer": Layout(list, wordpiece.SPECIAL, 1, 1),
     "AlbertTokenizer": Layout(list, unigram.SPECIAL, 1, 1),
 }
 
@@ -132,10 +127,7 @@ def read_model(path: Path) -> Model:
     if kind != UNIGRAM:
         raise BadCheckpoint(
             phrase("{path} is a SentencePiece model, but not a Unigram one.", path=path.name),
-            phrase(
-                "Add the model's tokenizer.json; to get one, load the tokenizer with transformers "
-                "and save it again."
-            ),
+            ADD_JSON,
         )
     if not 0 < len(pieces) <= MOST_TOKENS:
         raise BadCheckpoint(phrase("{path} contains no vocabulary.", path=path.name), ADVICE)
@@ -213,15 +205,13 @@ def _steps(model: Model, stated: Stated, name: str) -> list[dict[str, Any]]:
 
 def _frame(cls: str, sep: str, layout: Layout) -> dict[str, Any]:
     def piece(name: str, segment: int = 0) -> dict[str, Any]:
-        return {"SpecialToken": {"id": name, "type_id": segment}}
-
-    def text(name: str, segment: int = 0) -> dict[str, Any]:
-        return {"Sequence": {"id": name, "type_id": segment}}
+        kind = "Sequence" if name in ("A", "B") else "SpecialToken"
+        return {kind: {"id": name, "type_id": segment}}
 
     second = layout.second_segment
     between = [piece(sep)] * layout.separators
     return {
         "type": "TemplateProcessing",
-        "single": [piece(cls), text("A"), piece(sep)],
-        "pair": [piece(cls), text("A"), *between, text("B", second), piece(sep, second)],
+        "single": [piece(cls), piece("A"), piece(sep)],
+        "pair": [piece(cls), piece("A"), *between, piece("B", second), piece(sep, second)],
     }

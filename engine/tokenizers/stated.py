@@ -6,25 +6,24 @@ from typing import Any
 
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
-from engine.tokenizers.added import Added, also_special, decoder_of, plain_added
-from engine.tokenizers.vocabulary_files import SPECIAL_KEYS, json_of, name_of
+from engine.tokenizers.added import Added, added_of, also_special, decoder_of, plain_added
+from engine.tokenizers.vocabulary_files import (
+    ADVICE,
+    ANOTHER_TOKENIZER,
+    SPECIAL_KEYS,
+    in_order,
+    json_of,
+    name_of,
+)
 
 CONFIG, MAP, ADDED = "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"
 NETWORK = "config.json"  # old ones name the tokenizer's class
 SEGMENTS = "token_type_ids"  # name in transformers
 GENERIC = ("PreTrainedTokenizer", "TokenizersBackend")  # classes without steps of their own
 OF_THEIR_OWN = (  # classes with code that no file describes
-    "BertJapaneseTokenizer",
-    "BertweetTokenizer",
-    "CanineTokenizer",
-    "EsmTokenizer",
-    "FlaubertTokenizer",
-    "PhobertTokenizer",
-    "ProphetNetTokenizer",
-    "RoCBertTokenizer",
-    "RoFormerTokenizer",
-    "TapasTokenizer",
-    "XLMTokenizer",
+    *("BertJapaneseTokenizer", "BertweetTokenizer", "CanineTokenizer", "EsmTokenizer"),
+    *("FlaubertTokenizer", "PhobertTokenizer", "ProphetNetTokenizer", "RoCBertTokenizer"),
+    *("RoFormerTokenizer", "TapasTokenizer", "XLMTokenizer"),
 )
 USUAL: dict[str, tuple[object, ...]] = {  # entries, and values without effect
     "word_tokenizer_type": (None, "basic"),
@@ -60,6 +59,31 @@ class Stated:
         said = None if self.is_generic else self.config.get(key)
         return said if isinstance(said, bool) else in_file
 
+    def together(
+        self, own: dict[str, Any], path: Path, entries: object = None
+    ) -> tuple[tuple[str, ...], tuple[Added, ...], int]:
+        """All tokens in the order of their ids, those that are never split, and the number of
+        leading tokens of the model itself.
+
+        Args:
+            own: the model's tokens with their ids.
+            path: the file they are from.
+            entries: added tokens in that file.
+
+        Raises BadCheckpoint if a token has two ids, or an id two tokens.
+        """
+        added = self.added | added_of(entries, path)
+        ids = {**{name: number for name, (_, number) in added.items()}, **own}
+        if any(ids[name] != number for name, (_, number) in added.items()):
+            raise BadCheckpoint(phrase("{path} gives a token two ids.", path=path.name), ADVICE)
+        tokens = in_order(ids, path)
+        unsplit = {one.content: one for one in self.special}
+        unsplit |= {name: one for name, (one, _) in added.items()}
+        tokens += [name for name in unsplit if name not in ids]  # without an id, they come last
+        count = max(own.values(), default=-1) + 1
+        behind = all(number >= count for name, number in ids.items() if name not in own)
+        return tuple(tokens), tuple(unsplit.values()), count if behind else len(tokens)
+
     @property
     def has_segments(self) -> bool | None:
         """True if the network has segment ids; None if not stated."""
@@ -75,21 +99,19 @@ def read_stated(folder: Path) -> Stated:
 
     Raises BadCheckpoint if one is damaged, or the tokenizer has code of its own.
     """
-    config, names = _object(folder / CONFIG), _object(folder / MAP)
+    config, names, network, ids = (
+        json_of(folder / name) if (folder / name).exists() else {}
+        for name in (CONFIG, MAP, NETWORK, ADDED)
+    )
     decides = {**names, **config} if "added_tokens_decoder" in config else {**config, **names}
-    named = decides.get("tokenizer_class") or _object(folder / NETWORK).get("tokenizer_class")
+    named = decides.get("tokenizer_class") or network.get("tokenizer_class")
     tokenizer = named.removesuffix("Fast") if isinstance(named, str) else ""
     _refuse_others(tokenizer, decides)
     special = also_special(decides)
     all_special = {name_of(decides.get(key), "") for key in SPECIAL_KEYS}
     all_special |= {one.content for one in special}
-    added = plain_added(_object(folder / ADDED), all_special)
-    added |= decoder_of(decides, folder / CONFIG)
+    added = plain_added(ids, all_special) | decoder_of(decides, folder / CONFIG)
     return Stated(decides, tokenizer, added, special)
-
-
-def _object(path: Path) -> dict[str, Any]:
-    return json_of(path) if path.exists() else {}
 
 
 def _refuse_others(tokenizer: str, config: dict[str, Any]) -> None:
@@ -113,6 +135,3 @@ def _refuse_others(tokenizer: str, config: dict[str, Any]) -> None:
                 ),
                 ANOTHER_TOKENIZER,
             )
-
-
-ANOTHER_TOKENIZER = phrase("Choose a model with a WordPiece, BPE or Unigram tokenizer.")

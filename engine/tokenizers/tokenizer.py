@@ -5,7 +5,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -68,7 +68,7 @@ class Tokenizer:
             self._ids[name] for name in vocabulary.special
         )
         self.lowercase = vocabulary.lowercase
-        with _guarded_vocabulary():
+        with _guarded(_damaged):
             self._library = vocabulary.library(self._ids)
         self._words = WordCache(self._encoded) if parts_at_spaces(vocabulary) else None
         self._unmarked = (
@@ -208,16 +208,15 @@ class Tokenizer:
         with _guarded():
             for batch in batches(texts):
                 clean = [_clean(text) for text in batch]
-                for text, one in zip(
-                    clean, self._library.encode_batch(clean, add_special_tokens=False), strict=True
-                ):
-                    found.append((one.ids, self._without_spaces(text, one.offsets)))
+                encoded = self._library.encode_batch(clean, add_special_tokens=False)
+                for text, one in zip(clean, encoded, strict=True):
+                    offsets = one.offsets
+                    if self.vocabulary.keeps_spaces:
+                        offsets = [
+                            (start + _spaces(text[start:end]), end) for start, end in offsets
+                        ]
+                    found.append((one.ids, offsets))
         return found
-
-    def _without_spaces(self, text: str, offsets: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        if not self.vocabulary.keeps_spaces:
-            return offsets
-        return [(start + _spaces(text[start:end]), end) for start, end in offsets]
 
     def words(self, sentences: Sequence[Sequence[str]]) -> list[tuple[list[int], list[int]]]:
         """Ids of pre-split sentences, and the word index of each id.
@@ -225,20 +224,19 @@ class Tokenizer:
         Every word is tokenized alone, as if preceded by a space; one that normalises to nothing,
         such as a soft hyphen, has no id. [CLS] and [SEP] are not added.
         """
-        if self._unmarked is not None:
-            return [self._unmarked_words(words) for words in sentences]
         clean = [[_clean(word) for word in words] for words in sentences]
+        if self._unmarked is not None:
+            rows = []
+            for words in clean:
+                found = [self._unmarked.encode(word).ids for word in words]
+                owners = [number for number, ids in enumerate(found) for _ in ids]
+                rows.append(([one for ids in found for one in ids], owners))
+            return rows
         with _guarded():
             encoded = self._library_of_words.encode_batch(
                 clean, is_pretokenized=True, add_special_tokens=False
             )
         return [(one.ids, [w for w in one.word_ids if w is not None]) for one in encoded]
-
-    def _unmarked_words(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
-        assert self._unmarked is not None
-        found = [self._unmarked.encode(_clean(word)).ids for word in words]
-        owners = [number for number, ids in enumerate(found) for _ in ids]
-        return [one for ids in found for one in ids], owners
 
     @cached_property
     def _library_of_words(self) -> LibraryTokenizer:
@@ -341,31 +339,25 @@ class Tokenizer:
         return list(kept) if lengths[0] <= lengths[1] else [kept[1], kept[0]]
 
 
+def _failed() -> StudioError:
+    problem = phrase("The tokenizer failed on this text.")
+    return StudioError(problem, phrase("Try a different text or vocabulary."))
+
+
+def _damaged() -> StudioError:
+    problem = phrase("The tokenizer files are damaged or do not belong together.")
+    return BadCheckpoint(problem, ADVICE)
+
+
 @contextmanager
-def _guarded() -> Iterator[None]:
+def _guarded(refusal: Callable[[], StudioError] = _failed) -> Iterator[None]:
     """Convert errors and panics of the library to StudioError."""
     try:
         yield
     except (StudioError, MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # a panic is no `Exception`
-        raise StudioError(
-            phrase("The tokenizer failed on this text."),
-            phrase("Try a different text or vocabulary."),
-        ) from error
-
-
-@contextmanager
-def _guarded_vocabulary() -> Iterator[None]:
-    """Convert errors and panics of the library to BadCheckpoint."""
-    try:
-        yield
-    except (MemoryError, KeyboardInterrupt, SystemExit, GeneratorExit):
-        raise
-    except BaseException as error:  # a panic is no `Exception`
-        raise BadCheckpoint(
-            phrase("The tokenizer files are damaged or do not belong together."), ADVICE
-        ) from error
+        raise refusal() from error
 
 
 def _spaces(text: str) -> int:

@@ -16,14 +16,21 @@ from tokenizers import Tokenizer as LibraryTokenizer
 
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
-from engine.tokenizers.added import added_of, together, unusual
+from engine.tokenizers.added import unusual
 from engine.tokenizers.byte_bpe import WRITTEN_SPACE, text_of_bytes
 from engine.tokenizers.frame import Frame, UnknownFrame, frame_of
 from engine.tokenizers.stated import Stated
 from engine.tokenizers.unigram import MARK, scored_of
 from engine.tokenizers.vocabulary import Vocabulary
-from engine.tokenizers.vocabulary_files import ADVICE, LONGEST_WORD, SPECIAL_KEYS, name_of
-from engine.tokenizers.wordpiece import stated_settings
+from engine.tokenizers.vocabulary_files import (
+    ADVICE,
+    ANOTHER_TOKENIZER,
+    LONGEST_WORD,
+    SPECIAL_KEYS,
+    name_of,
+    vocab_of,
+)
+from engine.tokenizers.wordpiece import SETTINGS, flags_in
 
 if TYPE_CHECKING:  # as in vocabulary.py
     import numpy as np
@@ -144,21 +151,31 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Token
         raise _unsupported(path, phrase("it has no model of a kind that is known"))
     _check_steps(content, path)
     _check_model(model, path)
-    own = _own(model, path)
-    tokens, added, _ = together(
-        own, stated.added | added_of(content.get("added_tokens"), path), stated.special, path
+    own = (
+        {token: number for number, (token, _) in enumerate(scored_of(model, path))}
+        if isinstance(model.get("vocab"), list)
+        else vocab_of(model, path)
     )
-    frame = _frame(content.get("post_processor"), path)
+    tokens, added, _ = stated.together(own, path, content.get("added_tokens"))
+    try:
+        frame = frame_of(content.get("post_processor"))
+    except UnknownFrame as error:
+        why = phrase("it does not put a text between [CLS] and [SEP]")
+        raise _unsupported(path, why) from error
     special = _special(content, stated, tokens, frame)
     frame = frame or Frame(special[2], special[3])
+    numbers = {token: number for number, token in enumerate(tokens)}
+    listed = [{"id": numbers[one.content], **one.flags()} for one in added]
     whole = {name: content.get(name) for name in PARTS} | {
         "version": "1.0",
         "truncation": None,
         "padding": None,
-        "added_tokens": _listed(added, tokens),
+        "added_tokens": sorted(listed, key=lambda row: row["id"]),
         "normalizer": _normalizer(content.get("normalizer"), stated),
     }
     bears, written = _bearing(model, content)
+    steps = _steps(whole["normalizer"], "normalizers")
+    lowers = any(one["type"] == "Lowercase" or one.get("lowercase") is True for one in steps)
     return TokenizerJson(
         tokens,
         json.dumps(whole, ensure_ascii=False),
@@ -166,7 +183,7 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Token
         written,
         special=special,
         added=unusual(added, special),
-        lowercase=_lowers(whole["normalizer"]),
+        lowercase=lowers,
         marked=bears in ("inside", "begin"),
         separators=frame.separators,
         second_segment=frame.second_segment,
@@ -178,30 +195,6 @@ def _type_of(model: dict[str, Any]) -> str:
     if isinstance(model.get("vocab"), list):
         return "Unigram"
     return "BPE" if "merges" in model else "WordPiece"
-
-
-def _own(model: dict[str, Any], path: Path) -> dict[str, Any]:
-    if isinstance(model.get("vocab"), list):
-        return {token: number for number, (token, _) in enumerate(scored_of(model, path))}
-    own = model.get("vocab")
-    if not isinstance(own, dict):
-        raise BadCheckpoint(phrase("{path} contains no vocabulary.", path=path.name), ADVICE)
-    return own
-
-
-def _listed(added: Any, tokens: tuple[str, ...]) -> list[dict[str, Any]]:
-    numbers = {token: number for number, token in enumerate(tokens)}
-    rows = [{"id": numbers[one.content], **one.flags()} for one in added]
-    return sorted(rows, key=lambda row: row["id"])
-
-
-def _frame(processor: object, path: Path) -> Frame | None:
-    try:
-        return frame_of(processor)
-    except UnknownFrame as error:
-        raise _unsupported(
-            path, phrase("it does not put a text between [CLS] and [SEP]")
-        ) from error
 
 
 def _special(
@@ -231,8 +224,8 @@ def _normalizer(steps: Any, stated: Stated) -> Any:
     if stated.is_generic or not isinstance(steps, dict) or steps.get("type") != "BertNormalizer":
         return steps
     names = {"split_chinese": "handle_chinese_chars"}
-    said = {names.get(ours, ours): value for ours, value in stated_settings(stated.config).items()}
-    return {**steps, **said}
+    flags = flags_in(stated.config, SETTINGS)
+    return {**steps, **{names.get(ours, ours): value for ours, value in flags.items()}}
 
 
 def _steps(step: Any, inside: str, depth: int = 0) -> Iterator[dict[str, Any]]:
@@ -253,11 +246,10 @@ def _steps(step: Any, inside: str, depth: int = 0) -> Iterator[dict[str, Any]]:
 
 
 def _check_steps(content: dict[str, Any], path: Path) -> None:
-    kinds = (
+    for part, inside, known in (
         ("normalizer", "normalizers", NORMALIZERS),
         ("pre_tokenizer", "pretokenizers", PRE_TOKENIZERS),
-    )
-    for part, inside, known in kinds:
+    ):
         try:
             steps = list(_steps(content.get(part), inside))
         except ValueError as error:
@@ -305,11 +297,8 @@ def _bearing(model: dict[str, Any], content: dict[str, Any]) -> tuple[Bearing, s
     """Which tokens have a mark, and the mark."""
     if ends := model.get("end_of_word_suffix"):
         return "end", str(ends)
-    steps = [
-        *_steps(content.get("normalizer"), "normalizers"),
-        *_steps(content.get("pre_tokenizer"), "pretokenizers"),
-    ]
-    for step in steps:
+    before = _steps(content.get("normalizer"), "normalizers")
+    for step in (*before, *_steps(content.get("pre_tokenizer"), "pretokenizers")):
         if step["type"] == "ByteLevel":
             return "begin", WRITTEN_SPACE
         if step["type"] == "Metaspace":
@@ -318,15 +307,8 @@ def _bearing(model: dict[str, Any], content: dict[str, Any]) -> tuple[Bearing, s
     return ("inside", str(inside)) if inside else ("none", "")
 
 
-def _lowers(normalizer: Any) -> bool:
-    return any(
-        step["type"] == "Lowercase" or step.get("lowercase") is True
-        for step in _steps(normalizer, "normalizers")
-    )
-
-
 def _unsupported(path: Path, why: str) -> BadCheckpoint:
     return BadCheckpoint(
         phrase("{path} is not a supported tokenizer: {why}.", path=path.name, why=why),
-        phrase("Choose a model with a WordPiece, BPE or Unigram tokenizer."),
+        ANOTHER_TOKENIZER,
     )

@@ -16,13 +16,12 @@ from tokenizers import Tokenizer as LibraryTokenizer
 
 from engine.errors import BadCheckpoint
 from engine.phrases import phrase
-from engine.tokenizers.added import added_of, put_added, together
+from engine.tokenizers.added import put_added
 from engine.tokenizers.stated import Stated
 from engine.tokenizers.vocabulary import Vocabulary, framed, template
 from engine.tokenizers.vocabulary_files import ADVICE, MOST_TOKENS, Special, special_names
 
 SPECIAL = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
-MODEL = "spiece.model"
 MARK = "▁"  # before every word
 QUOTES = ("``", "''")  # both become one double quotation mark
 STEPS = (*QUOTES, "NFKD", "StripAccents", "Lowercase", "Precompiled", "spaces")  # in this order
@@ -103,9 +102,7 @@ def from_published(content: dict[str, Any], stated: Stated, path: Path) -> Unigr
     scored = scored_of(model, path)
     names = [token for token, _ in scored]
     own = {token: number for number, token in enumerate(names)}
-    tokens, added, count = together(
-        own, stated.added | added_of(content.get("added_tokens"), path), stated.special, path
-    )
+    tokens, added, count = stated.together(own, path, content.get("added_tokens"))
     special = special_names(stated.config, _usual(tokens, names[model["unk_id"]]))
     if special[1] != names[model["unk_id"]] or count < len(names):
         return None
@@ -144,23 +141,21 @@ def _steps(normalizer: object) -> dict[str, str] | None:
     found: dict[str, str] = {}
     for step in one_by_one:
         name, value = str(step.get("type")), ""
-        if name == "Replace":
-            pattern = step.get("pattern")
-            name = _replaced(pattern if isinstance(pattern, dict) else {}, step.get("content"))
-        elif name == "Precompiled":
-            value = str(step.get("precompiled_charsmap") or "")
+        match step:
+            case {"type": "Replace", "pattern": {"String": quote}, "content": '"'} if (
+                quote in QUOTES
+            ):
+                name = quote
+            case {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}:
+                name = "spaces"
+            case {"type": "Precompiled"}:
+                value = str(step.get("precompiled_charsmap") or "")
         found[name] = value
     places = [STEPS.index(name) if name in STEPS else -1 for name in found]
     pairs = (QUOTES, ("NFKD", "StripAccents"))
     whole = all((first in found) == (second in found) for first, second in pairs)
     in_place = -1 not in places and places == sorted(places) and len(found) == len(one_by_one)
     return found if whole and in_place and _is_base64(found.get("Precompiled", "")) else None
-
-
-def _replaced(pattern: dict[str, Any], by: object) -> str:
-    if pattern.get("String") in QUOTES and by == '"':
-        return str(pattern["String"])
-    return "spaces" if (pattern.get("Regex"), by) == (" {2,}", " ") else "unknown"
 
 
 def _is_base64(text: str) -> bool:
@@ -173,15 +168,14 @@ def _is_base64(text: str) -> bool:
 
 def _splits(before: object) -> bool:
     """True if a text is split at white space and every word gets the mark."""
-    if not isinstance(before, dict) or before.get("type") != "Sequence":
-        return False
-    steps = before.get("pretokenizers")
-    if not isinstance(steps, list) or not all(isinstance(step, dict) for step in steps):
-        return False
-    if [step.get("type") for step in steps] != ["WhitespaceSplit", "Metaspace"]:
-        return False
-    marks = steps[1].get("prepend_scheme", "always") == "always"
-    return marks and steps[1].get("replacement") == MARK and steps[1].get("split", True) is True
+    match before:
+        case {
+            "type": "Sequence",
+            "pretokenizers": [{"type": "WhitespaceSplit"}, {"type": "Metaspace"} as last],
+        }:
+            marks = last.get("prepend_scheme", "always") == "always"
+            return marks and last.get("replacement") == MARK and last.get("split", True) is True
+    return False
 
 
 def scored_of(model: dict[str, Any], path: Path) -> list[tuple[str, float]]:

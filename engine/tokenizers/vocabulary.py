@@ -5,7 +5,7 @@ run unless it is known. `folder.py` reads vocabularies, `training.py` learns the
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -82,7 +82,7 @@ class Vocabulary(ABC):
     def common(self) -> list[Any]:
         """The part of `essence` that all kinds share."""
         around = [self.separators, self.second_segment, self.cuts_beginning]
-        return [self.tokens, self.special, [one.essence() for one in self.added], *around]
+        return [self.tokens, self.special, [astuple(one) for one in self.added], *around]
 
     @abstractmethod
     def files(self) -> dict[str, str]:

@@ -16,6 +16,11 @@ MOST_TOKENS = 10_000_000
 LONGEST_WORD = 100  # characters; longer words become one [UNK], as in the published code
 SPECIAL_KEYS = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
 ADVICE = phrase("Copy the tokenizer files again, or choose another checkpoint.")
+ADD_JSON = phrase(
+    "Add the model's tokenizer.json; to get one, load the tokenizer with transformers and save it "
+    "again."
+)
+ANOTHER_TOKENIZER = phrase("Choose a model with a WordPiece, BPE or Unigram tokenizer.")
 
 Special = tuple[str, str, str, str, str]  # pad, unknown, cls, sep, mask
 
@@ -33,6 +38,14 @@ def name_of(value: object, default: str) -> str:
     if isinstance(value, dict):
         value = value.get("content")
     return value if isinstance(value, str) and value else default
+
+
+def vocab_of(model: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Tokens and ids of the model of a tokenizer.json."""
+    vocab = model.get("vocab")
+    if not isinstance(vocab, dict):
+        raise BadCheckpoint(phrase("{path} contains no vocabulary.", path=path.name), ADVICE)
+    return vocab
 
 
 def in_order(ids: dict[str, Any], path: Path) -> list[str]:

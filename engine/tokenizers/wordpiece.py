@@ -11,24 +11,31 @@ from typing import Any, ClassVar
 from tokenizers import Tokenizer as LibraryTokenizer
 from tokenizers import decoders, models, normalizers, pre_tokenizers
 
-from engine.errors import BadCheckpoint
-from engine.phrases import phrase
-from engine.tokenizers.added import Added, added_of, put_added, together, unusual
+from engine.tokenizers.added import Added, put_added, unusual
 from engine.tokenizers.stated import NOTHING, Stated
 from engine.tokenizers.vocabulary import Vocabulary, framed, template
 from engine.tokenizers.vocabulary_files import (
-    ADVICE,
     LONGEST_WORD,
     Special,
     lines_of,
     special_names,
+    vocab_of,
 )
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 PREFIX = "##"  # of a token inside a word
 LONGEST_WORD_WITHOUT_PREFIX = 1_000  # a reaction or a sequence has no spaces
 VOCABULARY = "vocab.txt"
-NORMALIZER = {"type", "clean_text", "handle_chinese_chars", "strip_accents", "lowercase"}
+SETTINGS = {  # in tokenizer_config.json, and our names
+    "do_lower_case": "lowercase",
+    "strip_accents": "strip_accents",
+    "tokenize_chinese_chars": "split_chinese",
+}
+NORMALIZER = {  # in the normaliser of a tokenizer.json
+    "lowercase": "lowercase",
+    "strip_accents": "strip_accents",
+    "handle_chinese_chars": "split_chinese",
+}
 MAX_CACHED_WORDS = 100_000  # cached words, about 35 MB with their ids
 MAX_CACHED_LENGTH = 40  # maximum characters of a cached word
 RARE = 2  # use the cache if at most one word in this many is new
@@ -120,11 +127,11 @@ def _of_tokens(
 ) -> WordPiece:
     """A vocabulary with known settings; its tokens decide the others."""
     if "lowercase" not in settings:
-        settings = {**settings, "lowercase": not any(map(_has_capitals, tokens[:own]))}
+        settings["lowercase"] = not any(map(_has_capitals, tokens[:own]))
     if "marked" not in settings:
-        settings = {**settings, "marked": any(token.startswith(PREFIX) for token in tokens[:own])}
+        settings["marked"] = any(token.startswith(PREFIX) for token in tokens[:own])
     if not settings["marked"]:
-        settings = {**settings, "split_chinese": False}
+        settings["split_chinese"] = False
     special = special_names(stated.config, SPECIAL)
     kept = own if own < len(tokens) else None
     return WordPiece(tokens, special=special, added=added, own=kept, **settings)
@@ -134,30 +141,18 @@ def _has_capitals(token: str) -> bool:
     return re.search("[A-Z]", token) is not None and not re.fullmatch(r"\[.*\]|<.*>", token)
 
 
-def stated_settings(config: dict[str, Any]) -> dict[str, Any]:
-    """Settings in `tokenizer_config.json`, by our names."""
-    found: dict[str, Any] = {}
-    if isinstance(config.get("do_lower_case"), bool):
-        found["lowercase"] = config["do_lower_case"]
-    if isinstance(config.get("strip_accents"), bool):
-        found["strip_accents"] = config["strip_accents"]
-    if isinstance(config.get("tokenize_chinese_chars"), bool):
-        found["split_chinese"] = config["tokenize_chinese_chars"]
-    return found
-
-
-def from_plain(folder: Path, stated: Stated, lowercase: bool | None) -> WordPiece:
-    """Read vocab.txt; `lowercase` if known."""
-    return of_lines(folder / VOCABULARY, lowercase, stated)
+def flags_in(config: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    """Flags of a file, by our names."""
+    return {ours: config[key] for key, ours in names.items() if isinstance(config.get(key), bool)}
 
 
 def of_lines(path: Path, lowercase: bool | None, stated: Stated = NOTHING) -> WordPiece:
-    """Read a file with a token per line."""
+    """Read a file with a token per line; `lowercase` if known."""
     lines = lines_of(path)
     ids = {token: number for number, token in enumerate(lines)}
     settings = {} if lowercase is None else {"lowercase": lowercase}
-    settings |= stated_settings(stated.config)
-    tokens, added, own = together(ids, stated.added, stated.special, path)
+    settings |= flags_in(stated.config, SETTINGS)
+    tokens, added, own = stated.together(ids, path)
     tokens = (*lines, *tokens[len(lines) :])  # a repeated token keeps both ids
     found = _of_tokens(tokens, added, own, settings, stated)
     return replace(found, added=unusual(added, found.special))
@@ -166,38 +161,28 @@ def of_lines(path: Path, lowercase: bool | None, stated: Stated = NOTHING) -> Wo
 def from_published(content: dict[str, Any], stated: Stated, path: Path) -> WordPiece | None:
     """Read a tokenizer.json; None if its steps are not BERT's."""
     model, steps = content.get("model"), content.get("normalizer")
-    before = content.get("pre_tokenizer")
-    if not isinstance(model, dict) or model.get("type", "WordPiece") != "WordPiece":
+    if not isinstance(model, dict) or not isinstance(steps, dict):
         return None
-    marked = model.get("continuing_subword_prefix", PREFIX) == PREFIX
+    prefix = model.get("continuing_subword_prefix", PREFIX)
+    marked = prefix == PREFIX
     words = "BertPreTokenizer" if marked else "WhitespaceSplit"
-    if before != {"type": words}:
-        return None
-    if not marked and model["continuing_subword_prefix"] != "":
-        return None
-    if not isinstance(steps, dict) or steps.get("type") != "BertNormalizer":
-        return None
     longest = LONGEST_WORD if marked else LONGEST_WORD_WITHOUT_PREFIX
-    if model.get("max_input_chars_per_word", longest) != longest:
-        return None
-    if steps.get("clean_text") is False or not steps.keys() <= NORMALIZER:
-        return None
-    settings: dict[str, Any] = {"marked": marked}
-    for theirs, ours in (
-        ("lowercase", "lowercase"),
-        ("strip_accents", "strip_accents"),
-        ("handle_chinese_chars", "split_chinese"),
-    ):
-        if isinstance(steps.get(theirs), bool):
-            settings[ours] = steps[theirs]
-    if not stated.is_generic:
-        settings |= stated_settings(stated.config)
-    own = model.get("vocab")
-    if not isinstance(own, dict):
-        raise BadCheckpoint(phrase("{path} contains no vocabulary.", path=path.name), ADVICE)
-    tokens, added, count = together(
-        own, stated.added | added_of(content.get("added_tokens"), path), stated.special, path
+    is_bert = (
+        model.get("type", "WordPiece") == "WordPiece"
+        and prefix in (PREFIX, "")
+        and model.get("max_input_chars_per_word", longest) == longest
+        and content.get("pre_tokenizer") == {"type": words}
+        and steps.get("type") == "BertNormalizer"
+        and steps.get("clean_text") is not False
+        and steps.keys() <= {"type", "clean_text", *NORMALIZER}
     )
+    if not is_bert:
+        return None
+    settings: dict[str, Any] = {"marked": marked, **flags_in(steps, NORMALIZER)}
+    if not stated.is_generic:
+        settings |= flags_in(stated.config, SETTINGS)
+    own = vocab_of(model, path)
+    tokens, added, count = stated.together(own, path, content.get("added_tokens"))
     read = _of_tokens(tokens, added, count, settings, stated)
     if model.get("unk_token", read.special[1]) != read.special[1]:
         return None

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from engine.data.checks.check import Finding, Fix, Severity
+from engine.data.checks.check import Finding, Fix, Severity, drop_fix
 from engine.data.checks.check_input import CheckInput
 from engine.data.checks.groups import distinct
 from engine.data.columns.words import split_words
@@ -19,6 +19,7 @@ MOJIBAKE = f"[Â-ô][{LATER_BYTES}]"
 """The first two bytes of a UTF-8 character, each decoded as a character."""
 RUN = re.compile(f"(?:[Â-ô][{LATER_BYTES}]{{1,3}})+")
 UNREADABLE = "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffd]"
+BREAK = re.compile("<br ?/?>")
 HTML = r"&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]{2,5}|#x[0-9a-fA-F]{2,4});|<br ?/?>"
 
 
@@ -26,29 +27,20 @@ def find(data: CheckInput) -> list[Finding]:
     return [*_mojibake(data), *_unreadable(data), *_html(data)]
 
 
-def fix_encoding(text: str) -> str:
-    """Decode again the UTF-8 that was decoded as Western European."""
-    return RUN.sub(lambda run: _decoded(run[0]), text)
-
-
-def _decoded(run: str) -> str:
+def _decode_again(run: re.Match[str]) -> str:
+    """The UTF-8 that was decoded as Western European."""
     raw = bytearray()
-    for character in run:
+    for character in run[0]:
         try:
             raw += character.encode("cp1252")
         except UnicodeEncodeError:
             if ord(character) > 0xFF:
-                return run
+                return run[0]
             raw.append(ord(character))  # bytes that cp1252 does not define
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        return run
-
-
-def replace_html(text: str) -> str:
-    """Replace HTML entities with their characters and line breaks with spaces."""
-    return html.unescape(re.sub(r"<br ?/?>", " ", text))
+        return run[0]
 
 
 def _matching_rows(data: CheckInput, pattern: str) -> dict[str, NDArray[np.int64]]:
@@ -69,20 +61,18 @@ def _repair(
     for name, rows in _matching_rows(data, pattern).items():
         for row, cell in zip(rows.tolist(), data.cells(name, rows), strict=True):
             better = repair(cell)
-            if better != cell and _keeps_words(data, cell, better):
+            is_fit = (
+                bool(better.strip())
+                if data.mapping.tags is None
+                else len(split_words(cell)) == len(split_words(better))  # as many as tags
+            )
+            if better != cell and is_fit:
                 repaired.setdefault(row, {})[name] = better
     return dict(sorted(repaired.items()))
 
 
-def _keeps_words(data: CheckInput, cell: str, better: str) -> bool:
-    """True if the cell still has text, and, if its words have tags, the same number of words."""
-    if data.mapping.tags is not None:
-        return len(split_words(cell)) == len(split_words(better))
-    return bool(better.strip())
-
-
 def _mojibake(data: CheckInput) -> list[Finding]:
-    cells = _repair(data, MOJIBAKE, fix_encoding)
+    cells = _repair(data, MOJIBAKE, lambda text: RUN.sub(_decode_again, text))
     sentence = phrase(
         "{n:,} row(s) read in a wrong encoding (such as “Ã©” for “é”): the tokenizer does"
         " not know these words.",
@@ -94,7 +84,7 @@ def _mojibake(data: CheckInput) -> list[Finding]:
 
 
 def _html(data: CheckInput) -> list[Finding]:
-    cells = _repair(data, HTML, replace_html)
+    cells = _repair(data, HTML, lambda text: html.unescape(BREAK.sub(" ", text)))
     sentence = phrase(
         "{n:,} row(s) with HTML such as “&amp;” or “<br>”: the model reads it as words.",
         n=len(cells),
@@ -121,10 +111,5 @@ def _unreadable(data: CheckInput) -> list[Finding]:
     sentence = phrase(
         "{n:,} row(s) with “\ufffd” or control characters: what stood there is lost.", n=len(rows)
     )
-    fix = Fix(
-        "drop",
-        phrase("Drop these rows"),
-        phrase("{n:,} row(s) with unreadable characters dropped.", n=len(rows)),
-        dropped=rows,
-    )
+    fix = drop_fix(rows, phrase("{n:,} row(s) with unreadable characters dropped.", n=len(rows)))
     return [Finding("broken_texts", "warning", len(rows), sentence, rows, (fix,))]

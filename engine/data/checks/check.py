@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import PlainSerializer, PlainValidator
 
 from engine.data.checks.check_input import CheckInput
 from engine.data.checks.groups import RowIndices
-from engine.phrases import join, phrase
+from engine.phrases import from_json, join, phrase, to_json
 
 Severity = Literal["problem", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("problem", "warning", "note")
@@ -19,6 +20,15 @@ AUTOMATIC_ROWS = 200_000
 """Maximum number of rows that are checked without being asked for."""
 
 SHOWN_LABELS = 6
+
+
+Sentence = Annotated[str, PlainValidator(from_json), PlainSerializer(to_json)]
+"""A phrase that stays translatable in the cache."""
+
+
+AS_LIST = PlainSerializer(lambda numbers: numbers.tolist())
+Rows = Annotated[RowIndices, PlainValidator(lambda rows: np.array(rows, dtype=np.int64)), AS_LIST]
+Splits = Annotated[NDArray[np.int8], PlainValidator(lambda n: np.array(n, dtype=np.int8)), AS_LIST]
 
 
 def no_rows() -> RowIndices:
@@ -31,11 +41,11 @@ class Fix:
 
     name: str
     """The headless command applies all fixes of a check that have the same name."""
-    title: str  # of its button
-    change: str  # sentence for the history of the new version
-    dropped: RowIndices = field(default_factory=no_rows)
-    moved: RowIndices = field(default_factory=no_rows)
-    moved_to: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, dtype=np.int8))
+    title: Sentence  # of its button
+    change: Sentence  # sentence for the history of the new version
+    dropped: Rows = field(default_factory=no_rows)
+    moved: Rows = field(default_factory=no_rows)
+    moved_to: Splits = field(default_factory=lambda: np.zeros(0, dtype=np.int8))
     """[moved], an index into SPLITS"""
     spellings: Mapping[str, str] = field(default_factory=dict)  # of labels
     cells: Mapping[int, Mapping[str, str]] = field(default_factory=dict)  # by row and column
@@ -51,10 +61,15 @@ class Finding:
     check: str  # a key of CHECKS
     severity: Severity
     count: int
-    sentence: str
-    rows: RowIndices = field(default_factory=no_rows)
+    sentence: Sentence
+    rows: Rows = field(default_factory=no_rows)
     """In reading order: copies are next to each other."""
     fixes: tuple[Fix, ...] = ()
+
+
+def drop_fix(rows: RowIndices, change: str, name: str = "drop") -> Fix:
+    """Drop all rows of a finding."""
+    return Fix(name, phrase("Drop these rows"), change, dropped=rows)
 
 
 def quote_labels(names: Sequence[str]) -> str:

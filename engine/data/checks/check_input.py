@@ -65,12 +65,7 @@ class CheckInput:
         self._path = path
         self.rows = len(splits)
         self.text_columns = text_columns(mapping)
-        self._keys: dict[tuple[str, ...], NDArray[np.int64]] = {}
-        self._words: dict[str, Words] = {}
-        self._read()
-
-    def _read(self) -> None:
-        wanted = {text_columns(self.mapping), grouping_columns(self.mapping)}
+        wanted = {text_columns(mapping), grouping_columns(mapping)}
         keys: dict[tuple[str, ...], list[NDArray[np.int64]]] = {names: [] for names in wanted}
         words: dict[str, list[Words]] = {name: [] for name in self.text_columns}
         known: dict[str, int] = {}
@@ -86,7 +81,7 @@ class CheckInput:
                 words[name].append(words_in(plain[name], known))
             self.progress.advance(len(table))
         self.vocabulary = list(known)
-        self._words = {name: Words.concatenate(parts) for name, parts in words.items()}
+        self.words = {name: Words.concatenate(parts) for name, parts in words.items()}
         none = np.zeros(0, dtype=np.int64)
         self._keys = {names: np.concatenate([none, *parts]) for names, parts in keys.items()}
 
@@ -121,13 +116,10 @@ class CheckInput:
             names = file.schema_arrow.names
         return tuple(name for name in names if name not in ("_line", "_split"))
 
-    def words(self, column: str) -> Words:
-        return self._words[column]
-
     @cached_property
     def has_text(self) -> NDArray[np.bool_]:
         """True for rows with at least one word, bool [N]."""
-        counts = [self.words(name).counts for name in self.text_columns]
+        counts = [self.words[name].counts for name in self.text_columns]
         has_text: NDArray[np.bool_] = np.sum(counts, axis=0) > 0
         return has_text
 
@@ -156,13 +148,8 @@ class CheckInput:
         """Group number of rows with nearly equal texts, including equal ones, int64 [N]."""
         groups = self.equal_groups
         first = np.unique(groups, return_index=True)[1]
-        columns = [self.words(name).take(first) for name in grouping_columns(self.mapping)]
+        columns = [self.words[name].take(first) for name in grouping_columns(self.mapping)]
         return near_copies(columns, len(self.vocabulary), self.progress, self.rows)[groups]
-
-    @property
-    def has_targets(self) -> bool:
-        """True if the rows have more than texts."""
-        return bool(set(self.mapping.columns) - set(self.text_columns)) or bool(self.mapping.flags)
 
     @cached_property
     def labels(self) -> Labels | None:

@@ -63,7 +63,7 @@ def _row_words(data: CheckInput, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     size = len(data.vocabulary)
     pairs = []
     for name in data.text_columns:
-        words = data.words(name).take(rows)
+        words = data.words[name].take(rows)
         row = np.repeat(np.arange(len(rows)), words.counts)
         pairs.append(row * size + words.ids)
     return distinct(np.concatenate(pairs))
@@ -72,7 +72,7 @@ def _row_words(data: CheckInput, rows: NDArray[np.int64]) -> NDArray[np.int64]:
 def _word(data: CheckInput, labels: Labels, word: int, label: int, precision: float) -> Finding:
     has = np.zeros(data.rows, dtype=bool)
     for name in data.text_columns:
-        words = data.words(name)
+        words = data.words[name]
         has[np.repeat(np.arange(data.rows), words.counts)[words.ids == word]] = True
     rows = np.flatnonzero(has & (labels.indices == label))
     recall = len(rows) / max(int((labels.indices == label).sum()), 1)
@@ -155,8 +155,9 @@ def _score_of_values(values: NDArray[np.int32], labels: NDArray[np.int32]) -> fl
 
 def _score_of_order(other: Labels, rows: NDArray[np.int64], labels: NDArray[np.int32]) -> float:
     """Predict the label of a number by that of the next smaller one."""
-    values = np.array([_number(name) for name in other.names] + [np.nan])
-    values = values[other.indices[rows]]  # -1, an empty cell, takes the NaN
+    numbers = [parse_number(name) for name in (*other.names, "")]
+    values = np.array([np.nan if number is None else number for number in numbers])
+    values = values[other.indices[rows]]  # -1, an empty cell, takes the last NaN
     if not np.isfinite(values).all() or len(distinct(values)) < 3:
         return 0.0
     order = np.argsort(values, kind="stable")
@@ -167,8 +168,3 @@ def _score_of_order(other: Labels, rows: NDArray[np.int64], labels: NDArray[np.i
         return 0.0  # rows sorted by label and numbered say nothing
     right = int((sorted_labels[1:] == sorted_labels[:-1]).sum()) + 1
     return _better_than_majority(right, labels)
-
-
-def _number(cell: str) -> float:
-    number = parse_number(cell)
-    return np.nan if number is None else number

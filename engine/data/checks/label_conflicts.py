@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.data.checks.check import Finding, Fix
+from engine.data.checks.check import Finding, Fix, drop_fix
 from engine.data.checks.check_input import CheckInput, Labels
 from engine.data.checks.groups import RowIndices, distinct, sort_by_group
 from engine.data.columns.numbers import is_scale, parse_number
@@ -27,18 +27,11 @@ def find(data: CheckInput) -> list[Finding]:
         n=len(rows),
         texts=texts,
     )
-    drop = Fix(
-        "drop",
-        phrase("Drop these rows"),
-        phrase("{n:,} row(s) dropped whose text has different labels.", n=len(rows)),
-        dropped=np.sort(rows),
-    )
+    change = phrase("{n:,} row(s) dropped whose text has different labels.", n=len(rows))
+    drop = drop_fix(np.sort(rows), change)
     fixes = (drop,) if data.classes is None else (_majority(data, labels, rows), drop)
-    return [
-        Finding(
-            "label_conflicts", "problem", len(rows), sentence, sort_by_group(groups, rows), fixes
-        )
-    ]
+    rows = sort_by_group(groups, rows)
+    return [Finding("label_conflicts", "problem", len(rows), sentence, rows, fixes)]
 
 
 def _conflicting(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowIndices:

@@ -19,43 +19,38 @@ def find(data: CheckInput) -> list[Finding]:
         return []
     spellings = sorted(find_spellings(labels.counts()), key=lambda one: -one.rows)
     alone, more = spellings[:SHOWN_ALONE], spellings[SHOWN_ALONE:]
-    findings = [_finding(labels, [one], _sentence(one), _merge_title(one)) for one in alone]
+    findings = []
+    for one in alone:
+        usual, others = (
+            one.usual[:60],
+            join(", ", [f"“{name[:60]}”" for name in one.others[:SHOWN]]),
+        )
+        sentence = phrase(
+            "The label “{usual}” seems to be written {others}, too: the model learns these as"
+            " different classes.",
+            others=others,
+            usual=usual,
+        )
+        merge = phrase("Merge into “{usual}”", usual=one.usual[:40])
+        change = phrase("{others} merged into “{usual}”.", others=others, usual=usual)
+        findings.append(_finding(labels, [one], sentence, merge, change))
     if more:
         sentence = phrase(
             "{n:,} more label(s) are written in several ways: the model learns each of these as a"
             " class of its own.",
             n=len(more),
         )
-        findings.append(_finding(labels, more, sentence, phrase("Merge all of these")))
+        change = phrase("Other spellings are merged.")
+        findings.append(_finding(labels, more, sentence, phrase("Merge all of these"), change))
     return findings
 
 
-def _finding(labels: Labels, spellings: Sequence[Spellings], sentence: str, merge: str) -> Finding:
+def _finding(
+    labels: Labels, spellings: Sequence[Spellings], sentence: str, merge: str, change: str
+) -> Finding:
     usual = {other: one.usual for one in spellings for other in one.others}
     indices = [index for index, name in enumerate(labels.names) if name in usual]
     rows = np.flatnonzero(np.isin(labels.indices, indices))
-    change = _change(spellings[0]) if len(spellings) == 1 else phrase("Other spellings are merged.")
     fix = Fix("merge", merge, change, spellings=usual)
     count = sum(one.rows for one in spellings)
     return Finding("label_spellings", "problem", count, sentence, rows, (fix,))
-
-
-def _sentence(one: Spellings) -> str:
-    return phrase(
-        "The label “{usual}” seems to be written {others}, too: the model learns these as"
-        " different classes.",
-        others=_names(one),
-        usual=one.usual[:60],
-    )
-
-
-def _merge_title(one: Spellings) -> str:
-    return phrase("Merge into “{usual}”", usual=one.usual[:40])
-
-
-def _change(one: Spellings) -> str:
-    return phrase("{others} merged into “{usual}”.", others=_names(one), usual=one.usual[:60])
-
-
-def _names(one: Spellings) -> str:
-    return join(", ", [f"“{label[:60]}”" for label in one.others[:SHOWN]])

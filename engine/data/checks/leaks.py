@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.dataset import SPLITS
-from engine.data.checks.check import Finding, Fix
+from engine.data.checks.check import Finding, Fix, Severity
 from engine.data.checks.check_input import CheckInput
 from engine.data.checks.groups import RowIndices, sort_by_group
 from engine.data.datasets.splitting import TEST, TRAIN, VALIDATION, draw_splits
@@ -61,33 +61,22 @@ def _leak(data: CheckInput, groups: RowIndices, considered: NDArray[np.bool_]) -
 
 
 def _finding(
-    name: str, severity: str, sentence: str, data: CheckInput, groups: RowIndices, leak: Leak
+    name: str, severity: Severity, sentence: str, data: CheckInput, groups: RowIndices, leak: Leak
 ) -> Finding:
     rows = sort_by_group(groups, np.concatenate([leak.evaluated, leak.trained]))
-    fixes = [_drop(data, leak), _move(leak), *_redraw(data, groups)]
-    return Finding(
-        name,
-        "problem" if severity == "problem" else "warning",
-        len(leak.evaluated),
-        sentence,
-        rows,
-        tuple(fix for fix in fixes if fix is not None),
-    )
+    fixes = (*_drop(data, leak), _move(leak), *_redraw(data, groups))
+    return Finding(name, severity, len(leak.evaluated), sentence, rows, fixes)
 
 
-def _drop(data: CheckInput, leak: Leak) -> Fix | None:
-    """Drop the training copies; None if no training row would be left."""
+def _drop(data: CheckInput, leak: Leak) -> list[Fix]:
+    """Drop the training copies, unless no training row would be left."""
     if len(leak.trained) >= (data.splits == TRAIN).sum():
-        return None
-    return Fix(
-        "drop",
-        phrase("Drop them from training"),
-        phrase(
-            "{n:,} training row(s) dropped whose text is also in the validation or test set.",
-            n=len(leak.trained),
-        ),
-        dropped=leak.trained,
+        return []
+    change = phrase(
+        "{n:,} training row(s) dropped whose text is also in the validation or test set.",
+        n=len(leak.trained),
     )
+    return [Fix("drop", phrase("Drop them from training"), change, dropped=leak.trained)]
 
 
 def _move(leak: Leak) -> Fix:
@@ -108,25 +97,18 @@ def _redraw(data: CheckInput, groups: RowIndices) -> list[Fix]:
     if set(data.drawn) != set(SPLITS):
         return []
     validation, test = (float((data.splits == split).mean()) for split in (VALIDATION, TEST))
-    labels = None if data.classes is None else data.classes.indices + 1
-    _, group = np.unique(groups, return_inverse=True)
-    strata = None if labels is None else np.unique(labels, return_inverse=True)[1].astype(np.int32)
-    splits, _ = draw_splits(
-        data.rows, validation, test, data.split.seed, strata, group.astype(np.int32)
+    group, strata = (
+        None if keys is None else np.unique(keys, return_inverse=True)[1].astype(np.int32)
+        for keys in (groups, None if data.classes is None else data.classes.indices)
     )
+    splits, _ = draw_splits(data.rows, validation, test, data.split.seed, strata, group)
     moved = np.flatnonzero(splits != data.splits)
     if not len(moved) or not (splits == VALIDATION).any():
         return []
-    return [
-        Fix(
-            "split",
-            phrase("Split again, copies together"),
-            phrase(
-                "Split again at random with equal and nearly equal texts in one split; {n:,} row(s)"
-                " are in another split now.",
-                n=len(moved),
-            ),
-            moved=moved,
-            moved_to=splits[moved],
-        )
-    ]
+    change = phrase(
+        "Split again at random with equal and nearly equal texts in one split; {n:,} row(s) are in"
+        " another split now.",
+        n=len(moved),
+    )
+    title = phrase("Split again, copies together")
+    return [Fix("split", title, change, moved=moved, moved_to=splits[moved])]

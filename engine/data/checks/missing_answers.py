@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.data.checks.check import Finding, Fix
+from engine.data.checks.check import Finding, Fix, drop_fix
 from engine.data.checks.check_input import CheckInput
 from engine.data.columns.answers import AnswerMismatch, parse_answers, respell_answers
 from engine.phrases import phrase
@@ -27,38 +27,24 @@ def find(data: CheckInput) -> list[Finding]:
                 else:
                     spelled[row] = {answers: better}
             row += 1
-    return [*_spelled(spelled), *_missing(missing)]
-
-
-def _spelled(cells: dict[int, dict[str, str]]) -> list[Finding]:
-    if not cells:
-        return []
-    sentence = phrase(
-        "{n:,} row(s) whose passage spells the answer in another way (case, white space, quotes or"
-        " punctuation), so that it is not found there.",
-        n=len(cells),
-    )
-    fix = Fix(
-        "respell",
-        phrase("Use the spelling of the passage"),
-        phrase("{n:,} answer(s) spelled as in the passage.", n=len(cells)),
-        cells=cells,
-    )
-    rows = np.array(list(cells), dtype=np.int64)
-    return [Finding("missing_answers", "problem", len(rows), sentence, rows, (fix,))]
-
-
-def _missing(rows: list[int]) -> list[Finding]:
-    if not rows:
-        return []
-    numbers = np.array(rows, dtype=np.int64)
-    fix = Fix(
-        "drop",
-        phrase("Drop these rows"),
-        phrase("{n:,} row(s) without their answer in the passage dropped.", n=len(rows)),
-        dropped=numbers,
-    )
-    sentence = phrase(
-        "{n:,} row(s) whose answer is not in the passage: it cannot be learned.", n=len(rows)
-    )
-    return [Finding("missing_answers", "problem", len(rows), sentence, numbers, (fix,))]
+    findings = []
+    if spelled:
+        sentence = phrase(
+            "{n:,} row(s) whose passage spells the answer in another way (case, white space, quotes"
+            " or punctuation), so that it is not found there.",
+            n=len(spelled),
+        )
+        change = phrase("{n:,} answer(s) spelled as in the passage.", n=len(spelled))
+        title = phrase("Use the spelling of the passage")
+        fix = Fix("respell", title, change, cells=spelled)
+        rows = np.array(list(spelled), dtype=np.int64)
+        findings.append(Finding("missing_answers", "problem", len(rows), sentence, rows, (fix,)))
+    if missing:
+        rows = np.array(missing, dtype=np.int64)
+        change = phrase("{n:,} row(s) without their answer in the passage dropped.", n=len(rows))
+        sentence = phrase(
+            "{n:,} row(s) whose answer is not in the passage: it cannot be learned.", n=len(rows)
+        )
+        fix = drop_fix(rows, change)
+        findings.append(Finding("missing_answers", "problem", len(rows), sentence, rows, (fix,)))
+    return findings

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from engine.data.checks.check import Finding, Fix
+from engine.data.checks.check import Finding, Severity, drop_fix
 from engine.data.checks.check_input import CheckInput
 from engine.phrases import phrase
 
@@ -46,9 +46,7 @@ def _mixed_words(data: CheckInput) -> list[Finding]:
         " and the tokenizer does not know them.",
         n=len(rows),
     )
-    return [
-        Finding("mixed_scripts", "warning", len(rows), sentence, rows, (_drop("drop-mixed", rows),))
-    ]
+    return [_finding("warning", sentence, rows, "drop-mixed")]
 
 
 def _other_scripts(data: CheckInput) -> list[Finding]:
@@ -66,9 +64,7 @@ def _other_scripts(data: CheckInput) -> list[Finding]:
     sentence = phrase(
         "{n:,} row(s) in another script than nearly all others ({main}).", n=len(rows), main=main
     )
-    return [
-        Finding("mixed_scripts", "note", len(rows), sentence, rows, (_drop("drop-other", rows),))
-    ]
+    return [_finding("note", sentence, rows, "drop-other")]
 
 
 def _non_ascii(data: CheckInput) -> NDArray[np.bool_]:
@@ -78,10 +74,7 @@ def _non_ascii(data: CheckInput) -> NDArray[np.bool_]:
     return non_ascii
 
 
-def _drop(by: str, rows: NDArray[np.int64]) -> Fix:
-    return Fix(
-        by,
-        phrase("Drop these rows"),
-        phrase("{n:,} row(s) with mixed or other scripts dropped.", n=len(rows)),
-        dropped=rows,
-    )
+def _finding(severity: Severity, sentence: str, rows: NDArray[np.int64], fix: str) -> Finding:
+    change = phrase("{n:,} row(s) with mixed or other scripts dropped.", n=len(rows))
+    fixes = (drop_fix(rows, change, fix),)
+    return Finding("mixed_scripts", severity, len(rows), sentence, rows, fixes)

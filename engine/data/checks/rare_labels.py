@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.data.checks.check import Finding, Fix, quote_labels
+from engine.data.checks.check import Finding, Fix, drop_fix, quote_labels
 from engine.data.checks.check_input import CheckInput
 from engine.data.datasets.splitting import TRAIN
 from engine.phrases import phrase
@@ -39,13 +39,7 @@ def find(data: CheckInput) -> list[Finding]:
             )
         )
     if len(labels.names) - len(rare) > 1:
-        fixes.append(
-            Fix(
-                "drop",
-                phrase("Drop these rows"),
-                phrase("{n:,} row(s) with rare labels dropped.", n=len(rows)),
-                dropped=rows,
-            )
-        )
+        change = phrase("{n:,} row(s) with rare labels dropped.", n=len(rows))
+        fixes.append(drop_fix(rows, change))
     ordered = rows[np.lexsort((rows, labels.indices[rows]))]
     return [Finding("rare_labels", "warning", len(rare), sentence, ordered, tuple(fixes))]

@@ -2,20 +2,17 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory, gettempdir
 from typing import NamedTuple
 
 import pyarrow.parquet as pq
 
-from engine.config.dataset import Cleaning, Mapping, Reading, Split
 from engine.data.checks import CHECKS
 from engine.data.checks.check import SEVERITIES, Finding
 from engine.data.checks.check_input import CheckInput
-from engine.data.datasets.collecting import NO_CLEANING, Sources, collect
-from engine.data.datasets.importing import DATA, drawn_splits, split_rows
+from engine.data.datasets.collecting import FileImport
+from engine.data.datasets.importing import DATA, collected_rows, drawn_splits, split_rows
 from engine.data.datasets.row_writer import Collected
 from engine.data.datasets.store import Dataset
-from engine.files.atomic_write import disk_errors_for
 from engine.files.regular_file import check_regular
 from engine.progress import CancellableProgress, ProgressCallback, no_progress
 
@@ -67,34 +64,22 @@ class CheckedFiles(NamedTuple):
 
 
 def check_files(
-    sources: Sources,
-    reading: Reading,
-    mapping: Mapping,
-    split: Split,
+    wanted: FileImport,
     scratch: Path | None = None,
-    cleaning: Cleaning = NO_CLEANING,
     progress: ProgressCallback = no_progress,
     cancelled: Callable[[], bool] | None = None,
 ) -> CheckedFiles:
     """Read all rows of files as an import would, and check them without storing anything.
 
-    `progress` is called with bytes of the files, then with rows.
-
-    Args:
-        scratch: folder for temporary files; that of the system if None.
-
-    Raises:
-        BadFile: with the line of the first row that cannot be read.
-        Cancelled: soon after `cancelled()` is true.
+    `progress` is called with bytes of the files, then with rows. Raises as `collected_rows` does.
     """
-    parent = scratch or Path(gettempdir())
-    with disk_errors_for(parent), TemporaryDirectory(dir=parent, prefix="check-") as temporary:
-        folder = Path(temporary)
-        collected = collect(sources, reading, mapping, split, folder, progress, cancelled, cleaning)
+    with collected_rows(wanted, scratch, progress, cancelled) as collected:
+        sources, split = wanted.sources, wanted.split
         splits, _ = split_rows(collected, sources, split)
         steps = check_progress(len(splits), progress, cancelled)
         drawn = drawn_splits(tuple(sources), split)
-        findings = _findings(CheckInput(collected.rows, mapping, splits, split, drawn, steps))
+        data = CheckInput(collected.rows, wanted.mapping, splits, split, drawn, steps)
+        findings = _findings(data)
         lines = pq.read_table(check_regular(collected.rows), columns=["_line"]).column(0).to_numpy()
         first = [tuple(lines[one.rows[:SHOWN_LINES]].tolist()) for one in findings]
     return CheckedFiles(collected, findings, first)

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from engine.data.checks.check import Finding, Fix, Severity
+from engine.data.checks.check import Finding, Severity, drop_fix
 from engine.data.checks.check_input import CheckInput
 from engine.phrases import phrase
 
@@ -28,20 +28,17 @@ def _empty(data: CheckInput) -> list[Finding]:
     sentence = phrase(
         "{n:,} row(s) with an empty text: nothing can be learned from it.", n=len(rows)
     )
-    fix = Fix(
-        "drop-empty",
-        phrase("Drop these rows"),
-        phrase("{n:,} row(s) without text dropped.", n=len(rows)),
-        dropped=rows,
-    )
+    change = phrase("{n:,} row(s) without text dropped.", n=len(rows))
+    fix = drop_fix(rows, change, "drop-empty")
     return [Finding("text_lengths", "problem", len(rows), sentence, rows, (fix,))]
 
 
 def _long(data: CheckInput) -> list[Finding]:
     """Not for questions and pre-training, which split long texts into windows."""
-    if data.mapping.answers is not None or not data.has_targets:
+    has_targets = bool({*data.mapping.columns, *data.mapping.flags} - {*data.text_columns})
+    if data.mapping.answers is not None or not has_targets:
         return []
-    words = np.sum([data.words(name).counts for name in data.text_columns], axis=0)
+    words = np.sum([data.words[name].counts for name in data.text_columns], axis=0)
     rows = np.flatnonzero(words > MAX_WORDS)
     if not len(rows):
         return []
@@ -61,12 +58,10 @@ def _long(data: CheckInput) -> list[Finding]:
             n=len(rows),
             words=MAX_WORDS,
         )
-    fix = Fix(
-        "drop-long",
-        phrase("Drop these rows"),
-        phrase("{n:,} row(s) with more than {words} words dropped.", n=len(rows), words=MAX_WORDS),
-        dropped=rows,
+    change = phrase(
+        "{n:,} row(s) with more than {words} words dropped.", n=len(rows), words=MAX_WORDS
     )
+    fix = drop_fix(rows, change, "drop-long")
     longest_first = rows[np.argsort(-words[rows], kind="stable")]
     severity: Severity = "warning" if lost > LOST else "note"
     return [Finding("text_lengths", severity, len(rows), sentence, longest_first, (fix,))]

@@ -74,11 +74,8 @@ def _spelled(text: str, start: int, passage: str) -> Answer | None:
         return None
     pattern = r"\s+".join("".join(map(_any_form, word)) for word in words)
     whole = re.compile(rf"(?<!\w){pattern}(?!\w)", re.IGNORECASE)
-    places = [(abs(one.start() - start), one) for one in whole.finditer(passage)]
-    if not places:
-        return None
-    _, nearest_one = min(places, key=lambda place: place[0])
-    return Answer(nearest_one[0], nearest_one.start())
+    nearest = min(whole.finditer(passage), key=lambda one: abs(one.start() - start), default=None)
+    return None if nearest is None else Answer(nearest[0], nearest.start())
 
 
 def _any_form(character: str) -> str:

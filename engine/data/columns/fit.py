@@ -74,12 +74,15 @@ def task_problems(
     ]
     counted = None if labels is None else CountedLabels(labels)
     lacking = [problem for _, problem in incomplete_columns(mapping, task, empty or {}, rows)]
-    strange = (
-        [_missing_answers(missing_answers, rows)]
-        if missing_answers and "answers" in task.info.reads
-        else []
-    )
-    return [*missing, *lacking, *strange, *task.problems(mapping, counted)]
+    if missing_answers and "answers" in task.info.reads:
+        what = phrase(
+            "{missing:,} of {rows:,} rows have an answer that their passage does not contain.",
+            missing=missing_answers,
+            rows=rows,
+        )
+        advice = phrase("The checks of the data set can correct or drop these rows.")
+        lacking.append(StudioError(what, advice))
+    return [*missing, *lacking, *task.problems(mapping, counted)]
 
 
 def dataset_problems(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
@@ -147,17 +150,6 @@ def missing_cells_problem(role: str, missing: int, rows: int) -> StudioError:
         case _:
             what = phrase("{missing:,} of {rows:,} rows have no label.", missing=missing, rows=rows)
     return StudioError(what, phrase("Skip these rows, or complete them in the file."))
-
-
-def _missing_answers(missing: int, rows: int) -> StudioError:
-    return StudioError(
-        phrase(
-            "{missing:,} of {rows:,} rows have an answer that their passage does not contain.",
-            missing=missing,
-            rows=rows,
-        ),
-        phrase("The checks of the data set can correct or drop these rows."),
-    )
 
 
 def likely_task(mapping: Mapping, labels: Counts[str, int] | None = None) -> TaskSpec:

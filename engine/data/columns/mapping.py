@@ -72,7 +72,7 @@ class _Statistics:
     rows: int
     worded: float  # fraction of cells with a space
     longest: int
-    decimals: int  # cells with a fractional number
+    is_scale: bool  # all cells are numbers, and some have a fraction
     digits: float  # fraction of all characters
 
     @property
@@ -84,10 +84,6 @@ class _Statistics:
     def is_label(self) -> bool:
         few = self.distinct <= max(2, min(MAX_LABELS, self.rows // 3))
         return few and 0 < self.longest <= MAX_LABEL_CHARACTERS and self.rows > self.distinct
-
-    @property
-    def is_scale(self) -> bool:
-        return self.decimals > 0
 
 
 def guess_mapping(
@@ -101,10 +97,11 @@ def guess_mapping(
         return None, ()
     known = text if text in columns else None
     names = {plain_name(column): column for column in reversed(columns)}
-    statistics = [
-        _statistics_of(column, [row[i] for row in rows]) for i, column in enumerate(columns)
-    ]
-    text, pair = _named_texts(names)
+    statistics = _statistics_of(columns, rows)
+    first, second = next((both for both in PAIRS if names.keys() >= {*both}), ("", ""))
+    text, pair = names.get(first), names.get(second)
+    if text is None:
+        text = next((names[name] for name in TEXTS if name in names), None)
     if known not in (None, text):
         text, pair = known, None
     if text and pair is not None and (answers := _answers(names, pair, columns, rows)):
@@ -170,9 +167,7 @@ def label_columns(
     columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], mapping: Mapping
 ) -> tuple[str, ...]:
     """Columns that may hold labels for the texts of `mapping`, likeliest first."""
-    statistics = [
-        _statistics_of(column, [row[i] for row in rows]) for i, column in enumerate(columns)
-    ]
+    statistics = _statistics_of(columns, rows)
     named, likely = _labels(columns, statistics, mapping)
     scales = [one.name for one in statistics if one.is_scale and one.name not in mapping.texts]
     return tuple(dict.fromkeys((*named, *likely, *scales)))
@@ -185,19 +180,15 @@ def _labels(
     free = [column for column in columns if column not in mapping.texts]
     plain = {plain_name(column): column for column in reversed(free)}
     named = [plain[name] for name in LABELS if name in plain]
-    words = {one.name: one for one in statistics}
-    named += [
-        column
-        for column in free
-        if column not in named and _names_label(column) and words[column].is_label
-    ]
-    return named, _likely_labels(statistics, mapping.texts, columns.index(mapping.text))
-
-
-def _names_label(column: str) -> bool:
-    """True if a word of the name means label: entailment_label, ClassName."""
-    parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", column)
-    return any(part.lower() in LABEL_WORDS for part in parts)
+    labels = [one for one in statistics if one.is_label and one.name not in mapping.texts]
+    for name in [one.name for one in labels if one.name not in named]:
+        words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)  # entailment_label, ClassName
+        named += [name] if any(word.lower() in LABEL_WORDS for word in words) else []
+    place = columns.index(mapping.text)
+    likely = sorted(  # varying ones first, then by distance from the text
+        labels, key=lambda one: (one.values == 1, abs(columns.index(one.name) - place), one.name)
+    )
+    return named, [one.name for one in likely]
 
 
 def _answers(
@@ -224,34 +215,27 @@ def named_answers(names: dict[str, str]) -> str | None:
     return next((names[name] for name in ANSWERS if name in names), None)
 
 
-def _statistics_of(name: str, cells: list[str]) -> _Statistics:
-    count = max(len(cells), 1)
-    return _Statistics(
-        name=name,
-        length=sum(map(len, cells)) / count,
-        distinct=len(set(cells)),
-        values=len({cell for cell in cells if cell.strip()}),
-        rows=len(cells),
-        worded=sum(" " in cell.strip() for cell in cells) / count,
-        longest=max(map(len, cells), default=0),
-        decimals=_decimals(cells),
-        digits=sum(map(str.isdigit, "".join(cells))) / max(sum(map(len, cells)), 1),
-    )
-
-
-def _decimals(cells: list[str]) -> int:
-    """Number of cells with a fraction; 0 if a cell is not a number."""
-    found = [parse_number(cell) for cell in cells]
-    if any(number is None for number in found):
-        return 0
-    return sum(number is not None and not number.is_integer() for number in found)
-
-
-def _named_texts(names: dict[str, str]) -> tuple[str | None, str | None]:
-    for first, second in PAIRS:
-        if first in names and second in names:
-            return names[first], names[second]
-    return next((names[n] for n in TEXTS if n in names), None), None
+def _statistics_of(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[_Statistics]:
+    statistics = []
+    for place, name in enumerate(columns):
+        cells = [row[place] for row in rows]
+        count, characters = max(len(cells), 1), sum(map(len, cells))
+        numbers = [number for number in map(parse_number, cells) if number is not None]
+        fractions = [number for number in numbers if not number.is_integer()]
+        statistics.append(
+            _Statistics(
+                name=name,
+                length=characters / count,
+                distinct=len(set(cells)),
+                values=len({cell for cell in cells if cell.strip()}),
+                rows=len(cells),
+                worded=sum(" " in cell.strip() for cell in cells) / count,
+                longest=max(map(len, cells), default=0),
+                is_scale=len(numbers) == len(cells) and bool(fractions),
+                digits=sum(map(str.isdigit, "".join(cells))) / max(characters, 1),
+            )
+        )
+    return statistics
 
 
 def _tags(
@@ -283,13 +267,3 @@ def _likely_texts(statistics: list[_Statistics]) -> tuple[str | None, str | None
     if len(statistics) == 1:
         return statistics[0].name, None
     return (max(others, key=lambda one: one.length).name, None) if others else (None, None)
-
-
-def _likely_labels(statistics: list[_Statistics], texts: tuple[str, ...], place: int) -> list[str]:
-    """Columns with few and short values: varying ones first, then by distance from the text."""
-    found = [
-        (one.values == 1, abs(i - place), one.name)
-        for i, one in enumerate(statistics)
-        if one.is_label and one.name not in texts
-    ]
-    return [name for _, _, name in sorted(found)]

@@ -1,14 +1,19 @@
 """Tags of a file: one per word, converted to BIO from any scheme."""
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from engine.config.dataset import Reading
 from engine.data.columns.tags import Scheme, UnknownTag, recognise_scheme, to_bio
 from engine.data.columns.words import join_words, split_words
+from engine.data.formats.batches import Batch
 from engine.data.formats.reading import get_format, read
-from engine.data.formats.rows import Remarks, Row
+from engine.data.formats.rows import Remarks
 from engine.errors import BadFile
 from engine.phrases import phrase
 
@@ -59,7 +64,7 @@ class TagColumn:
         try:
             self.scheme: Scheme | None = recognise_scheme(sentences())
         except UnknownTag as error:
-            line = self._line(lines[error.sentence - 1], error.token)
+            line = self._line(lines[error.sentence - 1], error.token - 1)
             shown = error.tag if len(error.tag) <= 60 else error.tag[:60] + "…"
             problem = phrase("“{shown}” is not a valid span tag.", shown=shown)
             raise BadFile(path, problem, error.advice, line=line) from error
@@ -74,40 +79,42 @@ class TagColumn:
             scheme=self.scheme,
         )
 
-    def read(self, row: Row, remarks: Remarks) -> tuple[str, list[str]]:
-        """The cell of a row with its tags in BIO, and the tags.
+    def convert(self, batch: Batch, remarks: Remarks, spans: Counter[str]) -> "pa.Array[Any]":
+        """The cells of the rows with their tags in BIO.
+
+        Counts the type of each span in `spans`, or each tag if tags are classes.
 
         Raises BadFile if the number of tags differs from that of words.
         """
-        words, tags = split_words(row.cells[self._text]), split_words(row.cells[self._tags])
-        if len(words) != len(tags):
-            problem = phrase(
-                "there are {count} and {count2}.",
-                count=_count(len(words), "word"),
-                count2=_count(len(tags), "tag"),
-            )
-            raise BadFile(self._path, problem, ADVICE, line=row.line)
-        if self.scheme is None:
-            return row.cells[self._tags], tags
-        (kept,), repairs = to_bio([tags], self.scheme)
-        for repair in repairs:
-            what = phrase(
-                "A tag such as “{tag}-” is not valid where it stands and was corrected",
-                tag=repair.tag[:1],
-            )
-            remarks.saw(what, self._line(row.line, repair.token))
-        return (row.cells[self._tags] if kept == tags else join_words(kept)), kept
+        cells = []
+        for line, row in batch.rows():
+            words, tags = split_words(row[self._text]), split_words(row[self._tags])
+            if len(words) != len(tags):
+                problem = phrase(
+                    "there are {count} and {count2}.",
+                    count=_count(len(words), "word"),
+                    count2=_count(len(tags), "tag"),
+                )
+                raise BadFile(self._path, problem, ADVICE, line=line)
+            cell = row[self._tags]
+            if self.scheme is None:
+                spans.update(tags)
+            else:
+                kept, invalid = to_bio(tags, self.scheme)
+                for token in invalid:
+                    what = phrase(
+                        "A tag such as “{tag}-” is not valid where it stands and was corrected",
+                        tag=tags[token][:1],
+                    )
+                    remarks.saw(what, self._line(line, token))
+                cell = cell if kept == tags else join_words(kept)
+                spans.update(tag[2:] for tag in kept if tag.startswith("B"))
+            cells.append(cell)
+        return pa.array(cells, type=pa.string())
 
     def _line(self, first: int, token: int) -> int:
-        """Line of a token (from 1) of the row that starts in line `first`."""
-        return first + token - 1 if self._word_lines else first
-
-
-def countable_tags(tags: Sequence[str], scheme: Scheme | None) -> list[str]:
-    """The type of each span of a row, or each tag if tags are classes."""
-    if scheme is None:
-        return list(tags)
-    return [tag[2:] for tag in tags if tag.startswith("B")]
+        """Line of a token (from 0) of the row that starts in line `first`."""
+        return first + token if self._word_lines else first
 
 
 def _count(number: int, what: str) -> str:

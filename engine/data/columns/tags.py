@@ -35,26 +35,6 @@ class Span(NamedTuple):
     end: int
 
 
-class Repair(NamedTuple):
-    """A tag that its scheme does not allow at its position; numbers count from 1."""
-
-    sentence: int
-    token: int
-    tag: str
-    taken_for: str
-
-    def __str__(self) -> str:
-        place = phrase(
-            "Sentence {sentence}, token {token}", sentence=self.sentence, token=self.token
-        )
-        return phrase(
-            "{place}: “{tag}” is not valid here; it was read as “{taken_for}”.",
-            place=place,
-            tag=self.tag,
-            taken_for=self.taken_for,
-        )
-
-
 class UnknownTag(StudioError):
     """A tag of no scheme; numbers count from 1, 0 is unknown."""
 
@@ -118,28 +98,15 @@ def tags_from_spans(found: Sequence[Span], tokens: int, scheme: Scheme) -> list[
     return tags
 
 
-def to_bio(
-    sentences: Iterable[Sequence[str]], scheme: Scheme
-) -> tuple[list[list[str]], list[Repair]]:
-    """Convert to BIO, and list every tag that `scheme` does not allow.
+def to_bio(tags: Sequence[str], scheme: Scheme) -> tuple[list[str], list[int]]:
+    """The tags of a sentence in BIO, and the indices of those that `scheme` does not allow.
 
-    Raises UnknownTag with its position.
+    Raises UnknownTag.
     """
-    converted: list[list[str]] = []
-    repairs: list[Repair] = []
-    for number, tags in enumerate(sentences, start=1):
-        for place, tag in enumerate(tags, start=1):
-            if not _is_tag(tag):
-                raise UnknownTag(tag, number, place)
-        found = spans_from_tags(tags)
-        lawful = tags_from_spans(found, len(tags), scheme)
-        repairs += [
-            Repair(number, place, tag, meant)
-            for place, (tag, meant) in enumerate(zip(tags, lawful, strict=True), start=1)
-            if tag != meant
-        ]
-        converted.append(tags_from_spans(found, len(tags), "BIO"))
-    return converted, repairs
+    spans = spans_from_tags(tags)
+    lawful = tags_from_spans(spans, len(tags), scheme)
+    invalid = [n for n, (a, b) in enumerate(zip(tags, lawful, strict=True)) if a != b]
+    return tags_from_spans(spans, len(tags), "BIO"), invalid
 
 
 def recognise_scheme(sentences: Iterable[Sequence[str]]) -> Scheme | None:
@@ -164,10 +131,24 @@ def recognise_scheme(sentences: Iterable[Sequence[str]]) -> Scheme | None:
         needless += _changed(tags, "IOB1", "B", "I")
         missing += _changed(tags, "BIO", "I", "B")
     if stranger is not None:
-        if _mostly_marked(counts):
+        inside = sum(count for tag, count in counts.items() if tag != "O")
+        marked = sum(count for tag, count in counts.items() if _is_tag(tag) and tag[1:2] == "-")
+        if 2 * marked > inside:
             raise stranger
         return None
-    return _scheme_of({tag[0] for tag in counts}, mostly_iob1=missing > needless)
+    marks = {tag[0] for tag in counts}
+    iobes, bilou = marks & set("ES"), marks & set("LU")
+    if iobes and bilou:
+        raise StudioError(
+            phrase("The tags mix two schemes: {sorted}.", sorted=", ".join(sorted(iobes | bilou))),
+            phrase(
+                "Use either E and S for the last and the single token of a span, or L and U, "
+                "but not both."
+            ),
+        )
+    if iobes or bilou:
+        return "IOBES" if iobes else "BILOU"
+    return "IOB1" if missing > needless else "BIO"
 
 
 def are_spans(tags: Iterable[str]) -> bool:
@@ -181,34 +162,10 @@ def tag_type(tag: str) -> str:
     return _parted(tag)[1]
 
 
-def _scheme_of(marks: set[str], mostly_iob1: bool) -> Scheme:
-    iobes, bilou = marks & set("ES"), marks & set("LU")
-    if iobes and bilou:
-        raise StudioError(
-            phrase("The tags mix two schemes: {sorted}.", sorted=", ".join(sorted(iobes | bilou))),
-            phrase(
-                "Use either E and S for the last and the single token of a span, or L and U, "
-                "but not both."
-            ),
-        )
-    if iobes:
-        return "IOBES"
-    if bilou:
-        return "BILOU"
-    return "IOB1" if mostly_iob1 else "BIO"
-
-
 def _changed(tags: Sequence[str], scheme: Scheme, mark: str, lawful: str) -> int:
     """Number of tags with `mark` that should be `lawful` in this scheme."""
     meant = tags_from_spans(spans_from_tags(tags), len(tags), scheme)
     return sum(a[0] == mark and b[0] == lawful for a, b in zip(tags, meant, strict=True))
-
-
-def _mostly_marked(counts: Counter[str]) -> bool:
-    """True if most tokens that are not outside have a mark and a type."""
-    inside = sum(count for tag, count in counts.items() if tag != "O")
-    marked = sum(count for tag, count in counts.items() if _is_tag(tag) and tag[1:2] == "-")
-    return 2 * marked > inside
 
 
 def _is_tag(tag: str) -> bool:

@@ -3,20 +3,21 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from collections.abc import Mapping as Table
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow as pa
 
 from engine.config.dataset import SPLITS, Cleaning, Mapping, Reading, Source, Split
-from engine.data.columns.tag_column import TagColumn, countable_tags
+from engine.data.columns.tag_column import TagColumn
 from engine.data.datasets.row_writer import FREE, Collected, RowWriter
 from engine.data.formats.archives import file_on_disk
 from engine.data.formats.batches import Batch
 from engine.data.formats.folder import sha256_of_folder, size_of_folder, state_of_folder
 from engine.data.formats.lines import file_size
 from engine.data.formats.reading import TableReader, get_format, read, recognise_reading
-from engine.data.formats.rows import Remarks, Row
+from engine.data.formats.rows import Remarks
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.files.atomic_write import sha256
 from engine.phrases import phrase
@@ -31,6 +32,17 @@ Sources = Table[Source, Path | Sequence[Path]]
 OWN_FORMATS = frozenset({"json", "jsonl", "squad"})  # formats that other files are never read as
 
 
+@dataclass(frozen=True)
+class FileImport:
+    """Files to import, how to read them, and what to keep."""
+
+    sources: Sources
+    reading: Reading
+    mapping: Mapping
+    split: Split
+    cleaning: Cleaning = NO_CLEANING
+
+
 def list_files(sources: Sources) -> list[tuple[Source, Path]]:
     """Each file with its split, in reading order."""
     return [
@@ -41,14 +53,10 @@ def list_files(sources: Sources) -> list[tuple[Source, Path]]:
 
 
 def collect(
-    sources: Sources,
-    reading: Reading,
-    mapping: Mapping,
-    split: Split,
+    wanted: FileImport,
     folder: Path,
     progress: ProgressCallback | None,
     cancelled: Callable[[], bool] | None,
-    cleaning: Cleaning = NO_CLEANING,
 ) -> Collected:
     """Read all sources into `folder`/rows.parquet: their columns as text, and `_line`.
 
@@ -56,27 +64,36 @@ def collect(
     two files has no header. If a split has several files, another column has the file name. Labels
     are stripped of white space.
     """
-    files = list_files(sources)
-    if not files:
-        raise StudioError(phrase("No files to import."), phrase("Choose at least one file."))
-    opened = _open(files, reading, progress, cancelled)
+    mapping, split, cleaning = wanted.mapping, wanted.split, wanted.cleaning
+    opened = _open(wanted, progress, cancelled)
     columns = opened[0].table.columns
-    _require(columns, mapping, split, cleaning)
-    names = _names(files, columns)
+    for name in (*mapping.columns, split.column, *cleaning.skip_empty):
+        if name is not None and name not in columns:
+            raise MissingColumn(name, list(columns))
+    names = _names(list_files(wanted.sources), columns)
     written = (*columns, SOURCE_FILE) if names else columns
     notes: list[str] = []
     spans = Counter[str]()
-    tag_place = -1 if mapping.tags is None else columns.index(mapping.tags)
     with RowWriter(folder / "rows.parquet", written, mapping, split, cleaning) as writer:
         for one in opened:
-            places, matched = _places(columns, one, reading, mapping)
+            places, matched = _places(columns, one, wanted)
             remarks, rows = Remarks(), len(writer)
             tags = _tag_column(columns, one, places, mapping, cancelled)
+            writer.begin(one.path, remarks)
+            given = SPLITS.index(one.source) if one.source in ("validation", "test") else FREE
             more = (names[one.path],) if names else ()
-            _add(writer, one, places, more, tags, tag_place, spans, remarks)
+            for found in one.table.batches():
+                batch = _placed(found, places, more)
+                kept = writer.filled(batch, remarks)
+                if kept is not None:
+                    found, batch = found.where(kept), batch.where(kept)
+                if tags is not None and mapping.tags is not None:
+                    batch.cells[columns.index(mapping.tags)] = tags.convert(found, remarks, spans)
+                writer.append(batch, given)
+            writer.count()
             if len(writer) == rows:
                 raise _without_rows(one.path, cleaning.skip_empty if remarks.sentences() else ())
-            about = f"{one.path.name}: " if len(files) > 1 else ""
+            about = f"{one.path.name}: " if len(opened) > 1 else ""
             converted = (tags.note,) if tags is not None and tags.note else ()
             told = (*matched, *one.table.notes, *converted, *remarks.sentences())
             notes += [about + note for note in told]
@@ -125,29 +142,29 @@ class _Opened(NamedTuple):
 
 
 def _open(
-    files: list[tuple[Source, Path]],
-    reading: Reading,
-    progress: ProgressCallback | None,
-    cancelled: Callable[[], bool] | None,
+    wanted: FileImport, progress: ProgressCallback | None, cancelled: Callable[[], bool] | None
 ) -> list[_Opened]:
-    total, done = sum(_size(path) for _, path in files), 0
-    opened: list[_Opened] = []
+    files = list_files(wanted.sources)
+    if not files:
+        raise StudioError(phrase("No files to import."), phrase("Choose at least one file."))
+    sizes = [size_of_folder(path) if path.is_dir() else file_size(path) for _, path in files]
+    done, opened = 0, list[_Opened]()
     for source, path in files:
         state = file_state(path)
-        own = similar_reading(path, reading) if opened else reading
-        told = None if progress is None else _shifted(progress, done, total)
+        own = similar_reading(path, wanted.reading) if opened else wanted.reading
+        told = None if progress is None else _shifted(progress, done, sum(sizes))
         opened.append(_Opened(source, path, state, own, read(path, own, told, cancelled)))
         done += state[0]
     return opened
 
 
+def _shifted(progress: ProgressCallback, done: int, total: int) -> ProgressCallback:
+    return lambda here, _: progress(done + here, total)
+
+
 def source_digest(source: Path) -> str:
     """SHA-256 of a file, or of all texts of a folder; of the whole file for a part of it."""
     return sha256_of_folder(source) if source.is_dir() else sha256(file_on_disk(source))
-
-
-def _size(path: Path) -> int:
-    return size_of_folder(path) if path.is_dir() else file_size(path)
 
 
 def file_state(path: Path) -> tuple[int, int]:
@@ -156,16 +173,6 @@ def file_state(path: Path) -> tuple[int, int]:
         return state_of_folder(path)
     status = file_on_disk(path).stat()
     return status.st_size, status.st_mtime_ns
-
-
-def _require(columns: tuple[str, ...], mapping: Mapping, split: Split, cleaning: Cleaning) -> None:
-    for name in (*mapping.columns, split.column, *cleaning.skip_empty):
-        if name is not None and name not in columns:
-            raise MissingColumn(name, list(columns))
-
-
-def _shifted(progress: ProgressCallback, done: int, total: int) -> ProgressCallback:
-    return lambda here, _: progress(done + here, total)
 
 
 def similar_reading(path: Path, reading: Reading) -> Reading:
@@ -183,15 +190,14 @@ def similar_reading(path: Path, reading: Reading) -> Reading:
 
 
 def _places(
-    columns: tuple[str, ...], one: _Opened, reading: Reading, mapping: Mapping
+    columns: tuple[str, ...], one: _Opened, wanted: FileImport
 ) -> tuple[list[int | None], list[str]]:
     """Index of each column in this source, None if it is missing, and notes."""
     own = one.table.columns
     if columns == own:
         return list(range(len(columns))), []
     notes: list[str] = []
-    used = set(mapping.columns)
-    if reading.header and one.reading.header:
+    if wanted.reading.header and one.reading.header:
         places = [own.index(name) if name in own else None for name in columns]
         further = [name for name in own if name not in columns]
         if further:
@@ -207,7 +213,7 @@ def _places(
             phrase("Columns were matched by position, because only one of the files has a header.")
         )
     for name, place in zip(columns, places, strict=True):
-        if place is None and name in used:
+        if place is None and name in wanted.mapping.columns:
             raise BadFile(
                 one.path,
                 phrase("it has no column “{name}”.", name=name),
@@ -233,36 +239,10 @@ def _tag_column(
     return TagColumn(one.path, one.reading, text, tags, cancelled)
 
 
-def _add(
-    writer: RowWriter,
-    one: _Opened,
-    places: list[int | None],
-    more: tuple[str, ...],
-    tags: TagColumn | None,
-    tag_place: int,
-    spans: Counter[str],
-    remarks: Remarks,
-) -> None:
-    """Append the rows of a source with `more` cells, and count the spans of its tags."""
-    straight = places == list(range(len(one.table.columns)))
-    given = SPLITS.index(one.source) if one.source in ("validation", "test") else FREE
-    writer.begin(one.path, remarks)
-    for found in one.table.batches():
-        batch = found if straight and not more else _placed(found, places, more)
-        kept = writer.filled(batch, remarks)
-        if kept is not None:
-            found, batch = found.where(kept), batch.where(kept)
-        if tags is not None:
-            told = [tags.read(Row(*row), remarks) for row in found.rows()]
-            batch.cells[tag_place] = pa.array([cell for cell, _ in told], type=pa.string())
-            for _, named in told:
-                spans.update(countable_tags(named, tags.scheme))
-        writer.append(batch, given)
-    writer.count()
-
-
 def _placed(batch: Batch, places: list[int | None], more: tuple[str, ...]) -> Batch:
     """Reorder the cells to the columns of the data set and append `more`."""
+    if places == list(range(len(batch.cells))) and not more:
+        return batch
     rows = len(batch)
     empty = pa.repeat(pa.scalar("", pa.string()), rows)
     cells = [empty if place is None else batch.cells[place] for place in places]

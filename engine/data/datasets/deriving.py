@@ -37,16 +37,13 @@ class Edits:
     """Sentences for the history of the version, instead of the counted changes."""
 
 
-NO_EDITS = Edits()
-
-
 def derive(
     folder: Path,
     into: Path,
     version: int,
     mapping: Mapping,
     cleaning: Cleaning = NO_CLEANING,
-    edits: Edits = NO_EDITS,
+    edits: Edits | None = None,
     progress: ProgressCallback = no_progress,
     cancelled: Callable[[], bool] | None = None,
 ) -> DatasetSpec:
@@ -59,9 +56,10 @@ def derive(
         StudioError: if the version cannot be read, or no training row is left.
         Cancelled: soon after `cancelled()` is true.
     """
-    old = open_dataset(folder)
+    old, edits = open_dataset(folder), edits or Edits()
     columns = old.spec.columns
-    remarks, changes, tags = Remarks(), Remarks(), _Tags()
+    remarks, changes = Remarks(), Remarks()
+    tags = Counter[str]()  # BIO already, or classes of words
     path = next((path for paths in old.spec.sources.values() for path in paths), folder)
     with atomic_folder(into) as made:
         place = made / "rows.parquet"
@@ -76,19 +74,22 @@ def derive(
                     batch, splits = batch.where(kept), splits[kept]
                 writer.append(batch, splits)
                 if mapping.tags is not None:
-                    tags.add(to_texts(batch.cells[columns.index(mapping.tags)]))
-        collected = writer.collected(old.spec.source_sha256, [], tags.counted())
+                    for cell in to_texts(batch.cells[columns.index(mapping.tags)]):
+                        tags.update(split_words(cell))
+        collected = writer.collected(old.spec.source_sha256, [], _span_counts(tags))
         if not (collected.given == SPLITS.index("train")).any():
             raise StudioError(
                 phrase("No training row is left."), phrase("Complete the rows in the file.")
             )
+        of_labels = label_notes(old.spec.labels or old.spec.spans)  # recomputed, as of empty cells
         notes = dict.fromkeys(
             (
-                *_lasting(old.spec),
+                *(n for n in old.spec.notes if n not in of_labels and not _says(n, ABOUT_CELLS)),
                 *remarks.sentences(),
                 *label_notes(collected.labels or collected.spans),
             )
         )
+        before = old.spec.cleaning
         update = {
             "version": version,
             "made_from": old.spec.version,
@@ -98,17 +99,14 @@ def derive(
             ),
             "mapping": mapping,
             "notes": tuple(notes),
-            "cleaning": _both(old.spec.cleaning, cleaning),
+            "cleaning": Cleaning(
+                skip_empty=tuple(dict.fromkeys((*before.skip_empty, *cleaning.skip_empty))),
+                spellings=before.spellings | cleaning.spellings,
+            ),
         }
         return write_version(
             made, old.spec.model_copy(update=update), collected, collected.given, cancelled
         )
-
-
-def _lasting(spec: DatasetSpec) -> list[str]:
-    """Notes of the old version, except those on labels and empty cells, which are recomputed."""
-    anew = set(label_notes(spec.labels or spec.spans))
-    return [note for note in spec.notes if note not in anew and not _says(note, ABOUT_CELLS)]
 
 
 def _says(note: str, about: tuple[str, ...]) -> bool:
@@ -140,24 +138,8 @@ def _batches(dataset: Dataset, edits: Edits) -> Iterator[tuple[int, Batch, NDArr
             yield first, rows_to_batch(lines, rows), np.array(splits, dtype=np.int8)
 
 
-def _both(before: Cleaning, then: Cleaning) -> Cleaning:
-    return Cleaning(
-        skip_empty=tuple(dict.fromkeys((*before.skip_empty, *then.skip_empty))),
-        spellings=before.spellings | then.spellings,
-    )
-
-
-class _Tags:
-    """Counts tags that are BIO already or are classes of words."""
-
-    def __init__(self) -> None:
-        self._all, self._types = Counter[str](), Counter[str]()
-
-    def add(self, cells: list[str]) -> None:
-        for tags in map(split_words, cells):
-            self._all.update(tags)
-            self._types.update(tag[2:] for tag in tags if tag.startswith("B"))
-
-    def counted(self) -> Counter[str]:
-        """Number of spans of each type, or of words with each tag."""
-        return self._types if are_spans(self._all) else self._all
+def _span_counts(tags: Counter[str]) -> Counter[str]:
+    """Number of spans of each type, or of words with each tag if tags are classes."""
+    if not are_spans(tags):
+        return tags
+    return Counter({tag[2:]: count for tag, count in tags.items() if tag.startswith("B")})

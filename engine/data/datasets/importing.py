@@ -2,9 +2,11 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 import numpy as np
@@ -25,16 +27,23 @@ from engine.config.dataset import (
     Split,
     SplitName,
 )
-from engine.data.columns.fit import labels_for_tasks
+from engine.config.task import TaskSpec
+from engine.data.columns.fit import labels_for_tasks, task_problems, unseen_label_problems
 from engine.data.columns.label_sets import count_label_sets, parse_label_sets
 from engine.data.columns.numbers import is_scale, scale_bins
 from engine.data.columns.spellings import Spellings, find_spellings, match_labels
-from engine.data.datasets.collecting import NO_CLEANING, Sources, collect, list_files
+from engine.data.datasets.collecting import (
+    NO_CLEANING,
+    FileImport,
+    Sources,
+    collect,
+    list_files,
+)
 from engine.data.datasets.row_writer import Collected
 from engine.data.datasets.splitting import count_grouped_rows, draw_splits, group_rows
 from engine.data.formats.archives import file_on_disk
 from engine.errors import StudioError
-from engine.files.atomic_write import atomic_folder
+from engine.files.atomic_write import atomic_folder, disk_errors_for
 from engine.files.regular_file import check_regular, open_regular
 from engine.phrases import join, phrase
 from engine.progress import Cancelled, ProgressCallback
@@ -74,8 +83,9 @@ def import_dataset(
     files = list_files(sources)
     for _, path in files:
         _refuse_unwritable(path)
+    wanted = FileImport(sources, reading, mapping, split, cleaning)
     with atomic_folder(into) as folder:
-        collected = collect(sources, reading, mapping, split, folder, progress, cancelled, cleaning)
+        collected = collect(wanted, folder, progress, cancelled)
         splits, said = split_rows(collected, sources, split)
         spec = DatasetSpec(
             name=name,
@@ -97,12 +107,54 @@ def import_dataset(
         return write_version(folder, spec, collected, splits, cancelled)
 
 
+@contextmanager
+def collected_rows(
+    wanted: FileImport,
+    scratch: Path | None,
+    progress: ProgressCallback | None,
+    cancelled: Callable[[], bool] | None,
+) -> Iterator[Collected]:
+    """Read every row of every file as an import would, into temporary files.
+
+    Args:
+        scratch: folder for temporary files; that of the system if None.
+
+    Raises:
+        BadFile: with the line of the first row that cannot be read.
+        Cancelled: soon after `cancelled()` is true.
+    """
+    place = scratch or Path(gettempdir())
+    with disk_errors_for(place), TemporaryDirectory(dir=place, prefix="check-") as folder:
+        yield collect(wanted, Path(folder), progress, cancelled)
+
+
+def survey(
+    wanted: FileImport,
+    scratch: Path | None = None,
+    progress: ProgressCallback | None = None,
+    cancelled: Callable[[], bool] | None = None,
+) -> Collected:
+    """Count what is in all rows, without storing them; raises as `collected_rows` does."""
+    with collected_rows(wanted, scratch, progress, cancelled) as collected:
+        return collected
+
+
+def survey_problems(found: Collected, mapping: Mapping, task: TaskSpec) -> list[StudioError]:
+    """Problems that prevent a task from using these rows."""
+    empty, rows = count_empty_cells(found)
+    labels = found.flags or found.labels or found.spans or None
+    missing_answers = int((found.given[found.missing_answers] != SPLITS.index("test")).sum())
+    wrong = task_problems(found.columns, mapping, task, labels, empty, rows, missing_answers)
+    return wrong + unseen_label_problems(unseen_labels(found, found.given), task)
+
+
 def cached_origin(paths: Iterable[Path]) -> HubOrigin | None:
     """Origin of files that are all in one commit of the hub cache, else None.
 
     The cache stores neither host nor subset, so these stay empty.
     """
-    commits = {_commit_of(file_on_disk(path).absolute()) for path in paths}
+    folders = (file_on_disk(path).absolute().parents for path in paths)
+    commits = {next(filter(_is_commit, parents), None) for parents in folders}
     commit = commits.pop() if len(commits) == 1 else None
     if commit is None:
         return None
@@ -110,13 +162,10 @@ def cached_origin(paths: Iterable[Path]) -> HubOrigin | None:
     return HubOrigin(name=name, revision=commit.name, host="", licence=_licence(commit / CARD))
 
 
-def _commit_of(path: Path) -> Path | None:
-    """The folder datasets--OWNER--NAME/snapshots/COMMIT above a path."""
-    for commit in path.parents:
-        snapshots = commit.parent
-        if snapshots.name == SNAPSHOTS and snapshots.parent.name.startswith(DATA_PREFIX):
-            return commit
-    return None
+def _is_commit(folder: Path) -> bool:
+    """True for datasets--OWNER--NAME/snapshots/COMMIT."""
+    snapshots = folder.parent
+    return snapshots.name == SNAPSHOTS and snapshots.parent.name.startswith(DATA_PREFIX)
 
 
 def _licence(card: Path) -> str:
@@ -146,7 +195,11 @@ def write_version(
             "source_sha256": collected.sha256,
             "rows": {name: int(count) for name, count in zip(SPLITS, counts, strict=True)},
             "labels": dict(sorted((collected.flags or collected.labels).items())),
-            "empty": _empty_cells(collected, splits),
+            "empty": {
+                name: count
+                for name, rows in collected.empty.items()
+                if (count := int((splits[rows] != SPLITS.index("test")).sum()))
+            },
             "missing_answers": int(
                 (splits[collected.missing_answers] != SPLITS.index("test")).sum()
             ),
@@ -184,20 +237,13 @@ def unseen_labels(collected: Collected, splits: NDArray[np.int8]) -> tuple[str, 
     return tuple(strangers[:SHOWN_UNSEEN])
 
 
-def _empty_cells(collected: Collected, splits: NDArray[np.int8]) -> dict[str, int]:
-    """Number of empty cells of each column in training and validation rows."""
-    test = SPLITS.index("test")
-    counts = {name: int((splits[rows] != test).sum()) for name, rows in collected.empty.items()}
-    return {name: count for name, count in counts.items() if count}
-
-
 class Fingerprint:
     """SHA-256 over mapping, cells and splits, independent of the row groups."""
 
     def __init__(self, columns: tuple[str, ...], mapping: Mapping) -> None:
         self._names = [*columns, "_split"]
-        self._hash = hashlib.sha256(mapping.identity().encode("utf-8"))
-        self._add_cells(self._names)
+        names = "".join(f"{len(name)}:{name}" for name in self._names)
+        self._hash = hashlib.sha256((mapping.identity() + names).encode("utf-8"))
 
     def add(self, batch: pa.RecordBatch | pa.Table) -> None:
         """Hash cells row by row as length, colon, cell."""
@@ -205,22 +251,13 @@ class Fingerprint:
         for name in self._names:
             cells: Any = batch.column(name).cast(pa.large_string())
             pieces += [_lengths(cells).cast(pa.large_string()), COLON, cells]
-        whole = pc.binary_join_element_wise(*pieces, NOTHING)
-        for part in whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]:
-            self._add_values(part)
-
-    def _add_values(self, texts: "pa.Array[Any]") -> None:
-        if len(texts):
+        whole: Any = pc.binary_join_element_wise(*pieces, NOTHING)
+        for texts in filter(len, whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]):
             _, places, content = texts.buffers()
-            assert places is not None
             offsets = np.frombuffer(memoryview(places), dtype=np.int64)
             first, last = offsets[texts.offset], offsets[texts.offset + len(texts)]
             if content is not None and last > first:
                 self._hash.update(memoryview(content)[int(first) : int(last)])
-
-    def _add_cells(self, cells: list[str]) -> None:
-        join = "".join([f"{len(cell)}:{cell}" for cell in cells])
-        self._hash.update(join.encode("utf-8"))
 
     def hexdigest(self) -> str:
         return self._hash.hexdigest()
@@ -253,7 +290,25 @@ def split_rows(
     splits = collected.given.copy()
     splits[free], rare = draw_splits(len(free), validation, test, split.seed, labels, groups)
     together = count_grouped_rows(groups) if len(free) and validation + test else 0
-    return splits, [*_rare_notes(rare), *_group_notes(together, collected.passages_are_keys)]
+    notes: list[str] = []
+    if rare == 1:
+        notes.append(phrase("One label has a single row; it went into the training set."))
+    elif rare:
+        notes.append(
+            phrase(
+                "{rare} labels have a single row each; these rows went into the training set.",
+                rare=rare,
+            )
+        )
+    if together:
+        notes.append(
+            phrase("{rows:,} rows share a passage; the split keeps them together.", rows=together)
+            if collected.passages_are_keys
+            else phrase(
+                "{rows:,} rows have equal texts; the split keeps them together.", rows=together
+            )
+        )
+    return splits, notes
 
 
 def drawn_splits(sources: Collection[Source], split: Split) -> tuple[SplitName, ...]:
@@ -271,29 +326,6 @@ def _strata(collected: Collected) -> NDArray[np.int32]:
     if count_label_sets(collected.labels) is not None:
         return np.zeros_like(collected.label_numbers)
     return collected.label_numbers
-
-
-def _rare_notes(rare: int) -> list[str]:
-    if not rare:
-        return []
-    return [
-        phrase("One label has a single row; it went into the training set.")
-        if rare == 1
-        else phrase(
-            "{rare} labels have a single row each; these rows went into the training set.",
-            rare=rare,
-        )
-    ]
-
-
-def _group_notes(rows: int, by_passage: bool) -> list[str]:
-    if not rows:
-        return []
-    return [
-        phrase("{rows:,} rows share a passage; the split keeps them together.", rows=rows)
-        if by_passage
-        else phrase("{rows:,} rows have equal texts; the split keeps them together.", rows=rows)
-    ]
 
 
 def label_notes(labels: dict[str, int]) -> list[str]:
@@ -374,9 +406,8 @@ def _lengths(cells: Any) -> Any:
     """Characters of each cell, int64 [rows]."""
     parts = cells.chunks if isinstance(cells, pa.ChunkedArray) else [cells]
     contents = [part.buffers()[2] for part in parts]
-    is_ascii = all(one is None or not len(one) or _is_ascii(one) for one in contents)
+    is_ascii = all(
+        not content or np.frombuffer(memoryview(content), dtype=np.uint8).max() < 128
+        for content in contents
+    )
     return pc.binary_length(cells) if is_ascii else pc.utf8_length(cells)
-
-
-def _is_ascii(content: Any) -> bool:
-    return int(np.frombuffer(memoryview(content), dtype=np.uint8).max()) < 128

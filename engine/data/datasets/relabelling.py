@@ -1,18 +1,17 @@
 """Import corrected labels, tags or answers from a table as row edits."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.config.dataset import SPLITS, SplitName
-from engine.data.columns.answers import AnswerMismatch, parse_answers
-from engine.data.columns.answers import format_answers as cell_of_answers
+from engine.data.columns.answers import AnswerMismatch, format_answers, parse_answers
 from engine.data.columns.label_sets import count_label_sets, parse_label_sets
 from engine.data.columns.numbers import is_scale, parse_number
-from engine.data.columns.tags import UnknownTag, spans_from_tags, tags_from_spans
-from engine.data.columns.words import join_words as cell_of_words
-from engine.data.columns.words import split_words
+from engine.data.columns.tags import spans_from_tags, tags_from_spans
+from engine.data.columns.words import join_words, split_words
 from engine.data.datasets.editing import PendingEdits, RowEdit
 from engine.data.datasets.store import Dataset
 from engine.data.formats.reading import read, recognise
@@ -62,16 +61,19 @@ def read_corrections(
                 phrase("Its columns are {columns}.", columns=", ".join(table.columns[:20])),
             )
     row_at, label_at = table.columns.index(ROW), table.columns.index(chosen)
-    rows, labels = _Rows(file, dataset, part), _cells(file, dataset)
     texts = [name for name in mapping.texts if name in table.columns and name != chosen]
+    rows, known = _Rows(file, dataset, part), _known_label(dataset)
     new: dict[int, str] = {}
     numbers, cells, lines = [], [], []
     for row in table:
         numbers.append(rows.number(row.cells[row_at], row.line))
         cells.append([row.cells[table.columns.index(name)] for name in texts])
         lines.append(row.line)
-        if row.cells[label_at].strip():
-            new[numbers[-1]] = labels.known(row.cells[label_at].strip(), numbers[-1], row.line)
+        if cell := row.cells[label_at].strip():
+            try:
+                new[numbers[-1]] = known(cell, numbers[-1])
+            except StudioError as error:
+                raise BadFile(file, error.problem, error.advice, row.line) from error
     _refuse_other_texts(file, dataset, texts, numbers, cells, lines)
     places = np.array(list(new), dtype=np.int64)
     before = dataset.column(label).take(places).to_pylist()
@@ -128,117 +130,88 @@ class _Rows:
         return int(self._numbers[place])
 
 
-def _cells(file: Path, dataset: Dataset) -> "_Labels | _Tags | _Answers":
-    mapping = dataset.spec.mapping
-    if mapping.label is not None:
-        return _Labels(file, dataset)
-    return _Tags(file, dataset) if mapping.tags is not None else _Answers(file, dataset)
+Known = Callable[[str, int], str]
+"""Cell of the version for the cell of a file and a row; raises StudioError if it does not fit."""
 
 
-class _Labels:
+def _known_label(dataset: Dataset) -> Known:
+    if dataset.spec.mapping.label is not None:
+        return _known_class(dataset.spec.labels)
+    return _known_tags(dataset) if dataset.spec.mapping.tags is not None else _known_answer(dataset)
+
+
+def _known_class(labels: dict[str, int]) -> Known:
     """Labels of the version; scores may have any value."""
+    sets, are_numbers = count_label_sets(labels), is_scale(labels)
+    known = [name for name in (labels if sets is None else sets) if name]
 
-    def __init__(self, file: Path, dataset: Dataset) -> None:
-        self._file, cells = file, dataset.spec.labels
-        sets = count_label_sets(cells)
-        self._are_sets, self._are_numbers = sets is not None, is_scale(cells)
-        self._names = [name for name in (cells if sets is None else sets) if name]
-
-    def known(self, cell: str, row: int, line: int) -> str:
-        """The cell unchanged; raises BadFile if its label is unknown."""
-        if self._are_numbers:
+    def check(cell: str, _row: int) -> str:
+        if are_numbers:
             if parse_number(cell) is not None:
                 return cell
             advice = phrase("Write a number.")
         else:
-            names = parse_label_sets([cell], self._names)[0] if self._are_sets else (cell,)
-            if set(names) <= set(self._names):
+            names = (cell,) if sets is None else parse_label_sets([cell], known)[0]
+            if set(names) <= set(known):
                 return cell
-            some = ", ".join(name[:60] for name in self._names[:SHOWN])
-            more = ", …" if len(self._names) > SHOWN else ""
+            some = ", ".join(name[:60] for name in known[:SHOWN])
+            more = ", …" if len(known) > SHOWN else ""
             advice = phrase("Use one of {names}.", names=f"{some}{more}")
-        raise BadFile(
-            self._file, phrase("no row has the label “{cell}”.", cell=cell[:60]), advice, line
-        )
+        raise StudioError(phrase("no row has the label “{cell}”.", cell=cell[:60]), advice)
+
+    return check
 
 
-class _Tags:
+def _known_tags(dataset: Dataset) -> Known:
     """Tags of the words of a row, converted to BIO if they name spans."""
+    mapping, types = dataset.spec.mapping, set(dataset.spec.spans)
+    assert mapping.tags is not None
+    column = () if types else dataset.column(mapping.tags).to_pylist()
+    known = types or {tag for cell in column for tag in split_words(cell or "")}
 
-    def __init__(self, file: Path, dataset: Dataset) -> None:
-        self._file, self._dataset = file, dataset
-        self._types = set(dataset.spec.spans) or None
-        self._tags = set[str]() if self._types else self._known_tags()
-
-    def _known_tags(self) -> set[str]:
-        column = self._dataset.spec.mapping.tags
-        assert column is not None
-        return {
-            tag
-            for cell in self._dataset.column(column).to_pylist()
-            for tag in split_words(cell or "")
-        }
-
-    def known(self, cell: str, row: int, line: int) -> str:
-        """The cell in the form of the version; raises BadFile if it does not fit the words."""
-        text = self._dataset.page(row, 1)[0][self._dataset.spec.mapping.text]
-        tags, words = split_words(cell), split_words(text)
+    def check(cell: str, row: int) -> str:
+        tags, words = split_words(cell), split_words(dataset.page(row, 1)[0][mapping.text])
         if len(tags) != len(words):
-            raise BadFile(
-                self._file,
+            raise StudioError(
                 phrase(
                     "the row has {n} word(s) and needs as many tags, not {tags}.",
                     n=len(words),
                     tags=len(tags),
                 ),
                 phrase("Write one tag for each word, with blanks between them."),
-                line,
             )
-        if self._types is None:
-            self._refuse(tags, self._tags, line)
-            return cell_of_words(tags)
-        try:
-            found = spans_from_tags(tags)
-        except UnknownTag as unknown:
-            raise BadFile(self._file, unknown.problem, unknown.advice, line) from unknown
-        self._refuse([span.type for span in found], self._types, line)
-        return cell_of_words(tags_from_spans(found, len(words), "BIO"))
-
-    def _refuse(self, given: list[str], known: set[str], line: int) -> None:
-        for tag in given:
+        spans = spans_from_tags(tags) if types else []
+        for tag in [span.type for span in spans] if types else tags:
             if tag not in known:
-                raise BadFile(
-                    self._file,
+                raise StudioError(
                     phrase("no row has the tag “{tag}”.", tag=tag[:60]),
                     phrase(
                         "Use one of {names}.",
                         names=", ".join(name[:60] for name in sorted(known)[:SHOWN]),
                     ),
-                    line,
                 )
+        return join_words(tags_from_spans(spans, len(words), "BIO") if types else tags)
+
+    return check
 
 
-class _Answers:
-    """Answers that are in the passage of a row."""
+def _known_answer(dataset: Dataset) -> Known:
+    """Answers that are in the passage of a row, with their positions."""
+    passage = dataset.spec.mapping.pair
+    assert passage is not None  # answers have a passage
 
-    def __init__(self, file: Path, dataset: Dataset) -> None:
-        self._file, self._dataset = file, dataset
-
-    def known(self, cell: str, row: int, line: int) -> str:
-        """The cell with answer positions; raises BadFile if the passage has no such answer."""
-        passage = self._dataset.spec.mapping.pair
-        assert passage is not None  # answers have a passage
+    def check(cell: str, row: int) -> str:
         if cell == NO_ANSWERS:
             return ""
         try:
-            return cell_of_answers(parse_answers(cell, self._dataset.page(row, 1)[0][passage]))
+            return format_answers(parse_answers(cell, dataset.page(row, 1)[0][passage]))
         except AnswerMismatch as unfit:
-            raise BadFile(
-                self._file,
+            raise StudioError(
                 phrase("{problem}.", problem=unfit.args[0]),
                 phrase("Copy the answer from the passage."),
-                line,
             ) from unfit
+
+    return check
 
 
 def _refuse_other_texts(

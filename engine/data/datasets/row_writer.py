@@ -129,18 +129,16 @@ class RowWriter:
         if kind is None:
             self.close()
         elif self._file.is_open:  # the error is raised; the remaining rows are discarded
-            self._end()
-
-    def _end(self) -> None:
-        self._writer.shutdown(wait=True)
-        self._file.close()
+            self._writer.shutdown(wait=True)
+            self._file.close()
 
     def close(self) -> None:
         """Write all buffered rows and close the file."""
         if self._file.is_open:
             self._flush()
             self._wait()
-            self._end()
+            self._writer.shutdown(wait=True)
+            self._file.close()
 
     def __len__(self) -> int:
         return self._before + sum(len(batch) for batch, _ in self._new)
@@ -222,36 +220,24 @@ class RowWriter:
         assert self._label is not None
         column = batch.cells[self._label]
         cells, numbers = _Cells.of(column), self._numbers
-        plain = [self._plain_label(label) for label in cells.names]
-        for label in plain:
-            numbers.setdefault(label, len(numbers))
-        known = np.array([numbers[label] for label in plain], dtype=np.int32)
-        self._label_numbers.append(known[cells.numbers])
+        stripped = [label.strip() for label in cells.names]
+        plain = [self._spellings.get(label, label) for label in stripped]
+        known = [numbers.setdefault(label, len(numbers)) for label in plain]
+        self._label_numbers.append(np.array(known, dtype=np.int32)[cells.numbers])
         if plain == cells.names:
             return column
         first, counts = cells.first(), cells.counts()
-        for number, label in enumerate(cells.names):
-            if plain[number] != label:
-                self._say_changed(
-                    label, int(batch.lines[first[number]]), int(counts[number]), changes
+        for number, label in enumerate(stripped):
+            line, times = int(batch.lines[first[number]]), int(counts[number])
+            if label != cells.names[number]:
+                what = phrase("Label with white space around it, which was removed")
+                changes.saw(what, line, times)
+            if label != plain[number]:
+                what = phrase(
+                    "Label “{label}” read as “{usual}”", label=label[:60], usual=plain[number][:60]
                 )
+                changes.saw(what, line, times)
         return pa.array(plain, type=pa.string()).take(cells.numbers)
-
-    def _plain_label(self, label: str) -> str:
-        stripped = label.strip()
-        return self._spellings.get(stripped, stripped)
-
-    def _say_changed(self, label: str, line: int, times: int, changes: Remarks) -> None:
-        stripped = label.strip()
-        if stripped != label:
-            what = phrase("Label with white space around it, which was removed")
-            changes.saw(what, line, times)
-        if stripped in self._spellings:
-            usual = self._spellings[stripped]
-            what = phrase(
-                "Label “{label}” read as “{usual}”", label=stripped[:60], usual=usual[:60]
-            )
-            changes.saw(what, line, times)
 
     def _note_empty(self, batch: Batch, remarks: Remarks) -> None:
         for name, place in self._used.items():

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Columns
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Self, overload
 
@@ -54,22 +54,12 @@ class Rows:
     def take(self, numbers: Sequence[int] | NDArray[np.int64]) -> Self:
         """Select rows by index."""
 
-        def some(cells: Sequence[Any] | None) -> list[Any] | None:
+        def some(cells: Any) -> Any:
+            if isinstance(cells, dict):
+                return {label: some(column) for label, column in cells.items()}
             return None if cells is None else [cells[number] for number in numbers]
 
-        flags = self.flags
-        return type(self)(
-            texts=[self.texts[number] for number in numbers],
-            pairs=some(self.pairs),
-            labels=some(self.labels),
-            flags=flags and {label: [cells[n] for n in numbers] for label, cells in flags.items()},
-            tags=some(self.tags),
-            answers=some(self.answers),
-            beginnings=some(self.beginnings),
-            negatives=some(self.negatives),
-            endings=some(self.endings),
-            lines=some(self.lines),
-        )
+        return type(self)(**{one.name: some(getattr(self, one.name)) for one in fields(self)})
 
     def unlabelled(self) -> Self:
         """The same rows without targets."""

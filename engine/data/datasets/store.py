@@ -3,6 +3,7 @@
 import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -117,6 +118,15 @@ class Dataset:
             if group.num_rows > GROUP_ROWS or group.total_byte_size > MAX_GROUP_BYTES:
                 raise _damaged(self.folder)
 
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Hold the lock, and report a file that cannot be read as damaged."""
+        try:
+            with self._lock:
+                yield
+        except BROKEN as error:
+            raise _damaged(self.folder) from error
+
     def _read_splits(self) -> NDArray[np.int8]:
         known = pa.array(SPLITS)
         found = [np.zeros(0, dtype=np.int8)]
@@ -147,15 +157,12 @@ class Dataset:
         batches = self._file.iter_batches(READ_ROWS, row_groups=[group], columns=[column])
         first = 0
         while True:
-            try:
-                with self._lock:
-                    batch = next(batches, None)
-                    if batch is None:
-                        return
-                    inside = pa.array(wanted[first : first + len(batch)])
-                    texts = batch.column(0).filter(inside).to_pylist()
-            except BROKEN as error:
-                raise _damaged(self.folder) from error
+            with self._reading():
+                batch = next(batches, None)
+                if batch is None:
+                    return
+                inside = pa.array(wanted[first : first + len(batch)])
+                texts = batch.column(0).filter(inside).to_pylist()
             first += len(batch)
             yield from ("" if text is None else text for text in texts)
 
@@ -166,23 +173,23 @@ class Dataset:
             name: StoredColumn(count, partial(self._cells_of, name, split))
             for name in mapping.columns
         }
-        lines: list[int] = self._column("_line", split).to_numpy().tolist()
+        lines: list[int] = self.column("_line").to_numpy()[self._are_of(split)].tolist()
         return Rows.of(mapping, cells, lines)
 
     def cells(self, split: SplitName) -> dict[str, list[str]]:
         """All source columns of a split."""
         return {name: self._cells_of(name, split) for name in self.spec.columns}
 
-    def _cells_of(self, column: str, split: SplitName) -> list[str]:
-        return _texts(self._column(column, split))
+    def _cells_of(self, name: str, split: SplitName) -> list[str]:
+        column = self.column(name).filter(pa.array(self._are_of(split)))
+        cells = column.fill_null(pa.scalar("")) if column.null_count else column
+        texts: list[str] = cells.to_numpy(zero_copy_only=False).tolist()
+        return texts
 
     def column(self, name: str) -> "pa.ChunkedArray[Any]":
         """A column of all rows; `_line` has their source lines."""
-        try:
-            with self._lock:
-                return self._file.read(columns=[name]).column(0)
-        except BROKEN as error:
-            raise _damaged(self.folder) from error
+        with self._reading():
+            return self._file.read(columns=[name]).column(0)
 
     @property
     def group_count(self) -> int:
@@ -191,14 +198,8 @@ class Dataset:
 
     def group_column(self, group: int, name: str) -> "pa.ChunkedArray[Any]":
         """A column of one row group, dictionary-encoded."""
-        try:
-            with self._lock:
-                return self._shared.read_row_group(group, columns=[name]).column(0)
-        except BROKEN as error:
-            raise _damaged(self.folder) from error
-
-    def _column(self, name: str, split: SplitName) -> "pa.ChunkedArray[Any]":
-        return self.column(name).filter(pa.array(self._are_of(split)))
+        with self._reading():
+            return self._shared.read_row_group(group, columns=[name]).column(0)
 
     def page(self, first: int, count: int, split: SplitName | None = None) -> list[dict[str, Any]]:
         """A range of rows with all columns, `_line` and `_split`."""
@@ -252,12 +253,9 @@ class Dataset:
         wanted = self.spec.columns if text else ()
         named, cells = (None, ()) if label is None else self._cells_with(label)
         columns = dict.fromkeys([*wanted, *([] if named is None else [named])])
-        try:
-            with self._lock:
-                table = self._shared.read_row_group(group, columns=list(columns))
-        except BROKEN as error:
-            raise _damaged(self.folder) from error
-        hits = np.zeros(len(table), dtype=bool) if text else np.ones(len(table), dtype=bool)
+        with self._reading():
+            table = self._shared.read_row_group(group, columns=list(columns))
+        hits = np.full(len(table), not text)
         for name in wanted:
             hits |= matching(
                 table.column(name), lambda one: pc.match_substring(one, text, ignore_case=True)
@@ -290,33 +288,24 @@ class Dataset:
 
         Raises StudioError if they differ.
         """
-        if not (self.folder / MANIFEST).is_file():
-            self._verify_rows()
+        if (self.folder / MANIFEST).is_file():
+            try:
+                verify(self.folder)
+            except BadCheckpoint as error:
+                raise _damaged(self.folder) from error
             return
-        try:
-            verify(self.folder)
-        except BadCheckpoint as error:
-            raise _damaged(self.folder) from error
-
-    def _verify_rows(self) -> None:
         fingerprint = Fingerprint(self.spec.columns, self.spec.mapping)
-        try:
-            with self._lock:
-                for group in range(self._file.num_row_groups):
-                    for batch in self._file.iter_batches(READ_ROWS, row_groups=[group]):
-                        fingerprint.add(batch)
-        except BROKEN as error:
-            raise _damaged(self.folder) from error
+        with self._reading():
+            for group in range(self._file.num_row_groups):
+                for batch in self._file.iter_batches(READ_ROWS, row_groups=[group]):
+                    fingerprint.add(batch)
         if fingerprint.hexdigest() != self.spec.fingerprint:
             raise _damaged(self.folder)
 
     def _group(self, number: int) -> pa.Table:
-        with self._lock:
+        with self._reading():
             if number not in self._groups:
-                try:
-                    table = self._shared.read_row_group(number)
-                except BROKEN as error:
-                    raise _damaged(self.folder) from error
+                table = self._shared.read_row_group(number)
                 if size_of(table) > MAX_GROUP_BYTES:
                     raise _damaged(self.folder)
                 self._forget_groups(table.nbytes)
@@ -407,12 +396,6 @@ def resolve(
     return open_dataset(into)
 
 
-def _texts(column: "pa.ChunkedArray[Any]") -> list[str]:
-    cells = column.fill_null(pa.scalar("")) if column.null_count else column
-    found: list[str] = cells.to_numpy(zero_copy_only=False).tolist()
-    return found
-
-
 def size_of(table: pa.Table) -> int:
     """Size of all texts of a table in bytes if it were not dictionary-encoded.
 
@@ -429,7 +412,15 @@ def cells_of(column: "pa.ChunkedArray[Any]", longest: int | None = None) -> list
     """Cells of a column, truncated to `longest` characters."""
     if not pa.types.is_dictionary(column.type):
         return column.to_pylist()
-    return [cell for part in _parts(column) for cell in _texts_of(part, longest)]
+    cells = []
+    for part in _parts(column):
+        used = pc.unique(part.indices)
+        texts = part.dictionary.take(used)
+        if longest is not None:
+            texts = pc.utf8_slice_codeunits(texts, 0, longest)
+        once = texts.to_pylist()
+        cells += [once[n] for n in pc.index_in(part.indices, value_set=used).to_pylist()]
+    return cells
 
 
 def matching(
@@ -445,16 +436,6 @@ def matching(
 
 def _parts(column: "pa.ChunkedArray[Any]") -> list[Any]:
     return column.chunks if pa.types.is_dictionary(column.type) else []
-
-
-def _texts_of(part: Any, longest: int | None) -> list[Any]:
-    used = pc.unique(part.indices)
-    texts = part.dictionary.take(used)
-    if longest is not None:
-        texts = pc.utf8_slice_codeunits(texts, 0, longest)
-    once = texts.to_pylist()
-    places = pc.index_in(part.indices, value_set=used).to_pylist()
-    return [once[place] for place in places]
 
 
 def _damaged(folder: Path) -> StudioError:

@@ -74,60 +74,40 @@ def annotated_format(name: str, title: str, tool: Tool) -> Format:
     return Format(name, title, (".json", ".jsonl"), open_export, guess)
 
 
-class _Layout:
-    """Columns that the objects of a file need."""
-
-    def __init__(self) -> None:
-        self.has_tags = self.has_labels = self.is_several = False
-        self.further: dict[str, None] = {}
-
-    def add(self, one: Annotated) -> None:
-        self.has_tags |= one.spans is not None or one.tags is not None
-        self.has_labels |= one.labels is not None
-        if len(self.further) < MAX_COLUMNS:
-            self.further.update(dict.fromkeys(one.further))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """If texts have labels and tags, the words of the tags are a column of their own."""
-        both = self.has_tags and self.has_labels
-        labels = ("label",) if self.has_labels else ()
-        tags = (("words",) if both else ()) + (("tags",) if self.has_tags else ())
-        return ("text", *labels, *tags)
-
-    def cells(self, one: Annotated) -> tuple[tuple[str, ...], list[str]]:
-        """Cells of a text, and remarks on what was lost."""
-        lost: list[str] = []
-        words = tags = ""
-        if one.tags is not None:
-            words, tags = one.text, join_words(one.tags)
-        elif self.has_tags:
-            found = tag_spans(one.text, one.spans or (), one.words)
-            words, tags, lost = join_words(found.words), join_words(found.tags), found.lost
-        label = join_labels(one.labels or ())
-        both = self.has_tags and self.has_labels
-        text = one.text if both or not self.has_tags else words
-        cells = (text, *((label,) if self.has_labels else ()), *((words,) if both else ()))
-        if self.has_tags:
-            cells = (*cells, tags)
-        return (*cells, *(one.further.get(name, "") for name in self.further)), lost
-
-
 def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
-    layout = _Layout()
+    """Columns that the texts of a file need, and their rows.
+
+    If they have labels and tags, the words of the tags are a column of their own.
+    """
+    has_tags = has_labels = False
+    further: dict[str, None] = {}
     for _, one in _read(tool, lines, Remarks(), lines.glance):
-        layout.add(one)
-    further = tuple(layout.further)
-    names = unique_names((*layout.columns, *further), lines, remarks)
+        has_tags |= one.spans is not None or one.tags is not None
+        has_labels |= one.labels is not None
+        if len(further) < MAX_COLUMNS:
+            further.update(dict.fromkeys(one.further))
+    has_words = has_tags and has_labels
+    needed = {"text": True, "label": has_labels, "words": has_words, "tags": has_tags}
+    columns = [name for name, is_needed in needed.items() if is_needed]
 
     def rows() -> Iterator[Row]:
         for number, one in _read(tool, lines, remarks, False):
-            cells, lost = layout.cells(one)
+            words, tags, lost = one.text, join_words(one.tags or ()), list[str]()
+            if has_tags and one.tags is None:
+                found = tag_spans(one.text, one.spans or (), one.words)
+                words, tags, lost = join_words(found.words), join_words(found.tags), found.lost
+            cells = {
+                "text": words if has_tags and not has_words else one.text,
+                "label": join_labels(one.labels or ()),
+                "words": words,
+                "tags": tags,
+            }
             for what in (*one.remarks, *lost):
                 remarks.saw(what, number)
-            yield Row(number, tuple(map(without_surrogates, cells)))
+            row = [*map(cells.__getitem__, columns), *(one.further.get(n, "") for n in further)]
+            yield Row(number, tuple(map(without_surrogates, row)))
 
-    return Content(names, rows())
+    return Content(unique_names((*columns, *further), lines, remarks), rows())
 
 
 def _read(

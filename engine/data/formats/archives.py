@@ -16,16 +16,16 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import pyarrow as pa
 
 from engine.errors import BadFile
 from engine.files.atomic_write import check_free_space, disk_errors_for
-from engine.files.regular_file import check_regular, open_regular
+from engine.files.regular_file import open_regular
 from engine.phrases import join, phrase
 
 LARGEST_UNPACKED = 16 * 1024**3  # bytes, as for plain files
@@ -33,7 +33,12 @@ SUSPICIOUS, MOST_TIMES = 256 * 1024**2, 500  # above this size, such a ratio is 
 CHUNK = 1 << 18  # bytes
 MAX_MEMBERS = 100_000
 SHOWN_MEMBERS = 10
-GZIP, BZIP2, XZ, ZSTD = b"\x1f\x8b", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
+UNPACKERS: dict[bytes, Callable[[Any], Any]] = {  # by the first bytes
+    b"\x1f\x8b": lambda inner: gzip.GzipFile(fileobj=inner),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+    b"\x28\xb5\x2f\xfd": lambda inner: pa.CompressedInputStream(pa.PythonFile(inner, "r"), "zstd"),
+}
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 ARCHIVE_SUFFIX = ".zip"
@@ -124,7 +129,7 @@ def is_archive(file: Path) -> bool:
 
 def members(file: Path) -> list[str]:
     """Sorted names of the possible data files in an archive."""
-    with _archive(file) as archive:
+    with broken_named(file), open_regular(file) as raw, zipfile.ZipFile(raw) as archive:
         found = archive.infolist()
         if len(found) > MAX_MEMBERS:
             raise BadFile(
@@ -139,12 +144,6 @@ def _is_member(one: zipfile.ZipInfo) -> bool:
     name = PurePosixPath(one.filename)
     hidden = any(part.lower().startswith(LEFT_OUT) for part in (*name.parts, one.filename))
     return not one.is_dir() and not hidden and not name.name.lower().startswith(ABOUT_DATA)
-
-
-@contextmanager
-def _archive(file: Path) -> Iterator[zipfile.ZipFile]:
-    with broken_named(file), open_regular(file) as raw, zipfile.ZipFile(raw) as archive:
-        yield archive
 
 
 @contextmanager
@@ -220,23 +219,11 @@ class Source(io.RawIOBase):
             start = self._member.peek(6)[:6]
         else:
             start = raw.peek(6)[:6]
-        self.is_packed = bool(self.place.member)
-        self._unpack(start)
-
-    def _unpack(self, start: bytes) -> None:
-        inner = self._inner
-        if start.startswith(GZIP):
-            self._inner = gzip.GzipFile(fileobj=inner)
-        elif start.startswith(BZIP2):
-            self._inner = bz2.BZ2File(inner)
-        elif start.startswith(XZ):
-            self._inner = lzma.open(inner)  # noqa: SIM115 - closed with the source
-        elif start.startswith(ZSTD):
-            self._inner = pa.CompressedInputStream(pa.PythonFile(inner, "r"), "zstd")
-        else:
-            return
-        self.is_packed = True
-        self._opened.append(self._inner)
+        unpack = next((one for mark, one in UNPACKERS.items() if start.startswith(mark)), None)
+        self.is_packed = bool(self.place.member) or unpack is not None
+        if unpack is not None:
+            self._inner = unpack(self._inner)
+            self._opened.append(self._inner)
 
     def readable(self) -> bool:
         return True
@@ -284,48 +271,22 @@ def open_source(path: Path) -> tuple[io.BufferedReader, Source]:
 
 
 @contextmanager
-def seekable(path: Path) -> Iterator[BinaryIO]:
-    """The unpacked bytes with random access, in a temporary file if they are compressed.
+def unpacked(path: Path) -> Iterator[Path]:
+    """A file with the unpacked bytes: that of the source, or a temporary copy if it is compressed.
 
     Raises BadFile as `Source` does, and DiskFull.
     """
     stream, source = open_source(path)
     with stream:
         if not source.is_packed:
-            with open_regular(source.place.file) as raw:
-                yield raw
+            yield source.place.file
             return
-        with tempfile.TemporaryFile(buffering=0) as unpacked:
-            _copy(stream, source, unpacked)
-            unpacked.seek(0)
-            yield cast(BinaryIO, io.BufferedReader(unpacked))
-
-
-@contextmanager
-def native(path: Path) -> Iterator[pa.NativeFile]:
-    """As `seekable`, for Arrow.
-
-    Arrow's threads may release buffers during interpreter shutdown; if these came from a Python
-    file, the process aborts.
-    """
-    stream, source = open_source(path)
-    with stream:
-        if not source.is_packed:
-            with pa.OSFile(str(check_regular(source.place.file)), "rb") as raw:
-                yield raw
-            return
-        with tempfile.TemporaryDirectory(prefix="bert-studio-") as aside:
-            place = Path(aside) / "unpacked"
-            with open(place, "xb", buffering=0) as unpacked:
-                _copy(stream, source, unpacked)
-            with pa.OSFile(str(place), "rb") as file:
-                yield file
-
-
-def _copy(stream: io.BufferedReader, source: Source, unpacked: Any) -> None:
-    place = Path(tempfile.gettempdir()) / source.path.name
-    check_free_space(place, source.stated)
-    with disk_errors_for(place):
-        while chunk := memoryview(stream.read(CHUNK)):
-            while chunk:
-                chunk = chunk[unpacked.write(chunk) :]
+        with tempfile.TemporaryDirectory(prefix="bert-studio-") as folder:
+            place = Path(tempfile.gettempdir()) / source.path.name
+            check_free_space(place, source.stated)
+            copy = Path(folder) / "unpacked"
+            with disk_errors_for(place), open(copy, "xb", buffering=0) as file:
+                while chunk := memoryview(stream.read(CHUNK)):
+                    while chunk:
+                        chunk = chunk[file.write(chunk) :]
+            yield copy

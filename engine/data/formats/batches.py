@@ -103,12 +103,6 @@ def blank_rows(cells: "pa.Array[Any]") -> NDArray[np.int64]:
     return found
 
 
-def _begins_white() -> NDArray[np.bool_]:
-    """First bytes that a blank cell may have, bool [256]; 0 represents an empty cell."""
-    white = {character.encode()[0] for character in map(chr, range(0xD800)) if character.isspace()}
-    found = np.zeros(256, dtype=bool)
-    found[[0, *white]] = True
-    return found
-
-
-BEGINS_WHITE = _begins_white()
+WHITE = filter(str.isspace, map(chr, range(0xD800)))
+BEGINS_WHITE = np.isin(np.arange(256), [0, *(character.encode()[0] for character in WHITE)])
+"""First bytes that a blank cell may have, bool [256]; 0 represents an empty cell."""

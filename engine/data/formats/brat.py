@@ -1,40 +1,24 @@
 """brat folders: texts in `.txt`, and spans in the `.ann` of the same name."""
 
 import re
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Iterator
 from pathlib import Path
 
 from engine.data.columns.answers import find_nearest
 from engine.data.columns.text_spans import TextSpan, tag_spans
 from engine.data.columns.words import join_words
-from engine.data.formats.folder import (
-    ANNOTATIONS,
-    PREVIEW_FILES,
-    no_lines,
-    size_of_folder,
-    texts_below,
-    whole_text,
-)
+from engine.data.formats.folder import ANNOTATIONS, TextFolder, texts_below, whole_text
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row
 from engine.errors import BadFile
 from engine.phrases import phrase
-from engine.progress import Cancelled, ProgressCallback
 
 SPAN = re.compile(r"T\S*\t(\S+) (\d+ \d+(?:;\d+ \d+)*)\t(.*)")
 LINE = re.compile(r"[^\r\n]+")
 COLUMNS = ("text", "tags", "file")
 
 
-def open_brat(
-    folder: Path,
-    encoding: str,
-    remarks: Remarks,
-    progress: ProgressCallback | None = None,
-    cancelled: Callable[[], bool] | None = None,
-    glance: bool = False,
-) -> Content:
+def open_brat(folder: TextFolder, remarks: Remarks) -> Content:
     """A row for each line of each text, with its words and BIO tags.
 
     Lines that a span crosses are joined. The “line” of a row is the number of its file.
@@ -43,29 +27,18 @@ def open_brat(
         BadFile: with the line of the `.ann` that is invalid or does not match its text.
         Cancelled: soon after `cancelled()` is true.
     """
-    files = texts_below(folder)
-    rows = _rows(folder, files, encoding, remarks, progress, cancelled)
-    return Content(COLUMNS, islice(rows, PREVIEW_FILES) if glance else rows)
+    files = texts_below(folder.path)
+    return Content(COLUMNS, folder.first(_rows(folder, files, remarks)))
 
 
-def _rows(
-    folder: Path,
-    files: list[Path],
-    encoding: str,
-    remarks: Remarks,
-    progress: ProgressCallback | None,
-    cancelled: Callable[[], bool] | None,
-) -> Iterator[Row]:
-    whole, done = size_of_folder(folder) if progress is not None else 0, 0
-    for number, file in enumerate(files, start=1):
-        if cancelled is not None and cancelled():
-            raise Cancelled
+def _rows(folder: TextFolder, files: list[Path], remarks: Remarks) -> Iterator[Row]:
+    for number, file in folder.numbered(files):
         spans_file = file.with_suffix(ANNOTATIONS)
         if not spans_file.is_file():
             remarks.saw(phrase("Text without an .ann file skipped"), number)
             continue
-        text = whole_text(file, encoding)
-        spans = _spans(spans_file, text, encoding, remarks, number)
+        text = whole_text(file, folder.encoding)
+        spans = _spans(spans_file, text, folder.encoding, remarks, number)
         for start, end in _parts(text, spans):
             inside = [
                 TextSpan(span.start - start, span.end - start, span.label)
@@ -76,11 +49,8 @@ def _rows(
             for what in found.lost:
                 remarks.saw(what, number)
             if found.words:
-                name = file.relative_to(folder).as_posix()
+                name = file.relative_to(folder.path).as_posix()
                 yield Row(number, (join_words(found.words), join_words(found.tags), name))
-        done += file.stat().st_size + spans_file.stat().st_size
-        if progress is not None:
-            progress(min(done, whole), whole)
 
 
 def _parts(text: str, spans: list[TextSpan]) -> Iterator[tuple[int, int]]:
@@ -154,4 +124,4 @@ def _placed(
     return TextSpan(place, place + len(words), span.label)
 
 
-BRAT = Format("brat", phrase("brat folder"), (), no_lines, open_folder=open_brat)
+BRAT = Format("brat", phrase("brat folder"), (), open_folder=open_brat)

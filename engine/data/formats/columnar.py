@@ -18,11 +18,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from engine.config.dataset import Reading
-from engine.data.formats.archives import native
+from engine.data.formats.archives import unpacked
 from engine.data.formats.batches import Batch
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, unique_names
 from engine.errors import BadFile
+from engine.files.regular_file import check_regular
 from engine.phrases import phrase
 
 BATCH_ROWS = 5_000
@@ -43,9 +44,8 @@ def open_parquet(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     """
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with _read(lines.path) as file, _parquet(file) as table:
-            texts = [f.name for f in table.schema_arrow if _is_text(f.type)]
-        with _read(lines.path) as file, _parquet(file, texts) as table:
+        texts = [f.name for f in schema if _is_text(f.type)]  # dictionaries, in case they repeat
+        with _read(lines.path) as file, pq.ParquetFile(file, read_dictionary=texts) as table:
             _refuse_large(lines.path, table.metadata)
             whole, done = max(table.metadata.num_rows, 1), 0
             for batch in table.iter_batches(BATCH_ROWS):
@@ -54,7 +54,7 @@ def open_parquet(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
                 yield batch
                 lines.tick(lines.size * done // whole)
 
-    with _read(lines.path) as file, _parquet(file) as table:
+    with _read(lines.path) as file, pq.ParquetFile(file) as table:
         schema = _named_schema(table.schema_arrow)
     return _content(lines, schema, batches, remarks)
 
@@ -64,7 +64,12 @@ def open_arrow(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 
     def batches() -> Iterator[pa.RecordBatch]:
         with _read(lines.path) as file, _arrow(file) as reader:
-            for batch in _batches_in(reader):
+            batches = (
+                map(reader.get_batch, range(reader.num_record_batches))
+                if isinstance(reader, pa.RecordBatchFileReader)
+                else reader
+            )
+            for batch in batches:
                 if batch.nbytes > LARGEST_BATCH:
                     raise _too_large(lines.path)
                 batch.validate(full=True)
@@ -79,8 +84,12 @@ def open_arrow(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
 
 @contextmanager
 def _read(path: Path) -> Iterator[Any]:
-    """Open a file, converting errors of Arrow to BadFile."""
-    with native(path) as file:
+    """Open a file, converting errors of Arrow to BadFile.
+
+    Not as a Python file: Arrow's threads may release its buffers during interpreter shutdown, which
+    aborts the process.
+    """
+    with unpacked(path) as place, pa.OSFile(str(check_regular(place)), "rb") as file:
         try:
             yield file
         except BROKEN as error:
@@ -97,23 +106,12 @@ def _named_schema(schema: pa.Schema) -> pa.Schema:
     return schema
 
 
-def _parquet(file: Any, texts: list[str] | None = None) -> pq.ParquetFile:
-    """`texts` are read as dictionaries, to save memory if texts repeat."""
-    return pq.ParquetFile(file, read_dictionary=texts)
-
-
 def _arrow(file: Any) -> Any:
     start = file.read(8)
     file.seek(0)
     if start.startswith(ARROW_MAGIC):
         return pa.ipc.open_file(file)
     return pa.ipc.open_stream(file)
-
-
-def _batches_in(reader: Any) -> Iterator[pa.RecordBatch]:
-    if isinstance(reader, pa.RecordBatchFileReader):
-        return (reader.get_batch(number) for number in range(reader.num_record_batches))
-    return iter(reader)
 
 
 def _refuse_large(path: Path, found: pq.FileMetaData) -> None:
@@ -206,15 +204,12 @@ def _strings(
 ) -> "pa.Array[Any]":
     """As `_cells`, for an array; complete text columns are only cast."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if _is_text(kind) and classes is None and not _lacks_some(column):
+    nulls = column.null_count
+    if pa.types.is_dictionary(column.type):
+        nulls += column.dictionary.null_count
+    if _is_text(kind) and classes is None and not nulls:
         return cast("pa.Array[Any]", column.cast(kind).cast(pa.string()))
     return pa.array(_cells(column, name, classes, remarks, before), type=pa.string())
-
-
-def _lacks_some(column: Any) -> bool:
-    """True if a cell is null, also in the dictionary."""
-    inside = column.dictionary.null_count if pa.types.is_dictionary(column.type) else 0
-    return bool(column.null_count or inside)
 
 
 def _is_kept(field: "pa.Field[Any]", remarks: Remarks) -> bool:
@@ -234,9 +229,8 @@ def _holds_bytes(kind: Any) -> bool:
         return any(_holds_bytes(kind.field(n).type) for n in range(kind.num_fields))
     if pa.types.is_dictionary(kind):
         return _holds_bytes(kind.value_type)
-    return bool(
-        pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
-    ) or bool(pa.types.is_fixed_size_binary(kind))
+    checks = ("is_binary", "is_large_binary", "is_binary_view", "is_fixed_size_binary")
+    return any(getattr(pa.types, check)(kind) for check in checks)
 
 
 def _is_text(kind: Any) -> bool:
@@ -322,11 +316,11 @@ def recognise_parquet(_path: Path, start: bytes) -> Reading | None:
     return Reading(format=PARQUET.name) if start.startswith(PARQUET_MAGIC) else None
 
 
-def recognise_arrow(_path: Path, start: bytes) -> Reading | None:
+def recognise_arrow(path: Path, start: bytes) -> Reading | None:
     """An Arrow file, stream or Feather 2. Raises BadFile for Feather 1."""
     if start.startswith(FEATHER_MAGIC):
         raise BadFile(
-            _path,
+            path,
             phrase("this is a Feather file of the first version, which is no longer read."),
             phrase("Save it as Parquet, or as Feather of the second version."),
         )

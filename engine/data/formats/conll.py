@@ -1,6 +1,7 @@
 """CoNLL: one tagged word per line, and an empty line after each sentence."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
@@ -24,6 +25,9 @@ EMPTY = "_"  # an empty cell, as in CoNLL-U
 LAYOUT_ROWS = 2_000  # rows used to name the columns
 AGREE = 0.95  # fraction of the rows that must look tagged
 NO_BREAK_SPACE = "\u00a0"
+ADVICE = phrase(
+    "Each line needs a word and its tag, and each sentence must end with an empty line."
+)
 
 
 def open_conll(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
@@ -96,19 +100,21 @@ def _sentences(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]
         elif layout.is_universal and NO_WORD_OF_ITS_OWN.fullmatch(cells[0]):
             remarks.saw(phrase("Row for a part of a word or for several words skipped"), number)
         elif len(cells) != layout.width:
-            others = phrase("the first row has") if layout.width > 1 else phrase("the others have")
+            count = len(cells)
             problem = phrase(
                 "this row has {columns}, but {others} {width}.",
-                columns=_columns(len(cells)),
-                others=others,
+                columns=phrase("one column") if count == 1 else f"{count} columns",
+                others=phrase("the first row has")
+                if layout.width > 1
+                else phrase("the others have"),
                 width=layout.width,
             )
-            raise _bad(lines, number, problem)
+            raise BadFile(lines.path, problem, ADVICE, line=number)
         elif not cells[layout.word]:
             remarks.saw(phrase("Row without a word skipped"), number)
         elif len(rows) >= MAX_SENTENCE_WORDS:
             problem = phrase("this sentence has more than {most:,} words.", most=MAX_SENTENCE_WORDS)
-            raise _bad(lines, start, problem)
+            raise BadFile(lines.path, problem, ADVICE, line=start)
         else:
             start = start if rows else number
             rows.append([_cell(cell, number, remarks) for cell in cells])
@@ -128,17 +134,6 @@ def _cell(cell: str, line: int, remarks: Remarks) -> str:
 
 def _joined(rows: list[list[str]], start: int) -> Row:
     return Row(start, tuple(join_words(column) for column in zip(*rows, strict=True)))
-
-
-def _bad(lines: Lines, line: int, problem: str) -> BadFile:
-    advice = phrase(
-        "Each line needs a word and its tag, and each sentence must end with an empty line."
-    )
-    return BadFile(lines.path, problem, advice, line=line)
-
-
-def _columns(width: int) -> str:
-    return phrase("one column") if width == 1 else f"{width} columns"
 
 
 def guess_conll(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
@@ -161,9 +156,7 @@ def guess_conll(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
 
 def _usual(column: tuple[str, ...]) -> set[str]:
     """Values of a column without rare ones, which may be mistakes."""
-    counts: dict[str, int] = {}
-    for cell in column:
-        counts[cell] = counts.get(cell, 0) + 1
+    counts = Counter(column)
     kept, left = set(counts), (1 - AGREE) * len(column)
     for cell, count in sorted(counts.items(), key=lambda item: item[1]):
         left -= count

@@ -131,9 +131,13 @@ def _bad_quotes(error: csv.Error, path: Path, start: int, line: int) -> BadFile:
 def remark_breaks(cells: Sequence[str], start: int, end: int, remarks: Remarks) -> None:
     """Remark line breaks in cells, and a possible missing quote if the lines look like rows."""
     remarks.saw(phrase("Cell with line breaks"), start)
-    for cell in cells:
+    width = len(cells)
+    for cell in cells if width > 1 else ():
         inner = cell.splitlines()[1:-1]
-        if len(cells) > 1 and inner and all(_looks_like_row(line, len(cells)) for line in inner):
+        look_like_rows = all(
+            any(line.count(delimiter) == width - 1 for delimiter in DELIMITERS) for line in inner
+        )
+        if inner and look_like_rows:
             remarks.saw(
                 phrase(
                     "A cell extends to line {end} and its lines look like separate rows; a "
@@ -142,10 +146,6 @@ def remark_breaks(cells: Sequence[str], start: int, end: int, remarks: Remarks) 
                 ),
                 start,
             )
-
-
-def _looks_like_row(line: str, width: int) -> bool:
-    return any(line.count(delimiter) == width - 1 for delimiter in DELIMITERS)
 
 
 def _labelled(lines: Iterable[str], remarks: Remarks) -> Iterator[Row]:
@@ -177,14 +177,14 @@ def batches_of(
     text = TextBlocks(lines)
     if above:
         deque(islice(parse_rows(lines.path, text, reading, remarks), above), maxlen=0)
-    parse = _Parser(reading, width)
+    names = [str(number) for number in range(width)]
 
     def fast(content: bytes) -> Batch | None:
         start = content[:20].decode("utf-8", "replace")
         if text.before == 0 and SEPARATOR_LINE.match(start):
             return None
         block = _block(content, reading, text.is_over)
-        cells = None if block is None else parse(content, block)
+        cells = None if block is None else _parsed(content, block, reading, names)
         if block is None or cells is None:
             return None
         batch = _numbered(content, block, cells, text.before, remarks)
@@ -234,35 +234,26 @@ def _block(content: bytes, reading: Reading, is_over: bool) -> _Block | None:
     return _Block(end, quotes, int(np.count_nonzero(codes[:end] == NEWLINE)))
 
 
-class _Parser:
-    """Parses a block into columns of strings."""
-
-    def __init__(self, reading: Reading, width: int) -> None:
-        self._names = [str(number) for number in range(width)]
-        self._parsing = pyarrow.csv.ParseOptions(
-            delimiter=reading.delimiter,
-            quote_char='"' if reading.quoted else False,
-            newlines_in_values=reading.quoted,
+def _parsed(content: bytes, block: _Block, reading: Reading, names: list[str]) -> pa.Table | None:
+    """Cells of all non-empty rows as strings; None if one has too few or too many."""
+    try:
+        found: pa.Table = _csv.read_csv(
+            pa.BufferReader(pa.py_buffer(content).slice(0, block.end)),
+            read_options=_csv.ReadOptions(
+                use_threads=False, block_size=block.end + 1, column_names=names
+            ),
+            parse_options=_csv.ParseOptions(
+                delimiter=reading.delimiter,
+                quote_char='"' if reading.quoted else False,
+                newlines_in_values=reading.quoted,
+            ),
+            convert_options=_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), check_utf8=False
+            ),
         )
-        self._converting = pyarrow.csv.ConvertOptions(
-            column_types=dict.fromkeys(self._names, pa.string()), check_utf8=False
-        )
-
-    def __call__(self, content: bytes, block: _Block) -> pa.Table | None:
-        """Cells of all non-empty rows; None if one has too few or too many."""
-        reading = pyarrow.csv.ReadOptions(
-            use_threads=False, block_size=block.end + 1, column_names=self._names
-        )
-        try:
-            found: pa.Table = _csv.read_csv(
-                pa.BufferReader(pa.py_buffer(content).slice(0, block.end)),
-                read_options=reading,
-                parse_options=self._parsing,
-                convert_options=self._converting,
-            )
-        except pa.ArrowInvalid:
-            return None
-        return found
+    except pa.ArrowInvalid:
+        return None
+    return found
 
 
 def _numbered(

@@ -2,11 +2,13 @@
 
 import codecs
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from engine.data.formats.archives import open_source
-from engine.data.formats.lines import file_size, reason
+from engine.data.formats.lines import file_size, unreadable
 from engine.errors import BadFile
 from engine.phrases import phrase
 
@@ -23,10 +25,7 @@ KINDS: tuple[tuple[bytes, str], ...] = (
     (b"\xff\xd8\xff", phrase("a JPEG image")),
     (b"GIF8", phrase("a GIF image")),
     (b"\x7fELF", "a program"),
-    (b"\x80\x02", phrase("a Python pickle")),
-    (b"\x80\x03", phrase("a Python pickle")),
-    (b"\x80\x04", phrase("a Python pickle")),
-    (b"\x80\x05", phrase("a Python pickle")),
+    *((bytes([0x80, version]), phrase("a Python pickle")) for version in range(2, 6)),
     (b"{\\rtf", phrase("a rich text document")),
 )
 MARKS: tuple[tuple[bytes, str], ...] = (
@@ -52,26 +51,16 @@ def recognise_encoding(path: Path) -> Encoded:
 
     Raises BadFile for another kind of file, with its name if known.
     """
-    file_size(path)
-    try:
-        file, _ = open_source(path)
-        with file:
-            start = file.read(SAMPLE)
-            _refuse_other_kinds(path, start)
-            for mark, name in MARKS:
-                if start.startswith(mark):
-                    return Encoded(name)
-            wide = _wide(start)
-            if wide:
-                return Encoded(
-                    wide,
-                    phrase("The file has no byte order mark; it was read as {wide}.", wide=wide),
-                )
-            content = start + file.read(CHECKED - SAMPLE)
-    except OSError as error:
-        raise BadFile(
-            path, phrase("it cannot be read: {error}.", error=reason(error)), phrase("Try again.")
-        ) from error
+    with _opened(path) as file:
+        start = file.read(SAMPLE)
+        _refuse_other_kinds(path, start)
+        for mark, name in MARKS:
+            if start.startswith(mark):
+                return Encoded(name)
+        if wide := _wide(start):
+            note = phrase("The file has no byte order mark; it was read as {wide}.", wide=wide)
+            return Encoded(wide, note)
+        content = start + file.read(CHECKED - SAMPLE)
     if _mostly_utf8(content):
         _refuse_control_characters(path, content[:SAMPLE].decode("utf-8", errors="ignore"))
         return Encoded("utf-8")
@@ -89,15 +78,19 @@ def recognise_encoding(path: Path) -> Encoded:
 
 def first_bytes(path: Path) -> bytes:
     """First unpacked bytes of a file. Raises BadFile."""
+    with _opened(path) as file:
+        return file.read(SAMPLE)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
     file_size(path)
     try:
         file, _ = open_source(path)
         with file:
-            return file.read(SAMPLE)
+            yield file
     except OSError as error:
-        raise BadFile(
-            path, phrase("it cannot be read: {error}.", error=reason(error)), phrase("Try again.")
-        ) from error
+        raise unreadable(path, error) from error
 
 
 def _refuse_other_kinds(path: Path, start: bytes) -> None:
@@ -166,22 +159,22 @@ def _refuse_control_characters(path: Path, text: str) -> None:
 def _single_byte(content: bytes) -> str:
     """A single-byte or East Asian encoding."""
     try:
-        text = content.decode("cp1252")
+        text, otherwise = content.decode("cp1252"), "cp1252"
     except UnicodeDecodeError:
-        text = ""
+        text, otherwise = "", "latin-1"
     if text and _looks_western(text):
         return "cp1252"
     from charset_normalizer import from_bytes  # slow import
 
     lines = b"\n".join(line for line in content.split(b"\n") if not line.isascii())
     best = from_bytes(lines[:SAMPLE]).best()
-    if best is not None and best.encoding not in ("ascii", "utf_8"):
-        try:
-            content.decode(best.encoding)
-        except UnicodeDecodeError:
-            return "cp1252" if text else "latin-1"
-        return best.encoding.replace("_", "-")
-    return "cp1252" if text else "latin-1"
+    if best is None or best.encoding in ("ascii", "utf_8"):
+        return otherwise
+    try:
+        content.decode(best.encoding)
+    except UnicodeDecodeError:
+        return otherwise
+    return best.encoding.replace("_", "-")
 
 
 def _looks_western(text: str) -> bool:

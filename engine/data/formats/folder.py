@@ -4,12 +4,12 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from engine.config.dataset import Reading
 from engine.data.formats.encodings import recognise_encoding
-from engine.data.formats.lines import LARGEST_FILE, Lines, NotText, file_size, reason
+from engine.data.formats.lines import LARGEST_FILE, Lines, NotText, file_size, unreadable
 from engine.data.formats.plain import MAX_TEXT_CHARACTERS, PLAIN
 from engine.data.formats.rows import Content, Format, Remarks, Row, is_about_data
 from engine.errors import BadFile
@@ -25,23 +25,37 @@ ANNOTATIONS = ".ann"  # annotation files of brat
 UNLABELLED = ("unsup", "unlabeled", "unlabelled")  # sub-folders of unlabelled texts
 
 
-def no_lines(lines: Lines, _reading: Reading, _remarks: Remarks) -> Content:
-    """Refuse a file."""
-    raise BadFile(
-        lines.path,
-        phrase("this is a file, not a folder of texts."),
-        phrase("Choose another format."),
-    )
+@dataclass(frozen=True)
+class TextFolder:
+    """A folder to read, for a `Format`; `progress` is called with bytes."""
+
+    path: Path
+    encoding: str
+    progress: ProgressCallback | None = None
+    cancelled: Callable[[], bool] | None = None
+    glance: bool = False
+
+    def numbered(self, files: list[Path]) -> Iterator[tuple[int, Path]]:
+        """Number the files from 1 while they are read.
+
+        Raises Cancelled soon after `cancelled()` is true.
+        """
+        whole, done = 0 if self.progress is None else size_of_folder(self.path), 0
+        for number, file in enumerate(files, start=1):
+            if self.cancelled is not None and self.cancelled():
+                raise Cancelled
+            yield number, file
+            if self.progress is not None:
+                notes = file.with_suffix(ANNOTATIONS)
+                done += sum(one.stat().st_size for one in (file, notes) if one.is_file())
+                self.progress(min(done, whole), whole)
+
+    def first(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """The rows, or those that a glance needs."""
+        return islice(rows, PREVIEW_FILES) if self.glance else rows
 
 
-def open_folder(
-    folder: Path,
-    encoding: str,
-    remarks: Remarks,
-    progress: ProgressCallback | None = None,
-    cancelled: Callable[[], bool] | None = None,
-    glance: bool = False,
-) -> Content:
+def open_folder(folder: TextFolder, remarks: Remarks) -> Content:
     """A row for each file in order of name: text, label and file.
 
     The label is the name of the sub-folder if several have texts; otherwise there is no label
@@ -52,7 +66,7 @@ def open_folder(
         BadFile: if there are no texts, or a file cannot be read.
         Cancelled: soon after `cancelled()` is true.
     """
-    labels = labels_in(folder)
+    labels = labels_in(folder.path)
     known = [label for label in labels if label.lower() not in UNLABELLED]
     if len(known) > 1:
         for label in labels:
@@ -61,52 +75,44 @@ def open_folder(
                     phrase("The texts in “{label}” have no label and were skipped", label=label), 1
                 )
         columns: tuple[str, ...] = ("text", "label", "file")
-        files = [(label, file) for label in known for file in _texts(folder / label)]
-        if has_texts(folder):
+        files = [file for label in known for file in _texts(folder.path / label)]
+        if has_texts(folder.path):
             remarks.saw(phrase("Texts outside the sub-folders have no label and were skipped"), 1)
     else:
         columns = ("text", "file")
-        files = [("", file) for file in texts_below(folder)]
+        files = texts_below(folder.path)
     if not files:
         raise BadFile(
-            folder, phrase("there are no text files in it."), phrase("Choose a folder with texts.")
+            folder.path,
+            phrase("there are no text files in it."),
+            phrase("Choose a folder with texts."),
         )
-    read = _read(folder, files, encoding, remarks, progress, cancelled)
-    rows = (Row(n, (text, label, name) if label else (text, name)) for n, text, label, name in read)
-    return Content(columns, islice(rows, PREVIEW_FILES) if glance else rows)
 
+    def rows() -> Iterator[Row]:
+        for number, file in folder.numbered(files):
+            name = file.relative_to(folder.path).as_posix()
+            label = (name.partition("/")[0],) if "label" in columns else ()
+            for text in _texts_of(file, folder.encoding, number, remarks):
+                yield Row(number, (text, *label, name))
 
-def _read(
-    folder: Path,
-    files: list[tuple[str, Path]],
-    encoding: str,
-    remarks: Remarks,
-    progress: ProgressCallback | None,
-    cancelled: Callable[[], bool] | None,
-) -> Iterator[tuple[int, str, str, str]]:
-    """Number, text, label and name of each document."""
-    whole, done = size_of_folder(folder) if progress is not None else 0, 0
-    for number, (label, file) in enumerate(files, start=1):
-        if cancelled is not None and cancelled():
-            raise Cancelled
-        name = file.relative_to(folder).as_posix()
-        status = file.stat()
-        size = status.st_size if stat.S_ISREG(status.st_mode) else file_size(file)
-        texts = _texts_of(file, encoding, number, remarks) if size else []
-        if len(texts) > 1:
-            remarks.saw(
-                phrase("Text of more than a million characters split into several rows"), number
-            )
-        if not texts:
-            remarks.saw(phrase("File without text skipped"), number)
-        for text in texts:
-            yield number, text, label, name
-        done += size
-        if progress is not None:
-            progress(min(done, whole), whole)
+    return Content(columns, folder.first(rows()))
 
 
 def _texts_of(file: Path, encoding: str, number: int, remarks: Remarks) -> list[str]:
+    """Texts of a file, with remarks."""
+    status = file.stat()
+    size = status.st_size if stat.S_ISREG(status.st_mode) else file_size(file)
+    texts = _decoded_texts(file, encoding, number, remarks) if size else []
+    if len(texts) > 1:
+        remarks.saw(
+            phrase("Text of more than a million characters split into several rows"), number
+        )
+    if not texts:
+        remarks.saw(phrase("File without text skipped"), number)
+    return texts
+
+
+def _decoded_texts(file: Path, encoding: str, number: int, remarks: Remarks) -> list[str]:
     """Texts of a file, in its own encoding if it is not in that of the folder."""
     try:
         texts = _decoded(Lines(file, encoding))
@@ -126,10 +132,6 @@ def _texts_of(file: Path, encoding: str, number: int, remarks: Remarks) -> list[
     return texts
 
 
-def _decoded(lines: Lines) -> list[str]:
-    return list(_cut(lines.upto(MAX_TEXT_CHARACTERS, cut=True)))
-
-
 def whole_text(file: Path, encoding: str) -> str:
     """A text unchanged, so that offsets are valid.
 
@@ -146,18 +148,19 @@ def whole_text(file: Path, encoding: str) -> str:
     return "".join(Lines(file, encoding))
 
 
-def _cut(lines: Iterator[str]) -> Iterator[str]:
+def _decoded(lines: Lines) -> list[str]:
     """Join lines to stripped texts of limited length."""
+    texts: list[str] = []
     part: list[str] = []
     length = 0
-    for line in lines:
+    for line in lines.upto(MAX_TEXT_CHARACTERS, cut=True):
         if length + len(line) > MAX_TEXT_CHARACTERS:
-            yield "".join(part).strip()
+            texts.append("".join(part).strip())
             part, length = [], 0
         part.append(line.replace("\r\n", "\n"))
         length += len(line)
-    if text := "".join(part).strip():
-        yield text
+    last = "".join(part).strip()
+    return [*texts, last] if last else texts
 
 
 def check_texts(folder: Path) -> None:
@@ -170,7 +173,7 @@ def check_texts(folder: Path) -> None:
 
 def size_of_folder(folder: Path) -> int:
     """Size of all texts in bytes. Raises BadFile if it is too large."""
-    size = sum(file.stat().st_size for file in _all_files(folder))
+    size = sum(file.stat().st_size for file in texts_below(folder, annotations=True))
     if size > LARGEST_FILE:
         raise BadFile(
             folder, phrase("its texts are too large to be read."), phrase("Use a part of them.")
@@ -180,7 +183,7 @@ def size_of_folder(folder: Path) -> int:
 
 def state_of_folder(folder: Path) -> tuple[int, int]:
     """Size of all texts, and the latest modification of a text or the folder."""
-    states = [file.stat() for file in _all_files(folder)]
+    states = [file.stat() for file in texts_below(folder, annotations=True)]
     changes = [folder.stat().st_mtime_ns, *(state.st_mtime_ns for state in states)]
     return sum(state.st_size for state in states), max(changes)
 
@@ -188,7 +191,7 @@ def state_of_folder(folder: Path) -> tuple[int, int]:
 def sha256_of_folder(folder: Path) -> str:
     """SHA-256 over names and contents of all texts."""
     found = hashlib.sha256()
-    for file in _all_files(folder):
+    for file in texts_below(folder, annotations=True):
         with open_regular(file) as content:
             digest = hashlib.file_digest(content, "sha256").hexdigest()
         found.update(f"{file.relative_to(folder).as_posix()}\n{digest}\n".encode(errors="replace"))
@@ -200,9 +203,7 @@ def labels_in(folder: Path) -> list[str]:
     try:
         inside = sorted(entry for entry in folder.iterdir() if entry.is_dir())
     except OSError as error:
-        raise BadFile(
-            folder, phrase("it cannot be read: {error}.", error=reason(error)), phrase("Try again.")
-        ) from error
+        raise unreadable(folder, error) from error
     return [entry.name for entry in inside if not entry.name.startswith(".") and has_texts(entry)]
 
 
@@ -225,22 +226,20 @@ def has_annotations(folder: Path) -> bool:
     return any(name.lower().endswith(ANNOTATIONS) for name in islice(files, PREVIEW_FILES))
 
 
-def texts_below(folder: Path) -> list[Path]:
-    """Sorted texts of a folder and its sub-folders, without following links."""
-    return _all(folder, _is_text)
+def texts_below(folder: Path, annotations: bool = False) -> list[Path]:
+    """Sorted texts of a folder and its sub-folders, without following links.
 
-
-def _all_files(folder: Path) -> list[Path]:
-    """Texts and brat annotations."""
-    return _all(folder, lambda name: _is_text(name) or name.lower().endswith(ANNOTATIONS))
-
-
-def _all(folder: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
+    With `annotations`, brat files, too.
+    """
     found: list[Path] = []
     others = 0
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        wanted = [Path(place) / name for name in names if is_wanted(name)]
+        wanted = [
+            Path(place) / name
+            for name in names
+            if _is_text(name) or (annotations and name.lower().endswith(ANNOTATIONS))
+        ]
         found += wanted
         others += len(folders) + len(names) - len(wanted)
         if others > MAX_OTHERS:
@@ -265,4 +264,4 @@ def _is_text(name: str) -> bool:
     return lower.endswith(PLAIN.suffixes) and not lower.startswith(".") and not is_about_data(name)
 
 
-FOLDER = Format("folder", phrase("Folder of texts"), (), no_lines, open_folder=open_folder)
+FOLDER = Format("folder", phrase("Folder of texts"), (), open_folder=open_folder)

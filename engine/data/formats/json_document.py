@@ -109,8 +109,14 @@ def _items(value: object) -> list[Object] | None:
     lists = [one for one in map(_objects, value.values()) if one is not None]
     if len(lists) == 1:
         return lists[0]
-    if {"columns", "data"} <= value.keys():
-        return _split_items(value["columns"], value["data"])
+    if {"columns", "data"} <= value.keys():  # pandas' “split” orientation
+        names, data = value["columns"], value["data"]
+        is_table = (
+            isinstance(names, list)
+            and isinstance(data, list)
+            and all(isinstance(row, list) and len(row) == len(names) for row in data)
+        )
+        return [dict(zip(map(str, names), row, strict=True)) for row in data] if is_table else None
     columns = list(value.values())
     if all(isinstance(one, list) for one in columns):
         return _columnar_items(value, range(len(columns[0])))
@@ -137,16 +143,6 @@ def _unnamed(value: object) -> list[Object] | None:
         return None
     names = numbered_columns(len(value[0]))
     return [dict(zip(names, row, strict=True)) for row in value] if names else None
-
-
-def _split_items(names: Any, data: Any) -> list[Object] | None:
-    """Column names and a list of rows, as pandas' “split” orientation."""
-    is_table = (
-        isinstance(names, list)
-        and isinstance(data, list)
-        and all(isinstance(row, list) and len(row) == len(names) for row in data)
-    )
-    return [dict(zip(map(str, names), row, strict=True)) for row in data] if is_table else None
 
 
 def _columnar_items(columns: Object, places: Iterable[Any]) -> list[Object] | None:

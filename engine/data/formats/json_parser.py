@@ -9,6 +9,7 @@ Anything else is parsed line by line, so that rows, lines and errors are always 
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -142,6 +143,7 @@ def _cell(value: object, key: str, line: int, remarks: Remarks) -> str:
 _json: Any = pyarrow.json  # untyped: the stubs do not allow buffers
 QUOTE, NEWLINE, RETURN, OPENS, CLOSES, BACKSLASH, COLON, BLANK = map(ord, '"\n\r{}\\: ')
 MOST_CELLS = 4_000_000  # of a block; more means many sparse keys
+KINDS: dict[type, pa.DataType] = {bool: pa.bool_(), int: pa.int64()}
 PLAIN = re.compile(  # a value that is not a string: null, or a literal kept as it is
     rb":[ \t]*(?:(null)|(true|false|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))"
     rb"(?=[ \t]*[,}])"
@@ -211,12 +213,6 @@ class _Found(NamedTuple):
     values: pa.Table  # one row per non-empty line; null for null or a missing key
     nulls: int  # values that are null and not missing
 
-    @property
-    def are_full(self) -> NDArray[np.bool_]:
-        """Non-empty lines, bool [lines]."""
-        full: NDArray[np.bool_] = self.ends > self.begins
-        return full
-
 
 class _Parser:
     """Parses a block into one string column per key.
@@ -255,21 +251,15 @@ class _Parser:
             return None
         if self._is_first and full.any():
             first = int(np.argmax(full))
-            self._kinds = self._kinds_in(content[begins[first] : ends[first]])
+            with suppress(ValueError, RecursionError):
+                item = json.loads(content[begins[first] : ends[first]])
+                kinds = ((key, KINDS.get(type(item.get(key)), pa.string())) for key in self.keys)
+                self._kinds = pa.schema(list(kinds))
             self._is_first = False
         values, nulls = self._values(content[:end], codes)
         if values is None or values.num_rows != full.sum():  # a line has two objects
             return None
         return _Found(end, len(newlines), begins, ends, values, nulls)
-
-    def _kinds_in(self, line: bytes) -> pa.Schema | None:
-        """Types of the values of an object; None if it is none."""
-        try:
-            item = json.loads(line)
-        except (ValueError, RecursionError):
-            return None
-        kinds: dict[type, pa.DataType] = {bool: pa.bool_(), int: pa.int64()}
-        return pa.schema([(key, kinds.get(type(item.get(key)), pa.string())) for key in self.keys])
 
     def _values(self, content: bytes, codes: NDArray[np.uint8]) -> tuple[pa.Table | None, int]:
         """Values of all objects as strings or null, and the number of explicit nulls."""
@@ -348,7 +338,7 @@ def _numbered(
     remarks: Remarks,
 ) -> Batch:
     """Number the rows of a block, and remark empty lines, nulls and missing keys."""
-    full = found.are_full
+    full = found.ends > found.begins
     numbers = np.arange(before + 1, before + 1 + len(full), dtype=np.int64)
     for line in numbers[~full].tolist():
         remarks.saw(EMPTY_LINE, line)

@@ -15,17 +15,15 @@ def open_jsonl(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     """Columns in order of first appearance, and rows."""
     first = parse_objects(lines.path, lines.ahead(), Remarks())
     names = nested_names((item for _, item in first), remarks)
-    if lines.glance:
-        keys = _first_keys(lines, names)
-        items = flatten_items(parse_objects(lines.path, lines, remarks), names)
-        columns = unique_names(keys, lines, remarks)
-        return Content(columns, item_rows(lines.path, items, keys, remarks))
-    keys = read_keys(lines, names)
+    keys = (first_keys if lines.glance else read_keys)(lines, names)
     columns = unique_names(keys, lines, remarks)
-    return Content(columns, None, batches_of(lines, keys, names, remarks))
+    if not lines.glance:
+        return Content(columns, None, batches_of(lines, keys, names, remarks))
+    items = flatten_items(parse_objects(lines.path, lines, remarks), names)
+    return Content(columns, item_rows(lines.path, items, keys, remarks))
 
 
-def _first_keys(lines: Lines, names: Names) -> tuple[str, ...]:
+def first_keys(lines: Lines, names: Names) -> tuple[str, ...]:
     """Keys of the first objects in order of first appearance."""
     keys: dict[str, None] = {}
     for _, item in flatten_items(parse_objects(lines.path, lines.ahead(), Remarks()), names):

@@ -19,6 +19,7 @@ from engine.phrases import phrase
 ANNOTATIONS = ("annotations", "completions")
 MARKS = ("annotation_id", "annotator", "lead_time")  # keys of JSON-MIN
 SPANS, CHOICES, RATING = "labels", "choices", "rating"
+DATES = ("created_at", "updated_at", "draft_created_at")
 
 
 def knows(items: list[Any]) -> bool:
@@ -107,25 +108,17 @@ def _spans(found: Annotated, value: Any) -> list[TextSpan]:
 def _read_min(item: dict[str, Any]) -> Annotated:
     """A text, and the values of the controls by name."""
     values = {key: value for key, value in item.items() if key not in MARKS}
-    said: dict[str, Any] = {}
-    for key, value in values.items():
-        is_choice = isinstance(value, dict) and CHOICES in value
-        is_spans = isinstance(value, list) and all(
-            isinstance(one, dict) and {"start", "end"} <= one.keys() for one in value
-        )
-        if is_choice or is_spans:
-            said[key] = value
-    texts = {key: value for key, value in values.items() if isinstance(value, str)}
-    plain = {"created_at", "updated_at", "draft_created_at"}
-    key = _key_of_text({name: text for name, text in texts.items() if name not in plain})
-    found = Annotated(texts[key])
-    for value in said.values():
-        if isinstance(value, dict):
+    key = _key_of_text({name: one for name, one in values.items() if name not in DATES})
+    found = Annotated(values[key])
+    for value in values.values():
+        if isinstance(value, dict) and CHOICES in value:
             found.labels = (found.labels or []) + [str(one) for one in list_in(value, CHOICES)]
-        else:
+        elif isinstance(value, list) and all(
+            isinstance(one, dict) and {"start", "end"} <= one.keys() for one in value
+        ):
             marked = [span for one in value for span in _spans(found, one)]
             found.spans = (found.spans or []) + marked
-    found.further = further_in(values, (key, *said))
+    found.further = further_in(values, (key,))  # plain values, no choices or spans
     return found
 
 

@@ -9,10 +9,11 @@ import io
 import os
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
 
-from engine.data.formats.archives import file_on_disk, open_source
+from engine.data.formats.archives import Source, file_on_disk, open_source
 from engine.errors import BadFile
 from engine.phrases import phrase
 from engine.progress import Cancelled, ProgressCallback
@@ -126,43 +127,42 @@ class Lines:
     def upto(self, longest: int, cut: bool) -> Iterator[str]:
         """Lines of at most `longest` characters; longer ones are split or refused."""
         number = characters = 0
-        try:
-            raw, source = open_source(self.path)
-            with raw:
-                text = io.TextIOWrapper(raw, self.encoding, self._errors, newline="")
-                for line in _lines_in(text, longest):
-                    number += 1
-                    characters += len(line)
-                    if len(line) >= longest and not cut and line[-1] not in "\r\n":
-                        raise self.too_long(number, longest)
-                    if number % TICK_LINES == 0 or characters > TICK_CHARACTERS:
-                        self.tick(source.done)
-                        characters = 0
-                    yield line
-        except UnicodeError as error:
-            raise self._undecodable() from error
-        except OSError as error:
-            raise self._unreadable(error) from error
-        self.tick(self.size)
+        with self._opened() as (raw, source):
+            text = io.TextIOWrapper(raw, self.encoding, self._errors, newline="")
+            for line in _lines_in(text, longest):
+                number += 1
+                characters += len(line)
+                if len(line) >= longest and not cut and line[-1] not in "\r\n":
+                    raise self.too_long(number, longest)
+                if number % TICK_LINES == 0 or characters > TICK_CHARACTERS:
+                    self.tick(source.done)
+                    characters = 0
+                yield line
 
     def blocks(self) -> Iterator[bytes]:
         """The text in UTF-8 blocks, without a byte order mark."""
         decoder = codecs.getincrementaldecoder(self.encoding)(self._errors)
         is_first = True
+        with self._opened() as (raw, source):
+            while content := raw.read(BLOCK):
+                text = decoder.decode(content)
+                if is_first and text:
+                    text, is_first = text.removeprefix("\ufeff"), False
+                self.tick(source.done)
+                yield text.encode("utf-8")
+            yield decoder.decode(b"", final=True).encode("utf-8")
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[io.BufferedReader, Source]]:
+        """Open the file, convert errors of reading to BadFile, and report its end."""
         try:
             raw, source = open_source(self.path)
             with raw:
-                while content := raw.read(BLOCK):
-                    text = decoder.decode(content)
-                    if is_first and text:
-                        text, is_first = text.removeprefix("\ufeff"), False
-                    self.tick(source.done)
-                    yield text.encode("utf-8")
-                yield decoder.decode(b"", final=True).encode("utf-8")
+                yield raw, source
         except UnicodeError as error:
             raise self._undecodable() from error
         except OSError as error:
-            raise self._unreadable(error) from error
+            raise unreadable(self.path, error) from error
         self.tick(self.size)
 
     def tick(self, done: int) -> None:
@@ -178,13 +178,6 @@ class Lines:
             phrase("this line is longer than {longest:,} characters.", longest=longest),
             phrase("Split it into several lines."),
             line=line,
-        )
-
-    def _unreadable(self, error: OSError) -> BadFile:
-        return BadFile(
-            self.path,
-            phrase("it cannot be read: {error}.", error=reason(error)),
-            phrase("Try again."),
         )
 
     def _undecodable(self) -> NotText:
@@ -251,6 +244,12 @@ def _cut(line: str, longest: int) -> Iterator[str]:
         return
     for start in range(0, len(line), longest):
         yield line[start : start + longest]
+
+
+def unreadable(path: Path, error: OSError) -> BadFile:
+    return BadFile(
+        path, phrase("it cannot be read: {error}.", error=reason(error)), phrase("Try again.")
+    )
 
 
 def reason(error: BaseException) -> str:

@@ -16,7 +16,7 @@ from engine.data.formats.archives import logical_name, parse_place
 from engine.data.formats.batches import Batch, rows_to_batches
 from engine.data.formats.brat import BRAT
 from engine.data.formats.encodings import first_bytes, recognise_encoding
-from engine.data.formats.folder import FOLDER, check_texts, has_annotations
+from engine.data.formats.folder import FOLDER, TextFolder, check_texts, has_annotations
 from engine.data.formats.json_document import DOCUMENT, may_have_lists
 from engine.data.formats.lines import Lines
 from engine.data.formats.plain import PLAIN
@@ -94,14 +94,16 @@ def read(
         BadFile: with the line, here or while iterating.
         Cancelled: soon after `cancelled()` is true.
     """
-    remarks = Remarks()
-    open_folder = get_format(reading).open_folder
-    if open_folder is not None and path.is_dir():
+    remarks, found = Remarks(), get_format(reading)
+    if found.open_folder is not None and path.is_dir():
         refuse_splits(path)
-        content = open_folder(path, reading.encoding, remarks, progress, cancelled, glance)
-        return TableReader(content, remarks)
+        folder = TextFolder(path, reading.encoding, progress, cancelled, glance)
+        return TableReader(found.open_folder(folder, remarks), remarks)
     lines = Lines(path, reading.encoding, progress, cancelled, glance)
-    return TableReader(get_format(reading).open(lines, reading, remarks), remarks)
+    if found.open is None:
+        problem = phrase("this is a file, not a folder of texts.")
+        raise BadFile(path, problem, phrase("Choose another format."))
+    return TableReader(found.open(lines, reading, remarks), remarks)
 
 
 def get_format(reading: Reading) -> Format:
@@ -176,16 +178,24 @@ def recognise_reading(path: Path, encoding: str | None = None) -> tuple[Reading,
             path, phrase("the file contains only white space."), phrase("Choose a file with text.")
         )
     suffix = Path(logical_name(path)).suffix.lower()
-    lines = [LONG_RUN.sub(_ends, line) if len(line) > LONG_LINE else line for line in lines]
+    lines = [
+        LONG_RUN.sub(lambda run: f"{run[0][:300]}{run[0][-300:]}", line)
+        if len(line) > LONG_LINE
+        else line
+        for line in lines
+    ]
     guesses = dict.fromkeys(one.guess for one in FORMATS.values())
     readings = (guess(lines, suffix, whole) for guess in guesses)
     reading = next(one for one in readings if one is not None)
-    notes = (note, _quotes_note(lines, reading), _markup_note(lines, reading))
-    return reading.model_copy(update={"encoding": encoding}), tuple(one for one in notes if one)
-
-
-def _ends(run: re.Match[str]) -> str:
-    return f"{run[0][:300]}{run[0][-300:]}"
+    notes = [note] if note else []
+    if reading.format == CSV.name and not reading.quoted and any('"' in line for line in lines):
+        notes.append(phrase("Double quotes are treated as text, because they are not balanced."))
+    first = next(line for line in lines if line.strip())
+    if reading.format == PLAIN.name and MARKUP.match(first):
+        notes.append(
+            phrase("This looks like XML or HTML. Its tags are read as text; remove them first.")
+        )
+    return reading.model_copy(update={"encoding": encoding}), tuple(notes)
 
 
 def _first_lines(path: Path, encoding: str) -> tuple[list[str], bool]:
@@ -198,19 +208,6 @@ def _first_lines(path: Path, encoding: str) -> tuple[list[str], bool]:
         found.append(line)
         characters += len(line)
     return found, True
-
-
-def _quotes_note(lines: list[str], reading: Reading) -> str:
-    if reading.format == CSV.name and not reading.quoted and any('"' in line for line in lines):
-        return phrase("Double quotes are treated as text, because they are not balanced.")
-    return ""
-
-
-def _markup_note(lines: list[str], reading: Reading) -> str:
-    first = next(line for line in lines if line.strip())
-    if reading.format == PLAIN.name and MARKUP.match(first):
-        return phrase("This looks like XML or HTML. Its tags are read as text; remove them first.")
-    return ""
 
 
 def preview(path: Path, reading: Reading, rows: int = 200) -> FirstRows:

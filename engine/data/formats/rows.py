@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from engine.config.dataset import Reading
 from engine.data.formats.archives import ABOUT_DATA
@@ -60,11 +60,6 @@ class Content(NamedTuple):
     batches: Iterator[Batch] | None = None
 
 
-def _no_text(_lines: list[str], _suffix: str, _whole: bool) -> Reading | None:
-    """Default for binary formats."""
-    return None
-
-
 class Format(NamedTuple):
     """Name, recognition and reading of a file format.
 
@@ -73,8 +68,7 @@ class Format(NamedTuple):
     files, `recognise` gets the path and the first bytes instead, and `open` uses only the path and
     the progress of the lines.
 
-    A format of folders has `open_folder`, called with the folder, the encoding, the remarks,
-    progress and cancellation callbacks, and whether only the first rows are needed.
+    A format of folders has `open_folder` instead of `open`, called with a `TextFolder`.
 
     `options` are the fields of a reading that apply. `delimiter` is the usual one, if there is one.
     """
@@ -82,10 +76,10 @@ class Format(NamedTuple):
     name: str
     title: str
     suffixes: tuple[str, ...]
-    open: Callable[[Lines, Reading, Remarks], Content]
-    guess: Callable[[list[str], str, bool], Reading | None] = _no_text
+    open: Callable[[Lines, Reading, Remarks], Content] | None = None
+    guess: Callable[[list[str], str, bool], Reading | None] = lambda _lines, _suffix, _whole: None
     recognise: Callable[[Path, bytes], Reading | None] | None = None
-    open_folder: "Callable[..., Content] | None" = None
+    open_folder: Callable[[Any, Remarks], Content] | None = None
     options: tuple[str, ...] = ("encoding",)
     delimiter: str = ""
     has_line_per_word: bool = False

@@ -24,8 +24,7 @@ TEXT_FILES_OF_SPLITS = 3  # up to this many texts in a folder may be splits, not
 
 
 def format_suffixes() -> tuple[str, ...]:
-    every = (suffix for one in FORMATS.values() for suffix in one.suffixes)
-    return tuple(dict.fromkeys(every))
+    return tuple(dict.fromkeys(suffix for one in FORMATS.values() for suffix in one.suffixes))
 
 
 def data_suffixes() -> tuple[str, ...]:

@@ -28,53 +28,14 @@ Kind = TypeVar("Kind")
 
 
 class Question(NamedTuple):
-    """A question about a context, with alternative answers.
-
-    Without answers it is unanswerable (`is_impossible`) or unlabelled.
-    """
+    """A question about a context, with alternative answers; without any if it is unanswerable or
+    unlabelled."""
 
     id: str
     title: str
     context: str
     question: str
     answers: tuple[Answer, ...]
-    is_impossible: bool
-
-
-class Repair(NamedTuple):
-    """An answer at `found` instead of the position `stated` in its file."""
-
-    id: str
-    text: str
-    stated: int
-    found: int
-
-
-class Squad(NamedTuple):
-    """Content of a file, in order."""
-
-    version: str
-    questions: tuple[Question, ...]
-    repairs: tuple[Repair, ...]
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        if not self.repairs:
-            return ()
-        what = phrase(
-            "Answer not found at the position given in the file, its nearest occurrence was used"
-        )
-        first = self.repairs[0].id[:100]
-        if len(self.repairs) == 1:
-            return (phrase("{what}: once, question {id}.", what=what, id=first),)
-        return (
-            phrase(
-                "{what}: {count} times, first question {id}.",
-                what=what,
-                count=len(self.repairs),
-                id=first,
-            ),
-        )
 
 
 COLUMNS = ("id", "title", "question", "context", "answers")
@@ -82,12 +43,9 @@ COLUMNS = ("id", "title", "question", "context", "answers")
 
 def open_squad(lines: Lines, _reading: Reading, remarks: Remarks) -> Content:
     """A row for each question, numbered from 1."""
-    whole = read_squad(lines)
-    for note in whole.notes:
-        remarks.say(note)
     rows = (
         Row(number, (one.id, one.title, one.question, one.context, format_answers(one.answers)))
-        for number, one in enumerate(whole.questions, start=1)
+        for number, one in enumerate(read_squad(lines, remarks), start=1)
     )
     return Content(COLUMNS, rows)
 
@@ -101,7 +59,7 @@ def guess_squad(lines: list[str], suffix: str, _whole: bool) -> Reading | None:
     return Reading(format=SQUAD.name) if is_squad else None
 
 
-def read_squad(lines: Lines) -> Squad:
+def read_squad(lines: Lines, remarks: Remarks) -> list[Question]:
     """Read a file, moving each answer to its occurrence nearest to the given position.
 
     Raises:
@@ -112,9 +70,20 @@ def read_squad(lines: Lines) -> Squad:
     reader = _Reader(lines.path)
     whole = reader.checked(read_document(lines, ADVICE), dict, phrase("the whole"))
     articles = reader.field(whole, "data", list, phrase("the whole"))
-    questions = tuple(reader.questions(articles))
-    version = whole.get("version", "")
-    return Squad(str(version)[:40], questions, tuple(reader.repairs))
+    questions = list(reader.questions(articles))
+    if reader.moved:
+        what = phrase(
+            "Answer not found at the position given in the file, its nearest occurrence was used"
+        )
+        first, count = reader.moved[0][:100], len(reader.moved)
+        remarks.say(
+            phrase("{what}: once, question {id}.", what=what, id=first)
+            if count == 1
+            else phrase(
+                "{what}: {count} times, first question {id}.", what=what, count=count, id=first
+            )
+        )
+    return questions
 
 
 class _Reader:
@@ -123,7 +92,7 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._ids: set[str] = set()
-        self.repairs: list[Repair] = []
+        self.moved: list[str] = []  # id of the question of each answer that was moved
 
     def questions(self, articles: list[object]) -> Iterator[Question]:
         for number, article in enumerate(articles, start=1):
@@ -131,17 +100,12 @@ class _Reader:
             item = self.checked(article, dict, where)
             title = self.text(item, "title", where) if "title" in item else ""
             for place, paragraph in enumerate(self.field(item, "paragraphs", list, where), 1):
-                yield from self._paragraph(
-                    paragraph, title, phrase("{where}, paragraph {place}", where=where, place=place)
-                )
-
-    def _paragraph(self, paragraph: object, title: str, where: str) -> Iterator[Question]:
-        item = self.checked(paragraph, dict, where)
-        context = self.text(item, "context", where)
-        for place, asked in enumerate(self.field(item, "qas", list, where), start=1):
-            yield self._question(
-                asked, title, context, phrase("{where}, question {place}", where=where, place=place)
-            )
+                inside = phrase("{where}, paragraph {place}", where=where, place=place)
+                part = self.checked(paragraph, dict, inside)
+                context = self.text(part, "context", inside)
+                for index, asked in enumerate(self.field(part, "qas", list, inside), start=1):
+                    here = phrase("{where}, question {place}", where=inside, place=index)
+                    yield self._question(asked, title, context, here)
 
     def _question(self, asked: object, title: str, context: str, where: str) -> Question:
         item = self.checked(asked, dict, where)
@@ -154,8 +118,7 @@ class _Reader:
                 phrase("{where} is marked as impossible, but has an answer.", where=where)
             )
         answers = tuple(self._answer(answer, context, where, id_) for answer in given)
-        question = self.text(item, "question", where)
-        return Question(id_, title, context, question, answers, impossible)
+        return Question(id_, title, context, self.text(item, "question", where), answers)
 
     def _id(self, item: dict[str, Any], where: str) -> str:
         number = item.get("id")
@@ -189,7 +152,7 @@ class _Reader:
                 )
             )
         if start != stated:
-            self.repairs.append(Repair(id_, text, stated, start))
+            self.moved.append(id_)
         return Answer(text, start)
 
     def text(self, item: dict[str, Any], key: str, where: str) -> str:

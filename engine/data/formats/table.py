@@ -233,7 +233,8 @@ def has_header(rows: list[list[str]]) -> bool:
     columns = [[row[i] for row in below if i < len(row)] for i in range(len(rows[0]))]
     full = [n for n, cell in enumerate(rows[0]) if cell or any(columns[n])]
     first, columns = [rows[0][n] for n in full], [columns[n] for n in full]
-    if len(first) > 1 and not first[0] and _are_numbers_of_rows(columns[0]):
+    index = [str(n) for n in range(len(below))]  # as programs number rows
+    if len(first) > 1 and not first[0] and len(index) > 1 and columns[0] == index:
         return all(first[1:])
     names = {plain_name(cell) for cell in first}
     if names & KNOWN or any(names >= {*pair} for pair in PAIRS):
@@ -265,11 +266,6 @@ def _are_counted(names: list[str]) -> bool:
     numbers = [int(one[2]) for one in found if one is not None]
     follow = numbers == list(range(numbers[0], numbers[0] + len(names))) if numbers else False
     return len(names) > 2 and len(stems) == 1 and follow
-
-
-def _are_numbers_of_rows(cells: list[str]) -> bool:
-    """True for 0, 1, 2, as programs number rows."""
-    return len(cells) > 1 and cells == [str(n) for n in range(len(cells))]
 
 
 def _is_number(cell: str) -> bool:

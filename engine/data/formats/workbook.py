@@ -14,12 +14,13 @@ from typing import Any
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError
 
 from engine.config.dataset import Reading
-from engine.data.formats.archives import file_on_disk, parse_place, seekable
+from engine.data.formats.archives import file_on_disk, parse_place, unpacked
 from engine.data.formats.lines import Lines
 from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns, unique_names
 from engine.data.formats.sheet_size import Sizes, size_of_sheets
 from engine.data.formats.table import ABOVE_HEADER, has_header
 from engine.errors import BadFile
+from engine.files.regular_file import open_regular
 from engine.phrases import join, phrase
 
 OLE, ZIP = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PK\x03\x04"
@@ -121,25 +122,18 @@ def _has_rows(book: CalamineWorkbook, name: str, sizes: dict[str, int]) -> bool:
 
 def _sheet_and_others(path: Path) -> tuple[str, list[str]]:
     """The sheet to read, and the other non-empty ones if none was named."""
-    wanted = parse_place(path).sheet
+    wanted, names = parse_place(path).sheet, sheets_with_rows(path)
+    if wanted in names:
+        return wanted, []
     if wanted:
         with _workbook(path) as (book, _):
-            names = book.sheet_names
-            is_empty = wanted in names and wanted not in sheets_with_rows(path)
-        if is_empty:
-            raise BadFile(
-                file_on_disk(path),
-                phrase("the sheet “{name}” is empty.", name=wanted[:100]),
-                phrase("Choose another sheet."),
-            )
-        if wanted in names:
-            return wanted, []
-        raise BadFile(
-            file_on_disk(path),
-            phrase("there is no sheet “{name}” in it.", name=wanted[:100]),
-            phrase("Its sheets are: {names}.", names=", ".join(names[:SHOWN_SHEETS])),
-        )
-    names = sheets_with_rows(path)
+            every = book.sheet_names
+        problem = phrase("there is no sheet “{name}” in it.", name=wanted[:100])
+        advice = phrase("Its sheets are: {names}.", names=", ".join(every[:SHOWN_SHEETS]))
+        if wanted in every:
+            problem = phrase("the sheet “{name}” is empty.", name=wanted[:100])
+            advice = phrase("Choose another sheet.")
+        raise BadFile(file_on_disk(path), problem, advice)
     if not names:
         raise BadFile(
             path, phrase("all of its sheets are empty."), phrase("Choose a workbook with rows.")
@@ -150,7 +144,7 @@ def _sheet_and_others(path: Path) -> tuple[str, list[str]]:
 @contextmanager
 def _workbook(path: Path) -> Iterator[tuple[CalamineWorkbook, dict[str, int]]]:
     """The workbook, and the sizes of its sheets if known."""
-    with seekable(path) as file:
+    with unpacked(path) as place, open_regular(place) as file:
         start = file.read(1 << 16)
         file.seek(0)
         if start.startswith(OLE):

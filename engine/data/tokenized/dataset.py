@@ -1,6 +1,6 @@
 """Tokenized data sets: token ids in memory-mapped files, cached on disk.
 
-`ids.bin` concatenates the N inputs; `offsets.npy` has the start of each and `splits.npy` the length
+`ids.npy` concatenates the N inputs; `offsets.npy` has the start of each and `splits.npy` the length
 of its first text. A folder is complete or absent, and safe to delete.
 """
 
@@ -10,19 +10,20 @@ from array import array
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import StudioError
 from engine.files.atomic_write import atomic_folder, verify
-from engine.files.regular_file import check_regular, read_json
+from engine.files.regular_file import check_regular
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tokenizers.batches import MOST_TEXTS, batches
 from engine.tokenizers.tokenizer import Tokenizer
 
+FILES = ("ids.npy", "offsets.npy", "splits.npy")
 COUNTED = 1 << 22  # token ids counted at a time
 MAX_BUFFERED = 200_000  # values buffered before they are written
 MIN_TAIL = 2  # tokens of the next document that must fit after a [SEP] in its row
@@ -46,23 +47,13 @@ class TokenizedDataset:
         Raises StudioError if they are damaged or inconsistent.
         """
         try:
-            spec = read_json(folder / "spec.json")
-            mapped: Literal["r"] | None = "r" if spec["rows"] else None
-            offsets = np.load(
-                check_regular(folder / "offsets.npy"), mmap_mode=mapped, allow_pickle=False
-            )
-            splits = np.load(
-                check_regular(folder / "splits.npy"), mmap_mode=mapped, allow_pickle=False
-            )
-            dtype = np.dtype(spec["dtype"])
-            ids = (
-                np.memmap(check_regular(folder / "ids.bin"), dtype=dtype, mode="r")
-                if spec["tokens"]
-                else np.zeros(0, dtype=dtype)
+            ids, offsets, splits = (
+                np.load(check_regular(folder / name), mmap_mode="r", allow_pickle=False)
+                for name in FILES
             )
             if len(ids) != offsets[-1] or len(offsets) != len(splits) + 1:
                 raise ValueError("lengths differ")
-        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        except (OSError, ValueError, TypeError, IndexError, EOFError) as error:
             raise StudioError(
                 phrase("The token files in {folder} are damaged.", folder=folder.name),
                 phrase("Delete this folder; it will be created again when needed."),
@@ -109,7 +100,7 @@ class TokenizedDataset:
 
 def cache_key(fingerprint: str, tokenizer: Tokenizer, max_length: int, kind: str) -> str:
     """Folder name that depends on the data, the tokenizer, the length and the kind."""
-    parts = json.dumps([fingerprint, tokenizer.fingerprint, max_length, kind, 1])
+    parts = json.dumps([fingerprint, tokenizer.fingerprint, max_length, kind, 2])
     return f"{kind}-{hashlib.sha256(parts.encode('utf-8')).hexdigest()[:24]}"
 
 
@@ -197,42 +188,31 @@ def open_cached(folder: Path) -> TokenizedDataset | None:
 
 
 class TokenizedWriter:
-    """Writes the files of a folder input by input; they are complete on exit without an error."""
+    """Writes the files of a folder input by input; they are complete once closed."""
 
     def __init__(self, folder: Path, vocabulary: int) -> None:
-        self._folder = folder
-        self._dtype = np.dtype("<u2" if vocabulary <= 1 << 16 else "<u4")
-        self._offsets = GrowingArray(folder / "offsets.npy", np.int64)
-        self._splits = GrowingArray(folder / "splits.npy", np.int32)
+        kind = np.uint16 if vocabulary <= 1 << 16 else np.uint32
+        ids, offsets, splits = (folder / name for name in FILES)
+        self._ids = GrowingArray(ids, kind)
+        self._offsets = GrowingArray(offsets, np.int64)
+        self._splits = GrowingArray(splits, np.int32)
         self._offsets.add(0)
-        self._buffer = array("q")
         self.rows = self._tokens = 0
-        self._file: BinaryIO = open(folder / "ids.bin", "xb")  # noqa: SIM115  closed by __exit__
 
     def __enter__(self) -> Self:
         return self
 
     def add(self, ids: list[int], split: int | None = None) -> None:
         """Append one input; `split` is the start of its second text."""
-        self._buffer.extend(ids)
         self._tokens += len(ids)
         self.rows += 1
+        self._ids.extend(ids)
         self._offsets.add(self._tokens)
         self._splits.add(len(ids) if split is None else split)
-        if len(self._buffer) > MAX_BUFFERED:
-            self._flush()
 
-    def _flush(self) -> None:
-        self._file.write(np.array(self._buffer, dtype=self._dtype).tobytes())
-        self._buffer = array("q")
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        with self._file, self._offsets, self._splits:
-            if kind is not None:
-                return
-            self._flush()
-        spec = {"dtype": self._dtype.str, "rows": self.rows, "tokens": self._tokens}
-        (self._folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
+    def __exit__(self, *_error: object) -> None:
+        with self._ids, self._offsets, self._splits:
+            pass
 
 
 class GrowingArray:
@@ -249,7 +229,10 @@ class GrowingArray:
         return self
 
     def add(self, value: int) -> None:
-        self._buffer.append(value)
+        self.extend((value,))
+
+    def extend(self, values: Sequence[int]) -> None:
+        self._buffer.extend(values)
         if len(self._buffer) > MAX_BUFFERED:
             self._flush()
 

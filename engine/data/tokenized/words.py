@@ -48,40 +48,30 @@ def tokenize_words(
     """Tokenize `total` sentences into `folder`, or open it if it is complete."""
     tokenized = open_cached(folder)
     if tokenized is None:
-        with atomic_folder(folder) as new:
-            _write(sentences, total, tokenizer, max_length, new, progress)
+        room = max(max_length - tokenizer.added_to(1), 0)
+        rest, words_before = iter(sentences), 0
+        with (
+            atomic_folder(folder) as new,
+            TokenizedWriter(new, tokenizer.size) as writer,
+            GrowingArray(new / FIRSTS, np.int32) as firsts,
+            GrowingArray(new / STARTS, np.int64) as starts,
+        ):
+            starts.add(0)
+            while some := list(islice(rest, BATCH_SENTENCES)):
+                for words, (ids, owners) in zip(some, tokenizer.words(some), strict=True):
+                    writer.add([tokenizer.cls, *ids[:room], tokenizer.sep])
+                    first_tokens = np.full(len(words), NOWHERE)
+                    present, positions = np.unique(
+                        np.array(owners[:room], np.int64), return_index=True
+                    )
+                    first_tokens[present] = positions + 1  # after [CLS]
+                    firsts.extend(first_tokens.tolist())
+                    words_before += len(words)
+                    starts.add(words_before)
+                if progress is not None:
+                    progress(writer.rows, total)
         tokenized = TokenizedDataset.open(folder)
-    firsts, starts = (
+    firsts_of, starts_of = (
         np.load(check_regular(folder / name), allow_pickle=False) for name in (FIRSTS, STARTS)
     )
-    return TokenizedWords(tokenized, firsts, starts)
-
-
-def _write(
-    sentences: Iterable[Sequence[str]],
-    total: int,
-    tokenizer: Tokenizer,
-    max_length: int,
-    folder: Path,
-    progress: ProgressCallback | None,
-) -> None:
-    room = max(max_length - tokenizer.added_to(1), 0)
-    rest, words_before = iter(sentences), 0
-    with (
-        TokenizedWriter(folder, tokenizer.size) as writer,
-        GrowingArray(folder / FIRSTS, np.int32) as firsts,
-        GrowingArray(folder / STARTS, np.int64) as starts,
-    ):
-        starts.add(0)
-        while some := list(islice(rest, BATCH_SENTENCES)):
-            for words, (ids, owners) in zip(some, tokenizer.words(some), strict=True):
-                writer.add([tokenizer.cls, *ids[:room], tokenizer.sep])
-                first_tokens = np.full(len(words), NOWHERE)
-                present, positions = np.unique(np.array(owners[:room], np.int64), return_index=True)
-                first_tokens[present] = positions + 1  # after [CLS]
-                for position in first_tokens.tolist():
-                    firsts.add(position)
-                words_before += len(words)
-                starts.add(words_before)
-            if progress is not None:
-                progress(writer.rows, total)
+    return TokenizedWords(tokenized, firsts_of, starts_of)

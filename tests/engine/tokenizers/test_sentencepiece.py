@@ -125,7 +125,7 @@ def test_another_kind_of_sentencepiece_is_refused(tmp_path):
         read_folder(tmp_path)
 
 
-@times(200, 3_000)
+@times(100, 3_000)
 def test_a_damaged_file_is_read_or_refused_in_words(tmp_path, count):
     trained(tmp_path, "DebertaV2Tokenizer")
     whole, chance = (tmp_path / FILES[0]).read_bytes(), random.Random(4)

@@ -153,7 +153,7 @@ def test_what_was_deleted_or_damaged_is_made_again_and_is_the_same(
         }
 
     before = contents()
-    for file in (home.cache / "tokens").rglob("ids.bin"):
+    for file in (home.cache / "tokens").rglob("ids.npy"):
         file.write_bytes(b"nothing")
     stages(job, tmp_path / "second")
     assert contents() == before
@@ -204,7 +204,7 @@ def test_what_nobody_asks_for_is_deleted_in_the_end(home: Home) -> None:
     cache = shared_tokens()
     for name in ("old", "new", "busy"):
         with cache.reserved(name, lambda: None) as folder:
-            (folder / "ids.bin").touch()
+            (folder / "ids.npy").touch()
     long_ago = time.time() - UNUSED_SECONDS - 10
     for name in ("old", "busy"):
         os.utime(home.cache / "tokens" / name, (long_ago, long_ago))

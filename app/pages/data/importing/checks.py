@@ -13,9 +13,13 @@ from engine.data.columns.fit import incomplete_columns, likely_task
 from engine.data.columns.label_sets import count_label_sets
 from engine.data.columns.spellings import Spellings
 from engine.data.datasets.collecting import NO_CLEANING
-from engine.data.datasets.importing import count_empty_cells, label_spellings, spelling_note
+from engine.data.datasets.importing import (
+    count_empty_cells,
+    label_spellings,
+    spelling_note,
+    survey_problems,
+)
 from engine.data.datasets.row_writer import Collected
-from engine.data.datasets.surveying import survey_problems
 from engine.errors import StudioError
 
 

@@ -1,6 +1,6 @@
 """Reads all rows before the import, so that a bad line is reported early."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,25 +9,13 @@ from PySide6.QtCore import QObject, Signal
 from app import background
 from app.pages.data.importing.checks import Problem, problems_of_rows
 from app.timers import debounced
-from engine.config.dataset import SPLITS, Cleaning, Mapping, Reading, Split, SplitName
-from engine.data.datasets.collecting import NO_CLEANING, Sources
-from engine.data.datasets.importing import split_rows
+from engine.config.dataset import SPLITS, Split, SplitName
+from engine.data.datasets.collecting import FileImport, Sources
+from engine.data.datasets.importing import split_rows, survey
 from engine.data.datasets.row_writer import Collected
-from engine.data.datasets.surveying import survey
 from engine.errors import StudioError
 
 CHOICE_PAUSE_MS = 250  # from a choice to reading all rows
-
-
-@dataclass(frozen=True)
-class Counting:
-    """Input of a count."""
-
-    sources: Sources
-    reading: Reading
-    mapping: Mapping
-    split: Split
-    cleaning: Cleaning = NO_CLEANING
 
 
 class CountState(QObject):
@@ -45,7 +33,7 @@ class CountState(QObject):
         """`scratch` is a folder for temporary files of the count."""
         super().__init__(parent)
         self._scratch = scratch
-        self.wanted: Counting | None = None  # current input
+        self.wanted: FileImport | None = None  # current input
         self.found: Collected | None = None
         self.problems: list[Problem] = []  # of the counted rows
         self.split_rows: dict[SplitName, int] | None = None
@@ -59,7 +47,7 @@ class CountState(QObject):
     def is_counting(self) -> bool:
         return self._counting.is_busy or self._pause.isActive()
 
-    def count(self, wanted: Counting | None) -> None:
+    def count(self, wanted: FileImport | None) -> None:
         """Drop the result and count this after a short pause; None: nothing."""
         self.stop()
         self.wanted = wanted
@@ -86,16 +74,8 @@ class CountState(QObject):
         assert wanted is not None
 
         def work(progress: background.Progress) -> tuple[Collected, list[Problem]]:
-            counted = survey(  # as the import will read them
-                wanted.sources,
-                wanted.reading,
-                wanted.mapping,
-                Split(column=wanted.split.column),
-                scratch,
-                wanted.cleaning,
-                progress,
-                progress.cancelled,
-            )
+            as_imported = replace(wanted, split=Split(column=wanted.split.column))
+            counted = survey(as_imported, scratch, progress, progress.cancelled)
             return counted, problems_of_rows(wanted.mapping, counted, wanted.cleaning)
 
         self.bytes_read = (0, 0)

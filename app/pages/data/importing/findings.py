@@ -7,12 +7,13 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app import background
 from app.pages.data.importing.checks import Problem
-from app.pages.data.importing.counting import Counting, CountState
+from app.pages.data.importing.counting import CountState
 from app.translation import in_language, tr, translated
 from engine.data.checks import CHECKS
 from engine.data.checks.check import AUTOMATIC_ROWS, Finding, Fix
 from engine.data.checks.fixing import FixName
 from engine.data.checks.run import check_files
+from engine.data.datasets.collecting import FileImport
 
 REST = 500  # ms after the count
 TOLD_OTHERWISE = ("label_spellings",)  # reported by the counts, with a button
@@ -37,7 +38,7 @@ class FindingsState(QObject):
         self._count, self._scratch = count, scratch
         self.findings: list[Finding] | None = None  # None: unknown
         self.chosen: set[FixName] = set()  # fixes applied by the import
-        self._known: Counting | None = None  # input that is checked or being checked
+        self._known: FileImport | None = None  # input that is checked or being checked
         self.share = 0.0  # fraction done while `is_examining`
         self._bytes = 0  # of all files, once known
         self._begins_soon = False
@@ -107,7 +108,7 @@ class FindingsState(QObject):
     def _follow(self) -> None:
         self._take(None if self._count.split_rows is None else self._count.wanted)
 
-    def _take(self, wanted: Counting | None) -> None:
+    def _take(self, wanted: FileImport | None) -> None:
         if wanted == self._known:
             return
         self._known = wanted
@@ -121,23 +122,14 @@ class FindingsState(QObject):
         if wanted is not None and self._begins_soon:
             QTimer.singleShot(REST, self, partial(self._begin, wanted))
 
-    def _begin(self, wanted: Counting) -> None:
+    def _begin(self, wanted: FileImport) -> None:
         """Check the rows after the page is painted, unless the input changed."""
         if wanted != self._known or self.findings is not None or self.is_examining:
             return
         scratch = self._scratch
 
         def work(progress: background.Progress) -> list[Finding]:
-            return check_files(
-                wanted.sources,
-                wanted.reading,
-                wanted.mapping,
-                wanted.split,
-                scratch,
-                wanted.cleaning,
-                progress,
-                progress.cancelled,
-            ).findings
+            return check_files(wanted, scratch, progress, progress.cancelled).findings
 
         self.share, self._bytes, self._begins_soon = 0.0, 0, False
         self._examining.run(work, self._on_examined, self._on_failed, self._on_progress)

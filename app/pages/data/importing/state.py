@@ -15,7 +15,7 @@ from app.pages.data.importing.checks import (
     problems_of_files,
     problems_of_name,
 )
-from app.pages.data.importing.counting import Counting, CountState
+from app.pages.data.importing.counting import CountState
 from app.pages.data.importing.files import Opened, open_files
 from app.pages.data.importing.findings import FindingsState
 from app.pages.data.importing.preview import ExamplesState, FilePreview, preview_file
@@ -24,7 +24,7 @@ from app.studio import Studio
 from engine.config.dataset import Cleaning, Reading, Source, Split, SplitName
 from engine.data.checks.fixing import FixName, apply_fixes_by_name
 from engine.data.columns.mapping import guess_mapping, guess_note
-from engine.data.datasets.collecting import NO_CLEANING, similar_reading
+from engine.data.datasets.collecting import NO_CLEANING, FileImport, similar_reading
 from engine.data.datasets.importing import import_dataset
 from engine.errors import StudioError
 from engine.files.home import free_folder
@@ -293,7 +293,7 @@ class ImportState(QObject):
         if self.preview is None or mapping is None or reading is None or not sources:
             self.count.count(None)
         else:
-            self.count.count(Counting(sources, reading, mapping, self.split, self.cleaning))
+            self.count.count(FileImport(sources, reading, mapping, self.split, self.cleaning))
 
     # ── the import ───────────────────────────────────────────────────────────────────────────
 

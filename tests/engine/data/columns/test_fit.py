@@ -66,27 +66,17 @@ def test_where_no_column_suits_the_task_it_stays_as_it_was(sick):
 
 
 PUBLISHED = [
-    ("sst2/train.tsv", "text_classification", Mapping(text="sentence", label="label")),
     ("sst2/dev.tsv", "text_classification", Mapping(text="sentence", label="label")),
-    ("sst2/test.tsv", "text_classification", Mapping(text="sentence", label="label")),
-    ("trec-qc/train.txt", "text_classification", Mapping(text="text", label="label")),
     ("trec-qc/test.txt", "text_classification", Mapping(text="text", label="label")),
-    ("subj/train.tsv", "text_classification", Mapping(text="column 2", label="column 1")),
     ("subj/dev.tsv", "text_classification", Mapping(text="column 2", label="column 1")),
-    ("mrpc/train.tsv", "pair_classification",
-     Mapping(text="column 4", pair="column 5", label="column 1")),
     ("mrpc/dev.tsv", "pair_classification",
      Mapping(text="column 4", pair="column 5", label="column 1")),
     ("mrpc/test.tsv", "pair_classification",
      Mapping(text="#1 String", pair="#2 String", label="Quality")),
-    ("stsb/sts-train.csv", "regression",
-     Mapping(text="column 6", pair="column 7", label="column 5")),
     ("stsb/sts-dev.csv", "regression",
      Mapping(text="column 6", pair="column 7", label="column 5")),
-    ("wnut17/wnut17train.conll", "token_classification", None),
     ("wnut17/emerging.dev.conll", "token_classification", None),
     ("squad2-devhalf/dev-v2.0.json", "question_answering", None),
-    ("codah/full_data.tsv", "multiple_choice", None),
     ("codah/fold_0/dev.tsv", "multiple_choice", None),
 ]  # fmt: skip
 

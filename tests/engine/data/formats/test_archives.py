@@ -190,7 +190,7 @@ def test_a_copy_that_finds_no_room_is_refused_and_goes(
 @pytest.mark.parametrize("suffix", PACKERS)
 def test_an_import_onto_a_full_disk_leaves_nothing_there(tmp_path: Path, suffix: str) -> None:
     """The rows of a compressed table need more space than it does, an unknown amount."""
-    content = "text,label\n" + "".join(f"the text with number {n},{n % 2}\n" for n in range(80_000))
+    content = "text,label\n" + "".join(f"the text with number {n},{n % 2}\n" for n in range(30_000))
     packed = tmp_path / f"a.csv{suffix}"
     packed.write_bytes(PACKERS[suffix](content.encode()))
     with small_disk(tmp_path / "small", kilobytes=512) as disk:

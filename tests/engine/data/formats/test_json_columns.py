@@ -53,7 +53,7 @@ def found_keys(way, file: Path) -> tuple[object, str]:
 
 def assert_alike(file: Path, content: bytes) -> None:
     file.write_bytes(content)
-    keys = found_keys(jsonl._first_keys, file)
+    keys = found_keys(jsonl.first_keys, file)
     assert found_keys(json_parser.read_keys, file) == keys
     if keys[0]:
         assert outcome(read(file, READING)) == outcome(read(file, READING, glance=True))
@@ -65,7 +65,7 @@ def test_any_pieces_give_the_same_rows_refusals_and_notes(tmp_path_factory, piec
     assert_alike(tmp_path_factory.getbasetemp() / "any.jsonl", "".join(pieces).encode())
 
 
-@tries(2_000)
+@tries(800)
 @given(
     rows=st.lists(
         st.dictionaries(st.sampled_from(["a", "b", "c", "", "ü", "a\0", "\ud800"]), JSON),
@@ -83,7 +83,7 @@ def test_objects_are_read_alike(tmp_path_factory, rows, end, last, is_ascii, sep
     assert_alike(tmp_path_factory.getbasetemp() / "rows.jsonl", content)
 
 
-@tries(2_000)
+@tries(800)
 @given(
     rows=st.lists(
         st.dictionaries(

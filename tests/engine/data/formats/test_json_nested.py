@@ -92,7 +92,7 @@ VALUES = st.recursive(
 ITEMS = st.lists(st.dictionaries(st.sampled_from(["a", "b", "a.b"]), VALUES), min_size=1)
 
 
-@tries(600)
+@tries(300)
 @given(items=ITEMS)
 def test_any_objects_are_read_alike_and_whole(tmp_path_factory, items) -> None:
     file = written(tmp_path_factory.getbasetemp() / "nested.jsonl", items)

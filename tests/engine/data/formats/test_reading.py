@@ -49,7 +49,7 @@ def test_what_csv_writer_writes_is_read_as_it_was(rows):
 
 
 @given(tables)
-@tries(60)
+@tries(30)
 def test_an_imported_table_holds_every_cell_and_line(rows):
     names = [f"column {n}" for n in range(1, len(rows[0]) + 1)]
     out = io.StringIO(newline="")
@@ -78,9 +78,9 @@ def odd_text(dice: random.Random) -> str:
 ODD = (*range(16), 0x85, 0xA0, 0xAD, *range(0x200B, 0x2010), 0x2028, 0x202E, 0x300, 0xFEFF)
 
 
-def test_ten_thousand_odd_texts_come_through_an_import_and_an_export(tmp_path):
+def test_thousands_of_odd_texts_come_through_an_import_and_an_export(tmp_path):
     dice = random.Random(38)
-    texts = ["x" + odd_text(dice) for _ in range(10_000)]
+    texts = ["x" + odd_text(dice) for _ in range(3_000)]
     source = tmp_path / "odd.csv"
     with open(source, "w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("text", "label"), *((t, "a") for t in texts)])

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data.formats.lines import Lines
-from engine.data.formats.squad import Answer, Question, Repair, Squad, find_nearest, read_squad
+from engine.data.formats.rows import Remarks
+from engine.data.formats.squad import Answer, Question, find_nearest, read_squad
 from engine.errors import BadFile
 from tests.engine.data.formats.test_mutants import changed, mutated
 from tests.often import tries
@@ -29,12 +30,12 @@ def article(*questions: dict[str, Any], **further: Any) -> dict[str, Any]:
     return {"title": "Cats", "paragraphs": [paragraph]} | further
 
 
-def read(path: Path, content: Any) -> Squad:
+def read(path: Path, content: Any, remarks: Remarks | None = None) -> list[Question]:
     if not isinstance(content, bytes):
         text = content if isinstance(content, str) else json.dumps(content)
         content = text.encode("utf-8")
     path.write_bytes(content)
-    return read_squad(Lines(path, "utf-8"))
+    return read_squad(Lines(path, "utf-8"), remarks or Remarks())
 
 
 def whole(*questions: dict[str, Any]) -> dict[str, Any]:
@@ -42,23 +43,19 @@ def whole(*questions: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "name, questions, impossible, answered, contexts, titles",
-    [
-        ("dev-v2.0.json", 6078, 3168, 2910, 646, 16),
-        ("test-v2.0-noanswers.json", 5915, 0, 0, 570, 20),
-    ],
+    "name, questions, answered, contexts, titles",
+    [("dev-v2.0.json", 6078, 2910, 646, 16), ("test-v2.0-noanswers.json", 5915, 0, 570, 20)],
 )
 def test_published_questions_are_read_as_counted(
-    assets, name, questions, impossible, answered, contexts, titles
+    assets, name, questions, answered, contexts, titles
 ):
-    found = read_squad(Lines(assets / "datasets" / "squad2-devhalf" / name, "utf-8"))
-    assert found.version == "v2.0" and found.repairs == () and found.notes == ()
-    assert len(found.questions) == questions
-    assert sum(one.is_impossible for one in found.questions) == impossible
-    assert sum(bool(one.answers) for one in found.questions) == answered
-    assert len({id(one.context) for one in found.questions}) == contexts
-    assert len({one.title for one in found.questions}) == titles
-    for one in found.questions:
+    remarks = Remarks()
+    found = read_squad(Lines(assets / "datasets" / "squad2-devhalf" / name, "utf-8"), remarks)
+    assert len(found) == questions and remarks.sentences() == ()
+    assert sum(bool(one.answers) for one in found) == answered
+    assert len({id(one.context) for one in found}) == contexts
+    assert len({one.title for one in found}) == titles
+    for one in found:
         for text, start in one.answers:
             assert one.context[start : start + len(text)] == text
 
@@ -67,24 +64,24 @@ def test_both_versions_are_read(tmp_path):
     path = tmp_path / "x.json"
     newer = asked("q2", is_impossible=True, answers=[], plausible_answers=[{"text": "mat"}])
     found = read(path, b"\xef\xbb\xbf" + json.dumps(whole(asked(), newer)).encode())
-    first = Question("q1", "Cats", CONTEXT, "Who sat?", (Answer("cat", 4),), False)
-    second = Question("q2", "Cats", CONTEXT, "Who sat?", (), True)
-    assert found == Squad("v2.0", (first, second), ())
+    first = Question("q1", "Cats", CONTEXT, "Who sat?", (Answer("cat", 4),))
+    assert found == [first, Question("q2", "Cats", CONTEXT, "Who sat?", ())]
     older = {"data": [{"paragraphs": [{"context": CONTEXT, "qas": [asked(7)]}]}]}
-    found = read(path, older)
-    assert found.version == "" and found.questions == (first._replace(id="7", title=""),)
-    assert read(path, {"data": []}).questions == ()
+    assert read(path, older) == [first._replace(id="7", title="")]
+    assert read(path, {"data": []}) == []
 
 
 def test_an_answer_in_a_wrong_place_is_moved_to_the_nearest(tmp_path):
     moved = asked(answers=[{"text": "cat", "answer_start": 26}, {"text": "The", "answer_start": 0}])
-    found = read(tmp_path / "x.json", whole(moved))
-    assert found.questions[0].answers == (Answer("cat", 30), Answer("The", 0))
-    assert found.repairs == (Repair("q1", "cat", 26, 30),)
-    (note,) = found.notes
-    assert note.endswith("its nearest occurrence was used: once, question q1.")
-    found = read(tmp_path / "x.json", whole(moved, moved | {"id": "q2"}))
-    assert found.notes[0].endswith("2 times, first question q1.")
+    for questions, said in (
+        ([moved], "its nearest occurrence was used: once, question q1."),
+        ([moved, moved | {"id": "q2"}], "2 times, first question q1."),
+    ):
+        remarks = Remarks()
+        found = read(tmp_path / "x.json", whole(*questions), remarks)
+        assert found[0].answers == (Answer("cat", 30), Answer("The", 0))
+        (note,) = remarks.sentences()
+        assert note.endswith(said)
 
 
 @given(st.text("ab", max_size=12), st.text("ab", min_size=1, max_size=3), st.integers(-5, 20))
@@ -104,15 +101,14 @@ def test_any_span_of_any_context_is_read_as_it_was(context, data):
     answers = [{"text": text, "answer_start": start}] if text else []
     content = {"data": [{"paragraphs": [{"context": context, "qas": [asked(answers=answers)]}]}]}
     with tempfile.TemporaryDirectory() as folder:
-        (one,) = read(Path(folder) / "x.json", content).questions
-    assert len(one.context) == len(context)
+        (one,) = read(Path(folder) / "x.json", content)
     assert one.context == context and one.answers == ((Answer(text, start),) if text else ())
 
 
 def test_a_lone_surrogate_is_replaced_and_moves_nothing(tmp_path):
     context = "a \ud800 cat"
     content = {"data": [{"paragraphs": [{"context": context, "qas": [asked()]}]}]}
-    (one,) = read(tmp_path / "x.json", content).questions
+    (one,) = read(tmp_path / "x.json", content)
     assert one.context == "a \ufffd cat" and one.answers == (Answer("cat", 4),)
 
 
@@ -186,7 +182,7 @@ def test_a_file_that_is_too_large_to_be_read_whole_is_refused(tmp_path, monkeypa
 
 def test_a_line_of_any_length_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.data.formats.strict_json.CHUNK", 7)
-    assert read(tmp_path / "x.json", whole(asked())).questions[0].id == "q1"
+    assert read(tmp_path / "x.json", whole(asked()))[0].id == "q1"
 
 
 def test_mutated_files_give_questions_or_a_sentence(tmp_path):
@@ -197,7 +193,7 @@ def test_mutated_files_give_questions_or_a_sentence(tmp_path):
     for number in range(400):
         content = changed(good, chance) if number % 2 else mutated(chance.choice(seeds), chance)
         try:
-            for one in read(tmp_path / "x.json", content).questions:
+            for one in read(tmp_path / "x.json", content):
                 one.context.encode("utf-8")
                 assert all(one.context[a.start :].startswith(a.text) for a in one.answers)
             outcomes["read"] += 1

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data.tokenized.dataset import (
+    FILES,
     TokenizedDataset,
     cache_key,
     tokenize_examples,
@@ -89,7 +90,7 @@ def test_files_are_made_once(tmp_path):
     assert rows_of(again) == rows_of(first)
 
 
-@pytest.mark.parametrize("name", ["ids.bin", "offsets.npy", "splits.npy", "spec.json"])
+@pytest.mark.parametrize("name", FILES)
 def test_damaged_files_are_noticed_and_made_anew(tmp_path, name):
     first = rows_of(tokenize_stream(TEXTS, TOKENIZER, 16, tmp_path / "a"))
     content = (tmp_path / "a" / name).read_bytes()

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.data.formats.lines import Lines
+from engine.data.formats.rows import Remarks
 from engine.data.formats.squad import read_squad
 from engine.data.tokenized.windows import NOWHERE, Window, answer_positions, tokens_between, windows
 from engine.errors import StudioError
@@ -142,7 +143,7 @@ def test_what_makes_no_window_is_refused(offsets, stride):
 def test_the_answers_of_published_questions_find_their_characters_again(assets):
     tokenizer = Tokenizer.from_folder(assets / "models" / "bert-tiny-splade-en")
     path = assets / "datasets" / "squad2-devhalf" / "dev-v2.0.json"
-    questions = read_squad(Lines(path, "utf-8")).questions[::40]
+    questions = read_squad(Lines(path, "utf-8"), Remarks())[::120]
     exact = held = 0
     for one in questions:
         tokens = tokenizer.encode(one.context, max_length=100_000).tokens[1:-1]
@@ -160,7 +161,7 @@ def test_the_answers_of_published_questions_find_their_characters_again(assets):
                     exact += one.context[start:stop] == answer.text
                     assert answer.text in one.context[start:stop]
             assert (len(found) > 1) == (len(asked) + len(tokens) + 3 > 128)
-    assert held > 300 and exact / held > 0.99
+    assert held > 100 and exact / held > 0.99
 
 
 @pytest.mark.parametrize("separators", [1, 2])
