@@ -39,6 +39,7 @@ def trained(folder: Path, tokenizer: str, **more: object) -> sentencepiece.Sente
     settings = {
         "sentence_iterator": iter(TEXTS * 5),
         "model_writer": made,
+        "minloglevel": 5,
         "vocab_size": 300,
         "hard_vocab_limit": False,
         "pad_id": pad_id,
@@ -49,7 +50,6 @@ def trained(folder: Path, tokenizer: str, **more: object) -> sentencepiece.Sente
         "unk_piece": unknown,
         "bos_piece": begin,
         "eos_piece": end,
-        "minloglevel": 5,
     }
     sentencepiece.SentencePieceTrainer.train(**{**settings, **more})
     (folder / "spm.model").write_bytes(made.getvalue())

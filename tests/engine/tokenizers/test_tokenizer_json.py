@@ -18,7 +18,7 @@ from engine.tokenizers.vocabulary_files import SPECIAL_KEYS
 from engine.tokenizers.wordpiece import WordPiece
 from tests.engine.tokenizers.published_tokenizers import byte_level, bytes_behind, sentence_pieces
 from tests.engine.tokenizers.test_kinds import TEXTS
-from tests.engine.tokenizers.test_vocabulary import write
+from tests.engine.tokenizers.test_vocabulary import content, write
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 LETTERS = sorted(set("".join(TEXTS).lower()) - set(" \n\r\t"))
@@ -31,34 +31,25 @@ def flagged(number: int, name: str, **flags: bool) -> dict[str, Any]:
     return {"id": number, "content": name, **usual, **flags}
 
 
+def bert(**flags: Any) -> dict[str, Any]:
+    """BERT's normaliser."""
+    usual = {"clean_text": True, "handle_chinese_chars": True, "strip_accents": None}
+    return {"type": "BertNormalizer", **usual, "lowercase": True, **flags}
+
+
 def wordpiece(**parts: Any) -> dict[str, Any]:
     """The tokenizer.json of a BERT with other parts in the place of its own."""
-    model = {
-        "type": "WordPiece",
-        "unk_token": "[UNK]",
-        "continuing_subword_prefix": "##",
-        "max_input_chars_per_word": 100,
-        "vocab": {piece: number for number, piece in enumerate(dict.fromkeys(PIECES))},
-    }
-    ids = model["vocab"]
-    whole = {
-        "version": "1.0",
-        "truncation": {"direction": "Right", "max_length": 6, "strategy": "LongestFirst"},
-        "padding": None,
-        "added_tokens": [flagged(ids[name], name, special=True) for name in SPECIAL],
-        "normalizer": {
-            "type": "BertNormalizer",
-            "clean_text": True,
-            "handle_chinese_chars": True,
-            "strip_accents": None,
-            "lowercase": True,
-        },
-        "pre_tokenizer": {"type": "BertPreTokenizer"},
-        "post_processor": {"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
-        "decoder": None,
-        "model": model | parts.pop("model", {}),
-    }
-    whole["truncation"]["stride"] = 0
+    ids = {piece: number for number, piece in enumerate(dict.fromkeys(PIECES))}
+    truncation = {"direction": "Right", "max_length": 6, "strategy": "LongestFirst", "stride": 0}
+    whole = content(
+        truncation=truncation,
+        padding=None,
+        added_tokens=[flagged(ids[name], name, special=True) for name in SPECIAL],
+        post_processor={"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]},
+        decoder=None,
+        model__vocab=ids,
+    )
+    whole["model"] |= parts.pop("model", {})
     return whole | parts
 
 
@@ -78,46 +69,22 @@ def around(cls: str, sep: str, between: int, second: int) -> dict[str, Any]:
     }
 
 
-def replaced(pattern: str, by: str) -> dict[str, Any]:
-    return {"type": "Replace", "pattern": {"String": pattern}, "content": by}
-
-
+COUNT = len(dict.fromkeys(PIECES))
+DIGITS = [{"type": "BertPreTokenizer"}, {"type": "Digits", "individual_digits": True}]
+WHITE = {"type": "Split", "pattern": {"Regex": "\\s+"}, "behavior": "Removed", "invert": False}
 VARIANTS: dict[str, dict[str, Any]] = {
     "as BERT": {},
     "NFC, lowercase": {
         "normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]}
     },
     "no normaliser": {"normalizer": None},
-    "no clean text": {
-        "normalizer": {
-            "type": "BertNormalizer",
-            "clean_text": False,
-            "handle_chinese_chars": True,
-            "strip_accents": True,
-            "lowercase": False,
-        }
-    },
-    "replaced": {"normalizer": replaced("fox", "the")},
+    "no clean text": {"normalizer": bert(clean_text=False, strip_accents=True, lowercase=False)},
+    "replaced": {"normalizer": {"type": "Replace", "pattern": {"String": "fox"}, "content": "the"}},
     "stripped": {"normalizer": {"type": "Strip", "strip_left": True, "strip_right": True}},
     "white space": {"pre_tokenizer": {"type": "WhitespaceSplit"}},
     "no splitting": {"pre_tokenizer": None},
-    "digits": {
-        "pre_tokenizer": {
-            "type": "Sequence",
-            "pretokenizers": [
-                {"type": "BertPreTokenizer"},
-                {"type": "Digits", "individual_digits": True},
-            ],
-        }
-    },
-    "plain expression": {
-        "pre_tokenizer": {
-            "type": "Split",
-            "pattern": {"Regex": "\\s+"},
-            "behavior": "Removed",
-            "invert": False,
-        }
-    },
+    "digits": {"pre_tokenizer": {"type": "Sequence", "pretokenizers": DIGITS}},
+    "plain expression": {"pre_tokenizer": WHITE},
     "short words": {"model": {"max_input_chars_per_word": 4}},
     "another mark": {"model": {"continuing_subword_prefix": "@@"}},
     "two [SEP]": {"post_processor": around("[CLS]", "[SEP]", 2, 1)},
@@ -126,10 +93,10 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "added": {
         "added_tokens": [
             *(flagged(number, name, special=True) for number, name in enumerate(SPECIAL)),
-            flagged(len(dict.fromkeys(PIECES)), "brown fox"),
-            flagged(len(dict.fromkeys(PIECES)) + 1, "JUMPS", normalized=True),
-            flagged(len(dict.fromkeys(PIECES)) + 2, "la", single_word=True),
-            flagged(len(dict.fromkeys(PIECES)) + 3, "dog", lstrip=True, rstrip=True),
+            flagged(COUNT, "brown fox"),
+            flagged(COUNT + 1, "JUMPS", normalized=True),
+            flagged(COUNT + 2, "la", single_word=True),
+            flagged(COUNT + 3, "dog", lstrip=True, rstrip=True),
         ]
     },
     "mask takes the space": {
@@ -190,17 +157,13 @@ def test_every_step_of_a_wordpiece_is_carried_out(tmp_path, name):
     assert isinstance(ours.vocabulary, WordPiece if name in plain else TokenizerJson)
 
 
+BYTES = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        {
-            "pre_tokenizer": {
-                "type": "ByteLevel",
-                "add_prefix_space": False,
-                "trim_offsets": True,
-                "use_regex": False,
-            }
-        },
+        {"pre_tokenizer": BYTES | {"use_regex": False}},
         {"pre_tokenizer": {"type": "Whitespace"}},
         {"normalizer": {"type": "NFKC"}},
         {"post_processor": {"type": "BertProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0]}},
@@ -216,7 +179,6 @@ def test_every_step_of_a_byte_level_bpe_is_carried_out(tmp_path, change):
     assert isinstance(ours.vocabulary, TokenizerJson | ByteLevelBpe)
 
 
-PRECOMPILED = {"type": "Precompiled", "precompiled_charsmap": ""}
 METASPACE = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
 
 
@@ -264,13 +226,8 @@ def test_the_older_files_of_herbert_are_read_as_its_class_reads_them(tmp_path):
     for text in TEXTS:
         assert ours.encode(text).ids == published(text)["input_ids"]
         assert ours.encode(text, "fox").ids == published(text, "fox")["input_ids"]
-    assert_as_the_library_again(ours, published, tmp_path / "saved")
-
-
-def assert_as_the_library_again(ours: Tokenizer, published: Any, into: Path) -> None:
-    into.mkdir()
-    ours.save(into)
-    again = Tokenizer.from_folder(into)
+    ours.save(tmp_path)
+    again = Tokenizer.from_folder(tmp_path)
     assert again.fingerprint == ours.fingerprint
     assert [again.encode(t).ids for t in TEXTS] == [published(t)["input_ids"] for t in TEXTS]
 
@@ -326,22 +283,21 @@ def theirs(folder: Path) -> Any:
 
 
 ADDED = "a brown foxes [NEW] the dog newt, NEWT new"
-SIZE = len(dict.fromkeys(PIECES))
 
 
 @pytest.mark.parametrize(
     "files",
     [
-        {"added_tokens.json": {"[NEW]": SIZE, "newt": SIZE + 1}},
+        {"added_tokens.json": {"[NEW]": COUNT, "newt": COUNT + 1}},
         {
-            "added_tokens.json": {"[NEW]": SIZE, "newt": SIZE + 1},
+            "added_tokens.json": {"[NEW]": COUNT, "newt": COUNT + 1},
             "special_tokens_map.json": {"additional_special_tokens": ["[NEW]"]},
         },
         {
             "tokenizer_config.json": {
                 "added_tokens_decoder": {
-                    str(SIZE): {"content": "[NEW]", "special": True, "normalized": False},
-                    str(SIZE + 1): {"content": "new", "single_word": True, "normalized": True},
+                    str(COUNT): {"content": "[NEW]", "special": True, "normalized": False},
+                    str(COUNT + 1): {"content": "new", "single_word": True, "normalized": True},
                 }
             }
         },
@@ -353,8 +309,8 @@ SIZE = len(dict.fromkeys(PIECES))
 )
 def test_added_tokens_are_read_without_a_tokenizer_json(tmp_path, files):
     plain(tmp_path)
-    for name, content in files.items():
-        write(tmp_path, name, content)
+    for name, value in files.items():
+        write(tmp_path, name, value)
     ours, published = Tokenizer.from_folder(tmp_path), theirs(tmp_path)
     assert ours.size == len(published)
     for text in (ADDED, "The quick fox", *TEXTS):
@@ -370,7 +326,7 @@ def test_added_tokens_are_read_without_a_tokenizer_json(tmp_path, files):
 
 def test_an_added_token_is_no_piece_of_other_words(tmp_path):
     entry = {"content": "qui", "special": True, "normalized": False}
-    config = {"added_tokens_decoder": {str(SIZE): entry}}
+    config = {"added_tokens_decoder": {str(COUNT): entry}}
     write(plain(tmp_path), "tokenizer_config.json", config)
     ours = Tokenizer.from_folder(tmp_path)
     assert [t.text for t in ours.encode("QUI qui").tokens][1:-1] == ["q", "##u", "##i", "qui"]
@@ -404,7 +360,7 @@ def test_an_unknown_class_needs_a_tokenizer_json(tmp_path):
         Tokenizer.from_folder(tmp_path)
     assert "tokenizer.json" in caught.value.advice
     write(tmp_path, "tokenizer.json", wordpiece())
-    assert Tokenizer.from_folder(tmp_path).size == SIZE
+    assert Tokenizer.from_folder(tmp_path).size == COUNT
 
 
 def test_single_bytes_need_no_merges(tmp_path):
@@ -445,19 +401,19 @@ def spoiled(whole: Any, rng: random.Random) -> Any:
 
 
 SMALL = {
-    "added_tokens.json": {"[NEW]": SIZE},
+    "added_tokens.json": {"[NEW]": COUNT},
     "special_tokens_map.json": {"mask_token": {"content": "[MASK]"}, "cls_token": "[CLS]"},
     "tokenizer_config.json": {
         "tokenizer_class": "BertTokenizer",
         "do_lower_case": True,
-        "added_tokens_decoder": {str(SIZE): {"content": "[NEW]", "lstrip": True}},
+        "added_tokens_decoder": {str(COUNT): {"content": "[NEW]", "lstrip": True}},
         "additional_special_tokens": ["quick"],
         "model_input_names": ["input_ids"],
     },
 }
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_spoiled_folder_is_read_or_refused_and_nothing_else(tmp_path, seed):
     rng = random.Random(seed)
     folders = [
@@ -467,15 +423,15 @@ def test_a_spoiled_folder_is_read_or_refused_and_nothing_else(tmp_path, seed):
     kinds = [wordpiece(**parts) for parts in VARIANTS.values()]
     kinds += [json.loads((one / "tokenizer.json").read_text("utf-8")) for one in folders]
     kinds += [kind | {"normalizer": {"type": "NFKC"}} for kind in kinds[-2:]]
-    for number in range(40):
+    for number in range(60):
         folder = tmp_path / str(number)
         folder.mkdir()
         if rng.random() < 0.7:
             write(folder, "tokenizer.json", spoiled(rng.choice(kinds), rng))
         else:
             plain(folder)
-            for name, content in SMALL.items():
-                write(folder, name, spoiled(content, rng) if rng.random() < 0.6 else content)
+            for name, value in SMALL.items():
+                write(folder, name, spoiled(value, rng) if rng.random() < 0.6 else value)
         try:
             tokenizer = Tokenizer.from_folder(folder)
             for text in ("", TEXTS[1], "a [MASK] b"):

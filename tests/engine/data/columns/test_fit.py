@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.dataset import DatasetSpec, Mapping, Split
+from engine.config.dataset import Mapping
 from engine.config.tasks import TASKS
 from engine.data.columns.fit import dataset_problems, likely_task, mapping_for
-from engine.data.datasets.importing import import_dataset
 from engine.data.formats.reading import read, recognise
 from engine.files.shipped import sample_data
+from tests.engine.data.imported import imported, write_lines
 
 SICK = ("pair_ID", "sentence_A", "sentence_B", "relatedness_score", "entailment_judgment")
 JUDGMENTS = ("NEUTRAL", "ENTAILMENT", "CONTRADICTION")
@@ -23,15 +23,7 @@ def sick(tmp_path: Path) -> Path:
          JUDGMENTS[n % 3])
         for n in range(200)
     ]  # fmt: skip
-    file = tmp_path / "SICK_train.txt"
-    file.write_text("\n".join("\t".join(row) for row in [SICK, *rows]), encoding="utf-8")
-    return file
-
-
-def imported(file: Path, folder: Path) -> DatasetSpec:
-    found = recognise(file)
-    assert found.mapping is not None
-    return import_dataset("x", {"all": file}, found.reading, found.mapping, Split(), folder / "d")
+    return write_lines(tmp_path / "SICK_train.txt", *("\t".join(row) for row in [SICK, *rows]))
 
 
 def test_of_a_score_and_a_class_each_task_takes_its_own(sick, tmp_path):
@@ -48,7 +40,7 @@ def test_of_a_score_and_a_class_each_task_takes_its_own(sick, tmp_path):
             given = found.mapping.model_copy(update={"label": first})
             fitting = mapping_for(TASKS[kind](kind=kind), given, found.columns, rows)
             assert fitting.label == label
-    spec = imported(sick, tmp_path)
+    spec = imported(sick, tmp_path / "d").spec
     assert likely_task(spec.mapping, spec.labels).kind == "pair_classification"
     assert spec.label_for == {
         "regression": "relatedness_score",
@@ -83,7 +75,7 @@ PUBLISHED = [
 
 @pytest.mark.parametrize("name, kind, mapping", PUBLISHED)
 def test_published_data_is_recognised_for_its_task(assets, tmp_path, name, kind, mapping):
-    spec = imported(assets / "datasets" / name, tmp_path)
+    spec = imported(assets / "datasets" / name, tmp_path / "d").spec
     task = likely_task(spec.mapping, spec.labels)
     assert task.kind == kind
     assert mapping in (None, spec.mapping)
@@ -91,15 +83,14 @@ def test_published_data_is_recognised_for_its_task(assets, tmp_path, name, kind,
 
 
 def test_the_sample_is_recognised_for_its_task(tmp_path):
-    spec = imported(sample_data(), tmp_path)
+    spec = imported(sample_data(), tmp_path / "d").spec
     task = likely_task(spec.mapping, spec.labels)
     assert task.kind == "text_classification" and dataset_problems(spec, task) == []
 
 
 def test_a_thousand_tags_are_no_tags(tmp_path):
-    file = tmp_path / "many.csv"
-    rows = ["text,tags", *(f"a word,O B-type{n}" for n in range(1_100))]
-    file.write_text("\n".join(rows), encoding="utf-8")
-    spec = imported(file, tmp_path)
+    rows = (f"a word,O B-type{n}" for n in range(1_100))
+    file = write_lines(tmp_path / "many.csv", "text,tags", *rows)
+    spec = imported(file, tmp_path / "d").spec
     (problem,) = dataset_problems(spec, TASKS["token_classification"](kind="token_classification"))
     assert "1,000 different tags or more" in problem.problem

@@ -5,21 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.dataset import Mapping, Split
+from engine.config.dataset import Mapping
 from engine.data.columns.words import split_words
-from engine.data.datasets.importing import import_dataset
-from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import recognise
 from engine.errors import BadFile, StudioError
-
-
-def imported(path: Path, into: Path, **more: object) -> Dataset:
-    found = recognise(path)
-    mapping = found.mapping and found.mapping.model_copy(update=more)
-    assert mapping is not None
-    split = Split(validation=0)
-    import_dataset("x", {"all": path}, found.reading, mapping, split, into / "data")
-    return open_dataset(into / "data")
+from tests.engine.data.imported import ONLY_TRAIN, imported
 
 
 def conll(path: Path, sentences: str) -> Path:
@@ -38,7 +28,7 @@ def conll(path: Path, sentences: str) -> Path:
     ],
 )
 def test_every_scheme_is_kept_in_bio(tmp_path, scheme, sentences):
-    dataset = imported(conll(tmp_path / "x.conll", sentences), tmp_path)
+    dataset = imported(conll(tmp_path / "x.conll", sentences), tmp_path / "data", ONLY_TRAIN)
     rows = dataset.rows("train")
     assert rows.texts == ["a b c d", "e f"]
     assert rows.tags == ["B-x I-x B-x O", "O B-y"]
@@ -49,7 +39,7 @@ def test_every_scheme_is_kept_in_bio(tmp_path, scheme, sentences):
 
 def test_what_is_corrected_is_told_with_its_line(tmp_path):
     path = conll(tmp_path / "x.conll", "a:B-x b:O | c:B-x d:O | e:O f:I-x g:I-y | h:B-y")
-    dataset = imported(path, tmp_path)
+    dataset = imported(path, tmp_path / "data", ONLY_TRAIN)
     assert dataset.rows("train").tags == ["B-x O", "B-x O", "O B-x B-y", "B-y"]
     (note,) = dataset.spec.notes
     assert "corrected" in note and "2 times, first in line 8" in note
@@ -57,7 +47,7 @@ def test_what_is_corrected_is_told_with_its_line(tmp_path):
 
 def test_classes_of_words_stay_as_they_are(tmp_path):
     path = conll(tmp_path / "x.conll", "the:DET cat:NOUN | it:PRON sat:VERB")
-    dataset = imported(path, tmp_path)
+    dataset = imported(path, tmp_path / "data", ONLY_TRAIN)
     assert dataset.rows("train").tags == ["DET NOUN", "PRON VERB"]
     assert dataset.spec.spans == {"DET": 1, "NOUN": 1, "PRON": 1, "VERB": 1}
     assert dataset.spec.notes == ()
@@ -72,7 +62,7 @@ def test_lists_of_words_and_tags_are_read(tmp_path):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = recognise(path)
     assert found.mapping == Mapping(text="tokens", tags="ner_tags")
-    kept = imported(path, tmp_path).rows("train")
+    kept = imported(path, tmp_path / "data", ONLY_TRAIN).rows("train")
     assert list(map(split_words, kept.texts)) == [row["tokens"] for row in rows]
     assert kept.tags == ["B-x O O O", "B-x I-x"]
 
@@ -87,10 +77,8 @@ def test_lists_of_words_and_tags_are_read(tmp_path):
 def test_tags_that_fit_no_words_are_named(tmp_path, content, line, says):
     path = tmp_path / "x.csv"
     path.write_text(content)
-    reading = recognise(path).reading
-    mapping = Mapping(text="text", tags="tags")
     with pytest.raises(BadFile, match=says) as caught:
-        import_dataset("x", {"all": path}, reading, mapping, Split(validation=0), tmp_path / "data")
+        imported(path, tmp_path / "data", mapping=Mapping(text="text", tags="tags"))
     assert caught.value.line == line
     assert not (tmp_path / "data").exists()
 
@@ -98,14 +86,14 @@ def test_tags_that_fit_no_words_are_named(tmp_path, content, line, says):
 def test_a_strange_tag_in_conll_is_named_with_its_own_line(tmp_path):
     path = conll(tmp_path / "x.conll", "a:B-x b:O | c:B-x d:O e:oops")
     with pytest.raises(BadFile, match="line 6: “oops” is not a valid span tag") as caught:
-        imported(path, tmp_path)
+        imported(path, tmp_path / "data", ONLY_TRAIN)
     assert caught.value.line == 6
 
 
 def test_two_schemes_in_one_file_are_refused(tmp_path):
     path = conll(tmp_path / "x.conll", "a:B-x b:E-x | c:U-x d:O")
     with pytest.raises(StudioError, match="mix two schemes"):
-        imported(path, tmp_path)
+        imported(path, tmp_path / "data", ONLY_TRAIN)
 
 
 def test_any_column_can_hold_the_tags(tmp_path):
@@ -114,12 +102,14 @@ def test_any_column_can_hold_the_tags(tmp_path):
     found = recognise(path)
     assert found.columns == ("text", "column 2", "column 3", "tags")
     assert found.mapping == Mapping(text="text", tags="tags")
-    assert imported(path, tmp_path / "a").rows("train").tags == ["O B-PER", "O"]
-    assert imported(path, tmp_path / "b", tags="column 2").rows("train").tags == ["DT NN", "NN"]
-    assert imported(path, tmp_path / "c", tags="column 3").rows("train").tags == [
-        "B-NP I-NP",
-        "B-NP",
-    ]
+    for column, tags in (
+        ("tags", ["O B-PER", "O"]),
+        ("column 2", ["DT NN", "NN"]),
+        ("column 3", ["B-NP I-NP", "B-NP"]),
+    ):
+        mapping = Mapping(text="text", tags=column)
+        dataset = imported(path, tmp_path / column, ONLY_TRAIN, mapping)
+        assert dataset.rows("train").tags == tags
 
 
 def test_published_parts_become_one_set(assets, tmp_path):
@@ -129,18 +119,9 @@ def test_published_parts_become_one_set(assets, tmp_path):
         "validation": folder / "emerging.dev.conll",
         "test": folder / "emerging.test.annotated",
     }
-    found = recognise(sources["train"])
-    assert found.reading.format == "conll" and found.mapping is not None
-    spec = import_dataset(
-        "wnut17", sources, found.reading, found.mapping, Split(), tmp_path / "data"
-    )
+    spec = imported(sources, tmp_path / "data").spec
+    assert spec.reading.format == "conll"
     assert spec.rows == {"train": 3394, "validation": 1009, "test": 1287}
-    assert spec.spans == {
-        "corporation": 321,
-        "creative-work": 387,
-        "group": 468,
-        "location": 772,
-        "person": 1559,
-        "product": 383,
-    }
+    names = ("corporation", "creative-work", "group", "location", "person", "product")
+    assert spec.spans == dict(zip(names, (321, 387, 468, 772, 1559, 383), strict=True))
     assert spec.notes == ()

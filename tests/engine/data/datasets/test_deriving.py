@@ -8,28 +8,21 @@ from engine.config.dataset import Cleaning, DatasetSpec, Mapping, Split
 from engine.data.columns.fit import dataset_problems, likely_task
 from engine.data.datasets.collecting import NO_CLEANING
 from engine.data.datasets.deriving import Edits, derive
-from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
-from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.progress import Cancelled
+from tests.engine.data.imported import imported, write_lines
 
 
-def imported(folder: Path, name: str, lines: list[str]) -> DatasetSpec:
-    file = folder / name
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    found = recognise(file)
-    assert found.mapping is not None
-    split = Split(validation=0.25)
-    return import_dataset(
-        "x", {"all": file}, found.reading, found.mapping, split, folder / "x" / "1"
-    )
+def stored(folder: Path, name: str, lines: list[str]) -> DatasetSpec:
+    file = write_lines(folder / name, *lines)
+    return imported(file, folder / "x" / "1", Split(validation=0.25)).spec
 
 
 def test_rows_are_left_out_and_the_others_keep_split_and_line(tmp_path):
     rows = [f"a film {n},{'' if n % 10 == 3 else n % 2}" for n in range(40)]
-    old = imported(tmp_path, "films.csv", ["text,label", *rows])
+    old = stored(tmp_path, "films.csv", ["text,label", *rows])
     assert old.empty == {"label": 4}
     assert dataset_problems(old, likely_task(old.mapping, {"0": 1, "1": 1}))
     (tmp_path / "films.csv").unlink()  # it is not needed
@@ -50,7 +43,7 @@ def test_rows_are_left_out_and_the_others_keep_split_and_line(tmp_path):
 
 def test_another_column_becomes_the_label(tmp_path):
     rows = [f"a film {n},{('good', 'bad')[n % 2]},{n % 37 / 10}" for n in range(80)]
-    old = imported(tmp_path, "films.csv", ["text,label,score", *rows])
+    old = stored(tmp_path, "films.csv", ["text,label,score", *rows])
     assert old.label_for == {"regression": "score"}
     mapping = old.mapping.model_copy(update={"label": "score"})
     new = derive(tmp_path / "x" / "1", tmp_path / "x" / "2", 2, mapping, Cleaning())
@@ -62,7 +55,7 @@ def test_another_column_becomes_the_label(tmp_path):
 
 def test_rows_are_edited_one_by_one(tmp_path):
     rows = [f"a film {n},{'good' if n % 2 else 'bad'}" for n in range(20)]
-    old = imported(tmp_path, "films.csv", ["text,label", *rows])
+    old = stored(tmp_path, "films.csv", ["text,label", *rows])
     before = open_dataset(tmp_path / "x" / "1").page(0, 20)
     edits = Edits(
         dropped={0, 7},
@@ -78,7 +71,7 @@ def test_rows_are_edited_one_by_one(tmp_path):
 
 
 def test_deriving_can_be_cancelled(tmp_path):
-    old = imported(tmp_path, "films.csv", ["text,label", *["a film,good", "one,bad"] * 4])
+    old = stored(tmp_path, "films.csv", ["text,label", *["a film,good", "one,bad"] * 4])
     told: list[tuple[int, int]] = []
     with pytest.raises(Cancelled):
         derive(
@@ -94,13 +87,13 @@ def test_deriving_can_be_cancelled(tmp_path):
 
 def test_tags_are_counted_anew(tmp_path):
     sentence = "Ada\tB-person\nLovelace\tI-person\nsaw\tO\nParis\tB-place\n"
-    old = imported(tmp_path, "names.conll", ["\n".join([sentence] * 8)])
+    old = stored(tmp_path, "names.conll", ["\n".join([sentence] * 8)])
     new = derive(tmp_path / "x" / "1", tmp_path / "x" / "2", 2, old.mapping, Cleaning())
     assert new.spans == old.spans == {"person": 8, "place": 8}
 
 
 def test_a_version_without_training_rows_is_refused(tmp_path):
-    old = imported(tmp_path, "films.csv", ["text,note,label", *["a film,,good", "one,,bad"] * 4])
+    old = stored(tmp_path, "films.csv", ["text,note,label", *["a film,,good", "one,,bad"] * 4])
     mapping = Mapping(text="text", label="label")
     with pytest.raises(StudioError, match="No training row is left"):
         derive(

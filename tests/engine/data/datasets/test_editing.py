@@ -8,24 +8,17 @@ from engine.config.dataset import Split, SplitName
 from engine.data.datasets.deriving import derive
 from engine.data.datasets.differences import RowDifference, differences
 from engine.data.datasets.editing import PendingEdits, RowEdit, read_edits, with_tag
-from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import Dataset, open_dataset
-from engine.data.formats.reading import recognise
 from engine.errors import StudioError
+from tests.engine.data.imported import imported, write_lines
 
 
 @pytest.fixture
 def films(tmp_path: Path) -> Dataset:
     """Twelve rows; every third is for validation."""
-    file = tmp_path / "films.csv"
     rows = [f"film {n},{'good' if n % 2 else 'bad'}" for n in range(12)]
-    file.write_text("\n".join(["text,label", *rows]) + "\n", encoding="utf-8")
-    found = recognise(file)
-    assert found.mapping is not None
-    into = tmp_path / "films" / "1"
-    split = Split(validation=0.25)
-    import_dataset("films", {"all": file}, found.reading, found.mapping, split, into)
-    return open_dataset(into)
+    file = write_lines(tmp_path / "films.csv", "text,label", *rows)
+    return imported(file, tmp_path / "films" / "1", Split(validation=0.25))
 
 
 def edited(old: Dataset, rows: dict[int, RowEdit]) -> Dataset:
@@ -77,16 +70,11 @@ def test_rows_are_matched_across_several_versions(films: Dataset) -> None:
 
 def several(folder: Path, texts: dict[SplitName, list[str]]) -> Dataset:
     """A data set of several files, each of which has these texts from its second line on."""
-    files: dict[SplitName, Path] = {}
-    for name, rows in texts.items():
-        files[name] = folder / f"{name}.csv"
-        lines = ["text,label", *(f"{text},good" for text in rows)]
-        files[name].write_text("\n".join(lines) + "\n", encoding="utf-8")
-    found = recognise(files["train"])
-    assert found.mapping is not None
-    into = folder / "films" / "1"
-    import_dataset("films", files, found.reading, found.mapping, Split(), into)
-    return open_dataset(into)
+    files = {
+        name: write_lines(folder / f"{name}.csv", "text,label", *(f"{text},good" for text in rows))
+        for name, rows in texts.items()
+    }
+    return imported(files, folder / "films" / "1")
 
 
 def test_rows_of_several_files_are_matched_by_their_cells(tmp_path: Path) -> None:

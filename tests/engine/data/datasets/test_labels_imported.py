@@ -12,26 +12,18 @@ from engine.config.tasks.regression import Regression
 from engine.config.tasks.text_classification import TextClassification
 from engine.data.columns.fit import likely_task
 from engine.data.columns.numbers import parse_numbers
-from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.data.formats.reading import recognise
 from engine.errors import BadFile
+from tests.engine.data.imported import imported, write_lines
 
 
 def stored(folder: Path, file: Path, mapping: Mapping | None = None) -> Dataset:
-    found = recognise(file)
-    chosen = mapping or found.mapping
-    assert chosen is not None
-    import_dataset(
-        "some", {"all": file}, found.reading, chosen, Split(validation=0.2), folder / "data"
-    )
-    return open_dataset(folder / "data")
+    return imported(file, folder / "data", Split(validation=0.2), mapping)
 
 
 def table(folder: Path, header: str, rows: list[str]) -> Path:
-    file = folder / "table.csv"
-    file.write_text("\n".join([header, *rows]) + "\n")
-    return file
+    return write_lines(folder / "table.csv", header, *rows)
 
 
 def test_distinct_numbers_are_dealt_out_evenly_over_their_scale(tmp_path):
@@ -86,12 +78,9 @@ def test_the_published_scores_are_imported(tmp_path, assets):
     source = assets / "datasets" / "stsb"
     names = {"train": "train", "validation": "dev", "test": "test"}
     files = {split: source / f"sts-{name}.csv" for split, name in names.items()}
-    found = recognise(files["train"])
-    assert found.mapping is not None
     mapping = Mapping(text="column 6", pair="column 7", label="column 5")
-    assert found.mapping == mapping
     assert all(recognise(file).mapping == mapping for file in files.values())
-    spec = import_dataset("stsb", files, found.reading, mapping, Split(), tmp_path / "data")
+    spec = imported(files, tmp_path / "data").spec
     assert spec.rows == {"train": 5749, "validation": 1500, "test": 1379}
     assert isinstance(likely_task(mapping, spec.labels), Regression)
     numbers = parse_numbers(open_dataset(tmp_path / "data").rows("train").labels or [])
@@ -115,11 +104,7 @@ def test_labels_in_sets_and_types_of_spans_in_several_spellings_are_told(tmp_pat
     assert any("“red” and “Red” may be one" in note for note in spec.notes)
     file = tmp_path / "names.conll"
     file.write_text("Ada\tB-person\nsaw\tO\nParis\tB-Person\n\n" * 9 + "Bo\tB-person\nis\tO\n")
-    found = recognise(file)
-    assert found.mapping is not None
-    spec = import_dataset(
-        "x", {"all": file}, found.reading, found.mapping, Split(), tmp_path / "names"
-    )
+    spec = imported(file, tmp_path / "names").spec
     assert any("“person” and “Person” may be one" in note for note in spec.notes)
 
 

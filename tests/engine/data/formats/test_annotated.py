@@ -8,16 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.cli import main
-from engine.config.dataset import Mapping, Split
+from engine.config.dataset import Mapping
 from engine.data.columns.tags import spans_from_tags
 from engine.data.columns.text_spans import TextSpan, tag_spans
-from engine.data.columns.words import split_words
-from engine.data.datasets.importing import import_dataset
-from engine.data.datasets.store import open_dataset
 from engine.data.formats.reading import preview, read, recognise
 from engine.data.formats.sources import holds_texts
 from engine.errors import BadFile
+from tests.engine.data.imported import ONLY_TRAIN, imported
 from tests.often import tries
 
 TEXT = "Peter Blackburn lives in New York-based Berlin."
@@ -33,30 +30,16 @@ DOCCANO: list[Any] = [
     {"id": 1, "text": TEXT, "label": [list(s) for s in SPANS], "Comments": []},
     {"id": 2, "text": "Nothing here", "label": [], "Comments": []},
 ]
+ENTITIES = [{"label": label, "start_offset": a, "end_offset": b} for a, b, label in SPANS]
+IN = [{"id": 0, "from_id": 0, "to_id": 1, "type": "in"}]
 DOCCANO_RELATIONS: list[Any] = [
-    {
-        "id": 1,
-        "text": TEXT,
-        "entities": [
-            {"id": n, "label": label, "start_offset": a, "end_offset": b}
-            for n, (a, b, label) in enumerate(SPANS)
-        ],
-        "relations": [{"id": 0, "from_id": 0, "to_id": 1, "type": "in"}],
-    },
+    {"id": 1, "text": TEXT, "entities": ENTITIES, "relations": IN},
     {"id": 2, "text": "Nothing here", "entities": [], "relations": []},
 ]
 NUMBERS = {"PER": 3, "LOC": 4}
+NUMBERED = [one | {"label": NUMBERS[one["label"]], "user": 1} for one in ENTITIES]
 DOCCANO_NUMBERED: list[Any] = [
-    {
-        "id": 1,
-        "text": TEXT,
-        "annotations": [
-            {"label": NUMBERS[label], "start_offset": a, "end_offset": b, "user": 1}
-            for a, b, label in SPANS
-        ],
-        "meta": {},
-        "annotation_approver": None,
-    },
+    {"id": 1, "text": TEXT, "annotations": NUMBERED, "meta": {}, "annotation_approver": None},
     {"id": 2, "text": "Nothing here", "annotations": [], "meta": {}, "annotation_approver": None},
 ]
 
@@ -96,38 +79,18 @@ PRODIGY: list[Any] = [
     for text, marked in ((TEXT, SPANS), ("Nothing here", []))
 ]
 SPACY = [[TEXT, {"entities": [list(s) for s in SPANS]}], ["Nothing here", {"entities": []}]]
+PLACES = ((0, 1), (2, 6), (7, 13), (13, 14))
 SPACY_DOC: list[Any] = [  # spaCy 3.8.18, Doc.to_json() of the blank English pipeline
     {
         "text": "I like London.",
         "ents": [{"start": 7, "end": 13, "label": "LOC"}],
-        "tokens": [
-            {"id": 0, "start": 0, "end": 1},
-            {"id": 1, "start": 2, "end": 6},
-            {"id": 2, "start": 7, "end": 13},
-            {"id": 3, "start": 13, "end": 14},
-        ],
+        "tokens": [{"id": n, "start": a, "end": b} for n, (a, b) in enumerate(PLACES)],
     }
 ]
+ORTHS = (("I", "O"), ("like", "O"), ("New", "B-LOC"), ("York", "L-LOC"), (".", "-"))
+TOKENS = [{"id": n, "orth": word, "ner": tag} for n, (word, tag) in enumerate(ORTHS)]
 SPACY_V2 = [
-    {
-        "id": 0,
-        "paragraphs": [
-            {
-                "raw": "I like New York.",
-                "sentences": [
-                    {
-                        "tokens": [
-                            {"id": 0, "orth": "I", "ner": "O"},
-                            {"id": 1, "orth": "like", "ner": "O"},
-                            {"id": 2, "orth": "New", "ner": "B-LOC"},
-                            {"id": 3, "orth": "York", "ner": "L-LOC"},
-                            {"id": 4, "orth": ".", "ner": "-"},
-                        ]
-                    }
-                ],
-            }
-        ],
-    }
+    {"id": 0, "paragraphs": [{"raw": "I like New York.", "sentences": [{"tokens": TOKENS}]}]}
 ]
 
 
@@ -165,10 +128,9 @@ def test_spans_of_every_tool_become_tags(tmp_path: Path, name: str, file: str, v
     table = read(path, found.reading)
     assert [row.cells[:2] for row in table] == [TAGGED, PLAIN]
     assert preview(path, found.reading).rows[0].cells[:2] == TAGGED
-    sources, split = {"train": path}, Split(validation=0)
-    spec = import_dataset("a", sources, found.reading, found.mapping, split, tmp_path / "v")
-    assert spec.spans == {"LOC": 2, "PER": 1}
-    assert open_dataset(tmp_path / "v").rows("train").texts == [TAGGED[0], PLAIN[0]]
+    dataset = imported(path, tmp_path / "v", ONLY_TRAIN)
+    assert dataset.spec.spans == {"LOC": 2, "PER": 1}
+    assert dataset.rows("train").texts == [TAGGED[0], PLAIN[0]]
 
 
 def test_labels_of_an_older_doccano_are_numbers_and_that_is_said(tmp_path: Path) -> None:
@@ -194,12 +156,9 @@ def test_tokens_that_a_tool_says_are_the_words(tmp_path: Path) -> None:
     rows = [row.cells for row in read(doc, recognise(doc).reading)]
     assert rows == [("I like London .", "O O B-LOC O")]
     v2 = document(tmp_path / "v2.json", SPACY_V2)
-    found = recognise(v2)
-    rows = [row.cells for row in read(v2, found.reading)]
+    rows = [row.cells for row in read(v2, recognise(v2).reading)]
     assert rows == [("I like New York .", "O O B-LOC L-LOC O")]
-    spec = import_dataset(
-        "a", {"train": v2}, found.reading, found.mapping, Split(validation=0), tmp_path / "v"
-    )
+    spec = imported(v2, tmp_path / "v", ONLY_TRAIN).spec
     assert spec.spans == {"LOC": 1} and "BILOU" in spec.notes[0]
     tokens = [{"text": "Lon", "start": 0, "end": 3}, {"text": "don", "start": 3, "end": 6}]
     item = PRODIGY[0] | {"text": "London", "spans": [], "tokens": tokens}
@@ -207,22 +166,15 @@ def test_tokens_that_a_tool_says_are_the_words(tmp_path: Path) -> None:
     assert next(iter(read(path, recognise(path).reading))).cells == ("Lon don", "O O")
 
 
+CHOICES = [{"type": "choices", "value": {"choices": some}} for some in (["x"], [])]
+ACCEPTED = [
+    {"text": "a b", "label": "x", "answer": "accept"},
+    {"text": "c", "accept": [], "options": [{"id": "x"}], "answer": "accept"},
+]
 LABELS = [
     ("doccano", [{"id": 1, "text": "a b", "label": ["x"]}, {"id": 2, "text": "c", "label": []}]),
-    (
-        "label_studio",
-        [
-            task("a b", [{"type": "choices", "value": {"choices": ["x"]}}]),
-            task("c", [{"type": "choices", "value": {"choices": []}}]),
-        ],
-    ),
-    (
-        "prodigy",
-        [
-            {"text": "a b", "label": "x", "answer": "accept"},
-            {"text": "c", "accept": [], "options": [{"id": "x"}], "answer": "accept"},
-        ],
-    ),
+    ("label_studio", [task("a b", CHOICES[:1]), task("c", CHOICES[1:])]),
+    ("prodigy", ACCEPTED),
     ("spacy", [["a b", {"cats": {"x": 1.0, "y": 0.0}}], ["c", {"cats": {"x": 0.2}}]]),
 ]
 
@@ -300,21 +252,21 @@ def test_overlapping_spans_keep_the_longer_and_say_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "spans_given, tags, lost",
+    "text, spans_given, tags, lost",
     [
-        ([(0, 2, "A"), (2, 4, "A")], "B-A B-A", ""),
-        ([(-1, 2, "A")], "O O", "not within its text"),
-        ([(2, 2, "A")], "O O", "empty"),
-        ([(0, 9, "A")], "O O", "not within its text"),
-        ([(1, 3, "A")], "B-A O", ""),
-        ([(2, 3, "A")], "O O", "white space"),
-        ([(0, 2, " ")], "O O", "without a label"),
-        ([(0, 5, "A"), (0, 5, "A")], "B-A I-A", ""),
+        ("abcd", [(0, 2, "A"), (2, 4, "A")], "B-A B-A", ""),
+        ("ab cd", [(-1, 2, "A")], "O O", "not within its text"),
+        ("ab cd", [(2, 2, "A")], "O O", "empty"),
+        ("ab cd", [(0, 9, "A")], "O O", "not within its text"),
+        (" b cd", [(1, 3, "A")], "B-A O", ""),
+        ("ab cd", [(2, 3, "A")], "O O", "white space"),
+        ("ab cd", [(0, 2, " ")], "O O", "without a label"),
+        ("ab cd", [(0, 5, "A"), (0, 5, "A")], "B-A I-A", ""),
     ],
 )
-def test_odd_spans(spans_given: list[tuple[int, int, str]], tags: str, lost: str) -> None:
-    text = "abcd" if spans_given[0][:2] == (0, 2) and len(spans_given) == 2 else "ab cd"
-    text = " b cd" if spans_given == [(1, 3, "A")] else text
+def test_odd_spans(
+    text: str, spans_given: list[tuple[int, int, str]], tags: str, lost: str
+) -> None:
     found = tag_spans(text, [TextSpan(*span) for span in spans_given])
     assert " ".join(found.tags) == tags and "".join(found.words) == "".join(text.split())
     assert lost in " ".join(found.lost) and bool(found.lost) == bool(lost)
@@ -381,10 +333,7 @@ def test_a_folder_of_brat_gives_a_row_for_each_line(tmp_path: Path) -> None:
     said = " ".join(table.notes)
     for part in ("Discontinuous", "Relations, events", "without an .ann file"):
         assert part in said
-    spec = import_dataset(
-        "b", {"all": folder}, found.reading, found.mapping, Split(validation=0), tmp_path / "v"
-    )
-    assert spec.spans == {"LOC": 2, "PER": 1, "X": 1}
+    assert imported(folder, tmp_path / "v").spec.spans == {"LOC": 2, "PER": 1, "X": 1}
 
 
 def test_a_changed_annotation_is_a_changed_source(tmp_path: Path) -> None:
@@ -409,16 +358,3 @@ def test_a_wrong_line_of_brat_is_named(tmp_path: Path, ann: str, line: int, says
     with pytest.raises(BadFile, match=says) as caught:
         list(read(folder, recognise(folder).reading))
     assert caught.value.line == line and caught.value.path.name == "1.ann"
-
-
-def test_the_commands_take_annotations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = document(tmp_path / "a.json", LABEL_STUDIO_MIN * 10)
-    assert main(["check", str(path)]) == 0
-    said = capsys.readouterr().out
-    assert "format: label_studio" in said and "task: token_classification" in said
-    folder = brat(tmp_path / "b", {f"{n}.txt": TEXT for n in range(9)})
-    for n in range(9):
-        (folder / f"{n}.ann").write_text(ANN)
-    assert main(["check", str(folder)]) == 0
-    assert "format: brat" in capsys.readouterr().out
-    assert split_words(TAGGED[1]) == TAGS

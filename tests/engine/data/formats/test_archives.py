@@ -5,7 +5,6 @@ import gzip
 import lzma
 import random
 import shutil
-import subprocess
 import tempfile
 import zipfile
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from engine.data.formats.reading import preview, read, recognise
 from engine.data.formats.sources import is_data_file, list_parts
 from engine.errors import BadFile, DiskFull
 from engine.progress import Cancelled
+from tests.engine.data.imported import imported
 from tests.engine.faults import small_disk
 
 TABLE = "text,label\n" + "".join(f'"row {n}, a text",{n % 2}\n' for n in range(5_000))
@@ -137,12 +137,6 @@ def test_a_bomb_is_refused_before_it_fills_anything(
         list(read(file, Reading()))
 
 
-def test_what_a_common_program_packs_is_read(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text(TABLE, encoding="utf-8")
-    subprocess.run(["gzip", "-k", "a.csv"], cwd=tmp_path, check=True)
-    assert len(list(read(tmp_path / "a.csv.gz", Reading()))) == 5_000
-
-
 def parquet_of(rows: int) -> bytes:
     """A Parquet file that hardly shrinks: texts of random letters, as compressed files have."""
     chance = random.Random(0)
@@ -150,12 +144,6 @@ def parquet_of(rows: int) -> bytes:
     out = pa.BufferOutputStream()
     pq.write_table(pa.table({"text": texts, "label": ["a", "b"] * (rows // 2)}), out)
     return out.getvalue().to_pybytes()
-
-
-def imported(source: Path, into: Path) -> None:
-    found = recognise(source)
-    assert found.mapping is not None
-    import_dataset("a", {"all": source}, found.reading, found.mapping, Split(), into)
 
 
 @pytest.mark.parametrize("suffix", [*PACKERS, ".zip"])

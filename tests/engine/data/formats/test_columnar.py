@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config.dataset import Mapping, Reading, Split
-from engine.data.datasets.importing import import_dataset
+from engine.config.dataset import Mapping, Reading
 from engine.data.formats import columnar
 from engine.data.formats.reading import preview, read, recognise
 from engine.errors import BadFile
 from engine.progress import Cancelled
+from tests.engine.data.imported import ONLY_TRAIN, imported
 from tests.often import tries
 
 
@@ -201,9 +201,7 @@ def test_a_table_and_a_text_file_are_read_each_in_its_way(tmp_path: Path) -> Non
     pq.write_table(pa.table(rows), tmp_path / "train.parquet")
     (tmp_path / "test.csv").write_text("label,text\nx,g h\n", encoding="utf-8")
     sources = {"train": tmp_path / "train.parquet", "test": tmp_path / "test.csv"}
-    mapping, split = Mapping(text="text", label="label"), Split(validation=0)
-    reading = recognise(sources["train"]).reading
-    spec = import_dataset("a", sources, reading, mapping, split, tmp_path / "v")
+    spec = imported(sources, tmp_path / "v", ONLY_TRAIN).spec
     assert spec.rows == {"train": 3, "validation": 0, "test": 1}
 
 

@@ -1,6 +1,5 @@
 """Tagged words are read unchanged, or their line is named."""
 
-import random
 import tempfile
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from engine.data.formats.lines import Lines
 from engine.data.formats.reading import recognise
 from engine.data.formats.rows import Remarks, Row
 from engine.errors import BadFile
-from tests.engine.data.formats.test_mutants import mutated
 from tests.often import tries
 
 word = st.text(st.characters(exclude_categories=["Cs", "Z", "Cc"]), min_size=1, max_size=8)
@@ -204,22 +202,3 @@ def test_sentences_are_read_as_they_are_asked_for(tmp_path):
 def test_tagged_words_are_recognised(content, suffix, is_conll):
     found = guess_conll(content.splitlines(keepends=True), suffix, True)
     assert (found is not None) == is_conll
-
-
-def test_mutated_files_give_sentences_or_a_sentence(tmp_path):
-    chance = random.Random(5)
-    seeds = [ENGLISH.encode(), UNIVERSAL.encode(), b"x\tO\r\n\r\ny\tB-z\r\n" * 3]
-    outcomes = {"read": 0, "refused": 0}
-    for _ in range(200):
-        content = mutated(chance.choice(seeds), chance)
-        if not content:
-            continue
-        try:
-            (tmp_path / "x.conll").write_bytes(content)
-            for row in open_conll(Lines(tmp_path / "x.conll", "utf-8"), CONLL, Remarks()).rows:
-                words = [split_words(cell) for cell in row.cells]
-                assert len(set(map(len, words))) == 1 and all(map(all, words)) and words[0]
-            outcomes["read"] += 1
-        except BadFile:
-            outcomes["refused"] += 1
-    assert min(outcomes.values()) > 20

@@ -8,11 +8,11 @@ import pytest
 from engine.cli import main
 from engine.config.dataset import FileData, Mapping, Split
 from engine.data.datasets.collecting import source_digest
-from engine.data.datasets.importing import import_dataset
-from engine.data.datasets.store import open_dataset, resolve
+from engine.data.datasets.store import resolve
 from engine.data.formats.reading import TableReader, preview, read, recognise
 from engine.data.formats.sources import holds_texts, is_text_folder
 from engine.errors import BadFile
+from tests.engine.data.imported import imported
 
 
 def made(folder: Path, **texts: str) -> Path:
@@ -55,16 +55,13 @@ def test_parts_of_a_set_are_chosen_one_by_one(films, tmp_path):
     assert holds_texts(films) and not is_text_folder(films)
     with pytest.raises(BadFile, match="test, train are splits of a data set"):
         rows(films)
-    found = recognise(films / "train")
-    assert found.mapping is not None
     sources = {"train": films / "train", "test": films / "test"}
-    spec = import_dataset(
-        "films", sources, found.reading, found.mapping, Split(validation=0.25), tmp_path / "data"
-    )
+    dataset = imported(sources, tmp_path / "data", Split(validation=0.25))
+    spec = dataset.spec
     assert spec.rows == {"train": 6, "validation": 2, "test": 8}
     assert spec.labels == {"neg": 8, "pos": 8}
     assert spec.source_sha256[str(films / "train")] == source_digest(films / "train")
-    assert set(open_dataset(tmp_path / "data").rows("validation").labels) == {"neg", "pos"}
+    assert set(dataset.rows("validation").labels) == {"neg", "pos"}
 
 
 def test_a_job_takes_a_copy_of_the_folder(films, tmp_path):

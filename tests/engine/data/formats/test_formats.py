@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli import main
-from engine.config.dataset import Reading, Split
-from engine.data.datasets.importing import import_dataset
-from engine.data.datasets.store import open_dataset
+from engine.config.dataset import Reading
 from engine.data.formats import FORMATS
 from engine.data.formats.reading import get_format, preview, read, recognise
 from engine.data.formats.rows import Format
@@ -22,6 +20,7 @@ from engine.data.formats.sources import (
 )
 from engine.errors import StudioError
 from tests.engine.data.formats.tagged_lines import added
+from tests.engine.data.imported import imported
 
 PAGE = Path(__file__).parents[4] / "docs" / "DATA.md"
 FILES = [name for name, one in FORMATS.items() if one.suffixes]
@@ -42,7 +41,7 @@ def reviews(folder: Path) -> Path:
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_format_says_its_name_and_title(name: str) -> None:
     one = FORMATS[name]
-    assert one.name == name and one.title
+    assert one.name == name and one.title and bool(one.suffixes) is (one.open_folder is None)
     assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in one.suffixes)
     assert get_format(Reading(format=name)) is one
 
@@ -86,11 +85,9 @@ def test_a_format_from_outside_is_recognised_read_and_imported(
     assert found.reading.format == tagged.name and found.mapping is not None
     shown = preview(file, found.reading)
     assert shown.columns == ("text", "label") and shown.rows[0].cells == ("a lovely film", "good")
-    spec = import_dataset(
-        "reviews", {"all": file}, found.reading, found.mapping, Split(), tmp_path / "v"
-    )
-    assert spec.labels == {"bad": 20, "good": 20}
-    rows = open_dataset(tmp_path / "v").rows("train")
+    dataset = imported(file, tmp_path / "v")
+    assert dataset.spec.labels == {"bad": 20, "good": 20}
+    rows = dataset.rows("train")
     assert set(rows.texts) == {"a lovely film", "a dull story"}
     assert len(rows.texts) == 40, "equal texts stay together, and each label keeps its only one"
 

@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.dataset import Mapping, Reading, Split
-from engine.data.datasets.collecting import Sources
-from engine.data.datasets.importing import import_dataset
-from engine.data.datasets.store import open_dataset
+from engine.config.dataset import Reading, Split
 from engine.data.formats.reading import read, recognise
 from engine.data.formats.sources import list_parts
 from engine.errors import BadFile
+from tests.engine.data.imported import imported
 
 ROWS = [{"text": "a b", "label": "x"}, {"text": "c d", "label": "y"}]
 SPLITS = {"version": 1, "train": ROWS, "validation": ROWS[1:], "test": []}
@@ -29,12 +27,9 @@ def test_lists_are_imported_as_the_splits_they_are(tmp_path: Path, indent: int |
     file = written(tmp_path / "intents.json", indent=indent)
     train, validation = list_parts(file)
     assert (train, validation) == (file / "train", file / "validation"), "an empty list is none"
-    reading = recognise(train).reading
-    sources: Sources = {"train": train, "validation": validation}
-    mapping = Mapping(text="text", label="label")
-    spec = import_dataset("d", sources, reading, mapping, Split(test=0), tmp_path / "v")
-    assert spec.rows == {"train": 2, "validation": 1, "test": 0}
-    assert open_dataset(tmp_path / "v").rows("validation").texts == ["c d"]
+    dataset = imported({"train": train, "validation": validation}, tmp_path / "v", Split(test=0))
+    assert dataset.spec.rows == {"train": 2, "validation": 1, "test": 0}
+    assert dataset.rows("validation").texts == ["c d"]
 
 
 def test_splits_are_read_packed_and_in_archives(tmp_path: Path) -> None:

@@ -6,13 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from engine.data.columns.answers import parse_answers
+from engine.data.columns.words import split_words
 from engine.data.formats.reading import preview, read, recognise
 from engine.errors import BadCheckpoint, BadFile
 from engine.tokenizers.tokenizer import Tokenizer
 from tests.engine.data.formats.hostile import CASES
+from tests.engine.data.formats.test_conll import ENGLISH, UNIVERSAL
+from tests.engine.data.formats.test_squad import asked, whole
 from tests.engine.tokenizers.test_vocabulary import content
 
-MUTANTS = 250
+MUTANTS = 350
 PARTS = [b'"', b'""', b",", b"\n", b"\r", b"\x00", b"\xff", b"\t", b"{", b"}", b"[", b"\\ud800"]
 PARTS += [b"NaN", b"\xef\xbb\xbf", b"\xff\xfe", b"text", b"1e999", b"\xe2\x80\xa8", b";", b"\\"]
 VALUES = [None, True, -1, 10**9, 1.5, "", "x", [], {}, ["[PAD]"], {"type": "Split"}]
@@ -42,6 +46,8 @@ def test_mutated_data_gives_rows_or_a_sentence(tmp_path: Path) -> None:
         if case.rows and len(str(case.rows)) < 5_000:
             case.make(tmp_path / case.name)
             seeds.append((case.name, (tmp_path / case.name).read_bytes()))
+    seeds += [("x.conll", ENGLISH.encode()), ("y.conll", UNIVERSAL.encode())] * 8
+    seeds += [("squad.json", json.dumps(whole(asked(), asked("q2", answers=[]))).encode())] * 8
     outcomes = {"read": 0, "refused": 0}
     for _ in range(MUTANTS):
         name, source = chance.choice(seeds)
@@ -52,6 +58,10 @@ def test_mutated_data_gives_rows_or_a_sentence(tmp_path: Path) -> None:
             preview(path, reading)
             for row in read(path, reading):
                 "".join(row.cells).encode("utf-8")
+                if reading.format == "conll":
+                    assert len({len(split_words(cell)) for cell in row.cells}) == 1
+                if reading.format == "squad":
+                    parse_answers(row.cells[4], row.cells[3])
             outcomes["read"] += 1
         except BadFile:
             outcomes["refused"] += 1
@@ -76,10 +86,10 @@ def test_a_mutated_tokenizer_works_or_is_refused(tmp_path: Path, times: int) -> 
     chance = random.Random(times)
     outcomes = {"works": 0, "refused": 0}
     for _ in range(MUTANTS):
-        whole: object = content()
+        mutant: object = content()
         for _ in range(times):
-            whole = changed(whole, chance)
-        (tmp_path / "tokenizer.json").write_text(json.dumps(whole), encoding="utf-8")
+            mutant = changed(mutant, chance)
+        (tmp_path / "tokenizer.json").write_text(json.dumps(mutant), encoding="utf-8")
         try:
             found = Tokenizer.from_folder(tmp_path)
             ids = found.encode_many(["ab [MASK] x"])[0][0]

@@ -18,7 +18,6 @@ from engine.config.tasks.text_classification import TextClassification
 from engine.data.columns.fit import task_problems
 from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import open_dataset
-from engine.data.formats import FORMATS
 from engine.data.formats.reading import preview, read, recognise
 from engine.errors import BadFile, MissingColumn
 from engine.files.spreadsheet import format_table
@@ -212,11 +211,6 @@ def test_reading_can_be_followed_and_stopped(tmp_path):
     assert told == sorted(told) and told[-1] == (path.stat().st_size,) * 2
     with pytest.raises(Cancelled):
         list(read(path, Reading(), cancelled=lambda: True))
-
-
-def test_every_format_names_its_suffixes():
-    for name, one in FORMATS.items():
-        assert one.title and bool(one.suffixes) is (one.open_folder is None), name
 
 
 COLUMNS = ("text", "label")

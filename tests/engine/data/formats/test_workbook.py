@@ -9,13 +9,11 @@ import pytest
 import xlsxwriter
 import xlwt
 
-from engine.cli import main
-from engine.config.dataset import Mapping, Reading, Split
-from engine.data.datasets.importing import import_dataset
-from engine.data.datasets.store import open_dataset
+from engine.config.dataset import Mapping, Reading
 from engine.data.formats.reading import preview, read, recognise
 from engine.data.formats.sources import list_parts
 from engine.errors import BadFile
+from tests.engine.data.imported import ONLY_TRAIN, imported
 
 ROWS = [["a fine day", "pos", 1, 2.5], ["a bad day", "neg", 0, -1], ["so so", "neg", 3, 0.1]]
 TEXTS = [tuple(str(cell) for cell in row) for row in ROWS]
@@ -129,11 +127,9 @@ def test_sheets_are_imported_as_the_splits_they_are(tmp_path: Path) -> None:
     rows = [["text", "label"], ["a b", "x"], ["c d", "y"]]
     book = xlsx(tmp_path / "b.xlsx", {"train": filled(*rows), "test": filled(*rows[:2])})
     sources = {"train": book / "train", "test": book / "test"}
-    mapping = Mapping(text="text", label="label")
-    reading = recognise(book / "train").reading
-    spec = import_dataset("b", sources, reading, mapping, Split(validation=0), tmp_path / "v")
-    assert spec.rows == {"train": 2, "validation": 0, "test": 1}
-    assert open_dataset(tmp_path / "v").rows("test").texts == ["a b"]
+    dataset = imported(sources, tmp_path / "v", ONLY_TRAIN)
+    assert dataset.spec.rows == {"train": 2, "validation": 0, "test": 1}
+    assert dataset.rows("test").texts == ["a b"]
 
 
 def test_what_people_do_to_sheets_is_read_as_it_is_meant(tmp_path: Path) -> None:
@@ -216,11 +212,3 @@ def test_empty_and_foreign_workbooks_say_so(tmp_path: Path) -> None:
         archive.writestr("word/document.xml", "<document/>")
     with pytest.raises(BadFile, match="not a workbook"):
         recognise(tmp_path / "w.xlsx")
-
-
-def test_the_commands_take_a_sheet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [["text", "label"], *[[f"text number {n}", "xy"[n % 2]] for n in range(20)]]
-    book = xlsx(tmp_path / "b.xlsx", {"Notes": filled(["nothing"]), "Data": filled(*rows)})
-    assert main(["check", str(book / "Data"), "--task", "text_classification"]) == 0
-    said = capsys.readouterr().out
-    assert "rows: 20" in said and "format: excel" in said
