@@ -48,16 +48,15 @@ def read_folder(folder: Path) -> Vocabulary:
     """
     folder = shared_folder(folder)
     stated = read_stated(folder)
-    published = folder / PUBLISHED
-    found = _published(published, stated) if published.exists() else _plain(folder, stated)
+    path = folder / PUBLISHED
+    found = _published(json_of(path), stated, path) if path.exists() else _plain(folder, stated)
     if stated.has_segments is False:
         found = replace(found, second_segment=0)
     return replace(found, cuts_beginning=stated.config.get("truncation_side") == "left")
 
 
-def _published(path: Path, stated: Stated) -> Vocabulary:
+def _published(content: dict[str, Any], stated: Stated, path: Path) -> Vocabulary:
     """Read a tokenizer.json as a known kind, or step by step."""
-    content = json_of(path)
     for read in (wordpiece.from_published, byte_bpe.from_published, unigram.from_published):
         if (known := read(content, stated, path)) is not None:
             return known

@@ -5,7 +5,6 @@ probability).
 """
 
 import base64
-import binascii
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,7 +54,8 @@ class Unigram(Vocabulary):
         if self.lowercase:
             steps.append(normalizers.Lowercase())
         if self.characters:
-            steps.append(normalizers.Precompiled(base64.b64decode(self.characters)))
+            table = base64.b64decode(self.characters, validate=True)
+            steps.append(normalizers.Precompiled(table))
         steps.append(normalizers.Replace(Regex(" {2,}"), " "))
         library.normalizer = normalizers.Sequence(steps)
         library.pre_tokenizer = pre_tokenizers.Sequence(
@@ -155,15 +155,7 @@ def _steps(normalizer: object) -> dict[str, str] | None:
     pairs = (QUOTES, ("NFKD", "StripAccents"))
     whole = all((first in found) == (second in found) for first, second in pairs)
     in_place = -1 not in places and places == sorted(places) and len(found) == len(one_by_one)
-    return found if whole and in_place and _is_base64(found.get("Precompiled", "")) else None
-
-
-def _is_base64(text: str) -> bool:
-    try:
-        base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return True
+    return found if whole and in_place else None
 
 
 def _splits(before: object) -> bool:

@@ -44,13 +44,13 @@ def find_spellings(labels: Mapping[str, int]) -> list[Spellings]:
         while right in typos:
             right = typos[right]
         alike[right] += alike.pop(typo)
-    return [_spellings(some, labels) for some in alike.values() if len(some) > 1]
-
-
-def _spellings(some: list[str], labels: Mapping[str, int]) -> Spellings:
-    usual = max(some, key=lambda label: (labels[label], label))
-    others = tuple(sorted(label for label in some if label != usual))
-    return Spellings(usual, others, sum(labels[label] for label in others))
+    spellings = []
+    for some in alike.values():
+        usual, *others = sorted(some, key=lambda label: (labels[label], label), reverse=True)
+        if others:
+            count = sum(labels[label] for label in others)
+            spellings.append(Spellings(usual, tuple(sorted(others)), count))
+    return spellings
 
 
 def _typos(rows: Mapping[str, int]) -> dict[str, str]:
@@ -93,9 +93,11 @@ def match_labels(found: Iterable[str], known: tuple[str, ...]) -> tuple[dict[str
     """
     given = list(dict.fromkeys(found))
     has_numbers = any(parse_number(label) is not None for label in known)
+    plain = {label: plain_label(label) for label in known}
+    times = Counter(plain.values())
     ways = [
         {label: label for label in known},
-        _unambiguous(known),
+        {form: label for label, form in plain.items() if times[form] == 1},
         {} if has_numbers else {str(number): label for number, label in enumerate(known)},
     ]
     keys: tuple[Callable[[str], str], ...] = (str, plain_label, plain_label)
@@ -105,10 +107,3 @@ def match_labels(found: Iterable[str], known: tuple[str, ...]) -> tuple[dict[str
         if len(same) > len(best):
             best = same
     return best, [label for label in given if label not in best]
-
-
-def _unambiguous(known: tuple[str, ...]) -> dict[str, str]:
-    """Labels by plain form, without those that share it."""
-    plain = [plain_label(label) for label in known]
-    times = Counter(plain)
-    return {key: label for key, label in zip(plain, known, strict=True) if times[key] == 1}

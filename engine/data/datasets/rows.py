@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as Columns
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Self, overload
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,13 +105,7 @@ class StoredColumn(Sequence[str]):
     def __len__(self) -> int:
         return self._count
 
-    @overload
-    def __getitem__(self, which: int) -> str: ...
-
-    @overload
-    def __getitem__(self, which: slice) -> list[str]: ...
-
-    def __getitem__(self, which: int | slice) -> str | list[str]:
+    def __getitem__(self, which: Any) -> Any:
         return self._cells[which]
 
     def __iter__(self) -> Iterator[str]:

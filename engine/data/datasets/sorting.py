@@ -44,7 +44,8 @@ def column_ranks(
     for done, cells in enumerate(_cells_of(dataset, column), start=1):
         if cancelled is not None and cancelled():
             raise Cancelled
-        are_numbers = are_numbers and _are_numbers(cells)
+        numeric = pc.match_substring_regex(pc.utf8_rtrim_whitespace(cells), NUMERIC)
+        are_numbers = are_numbers and bool(pc.all(numeric, min_count=0).as_py())  # ignores nulls
         parts.append(cells)
         progress(done, dataset.group_count)
     cells = pa.concat_arrays(parts) if parts else pa.array([], pa.large_string())
@@ -70,11 +71,6 @@ def _cells_of(dataset: Dataset, column: str) -> Iterator[Any]:
             texts: Any = pc.utf8_ltrim_whitespace(cut.cast(pa.large_string()))
             is_empty: Any = pc.equal(texts, pa.scalar("", pa.large_string()))
             yield pc.if_else(is_empty, None, texts).take(part.indices)
-
-
-def _are_numbers(cells: Any) -> bool:
-    found = pc.match_substring_regex(pc.utf8_rtrim_whitespace(cells), NUMERIC)
-    return bool(pc.all(found, min_count=0).as_py())  # ignores nulls
 
 
 def _numbered(numbers: NDArray[np.float64]) -> Ranks:

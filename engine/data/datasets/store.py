@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +21,6 @@ from engine.config.task import TaskSpec
 from engine.config.validation import describe_validation
 from engine.data.columns.label_sets import YES, count_label_sets, parse_label_sets
 from engine.data.datasets.importing import DATA, SPEC, Fingerprint, import_dataset
-from engine.data.datasets.row_writer import GROUP_ROWS
 from engine.data.datasets.rows import Rows, StoredColumn
 from engine.data.formats.reading import recognise
 from engine.errors import BadCheckpoint, StudioError
@@ -46,13 +45,7 @@ class StoredTexts(Sequence[str]):
     def __len__(self) -> int:
         return self._dataset.spec.rows.get(self._split, 0)
 
-    @overload
-    def __getitem__(self, which: int) -> str: ...
-
-    @overload
-    def __getitem__(self, which: slice) -> list[str]: ...
-
-    def __getitem__(self, which: int | slice) -> str | list[str]:
+    def __getitem__(self, which: Any) -> Any:
         numbers = range(len(self))[which]
         if isinstance(numbers, int):
             return next(islice(self, numbers, None))
@@ -90,7 +83,10 @@ class Dataset:
             names = set(self._file.schema_arrow.names)
             if {*spec.columns, "_line", "_split"} - names:
                 raise _damaged(folder)
-            self._check_groups()
+            groups = map(self._file.metadata.row_group, range(self._file.num_row_groups))
+            for group in groups:  # an import writes smaller ones
+                if group.num_rows > GROUP_ROWS or group.total_byte_size > MAX_GROUP_BYTES:
+                    raise _damaged(folder)
             self._shared = pq.ParquetFile(
                 check_regular(folder / DATA), read_dictionary=list(spec.columns)
             )
@@ -110,13 +106,6 @@ class Dataset:
     def splits(self) -> NDArray[np.int8]:
         """Split of each row, int8 [rows], index into SPLITS."""
         return self._splits
-
-    def _check_groups(self) -> None:
-        """Raise StudioError if a row group is larger than an import writes."""
-        metadata = self._file.metadata
-        for group in map(metadata.row_group, range(metadata.num_row_groups)):
-            if group.num_rows > GROUP_ROWS or group.total_byte_size > MAX_GROUP_BYTES:
-                raise _damaged(self.folder)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

@@ -113,7 +113,13 @@ def _content(tool: Tool, lines: Lines, remarks: Remarks) -> Content:
 def _read(
     tool: Tool, lines: Lines, remarks: Remarks, only_first: bool
 ) -> Iterator[tuple[int, Annotated]]:
-    for number, value in _values(lines, remarks):
+    full = (line for line in lines.ahead() if line.strip())
+    values = (
+        parse_lines(lines.path, lines, remarks)
+        if _is_line(next(full, "")) and next(full, None) is not None
+        else enumerate(values_in(read_document(lines, ADVICE)), start=1)
+    )
+    for number, value in values:
         try:
             found = tool.read(value)
         except NotOfTool as error:
@@ -125,20 +131,6 @@ def _read(
             yield number, one
         if only_first and number > LOOKED_AT * 100:
             return
-
-
-def _values(lines: Lines, remarks: Remarks) -> Iterator[tuple[int, Any]]:
-    """Values of JSON Lines with their lines, or of a document, counted from 1."""
-    if _is_lines(lines):
-        yield from parse_lines(lines.path, lines, remarks)
-    else:
-        yield from enumerate(values_in(read_document(lines, ADVICE)), start=1)
-
-
-def _is_lines(lines: Lines) -> bool:
-    """True if each line is a value."""
-    full = (line for line in lines.ahead() if line.strip())
-    return _is_line(next(full, "")) and next(full, None) is not None
 
 
 def _is_line(line: str) -> bool:

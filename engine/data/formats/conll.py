@@ -9,7 +9,7 @@ from engine.config.dataset import Reading
 from engine.data.columns.tags import are_spans
 from engine.data.columns.words import join_words
 from engine.data.formats.lines import Lines
-from engine.data.formats.rows import Content, Format, Remarks, Row
+from engine.data.formats.rows import Content, Format, Remarks, Row, numbered_columns
 from engine.errors import BadFile
 from engine.phrases import phrase
 
@@ -53,11 +53,14 @@ class _Layout:
         rows = [self.cells(line) for line in (first, *islice(full, LAYOUT_ROWS)) if line]
         self.width = len(rows[0]) if rows else 1
         alike = [row for row in rows if len(row) == self.width]
-        counts = [all(row[n].isdecimal() for row in alike) for n in range(self.width)]
         numbered = bool(rows) and re.match(r"\d+", rows[0][0]) is not None
         self.is_universal = self.tabbed and numbered and self.width == len(CONLL_U)
-        self.columns = CONLL_U if self.is_universal else _names(counts)
-        self.word = self.columns.index("text")
+        names = list(CONLL_U if self.is_universal else numbered_columns(self.width))
+        if not self.is_universal:
+            counts = [all(row[n].isdecimal() for row in alike) for n in range(self.width)]
+            word = next((n for n, is_number in enumerate(counts[:-1]) if not is_number), 0)
+            names[-1], names[word] = "tags", "text"  # a single column has the text
+        self.columns, self.word = tuple(names), names.index("text")
 
     def cells(self, line: str) -> list[str]:
         """Cells of a row, without trailing empty ones."""
@@ -72,16 +75,6 @@ class _Layout:
 
 def _is_between(line: str) -> bool:
     return not line.strip() or line.startswith(("#", DOCUMENT))
-
-
-def _names(counts: list[bool]) -> tuple[str, ...]:
-    """Column names, given which columns are numeric."""
-    names = [f"column {number}" for number in range(1, len(counts) + 1)]
-    word = next((n for n, is_number in enumerate(counts[:-1]) if not is_number), 0)
-    names[word] = "text"
-    if word != len(names) - 1:
-        names[-1] = "tags"
-    return tuple(names)
 
 
 def _sentences(lines: Lines, layout: _Layout, remarks: Remarks) -> Iterator[Row]:

@@ -22,7 +22,10 @@ OWN = {"id", "Comments", "comments", "relations", "meta", "metadata", "annotatio
 
 def knows(items: list[Any]) -> bool:
     """Spans as lists or objects with offsets; or lists of labels, without foreign keys."""
-    if not all(isinstance(item, dict) and _has_text(item) for item in items):
+    if not all(
+        isinstance(item, dict) and any(isinstance(item.get(key), str) for key in TEXTS)
+        for item in items
+    ):
         return False
     entities = [one for item in items for one in _listed(item, "entities")]
     if entities:
@@ -37,10 +40,6 @@ def knows(items: list[Any]) -> bool:
     own = OWN.union(TEXTS, LABELS)
     is_own = all(own >= item.keys() and "id" in item for item in items)
     return is_own and all(isinstance(one, str) for one in labels)
-
-
-def _has_text(item: dict[str, Any]) -> bool:
-    return any(isinstance(item.get(key), str) for key in TEXTS)
 
 
 def _listed(item: dict[str, Any], key: str) -> list[Any]:

@@ -24,11 +24,11 @@ DATES = ("created_at", "updated_at", "draft_created_at")
 
 def knows(items: list[Any]) -> bool:
     """Tasks with data and annotations, or JSON-MIN."""
-    return all(isinstance(item, dict) and (_is_task(item) or _is_min(item)) for item in items)
-
-
-def _is_task(item: dict[str, Any]) -> bool:
-    return isinstance(item.get("data"), dict) and any(key in item for key in ANNOTATIONS)
+    return all(
+        isinstance(item, dict)
+        and (_is_min(item) or (isinstance(item.get("data"), dict) and {*ANNOTATIONS} & item.keys()))
+        for item in items
+    )
 
 
 def _is_min(item: dict[str, Any]) -> bool:

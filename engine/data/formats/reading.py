@@ -214,7 +214,7 @@ def preview(path: Path, reading: Reading, rows: int = 200) -> FirstRows:
     """First rows of a file, with long cells and many columns truncated."""
     table = read(path, reading, glance=True)
     shown = [
-        Row(row.line, tuple(_cut(cell) for cell in row.cells[:SHOWN_COLUMNS]))
+        Row(row.line, tuple(map(_truncate, row.cells[:SHOWN_COLUMNS])))
         for row in islice(table, rows)
     ]
     notes = list(table.notes)
@@ -229,5 +229,5 @@ def preview(path: Path, reading: Reading, rows: int = 200) -> FirstRows:
     return FirstRows(table.columns[:SHOWN_COLUMNS], shown, tuple(notes))
 
 
-def _cut(cell: str) -> str:
+def _truncate(cell: str) -> str:
     return cell if len(cell) <= SHOWN_CHARACTERS else cell[:SHOWN_CHARACTERS] + "…"

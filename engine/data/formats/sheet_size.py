@@ -48,8 +48,8 @@ def size_of_sheets(path: Path, file: IO[bytes]) -> Sizes:
         sizes: dict[str, int] = {}
         left = LARGEST_WORKBOOK
         for info in archive.infolist():
-            seen = _Sheet() if info.filename.startswith(SHEETS) else None
-            table = _OpenSheets() if info.filename == "content.xml" else None
+            sheet = _Sheet() if info.filename.startswith(SHEETS) else None
+            sheets = _OpenSheets() if info.filename == "content.xml" else None
             for chunk in _unpacked(file, info):
                 left -= len(chunk)
                 if left < 0:
@@ -58,14 +58,12 @@ def size_of_sheets(path: Path, file: IO[bytes]) -> Sizes:
                         phrase("it unpacks to more than {most} GiB.", most=LARGEST_WORKBOOK >> 30),
                         phrase("Save the table as CSV."),
                     )
-                if seen is not None:
-                    seen.feed(chunk)
-                if table is not None:
-                    table.feed(chunk)
-            if seen is not None:
-                sizes[info.filename] = seen.cells
-            if table is not None:
-                return Sizes(table.sizes, is_open=True)
+                if reader := sheet or sheets:
+                    reader.feed(chunk)
+            if sheet is not None:
+                sizes[info.filename] = sheet.cells
+            if sheets is not None:
+                return Sizes(sheets.sizes, is_open=True)
         return Sizes(_by_name(archive, sizes) if BOOK in names else {})
 
 

@@ -69,12 +69,12 @@ def _example(text: str, item: Object) -> Annotated:
         found.spans = [span_in(one, "start", "end", "label") for one in list_in(item, "ents")]
         found.words = words_in(text, list_in(item, "tokens")) or None
     if isinstance(cats := item.get("cats"), dict) and cats:
-        found.labels = [str(name) for name, value in cats.items() if _has(value)]
+        found.labels = [
+            str(name)
+            for name, score in cats.items()
+            if isinstance(score, (int, float)) and score >= LEAST
+        ]
     return found
-
-
-def _has(value: Any) -> bool:
-    return isinstance(value, (int, float)) and value >= LEAST
 
 
 def _sentence(sentence: Any) -> Annotated:

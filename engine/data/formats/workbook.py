@@ -246,7 +246,11 @@ def _merged(sheet: CalamineSheet) -> dict[int, dict[int, Any]]:
 
     A cell as wide as the sheet is a title, and is not repeated.
     """
-    ranges = [one for one in sheet.merged_cell_ranges or () if not _is_title(sheet, one)]
+    ranges = [
+        ((top, left), (bottom, right))
+        for (top, left), (bottom, right) in sheet.merged_cell_ranges or ()
+        if top != bottom or right - left + 1 < max(sheet.width, 2)
+    ]
     if not ranges:
         return {}
     assert sheet.start is not None
@@ -260,11 +264,6 @@ def _merged(sheet: CalamineSheet) -> dict[int, dict[int, Any]]:
         for number in range(top, min(bottom, top + sheet.height) + 1):
             found.setdefault(number + 1, {}).update(dict.fromkeys(places, value))
     return found
-
-
-def _is_title(sheet: CalamineSheet, cells: tuple[tuple[int, int], tuple[int, int]]) -> bool:
-    (top, left), (bottom, right) = cells
-    return top == bottom and right - left + 1 >= max(sheet.width, 2)
 
 
 def _cell(value: Any) -> str:

@@ -76,7 +76,10 @@ def windows(
             ),
             phrase("Increase the max. length, or shorten the questions."),
         )
-    spans = _spans(len(context), room, stride)
+    firsts = [0]
+    while firsts[-1] + room < len(context):
+        firsts.append(firsts[-1] + min(stride, room))
+    spans = [(first, min(room, len(context) - first)) for first in firsts]
     owners = _owners(len(context), spans)
     begin, result = len(question_ids) + 1 + separators, []
     for index, (first, count) in enumerate(spans):
@@ -93,13 +96,6 @@ def windows(
             )
         )
     return result
-
-
-def _spans(tokens: int, room: int, stride: int) -> list[tuple[int, int]]:
-    firsts = [0]
-    while firsts[-1] + room < tokens:
-        firsts.append(firsts[-1] + min(stride, room))
-    return [(first, min(room, tokens - first)) for first in firsts]
 
 
 def _owners(tokens: int, spans: list[tuple[int, int]]) -> NDArray[np.int64]:
