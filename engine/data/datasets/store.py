@@ -21,6 +21,7 @@ from engine.config.task import TaskSpec
 from engine.config.validation import describe_validation
 from engine.data.columns.label_sets import YES, count_label_sets, parse_label_sets
 from engine.data.datasets.importing import DATA, SPEC, Fingerprint, import_dataset
+from engine.data.datasets.row_writer import GROUP_ROWS
 from engine.data.datasets.rows import Rows, StoredColumn
 from engine.data.formats.reading import recognise
 from engine.errors import BadCheckpoint, StudioError

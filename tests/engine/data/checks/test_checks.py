@@ -6,17 +6,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.config.dataset import Mapping, Reading, Split
+from engine.config.dataset import Mapping, Split
 from engine.data.checks import CHECKS
 from engine.data.checks.cache import cache_findings, read_findings
 from engine.data.checks.check import SEVERITIES, Finding
 from engine.data.checks.fixing import apply_fixes, apply_fixes_by_name, merge_texts
 from engine.data.checks.giveaways import without_word
 from engine.data.checks.run import run_checks
-from engine.data.datasets.importing import import_dataset
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
 from engine.progress import Cancelled
+from tests.engine.data.imported import imported, write_lines
 
 LONG = "the quick brown fox jumps over the lazy dog near the old river bank on a summer day {n}"
 Rows = list[tuple[str, str, str]]  # text, label, split
@@ -82,20 +82,10 @@ def stored(folder: Path, rows: Rows, mapping: Mapping | None = None) -> Dataset:
     file = folder / "rows.jsonl"
     names = ("text", "label", "part")
     asked = [{} if mapping != QUESTIONS else {"question": f"What is it, {row[0]}?"} for row in rows]
-    lines = [
-        json.dumps(dict(zip(names, row, strict=True)) | more)
-        for row, more in zip(rows, asked, strict=True)
-    ]
-    file.write_text("\n".join(lines), encoding="utf-8")
-    import_dataset(
-        "x",
-        {"all": file},
-        Reading(format="jsonl"),
-        mapping or Mapping(text="text", label="label"),
-        Split(column="part"),
-        folder / "x" / "1",
-    )
-    return open_dataset(folder / "x" / "1")
+    pairs = zip(rows, asked, strict=True)
+    lines = (json.dumps(dict(zip(names, row, strict=True)) | more) for row, more in pairs)
+    mapping = mapping or Mapping(text="text", label="label")
+    return imported(write_lines(file, *lines), folder / "x" / "1", Split(column="part"), mapping)
 
 
 def of(check: str, findings: list[Finding]) -> list[Finding]:
@@ -224,14 +214,10 @@ def test_two_changes_of_a_text_are_merged(first, second, both):
 
 def test_a_column_that_gives_the_label_away_is_named(tmp_path):
     rows = [(text, label, f"x{label}") for text, label, _ in plain_rows(200)]
-    file = tmp_path / "rows.csv"
-    lines = [
-        f"{text},{label},{n * 3 % 200},{other}\n" for n, (text, label, other) in enumerate(rows)
-    ]
-    file.write_text("text,label,id,source\n" + "".join(lines))
-    mapping = Mapping(text="text", label="label")
-    import_dataset("x", {"all": file}, Reading(), mapping, Split(), tmp_path / "x")
-    (found,) = of("giveaways", run_checks(open_dataset(tmp_path / "x")))
+    lines = [f"{text},{label},{n * 3 % 200},{other}" for n, (text, label, other) in enumerate(rows)]
+    file = write_lines(tmp_path / "rows.csv", "text,label,id,source", *lines)
+    dataset = imported(file, tmp_path / "x", mapping=Mapping(text="text", label="label"))
+    (found,) = of("giveaways", run_checks(dataset))
     assert "column “source” gives the label away" in found.sentence and not len(found.rows)
 
 
@@ -270,14 +256,12 @@ def test_checks_tell_how_far_they_are_and_can_be_cancelled(tmp_path):
 
 
 def test_a_random_split_is_drawn_again_with_copies_together(tmp_path):
-    file = tmp_path / "rows.csv"
     texts = [LONG.format(n=f"number {n // 2} {'now' if n % 2 else 'then'}") for n in range(80)]
     texts = [text.replace("fox", f"fox{n // 2}") for n, text in enumerate(texts)]
     texts = [text.replace("day", f"day{n // 2}") for n, text in enumerate(texts)]
-    file.write_text("text,label\n" + "".join(f"{t},{n // 2 % 2}\n" for n, t in enumerate(texts)))
-    mapping = Mapping(text="text", label="label")
-    import_dataset("x", {"all": file}, Reading(), mapping, Split(), tmp_path / "x" / "1")
-    (found,) = of("nearly_leaked_rows", run_checks(open_dataset(tmp_path / "x" / "1")))
+    lines = (f"{text},{n // 2 % 2}" for n, text in enumerate(texts))
+    file = write_lines(tmp_path / "rows.csv", "text,label", *lines)
+    (found,) = of("nearly_leaked_rows", run_checks(imported(file, tmp_path / "x" / "1")))
     again = found.fixes[-1]
     assert again.title == "Split again, copies together"
     spec = apply_fixes([again], tmp_path / "x" / "1", tmp_path / "x" / "2", 2)
@@ -315,10 +299,6 @@ def test_labels_that_validation_lacks_get_their_share_of_its_rows(tmp_path):
     apply_fixes([fix], dataset.folder, tmp_path / "x" / "2", 2)
     (left,) = of("absent_labels", run_checks(open_dataset(tmp_path / "x" / "2")))
     assert "“odd”" not in left.sentence and not left.fixes
-    (tmp_path / "none").mkdir()
-    assert not of(
-        "absent_labels",
-        run_checks(
-            stored(tmp_path / "none", [(text, label, "train") for text, label, _ in plain_rows()])
-        ),
-    ), "without validation rows another thing is missing"
+    only_train = [(text, label, "train") for text, label, _ in plain_rows()]
+    found = run_checks(stored(tmp_path / "none", only_train))
+    assert not of("absent_labels", found), "without validation rows another thing is missing"

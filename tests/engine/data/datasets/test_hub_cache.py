@@ -7,7 +7,7 @@ from huggingface_hub import scan_cache_dir
 
 from engine.config.dataset import HubOrigin, Split
 from engine.data.datasets.importing import cached_origin, import_dataset
-from engine.data.formats.reading import recognise
+from tests.engine.data.imported import imported
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -41,16 +41,12 @@ def test_name_commit_and_licence_are_those_that_the_hubs_library_reads(commit: P
 
 
 def test_an_import_keeps_it(commit: Path, tmp_path: Path) -> None:
-    train, test = commit / "film" / "train.csv", commit / "film" / "test.csv"
-    found = recognise(train)
-    assert found.mapping is not None
-    sources = {"train": train, "test": test}
-    spec = import_dataset("m", sources, found.reading, found.mapping, Split(), tmp_path / "1")
+    sources = {"train": commit / "film" / "train.csv", "test": commit / "film" / "test.csv"}
+    spec = imported(sources, tmp_path / "1").spec
     assert spec.hub is not None and (spec.hub.name, spec.hub.revision) == ("somebody/moods", COMMIT)
     told = HubOrigin(name="a/b", revision="c", host="d")
-    spec = import_dataset(
-        "m", sources, found.reading, found.mapping, Split(), tmp_path / "2", hub=told
-    )
+    into = tmp_path / "2"
+    spec = import_dataset("m", sources, spec.reading, spec.mapping, Split(), into, hub=told)
     assert spec.hub == told
 
 

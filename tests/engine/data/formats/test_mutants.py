@@ -16,7 +16,7 @@ from tests.engine.data.formats.test_conll import ENGLISH, UNIVERSAL
 from tests.engine.data.formats.test_squad import asked, whole
 from tests.engine.tokenizers.test_vocabulary import content
 
-MUTANTS = 350
+MUTANTS = 250
 PARTS = [b'"', b'""', b",", b"\n", b"\r", b"\x00", b"\xff", b"\t", b"{", b"}", b"[", b"\\ud800"]
 PARTS += [b"NaN", b"\xef\xbb\xbf", b"\xff\xfe", b"text", b"1e999", b"\xe2\x80\xa8", b";", b"\\"]
 VALUES = [None, True, -1, 10**9, 1.5, "", "x", [], {}, ["[PAD]"], {"type": "Split"}]
