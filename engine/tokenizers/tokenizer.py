@@ -202,8 +202,8 @@ class Tokenizer:
     def placed_many(self, texts: Sequence[str]) -> list[Placed]:
         """`placed` of many texts on all cores."""
         if self._unmarked is not None:
-            encoded = [self._unmarked.encode(_clean(text), MOST_TOKENS) for text in texts]
-            return [(list(one.ids), list(one.offsets)) for one in encoded]
+            matched = [self._unmarked.encode(_clean(text), MOST_TOKENS) for text in texts]
+            return [(list(one.ids), list(one.offsets)) for one in matched]
         found: list[Placed] = []
         with _guarded():
             for batch in batches(texts):

@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,34 +83,38 @@ class TagColumn:
         """The cells of the rows with their tags in BIO.
 
         Counts the type of each span in `spans`, or each tag if tags are classes.
-
-        Raises BadFile if the number of tags differs from that of words.
         """
         cells = []
         for line, row in batch.rows():
-            words, tags = split_words(row[self._text]), split_words(row[self._tags])
-            if len(words) != len(tags):
-                problem = phrase(
-                    "there are {count} and {count2}.",
-                    count=_count(len(words), "word"),
-                    count2=_count(len(tags), "tag"),
-                )
-                raise BadFile(self._path, problem, ADVICE, line=line)
-            cell = row[self._tags]
-            if self.scheme is None:
-                spans.update(tags)
-            else:
-                kept, invalid = to_bio(tags, self.scheme)
-                for token in invalid:
-                    what = phrase(
-                        "A tag such as “{tag}-” is not valid where it stands and was corrected",
-                        tag=tags[token][:1],
-                    )
-                    remarks.saw(what, self._line(line, token))
-                cell = cell if kept == tags else join_words(kept)
-                spans.update(tag[2:] for tag in kept if tag.startswith("B"))
+            cell, tags = self.read(line, row, remarks)
+            is_plain = self.scheme is None
+            spans.update(tags if is_plain else [tag[2:] for tag in tags if tag.startswith("B")])
             cells.append(cell)
         return pa.array(cells, type=pa.string())
+
+    def read(self, line: int, cells: Sequence[str], remarks: Remarks) -> tuple[str, list[str]]:
+        """The cell of a row with its tags in BIO, and the tags.
+
+        Raises BadFile if the number of tags differs from that of words.
+        """
+        words, tags = split_words(cells[self._text]), split_words(cells[self._tags])
+        if len(words) != len(tags):
+            problem = phrase(
+                "there are {count} and {count2}.",
+                count=_count(len(words), "word"),
+                count2=_count(len(tags), "tag"),
+            )
+            raise BadFile(self._path, problem, ADVICE, line=line)
+        if self.scheme is None:
+            return cells[self._tags], tags
+        kept, invalid = to_bio(tags, self.scheme)
+        for token in invalid:
+            what = phrase(
+                "A tag such as “{tag}-” is not valid where it stands and was corrected",
+                tag=tags[token][:1],
+            )
+            remarks.saw(what, self._line(line, token))
+        return (cells[self._tags] if kept == tags else join_words(kept)), kept
 
     def _line(self, first: int, token: int) -> int:
         """Line of a token (from 0) of the row that starts in line `first`."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.config.dataset import Split, SplitName, StoredData
+from engine.config.dataset import Split, StoredData
 from engine.config.job import JobSpec
 from engine.config.tasks.pretraining import Pretraining
 from engine.data.datasets.importing import import_dataset
@@ -86,13 +86,13 @@ def test_a_second_run_on_a_stored_version_reads_no_text(
     )
     job = job.model_copy(update={"data": StoredData(folder=tmp_path / "films")})
     read: list[str] = []
-    plain = Dataset._column
+    plain = Dataset.column
 
-    def column(dataset: Dataset, name: str, part: SplitName) -> object:
+    def column(dataset: Dataset, name: str) -> object:
         read.append(name)
-        return plain(dataset, name, part)
+        return plain(dataset, name)
 
-    monkeypatch.setattr(Dataset, "_column", column)
+    monkeypatch.setattr(Dataset, "column", column)
     stages(job, tmp_path / "first")
     assert set(read) == {"text", "label", "_line"}
     read.clear()
