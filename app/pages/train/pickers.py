@@ -23,6 +23,7 @@ from app.theme import SPACE, Role
 from app.translation import tr
 from app.widgets import buttons, layouts
 from app.widgets.card_list import ITEM, CardItem, CardList
+from app.widgets.drawing import write
 from app.widgets.forms.controls import CheckableMenu
 from app.widgets.screen import set_shown
 from app.widgets.tables import Index
@@ -190,14 +191,10 @@ class _Cards(QStyledItemDelegate):
         return frame.left() - self.GAP
 
 
-def _text(painter: QPainter, text_font: QFont, role: Role, place: QRectF, text: str) -> None:
+def _text(painter: QPainter, face: QFont, role: Role, place: QRectF, text: str) -> None:
     """Paint one elided line at the top left of `place`."""
-    metrics = QFontMetricsF(text_font)
-    painter.setFont(text_font)
-    painter.setPen(theme.colour(role))
-    shown = metrics.elidedText(one_line(text), Qt.TextElideMode.ElideMiddle, place.width())
-    place.setHeight(metrics.height())
-    painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, shown)
+    place.setHeight(QFontMetricsF(face).height())
+    write(painter, place, one_line(text), face, role, elide=Qt.TextElideMode.ElideMiddle)
 
 
 class Other(NamedTuple):
