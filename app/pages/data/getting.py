@@ -7,9 +7,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QLineEdit, QWidget
 
 from app import background
-from app.hub.consent import ask_first
-from app.hub.files import list_of, said_of
-from app.hub.work import HubWork
+from app.hub import HubWork, ask_first, list_of, said_of
 from app.studio import Studio
 from app.translation import translated
 from app.widgets import dialogs

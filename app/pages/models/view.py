@@ -7,9 +7,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QLineEdit, QStackedLayout, QStackedWidget, QWidget
 
 from app.exporting import view as exporting
-from app.hub.consent import ask_first
-from app.hub.files import list_of
-from app.hub.work import HubWork
+from app.hub import HubWork, ask_first, list_of
 from app.library import ModelEntry
 from app.pages.models.getting.state import GettingState
 from app.pages.models.getting.view import GettingPage

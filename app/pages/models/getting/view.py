@@ -6,8 +6,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from app.hub.consent import ask_first
-from app.hub.files import list_of, said_of
+from app.hub import ask_first, list_of, said_of
 from app.pages.models.getting import texts
 from app.pages.models.getting.state import GettingState
 from app.theme import SPACE

@@ -1,1 +1,0 @@
-"""Parts of pages that download from the hub or upload to it."""
