@@ -100,7 +100,7 @@ def ask(context: "WorkerContext", folder: Path, before: str = "") -> None:
     """Ask what Words and Attention ask about 16 tokens."""
     from engine.messages.explore.attention import Attend
     from engine.messages.explore.fill_mask import FillMask
-    from engine.worker.explore import answer
+    from engine.worker.answerers import answer
 
     text = before + TEXT
     answer(FillMask(checkpoint=folder, text=text, exact=False), context)

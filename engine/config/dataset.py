@@ -20,11 +20,8 @@ Source = SplitName | Literal["all"]
 class Reading(Spec):
     """The format of a file."""
 
-    format: str = Field(
-        "csv",
-        max_length=60,
-        title="File format",
-        description="How the rows are written in the file.",
+    format: Annotated[str, Field(max_length=60)] = Field(
+        "csv", title="File format", description="How the rows are written in the file."
     )
     encoding: str = Field(
         "utf-8",
@@ -133,19 +130,15 @@ class Mapping(Spec):
 class Split(Spec):
     """Fractions of the validation and test rows; the rest is for training."""
 
-    validation: float = Field(
+    validation: Annotated[float, Field(ge=0, lt=1)] = Field(
         0.1,
-        ge=0,
-        lt=1,
         title="Validation fraction",
         description=(
             "Fraction of the rows used to measure progress during training (also known as dev)."
         ),
     )
-    test: float = Field(
+    test: Annotated[float, Field(ge=0, lt=1)] = Field(
         0.0,
-        ge=0,
-        lt=1,
         title="Test fraction",
         description="Fraction of the rows reserved for the final evaluation.",
     )

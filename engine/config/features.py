@@ -1,7 +1,7 @@
 """Feature extraction: a small probe is trained on the vectors of a frozen network."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -44,10 +44,8 @@ class Features(Spec):
             "the paper's six choices and fine-tuning, one run each, and compares them."
         ),
     )
-    layer: int = Field(
+    layer: Annotated[int, Field(ge=0, le=1000)] = Field(
         1,
-        ge=0,
-        le=1000,
         title="Layer",
         description="Layer to use for “one layer”: 1 is the lowest, 0 the embeddings.",
     )
@@ -59,11 +57,8 @@ class Features(Spec):
             "linear layer, as in the paper, or a linear layer alone."
         ),
     )
-    probe_size: int = Field(
+    probe_size: Annotated[int, Field(ge=2, le=8192, multiple_of=2)] = Field(
         768,
-        ge=2,
-        le=8192,
-        multiple_of=2,
         title="Probe hidden size",
         description="Hidden size of the LSTM, both directions together; 768 in the paper.",
     )
@@ -75,19 +70,15 @@ class Features(Spec):
             "the first token, [CLS]."
         ),
     )
-    learning_rate: float = Field(
+    learning_rate: Annotated[float, Field(gt=0, le=10)] = Field(
         1e-3,
-        gt=0,
-        le=10,
         title="Probe learning rate",
         description=(
             "Peak learning rate of the probe, which starts from random weights and learns faster."
         ),
     )
-    epochs: float = Field(
+    epochs: Annotated[float, Field(gt=0, le=10_000)] = Field(
         10,
-        gt=0,
-        le=10_000,
         title="Probe epochs",
         description="Number of passes over the training set for the probe.",
     )

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, TypeVar
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
@@ -74,26 +74,20 @@ class SearchSpec(Spec):
         ),
         json_schema_extra=setting("elsewhere"),
     )
-    budget: int = Field(
+    budget: Annotated[int, Field(ge=0, le=MAX_SETTINGS)] = Field(
         0,
-        ge=0,
-        le=MAX_SETTINGS,
         title="Combinations to try",
         description="At most this many combinations; 0 = all of a grid, and 20 otherwise.",
         json_schema_extra=setting("elsewhere"),
     )
-    hours: float = Field(
+    hours: Annotated[float, Field(ge=0, le=100_000)] = Field(
         0.0,
-        ge=0,
-        le=100_000,
         title="Hours of training",
         description="No new run is started after this many hours of training in all; 0 = no limit.",
         json_schema_extra=setting("elsewhere"),
     )
-    stop_after: int = Field(
+    stop_after: Annotated[int, Field(ge=0, le=MAX_SETTINGS)] = Field(
         0,
-        ge=0,
-        le=MAX_SETTINGS,
         title="Combinations without improvement",
         description="The search ends after this many combinations in a row without a better score;"
         " 0 = no limit.",

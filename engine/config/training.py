@@ -1,6 +1,6 @@
 """Training and hardware settings."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
@@ -12,76 +12,58 @@ from engine.config.number_ranges import numbers_in
 class TrainingSpec(Spec):
     """The paper's grid (appendix A.3): batch size 16 or 32, 5e-5, 3e-5 or 2e-5, 2 to 4 epochs."""
 
-    batch_size: int = Field(
+    batch_size: Annotated[int, Field(ge=1, le=65_536)] = Field(
         32,
-        ge=1,
-        le=65_536,
         title="Batch size",
         description="Examples per update.",
         json_schema_extra=setting("simple", branch=True, ticks=(16, 32)),
     )
-    learning_rate: float = Field(
+    learning_rate: Annotated[float, Field(gt=0, le=10)] = Field(
         5e-5,
-        gt=0,
-        le=10,
         title="Learning rate",
         description="Peak learning rate, reached at the end of the warm-up.",
         json_schema_extra=setting("simple", branch=True, ticks=(5e-5, 3e-5, 2e-5)),
     )
-    epochs: float = Field(
+    epochs: Annotated[float, Field(gt=0, le=10_000)] = Field(
         3,
-        gt=0,
-        le=10_000,
         title="Epochs",
         description="Number of passes over the training set.",
         json_schema_extra=setting("simple", branch=True, ticks=(2, 3, 4)),
     )
-    seed: int = Field(
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(
         42,
-        ge=0,
-        lt=2**63,
         title="Random seed",
         description="Random seed for initial weights, data order, masking and dropout.",
         json_schema_extra=setting("simple", branch=True),
     )
-    seeds: int = Field(
+    seeds: Annotated[int, Field(ge=1, le=100)] = Field(
         1,
-        ge=1,
-        le=100,
         title="Number of seeds",
         description=(
             "Repeat the run with several seeds (42, 43, …) and report mean and standard deviation."
         ),
         json_schema_extra=setting("simple", ticks=(1, 3, 5)),
     )
-    max_length: int = Field(
+    max_length: Annotated[int, Field(ge=8, le=65_536)] = Field(
         128,
-        ge=8,
-        le=65_536,
         title="Max. length (tokens)",
         description="Longer inputs are truncated to this many tokens.",
         json_schema_extra=setting(branch=True, ticks=(64, 128, 256, 512)),
     )
-    steps: int = Field(
+    steps: Annotated[int, Field(ge=0, le=100_000_000)] = Field(
         0,
-        ge=0,
-        le=100_000_000,
         title="Steps",
         description="Number of updates; 0 = as many as the epochs need.",
         json_schema_extra=setting(branch=True),
     )
-    train_fraction: float = Field(
+    train_fraction: Annotated[float, Field(gt=0, le=1)] = Field(
         1.0,
-        gt=0,
-        le=1,
         title="Fraction of the training data",
         description="Train on this part of the training set only; 0.1 is a quick trial on 10 %.",
         json_schema_extra=setting(branch=True),
     )
-    micro_batch_size: int = Field(
+    micro_batch_size: Annotated[int, Field(ge=0, le=65_536)] = Field(
         0,
-        ge=0,
-        le=65_536,
         title="Micro-batch size (gradient accumulation)",
         description=(
             "Examples computed at once. Smaller values need less memory; gradients are "
@@ -98,10 +80,8 @@ class TrainingSpec(Spec):
         ),
         json_schema_extra=setting(branch=True),
     )
-    warmup_ratio: float = Field(
+    warmup_ratio: Annotated[float, Field(ge=0, le=1)] = Field(
         0.1,
-        ge=0,
-        le=1,
         title="Warm-up ratio",
         description="Fraction of the steps over which the learning rate rises linearly from 0.",
         json_schema_extra=setting(branch=True),
@@ -115,10 +95,8 @@ class TrainingSpec(Spec):
         ),
         json_schema_extra=setting(branch=True),
     )
-    layer_lr_decay: float = Field(
+    layer_lr_decay: Annotated[float, Field(gt=0, le=1)] = Field(
         1.0,
-        gt=0,
-        le=1,
         title="Layer-wise learning-rate decay",
         description=(
             "Each layer learns at this multiple of the learning rate of the layer above it; 1 = "
@@ -126,10 +104,8 @@ class TrainingSpec(Spec):
         ),
         json_schema_extra=setting(branch=True),
     )
-    frozen_layers: int = Field(
+    frozen_layers: Annotated[int, Field(ge=0, le=1000)] = Field(
         0,
-        ge=0,
-        le=1000,
         title="Frozen layers",
         description=(
             "Number of lowest layers that are not trained, together with the embeddings; 0 = "
@@ -147,10 +123,8 @@ class TrainingSpec(Spec):
         ),
         json_schema_extra=setting(branch=True),
     )
-    lora_rank: int = Field(
+    lora_rank: Annotated[int, Field(ge=0, le=1024)] = Field(
         0,
-        ge=0,
-        le=1024,
         title="LoRA rank",
         description=(
             "Train low-rank adapters of this rank, and the head, instead of all weights; "
@@ -161,10 +135,8 @@ class TrainingSpec(Spec):
     lora_alpha: float = Field(
         16, gt=0, le=10_000, title="LoRA alpha", description="Adapters are scaled by alpha / rank."
     )
-    lora_dropout: float = Field(
+    lora_dropout: Annotated[float, Field(ge=0, lt=1)] = Field(
         0.0,
-        ge=0,
-        lt=1,
         title="LoRA dropout",
         description="Dropout probability on the input of each adapter during training.",
     )
@@ -176,35 +148,28 @@ class TrainingSpec(Spec):
             "or all six."
         ),
     )
-    ema_decay: float = Field(
+    ema_decay: Annotated[float, Field(ge=0, lt=1)] = Field(
         0.0,
-        ge=0,
-        lt=1,
         title="Weight averaging (EMA decay)",
         description=(
             "Evaluate and save an exponential moving average of the weights with this decay, for "
             "example 0.999; 0 = off."
         ),
     )
-    weight_decay: float = Field(
+    weight_decay: Annotated[float, Field(ge=0, le=1)] = Field(
         0.01,
-        ge=0,
-        le=1,
         title="Weight decay",
         description="AdamW weight decay of all weights except biases and LayerNorm.",
         json_schema_extra=setting(branch=True),
     )
-    max_grad_norm: float = Field(
+    max_grad_norm: Annotated[float, Field(ge=0)] = Field(
         1.0,
-        ge=0,
         title="Gradient clipping (max. norm)",
         description="Gradients with a larger norm are scaled down to it; 0 = no clipping.",
         json_schema_extra=setting(branch=True),
     )
-    dropout: float | None = Field(
+    dropout: Annotated[float | None, Field(ge=0, lt=1)] = Field(
         None,
-        ge=0,
-        lt=1,
         title="Dropout",
         description=(
             "Overrides both dropout probabilities of the model during training; empty = the "
@@ -212,33 +177,26 @@ class TrainingSpec(Spec):
         ),
         json_schema_extra=setting(branch=True),
     )
-    beta1: float = Field(
+    beta1: Annotated[float, Field(ge=0, lt=1)] = Field(
         0.9,
-        ge=0,
-        lt=1,
         title="Adam beta 1",
         description="Decay rate of the running mean of the gradients.",
         json_schema_extra=setting(branch=True),
     )
-    beta2: float = Field(
+    beta2: Annotated[float, Field(ge=0, lt=1)] = Field(
         0.999,
-        ge=0,
-        lt=1,
         title="Adam beta 2",
         description="Decay rate of the running mean of the squared gradients.",
         json_schema_extra=setting(branch=True),
     )
-    epsilon: float = Field(
+    epsilon: Annotated[float, Field(gt=0, lt=1)] = Field(
         1e-8,
-        gt=0,
-        lt=1,
         title="Adam epsilon",
         description="Added to the denominator of the update for numerical stability.",
         json_schema_extra=setting(branch=True),
     )
-    evaluate_every: int = Field(
+    evaluate_every: Annotated[int, Field(ge=0)] = Field(
         0,
-        ge=0,
         title="Evaluate every N steps",
         description=(
             "Steps between two evaluations; 0 = at the end of each epoch, and at least four times "
@@ -246,9 +204,8 @@ class TrainingSpec(Spec):
         ),
         json_schema_extra=setting(branch=True),
     )
-    best_metric: str = Field(
+    best_metric: Annotated[str, Field(max_length=60)] = Field(
         "",
-        max_length=60,
         title="Metric for the best checkpoint",
         description=(
             "Validation metric that decides which checkpoint is the best, and early stopping; of "
@@ -256,33 +213,26 @@ class TrainingSpec(Spec):
         ),
         json_schema_extra=setting(offered=True),
     )
-    early_stopping_patience: int = Field(
+    early_stopping_patience: Annotated[int, Field(ge=0, le=100_000)] = Field(
         0,
-        ge=0,
-        le=100_000,
         title="Early stopping: evaluations without improvement",
         description="Stop after this many evaluations without improvement; 0 = no early stopping.",
         json_schema_extra=setting(branch=True),
     )
-    save_every: int = Field(
+    save_every: Annotated[int, Field(ge=0)] = Field(
         0,
-        ge=0,
         title="Save a checkpoint every N steps",
         description="Steps between two checkpoints; 0 = save with each evaluation.",
         json_schema_extra=setting(branch=True),
     )
-    keep: int = Field(
+    keep: Annotated[int, Field(ge=1, le=1000)] = Field(
         2,
-        ge=1,
-        le=1000,
         title="Checkpoints to keep",
         description="Number of latest checkpoints to keep, in addition to the best one.",
         json_schema_extra=setting(branch=True),
     )
-    keep_every: int = Field(
+    keep_every: Annotated[int, Field(ge=0, le=100_000_000)] = Field(
         0,
-        ge=0,
-        le=100_000_000,
         title="Also keep every N-th step permanently",
         description=(
             "Checkpoints saved at a multiple of this many steps are never deleted automatically; "
@@ -290,10 +240,8 @@ class TrainingSpec(Spec):
         ),
         json_schema_extra=setting(branch=True),
     )
-    snapshot_every: int = Field(
+    snapshot_every: Annotated[int, Field(ge=0, le=100_000_000)] = Field(
         0,
-        ge=0,
-        le=100_000_000,
         title="Snapshots of the weights every N steps",
         description=(
             "Save the weights alone, in fp16, at steps 0, 1, 2, 4, … 512, at every N-th step after "
@@ -333,10 +281,8 @@ class HardwareSpec(Spec):
         ),
         json_schema_extra=setting(branch=True),
     )
-    threads: int = Field(
+    threads: Annotated[int, Field(ge=0, le=1024)] = Field(
         0,
-        ge=0,
-        le=1024,
         title="CPU threads",
         description=(
             "Number of threads; 0 = as many as were measured to be fastest on this machine, "
@@ -345,9 +291,8 @@ class HardwareSpec(Spec):
         ),
         json_schema_extra=setting(branch=True),
     )
-    cores: str = Field(
+    cores: Annotated[str, Field(max_length=1000)] = Field(
         "",
-        max_length=1000,
         title="CPU cores",
         description=(
             "Cores to pin the run to, for example 0-3,8; several processes share them. Empty = any "
@@ -355,10 +300,8 @@ class HardwareSpec(Spec):
         ),
         json_schema_extra=setting(branch=True),
     )
-    processes: int = Field(
+    processes: Annotated[int, Field(ge=1, le=1024)] = Field(
         1,
-        ge=1,
-        le=1024,
         title="Processes",
         description=(
             "Number of processes on this machine that share each batch (data parallelism), one per "

@@ -8,10 +8,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import psutil
+from pydantic import Field
+
+from engine.messages import Count, Message, Moment, now
 
 PROCESSOR_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "acpitz")  # best first
 GPU_FIELDS = (
@@ -25,35 +27,38 @@ GPU_FIELDS = (
 GPU_TIMEOUT = 5  # seconds; the driver may hang
 MEBIBYTE = 1 << 20
 
-Number = TypeVar("Number", int, float)
+
+Value = TypeVar("Value", int, float)
+Number = Annotated[float, Field(allow_inf_nan=False)]
 
 
-@dataclass(frozen=True)
-class GpuLoad:
+class GpuLoad(Message):
     """One GPU: fraction of the time in use, bytes, °C and W; None if not available."""
 
-    name: str
-    busy: float | None
-    memory: int | None
-    memory_total: int | None
-    temperature: float | None
-    power: float | None
+    name: str = Field("", max_length=200)
+    busy: Number | None = None
+    memory: Count | None = None
+    memory_total: Count | None = None
+    temperature: Number | None = None
+    power: Number | None = None
 
 
-@dataclass(frozen=True)
-class MachineLoad:
-    """Utilisation of all CPUs since the last sample, bytes of memory, °C of the CPU.
+class MachineSample(Message):
+    """Fraction of all CPUs in use since the last sample, bytes of memory, °C of the CPU.
 
-    `run_processors` and `run_memory` cover the processes of the run; None if none is alive.
+    `run_busy` and `run_memory` cover the processes of the run; None if none is alive. Anything that
+    is not available is None. `step` is the last one that the run has completed.
     """
 
-    processors: float
-    run_processors: float | None
-    memory: int
-    memory_total: int
-    run_memory: int | None
-    temperature: float | None
-    gpus: tuple[GpuLoad, ...]
+    at: Moment = Field(default_factory=now)
+    step: Count = 0
+    busy: Number | None = None
+    run_busy: Number | None = None
+    memory: Count | None = None
+    memory_total: Count | None = None
+    run_memory: Count | None = None
+    temperature: Number | None = None
+    gpus: tuple[GpuLoad, ...] = Field((), max_length=64)
 
 
 class MachineWatch:
@@ -67,13 +72,14 @@ class MachineWatch:
         self._has_gpu = shutil.which("nvidia-smi") is not None
         self._times = _processor_times()
 
-    def look(self, pid: int) -> MachineLoad:
+    def look(self, pid: int, step: int = 0) -> MachineSample:
         """`pid`: leading process of the run. May take a second if there are GPUs."""
         memory = psutil.virtual_memory()
         processes = list(self._processes(pid))
-        return MachineLoad(
-            processors=self._processors(),
-            run_processors=_sum(map(_processors, processes)),
+        return MachineSample(
+            step=step,
+            busy=self._processors(),
+            run_busy=_sum(map(_processors, processes)),
             memory=memory.total - memory.available,
             memory_total=memory.total,
             run_memory=_sum(map(_memory, processes)),
@@ -122,7 +128,7 @@ def _memory(process: psutil.Process) -> int | None:
         return None
 
 
-def _sum(values: Iterable[Number | None]) -> Number | None:
+def _sum(values: Iterable[Value | None]) -> Value | None:
     known = [value for value in values if value is not None]
     return sum(known[1:], known[0]) if known else None
 
@@ -149,12 +155,12 @@ def gpu_loads() -> Iterator[GpuLoad]:
             continue
         busy, used, total, heat, power = map(_number, cells)
         yield GpuLoad(
-            name,
-            None if busy is None else busy / 100,
-            None if used is None else int(used * MEBIBYTE),
-            None if total is None else int(total * MEBIBYTE),
-            heat,
-            power,
+            name=name[:200],
+            busy=None if busy is None else busy / 100,
+            memory=None if used is None else int(used * MEBIBYTE),
+            memory_total=None if total is None else int(total * MEBIBYTE),
+            temperature=heat,
+            power=power,
         )
 
 

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 import psutil
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
-from engine.desktop.load import MachineLoad, MachineWatch
+from engine.desktop.load import MachineSample, MachineWatch
 from engine.errors import StudioError
 from engine.files.regular_file import open_regular
-from engine.messages import Count, Message, Moment, now
 from engine.runs.folder import RunFolder
 from engine.runs.lock import open_here
 
@@ -28,29 +27,6 @@ LOOKS = 100  # samples since the start, as far as FIRST_PAUSE and LAST_PAUSE all
 LARGEST = 64 << 20  # maximum bytes read of one file, about 200,000 samples
 
 Figure = Literal["busy", "memory", "temperature", "power"]
-
-
-class MachineSample(Message):
-    """One sample. Fractions from 0 to 1, bytes, °C and W; None, or no entry, if unknown."""
-
-    at: Moment = Field(default_factory=now)
-    step: Count = 0
-    busy: float | None = Field(None, allow_inf_nan=False)
-    run_busy: float | None = Field(None, allow_inf_nan=False)
-    memory: Count | None = None
-    run_memory: Count | None = None
-    temperature: float | None = Field(None, allow_inf_nan=False)
-    gpus: tuple["GpuLook", ...] = Field((), max_length=64)
-
-
-class GpuLook(Message):
-    """One GPU in a sample."""
-
-    name: str = Field("", max_length=200)
-    busy: float | None = Field(None, allow_inf_nan=False)
-    memory: Count | None = None
-    temperature: float | None = Field(None, allow_inf_nan=False)
-    power: float | None = Field(None, allow_inf_nan=False)
 
 
 class Place(NamedTuple):
@@ -62,28 +38,6 @@ class Place(NamedTuple):
 
 
 Curves = dict[Place, tuple[list[float], list[float | None]]]
-
-
-def sample_of_load(load: MachineLoad, step: int) -> MachineSample:
-    """Convert a load to a sample."""
-    return MachineSample(
-        step=step,
-        busy=load.processors,
-        run_busy=load.run_processors,
-        memory=load.memory,
-        run_memory=load.run_memory,
-        temperature=load.temperature,
-        gpus=tuple(
-            GpuLook(
-                name=gpu.name[:200],
-                busy=gpu.busy,
-                memory=gpu.memory,
-                temperature=gpu.temperature,
-                power=gpu.power,
-            )
-            for gpu in load.gpus
-        ),
-    )
 
 
 @contextmanager
@@ -105,7 +59,7 @@ def sampling(run: RunFolder, pid: int, step: Callable[[], int]) -> Iterator[None
         watch.look(pid)  # the first sample has no utilisation
         pause = FIRST_PAUSE / 4
         while not over.wait(pause):
-            keep(run, sample_of_load(watch.look(pid), step()))
+            keep(run, watch.look(pid, step()))
             pause = min(max((time.monotonic() - began) / LOOKS, FIRST_PAUSE), LAST_PAUSE)
 
     thread = threading.Thread(target=look_on, name="machine", daemon=True)

@@ -9,19 +9,16 @@ from torch import nn
 
 from engine.config.families.albert import AlbertSpec
 from engine.models.embeddings import WidenedEmbeddings
-from engine.models.encoder import Encoder, Layer
-from engine.models.heads import Pooler
+from engine.models.encoder import Encoder
 
 
 class Albert(Encoder):
     """L layers with the weights of G groups; published models have a single group."""
 
+    embeddings_class = WidenedEmbeddings  # §3.1, factorized embedding parameterization
+
     def __init__(self, spec: AlbertSpec, pooler: bool = True) -> None:
-        super().__init__(
-            WidenedEmbeddings(spec, spec.segments),  # §3.1, factorized embedding parameterization
-            (Layer(spec, number) for number in range(spec.layer_groups)),
-            Pooler(spec) if pooler else None,
-        )
+        super().__init__(spec, pooler)
         self._groups = tuple(spec.group_at(number) for number in range(spec.layers))
 
     def iter_layers(self) -> Iterator[nn.Module]:

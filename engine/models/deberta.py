@@ -8,20 +8,22 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from engine.config.families.deberta import DebertaSpec
+from engine.config.model import EncoderSpec
 from engine.models.attention import Layout
 from engine.models.embeddings import TokenPositionEmbeddings
 from engine.models.encoder import Encoder, Layer
 from engine.models.fast.dropout import Dropout
 from engine.models.feed_forward import ACTIVATIONS
-from engine.models.relative import relative_positions
+from engine.models.heads import Pooler
 
 
 class DebertaEmbeddings(TokenPositionEmbeddings):
     """Token embeddings, with positions and segments if the spec has them."""
 
-    def __init__(self, spec: DebertaSpec) -> None:
-        super().__init__(spec, spec.hidden_size)
-        self.segment = nn.Embedding(spec.segments, spec.hidden_size) if spec.segments else None
+    def __init__(self, spec: EncoderSpec) -> None:
+        super().__init__(spec)
+        rows = spec.segment_rows
+        self.segment = nn.Embedding(rows, spec.hidden_size) if rows else None
 
     def summed(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
         summed = super().summed(tokens, segments, positions)
@@ -54,8 +56,9 @@ class Convolution(nn.Module):
 class DebertaLayer(Layer):
     """Layer with an optional convolution, as the first one of the larger v2 models."""
 
-    def __init__(self, spec: DebertaSpec, number: int = 0) -> None:
+    def __init__(self, spec: EncoderSpec, number: int = 0) -> None:
         super().__init__(spec, number)
+        assert isinstance(spec, DebertaSpec)
         convolves = spec.convolution > 0 and number == 0
         self.convolution = Convolution(spec) if convolves else None
 
@@ -66,26 +69,12 @@ class DebertaLayer(Layer):
         return made, weights
 
 
-class DebertaPooler(nn.Module):
-    """Dense layer on [CLS]: [B, T, D] → [B, D]; part of the classification head."""
-
-    def __init__(self, spec: DebertaSpec) -> None:
-        super().__init__()
-        self.dropout = Dropout(spec.pooler_dropout)
-        self.dense = nn.Linear(spec.hidden_size, spec.hidden_size)
-        self.activation = ACTIVATIONS[spec.pooler_activation]
-
-    def forward(self, last: Tensor) -> Tensor:
-        return self.activation(self.dense(self.dropout(last[:, 0])))
-
-
 class Deberta(Encoder):
     """Token embeddings and L layers with shared relative-position embeddings."""
 
-    def __init__(self, spec: DebertaSpec, pooler: bool = True) -> None:
-        super().__init__(
-            DebertaEmbeddings(spec),
-            (DebertaLayer(spec, number) for number in range(spec.layers)),
-            DebertaPooler(spec) if pooler else None,
-            relative=relative_positions(spec),
-        )
+    embeddings_class = DebertaEmbeddings
+    layer_class = DebertaLayer
+
+    def make_pooler(self, spec: EncoderSpec) -> Pooler:
+        assert isinstance(spec, DebertaSpec)
+        return Pooler(spec, spec.pooler_activation, spec.pooler_dropout)

@@ -1,36 +1,15 @@
-"""DistilBERT (Sanh et al. 2019): half of BERT's layers, without segments.
+"""DistilBERT (Sanh et al. 2019): half of BERT's layers, without segments."""
 
-Shapes: B sequences, T tokens in each, D hidden size.
-"""
-
-from torch import Tensor, nn
-
-from engine.config.families.distilbert import DistilBertSpec
+from engine.config.model import EncoderSpec
 from engine.models.embeddings import TokenPositionEmbeddings
-from engine.models.encoder import Encoder, Layer
-
-
-class FirstVector(nn.Module):
-    """Dense layer with ReLU on [CLS]: [B, T, D] → [B, D].
-
-    Part of the classification head; not pre-trained.
-    """
-
-    def __init__(self, spec: DistilBertSpec) -> None:
-        super().__init__()
-        self.dense = nn.Linear(spec.hidden_size, spec.hidden_size)
-
-    def forward(self, last: Tensor) -> Tensor:
-        pooled: Tensor = self.dense(last[:, 0]).relu()
-        return pooled
+from engine.models.encoder import Encoder
+from engine.models.heads import Pooler
 
 
 class DistilBert(Encoder):
     """Sum of token and position embeddings, then L layers; segments are ignored."""
 
-    def __init__(self, spec: DistilBertSpec, pooler: bool = True) -> None:
-        super().__init__(
-            TokenPositionEmbeddings(spec, spec.hidden_size),
-            (Layer(spec, number) for number in range(spec.layers)),
-            FirstVector(spec) if pooler else None,
-        )
+    embeddings_class = TokenPositionEmbeddings
+
+    def make_pooler(self, spec: EncoderSpec) -> Pooler:
+        return Pooler(spec, "relu")

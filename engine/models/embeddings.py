@@ -17,14 +17,16 @@ class TokenPositionEmbeddings(nn.Module):
     Families with rotary or relative positions have no position embedding.
     """
 
-    def __init__(self, spec: EncoderSpec, size: int) -> None:
+    def __init__(self, spec: EncoderSpec) -> None:
         super().__init__()
-        self.token = TokenEmbedding(spec.vocab_size, size)
+        self.token = TokenEmbedding(spec.vocab_size, spec.token_size)
         self.position: nn.Embedding | None = None
         if spec.parts.positions == "learned":
-            self.position = nn.Embedding(spec.position_rows, size)
-        self.norm = nn.LayerNorm(size, eps=spec.layer_norm_eps, bias=spec.parts.norm_biases)
+            self.position = nn.Embedding(spec.position_rows, spec.token_size)
+        bias = spec.parts.norm_biases
+        self.norm = nn.LayerNorm(spec.token_size, eps=spec.layer_norm_eps, bias=bias)
         self.dropout = Dropout(spec.dropout)
+        self.padding = spec.fixed_pad_id
 
     def forward(self, tokens: Tensor, segments: Tensor, positions: Tensor | None = None) -> Tensor:
         """Embed a batch as float [..., D].
@@ -46,25 +48,22 @@ class TokenPositionEmbeddings(nn.Module):
         return summed if self.position is None else summed + self.position(positions)
 
     def positions(self, tokens: Tensor) -> Tensor:
-        """Row of the position embedding of each token, int64 [T] or [B, T]."""
-        return torch.arange(tokens.size(1), device=tokens.device)
+        """Row of the position embedding of each token, int64 [T] or [B, T].
 
-
-def padded_positions(padding: int, tokens: Tensor) -> Tensor:
-    """Positions that skip padding, as in RoBERTa, int64 [B, T].
-
-    Positions start after the padding id, which is the position of all padding.
-    """
-    mask = (tokens != padding).long()
-    return mask.cumsum(1) * mask + padding
+        If the padding id is fixed, positions start after it, and it is the position of all padding.
+        """
+        if self.padding is None:
+            return torch.arange(tokens.size(1), device=tokens.device)
+        mask = (tokens != self.padding).long()
+        return mask.cumsum(1) * mask + self.padding
 
 
 class Embeddings(TokenPositionEmbeddings):
     """With segment embeddings (Devlin et al. 2019, §3), if the spec uses them."""
 
-    def __init__(self, spec: EncoderSpec, size: int, segments: int) -> None:
-        super().__init__(spec, size)
-        self.segment = nn.Embedding(segments, size)
+    def __init__(self, spec: EncoderSpec) -> None:
+        super().__init__(spec)
+        self.segment = nn.Embedding(spec.segment_rows, spec.token_size)
         self.tells_segments = spec.tells_segments
 
     def summed(self, tokens: Tensor, segments: Tensor, positions: Tensor) -> Tensor:
@@ -77,8 +76,8 @@ class Embeddings(TokenPositionEmbeddings):
 class WidenedEmbeddings(Embeddings):
     """Token vectors smaller than the hidden size, projected up if the spec says so."""
 
-    def __init__(self, spec: EncoderSpec, segments: int) -> None:
-        super().__init__(spec, spec.token_size, segments)
+    def __init__(self, spec: EncoderSpec) -> None:
+        super().__init__(spec)
         self.widen: nn.Module = nn.Identity()
         if spec.projects_tokens:
             self.widen = nn.Linear(spec.token_size, spec.hidden_size)

@@ -6,7 +6,7 @@ layouts; tests check that its results are equal.
 Shapes: B sequences, T tokens in each, D hidden size, H heads, L layers; M selected tokens.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -18,6 +18,8 @@ from engine.models.attention import Attention, Layout, PaddedLayout, gather_rows
 from engine.models.embeddings import TokenPositionEmbeddings
 from engine.models.fast.dropout import replay_contexts
 from engine.models.feed_forward import FEED_FORWARDS
+from engine.models.heads import Pooler
+from engine.models.relative import relative_positions
 
 
 class Encoded(NamedTuple):
@@ -45,37 +47,33 @@ class Layer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Embeddings, a stack of layers, and a pooler if a head needs it.
+    """Embeddings, a stack of layers, and a pooler if a head needs it; families name the classes."""
 
-    Subclasses define the parts. With `causal`, no token attends to a later one.
-    """
+    embeddings_class: type[TokenPositionEmbeddings]
+    layer_class: type[Layer] = Layer
 
-    def __init__(
-        self,
-        embeddings: TokenPositionEmbeddings,
-        layers: Iterable[Layer],
-        pooler: nn.Module | None,
-        causal: bool = False,
-        norm: nn.Module | None = None,
-        relative: nn.Module | None = None,
-    ) -> None:
-        """`norm` follows the last layer in pre-norm families; `relative` computes the
-        relative-position scores of all layers."""
+    def __init__(self, spec: EncoderSpec, pooler: bool = True) -> None:
         super().__init__()
-        made = list(layers)
-        self.embeddings = embeddings
-        self.layers = nn.ModuleList(made)
-        self.norm = norm or nn.Identity()
-        self.pooler = pooler
-        self.relative = relative
-        self.causal = causal
-        self.heads = made[0].attention.heads
-        self.windows = tuple(dict.fromkeys(layer.attention.window for layer in made))
+        self.embeddings = self.embeddings_class(spec)
+        self.layers = nn.ModuleList(self.layer_class(spec, n) for n in range(spec.stored_layers))
+        self.norm: nn.Module = nn.Identity()
+        if spec.parts.norm == "pre":
+            eps, bias = spec.layer_norm_eps, spec.parts.norm_biases
+            self.norm = nn.LayerNorm(spec.hidden_size, eps=eps, bias=bias)
+        self.pooler = self.make_pooler(spec) if pooler else None
+        self.relative = relative_positions(spec)  # relative-position scores of all layers
+        self.causal = spec.is_causal  # no token attends to a later one
+        self.heads = spec.heads
+        self.windows = tuple(dict.fromkeys(map(spec.parts.window_at, range(spec.stored_layers))))
         self.activation_checkpointing = False  # recompute activations in the backward pass
         self.nested = False  # use kernels for nested tensors on unpadded batches
         self.token_multiple = 1  # see `engine.models.fast.unpadded`
         self.computes_padding = False  # for CUDA graphs: never skip padding
         self.cached_layers = 0  # lowest layers whose output batches may contain
+
+    def make_pooler(self, spec: EncoderSpec) -> nn.Module:
+        """Layer on [CLS], [B, T, D] → [B, D]; in most families a part of a head for whole texts."""
+        return Pooler(spec)
 
     def forward(
         self,
@@ -174,6 +172,6 @@ class Encoder(nn.Module):
 
     def _summary(self, last: Tensor, attention_mask: Tensor | None) -> Tensor:
         """Input of the pooler, float [B, T, D], with the summary token first."""
-        return (
-            gather_rows(last, self.summary_positions(last, attention_mask)) if self.causal else last
-        )
+        if not self.causal:
+            return last
+        return gather_rows(last, self.summary_positions(last, attention_mask))

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn, zeros, zeros_like
 
 from engine.config.features import Features
-from engine.config.model import EncoderSpec
+from engine.config.model import Activation, EncoderSpec
 from engine.config.sentence import PoolingMode, SentenceSpec
 from engine.config.task import Head
 from engine.config.tasks import FIRST_TASK, head_of
@@ -77,15 +77,18 @@ class Heads:
 
 
 class Pooler(nn.Module):
-    """Dense layer with tanh on [CLS]: [B, T, D] → [B, D]."""
+    """Dense layer with activation on [CLS], and dropout before it: [B, T, D] → [B, D]."""
 
-    def __init__(self, spec: EncoderSpec) -> None:
+    def __init__(
+        self, spec: EncoderSpec, activation: Activation = "tanh", dropout: float | None = None
+    ) -> None:
         super().__init__()
+        self.dropout = nn.Identity() if dropout is None else Dropout(dropout)
         self.dense = nn.Linear(spec.hidden_size, spec.hidden_size)
+        self.activation = ACTIVATIONS[activation]
 
     def forward(self, last: Tensor) -> Tensor:
-        pooled: Tensor = self.dense(last[:, 0]).tanh()
-        return pooled
+        return self.activation(self.dense(self.dropout(last[:, 0])))
 
 
 class Transform(nn.Module):

@@ -1,10 +1,10 @@
 """ModernBERT (Warner et al. 2024): pre-norm, rotary positions, gates, local attention."""
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from engine.config.families.modernbert import ModernBertSpec
+from engine.config.model import EncoderSpec
 from engine.models.embeddings import TokenPositionEmbeddings
-from engine.models.encoder import Encoder, Layer
+from engine.models.encoder import Encoder
 from engine.models.heads import Transform
 
 
@@ -18,10 +18,7 @@ class ModernPooler(Transform):
 class ModernBert(Encoder):
     """Token embeddings and L layers, most with windowed attention."""
 
-    def __init__(self, spec: ModernBertSpec, pooler: bool = True) -> None:
-        super().__init__(
-            TokenPositionEmbeddings(spec, spec.hidden_size),
-            (Layer(spec, number) for number in range(spec.layers)),
-            ModernPooler(spec) if pooler else None,
-            norm=nn.LayerNorm(spec.hidden_size, eps=spec.layer_norm_eps, bias=False),
-        )
+    embeddings_class = TokenPositionEmbeddings
+
+    def make_pooler(self, spec: EncoderSpec) -> ModernPooler:
+        return ModernPooler(spec)

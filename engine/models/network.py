@@ -31,8 +31,7 @@ def encoder_for(spec: EncoderSpec, pooler: bool) -> Encoder:
     """Encoder class of the family, from `FAMILIES`."""
     module, _, name = FAMILIES[spec.family].network.rpartition(".")
     network: type[Encoder] = getattr(import_module(f"engine.models.{module}"), name)
-    made: Encoder = network(spec, pooler)  # type: ignore[arg-type,call-arg]
-    return made
+    return network(spec, pooler)
 
 
 class Network(nn.Module):

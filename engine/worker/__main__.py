@@ -7,12 +7,14 @@ SCRATCH_FOLDER` those about searches; `reload SCRATCH_FOLDER` verifies a new exp
 
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 from engine.files.atomic_write import keep_files_private
 from engine.system.errors import explain_error
 from engine.system.terminal import echo_error
 from engine.system.torch_import import load_torch_without_gc
 from engine.worker import FAILED, share_the_machine
+from engine.worker.questions import answer_all, answer_writer, start_inbox
 
 USAGE = (
     "usage: bert-studio-worker train RUN_FOLDER | wait | explore SCRATCH_FOLDER"
@@ -45,26 +47,33 @@ def _work(arguments: list[str]) -> int:
 
             return wait_for_folder()
         case ["explore", folder]:
-            from engine.worker.explore import main as explore
-
             explore(Path(folder))
-            return 0
         case ["hub", _]:
-            from engine.worker.hub import main as hub
+            from engine.worker.hub import HUB_ANSWERERS
 
-            hub()
-            return 0
+            answer_all(HUB_ANSWERERS)
         case ["search", _]:
-            from engine.worker.search import main as search
+            from engine.worker.search import SEARCH_ANSWERERS
 
-            search()
-            return 0
+            answer_all(SEARCH_ANSWERERS)
         case ["reload", folder]:
             from engine.export.reloading import main as reload
 
             return reload(Path(folder))
     echo_error(USAGE)
     return 2
+
+
+def explore(scratch: Path) -> NoReturn:
+    """Answer about models until the input ends; tensors go into files in `scratch`."""
+    emit, inbox = answer_writer(), start_inbox()
+    # loads torch while questions already come in
+    from engine.worker.answerers import respond
+    from engine.worker.context import WorkerContext
+
+    context = WorkerContext(scratch, emit)
+    while True:
+        respond(inbox.take(context.models.prepare), context)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from engine.checkpoints.archives import unpack
 from engine.data.datasets.store import open_dataset
@@ -21,17 +21,26 @@ from engine.explore import (
     embeddings,
     faithfulness,
     fill_mask,
+    head_importance,
+    head_means,
+    head_pruning,
+    head_statistics,
     lens,
     measures,
+    model_difference,
+    nearest,
     next_sentence,
     occlusion,
     prediction,
     pseudo_perplexity,
     templates,
+    text_map,
+    text_scores,
     word_neighbours,
     word_vectors,
 )
 from engine.explore.ablation import ablated
+from engine.explore.limits import limited_memory
 from engine.messages.applying import Apply, PredictFirst
 from engine.messages.batch import ShowBatch
 from engine.messages.estimating import Estimate
@@ -70,9 +79,10 @@ from engine.messages.exporting import Export
 from engine.messages.importing import Examine, Examined, Import, Imported
 from engine.messages.labelling import FindLabelErrors, SuggestLabels
 from engine.messages.question import Answer, Question, Working
-from engine.models.checkpoint import Checkpoint
+from engine.models.checkpoint import Checkpoint, examine, import_checkpoint
 from engine.phrases import phrase
 from engine.worker.context import WorkerContext, lower_priority
+from engine.worker.questions import Line, emit_answer, parse_among
 
 if TYPE_CHECKING:
     from engine.training.data.batch_preview import BatchPreview
@@ -139,96 +149,53 @@ def _attribute(question: Attribute, context: WorkerContext) -> Answer:
         return attribution.attribute(checkpoint, question)
 
 
-def _score_texts(question: ScoreTexts, context: WorkerContext) -> Answer:
-    from engine.explore.text_scores import score
+def slow(
+    answer: Callable[..., Answer],
+    model: Literal["serving", "exact", "plain"] = "exact",
+    has_file: bool = True,
+) -> Answerer:
+    """Answer over many texts, at low priority, with partial answers.
 
-    lower_priority()
-    serving = context.models.serving(question.checkpoint)
-    with ablated(serving.exact.network, question):
-        return score(serving, question, context.emit)
+    Args:
+        model: attribute of the `Serving` that `answer` gets, or the `Serving` itself.
+        has_file: `answer` also gets the folder for its tensors.
+    """
 
+    def answered(question: Any, context: WorkerContext) -> Answer:
+        lower_priority()
+        serving = context.models.serving(question.checkpoint)
+        checkpoint = serving.plain if model == "plain" else serving.exact
+        folder = (context.scratch,) if has_file else ()
+        with ablated(checkpoint.network, question):
+            given = serving if model == "serving" else checkpoint
+            return answer(given, question, *folder, context.emit)
 
-def _count_heads(question: CountHeads, context: WorkerContext) -> Answer:
-    from engine.explore.head_statistics import head_statistics
-
-    lower_priority()
-    checkpoint = context.models.take(question.checkpoint)
-    with ablated(checkpoint.network, question):
-        return head_statistics(checkpoint, question, context.scratch, context.emit)
+    return answered
 
 
 def _compare_models(question: CompareModels, context: WorkerContext) -> Answer:
-    from engine.explore.model_difference import compare
-
     lower_priority()
     models = [context.models.serving(folder) for folder in (question.checkpoint, question.other)]
-    return compare(models[0], models[1], question, context.scratch, context.emit)
-
-
-def _place_texts(question: PlaceTexts, context: WorkerContext) -> Answer:
-    from engine.explore.text_map import map_texts
-
-    lower_priority()
-    serving = context.models.serving(question.checkpoint)
-    with ablated(serving.exact.network, question):
-        return map_texts(serving, question, context.scratch, context.emit)
-
-
-def _find_words(question: FindWords, context: WorkerContext) -> Answer:
-    lower_priority()
-    checkpoint = context.models.take(question.checkpoint)
-    with ablated(checkpoint.network, question):
-        return word_neighbours.find_words(checkpoint, question, context.emit)
-
-
-def _weigh_heads(question: WeighHeads, context: WorkerContext) -> Answer:
-    from engine.explore.head_importance import weigh
-
-    lower_priority()
-    checkpoint = context.models.serving(question.checkpoint).plain
-    with ablated(checkpoint.network, question):
-        return weigh(checkpoint, question, context.scratch, context.emit)
-
-
-def _average_heads(question: AverageHeads, context: WorkerContext) -> Answer:
-    from engine.explore.head_means import average
-
-    lower_priority()
-    checkpoint = context.models.take(question.checkpoint)
-    with ablated(checkpoint.network, question):
-        return average(checkpoint, question, context.scratch, context.emit)
+    return model_difference.compare(models[0], models[1], question, context.scratch, context.emit)
 
 
 def _prune_heads(question: PruneHeads, context: WorkerContext) -> Answer:
-    from engine.explore.head_pruning import prune
-
     lower_priority()
-    return prune(context.models.serving(question.checkpoint).plain, question, context.emit)
-
-
-def _remove_heads(question: RemoveHeads, _: WorkerContext) -> Answer:
-    from engine.explore.head_pruning import remove
-
-    return remove(question)
+    return head_pruning.prune(
+        context.models.serving(question.checkpoint).plain, question, context.emit
+    )
 
 
 def _encode_rows(question: EncodeRows, context: WorkerContext) -> Answer:
-    from engine.explore.nearest import encode_rows
-
     lower_priority()
-    return encode_rows(context.models.take(question.checkpoint), question, context.emit)
+    return nearest.encode_rows(context.models.take(question.checkpoint), question, context.emit)
 
 
 def _find_nearest(question: FindNearest, context: WorkerContext) -> Answer:
-    from engine.explore.nearest import find_nearest
-
-    return find_nearest(context.models.take(question.checkpoint), question)
+    return nearest.find_nearest(context.models.take(question.checkpoint), question)
 
 
 def _examine(question: Examine, _: WorkerContext) -> Answer:
-    from engine.explore.limits import limited_memory
-    from engine.models.checkpoint import examine
-
     with limited_memory(question.folder):
         info, report = examine(question.folder)
     return Examined(to=question.number, info=info, report=report)
@@ -245,9 +212,6 @@ def _import(question: Import, context: WorkerContext) -> Answer:
 
 
 def _imported(question: Import, folder: Path, context: WorkerContext) -> Answer:
-    from engine.explore.limits import limited_memory
-    from engine.models.checkpoint import import_checkpoint
-
     context.emit(Working(to=question.number, stage=phrase("Converting the model")))
     with limited_memory(folder):
         info, report = import_checkpoint(folder, question.into)
@@ -362,7 +326,7 @@ ANSWERERS: dict[type[Question], Answerer] = {
     Embed: exact(embeddings.embed),
     CompareWord: exact(word_vectors.compare),
     FindTokens: exact(word_neighbours.find_tokens),
-    FindWords: _find_words,
+    FindWords: slow(word_neighbours.find_words, has_file=False),
     ScoreTemplates: exact(templates.score),
     EncodeRows: _encode_rows,
     FindNearest: _find_nearest,
@@ -372,14 +336,14 @@ ANSWERERS: dict[type[Question], Answerer] = {
     CheckFaithfulness: exact(faithfulness.check),
     ScoreEdits: exact(edits.score),
     SuggestWords: exact(edits.suggest),
-    ScoreTexts: _score_texts,
-    CountHeads: _count_heads,
-    WeighHeads: _weigh_heads,
-    AverageHeads: _average_heads,
+    ScoreTexts: slow(text_scores.score, "serving", has_file=False),
+    CountHeads: slow(head_statistics.head_statistics),
+    WeighHeads: slow(head_importance.weigh, "plain"),
+    AverageHeads: slow(head_means.average),
     PruneHeads: _prune_heads,
-    RemoveHeads: _remove_heads,
+    RemoveHeads: lambda question, _: head_pruning.remove(question),
     CompareModels: _compare_models,
-    PlaceTexts: _place_texts,
+    PlaceTexts: slow(text_map.map_texts, "serving"),
     Examine: _examine,
     Import: _import,
     Export: _export,
@@ -392,3 +356,13 @@ ANSWERERS: dict[type[Question], Answerer] = {
     FindLabelErrors: _find_label_errors,
     SuggestLabels: _suggest_labels,
 }
+
+
+def respond(line: Line, context: WorkerContext) -> None:
+    """Answer a question; an error is an answer too, and the worker lives on."""
+    emit_answer(line, context.emit, lambda: answer(parse_among(line.content, ANSWERERS), context))
+
+
+def answer(question: Question, context: WorkerContext) -> Answer:
+    """Return the last answer; earlier, partial ones are emitted through the context."""
+    return ANSWERERS[type(question)](question, context)

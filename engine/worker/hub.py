@@ -19,18 +19,7 @@ from engine.messages.hub import (
     SearchHub,
 )
 from engine.messages.question import Answer, Question
-from engine.worker.questions import Emit, answer_all, parse_among
-
-
-def main() -> None:
-    """Answer until the input ends."""
-    answer_all(_answer)
-
-
-def _answer(content: bytes, emit: Emit) -> Answer:
-    question = parse_among(content, HUB_ANSWERERS)
-    answer = HUB_ANSWERERS[type(question)](question, emit)
-    return answer.model_copy(update={"to": question.number})
+from engine.worker.questions import Emit
 
 
 def _search(question: SearchHub, _: Emit) -> Answer:

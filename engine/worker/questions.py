@@ -12,8 +12,9 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterable
-from typing import BinaryIO, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 from engine.errors import is_out_of_memory
 from engine.messages.question import Answer, Question, Refused
@@ -99,12 +100,18 @@ def answer_writer() -> Callable[[Answer], None]:
     return emit
 
 
-def answer_all(answer: Callable[[bytes, Emit], Answer]) -> None:
-    """Answer questions until the input ends."""
+def answer_all(answerers: Mapping[type[Question], Callable[[Any, Emit], Answer]]) -> NoReturn:
+    """Answer the questions of a table until the input ends."""
     emit, inbox = answer_writer(), start_inbox()
+
+    def answer(content: bytes) -> Answer:
+        question = parse_among(content, answerers)
+        said = answerers[type(question)](question, emit)
+        return said.model_copy(update={"to": question.number})
+
     while True:
         line = inbox.take()
-        emit_answer(line, emit, lambda content=line.content: answer(content, emit))  # type: ignore[misc]
+        emit_answer(line, emit, partial(answer, line.content))
 
 
 def emit_answer(line: Line, emit: Emit, compute: Callable[[], Answer]) -> None:

@@ -72,7 +72,7 @@ def test_questions_are_answered_and_closing_ends_the_worker_and_removes_its_file
 LIGHT = """
 import sys, time, types
 from engine.messages.explore.fill_mask import MaskFilled
-from engine.worker import explore
+from engine.worker.__main__ import explore
 
 class Light:
     def __init__(self, scratch, emit):
@@ -83,8 +83,8 @@ def respond(line, context):
     context.emit(MaskFilled(to=line.number, tokens=(), predictions=(), milliseconds=1))
 
 sys.modules["engine.worker.context"] = types.SimpleNamespace(WorkerContext=Light)
-explore.respond = respond
-explore.main(None)
+sys.modules["engine.worker.answerers"] = types.SimpleNamespace(respond=respond)
+explore(None)
 """
 
 

@@ -1,7 +1,7 @@
 """Masked-language modelling and next-sentence prediction (Devlin et al. 2019, §3.1)."""
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -81,26 +81,20 @@ class Pretraining(TaskSpec):
             "those to its left; the network stays left-to-right when it is fine-tuned."
         ),
     )
-    mlm_probability: float = Field(
+    mlm_probability: Annotated[float, Field(gt=0, lt=1)] = Field(
         0.15,
-        gt=0,
-        lt=1,
         title="Masking probability",
         description="Fraction of the tokens that are selected for prediction; 0.15 in the paper.",
         json_schema_extra=setting(branch=True),
     )
-    mask_token_share: float = Field(
+    mask_token_share: Annotated[float, Field(ge=0, le=1)] = Field(
         0.8,
-        ge=0,
-        le=1,
         title="Replaced by [MASK]",
         description="Fraction of the selected tokens that [MASK] replaces; 0.8 in the paper.",
         json_schema_extra=setting(branch=True),
     )
-    random_token_share: float = Field(
+    random_token_share: Annotated[float, Field(ge=0, le=1)] = Field(
         0.1,
-        ge=0,
-        le=1,
         title="Replaced by a random token",
         description=(
             "Fraction of the selected tokens that a random token replaces; 0.1 in the paper. The "
@@ -132,30 +126,24 @@ class Pretraining(TaskSpec):
             "Needs documents of several sentences."
         ),
     )
-    is_next_ratio: float = Field(
+    is_next_ratio: Annotated[float, Field(gt=0, lt=1)] = Field(
         0.5,
-        gt=0,
-        lt=1,
         title="IsNext ratio",
         description=(
             "Fraction of the pairs whose second segment follows the first; 0.5 in the paper."
         ),
         json_schema_extra=setting(branch=True),
     )
-    dupe_factor: int = Field(
+    dupe_factor: Annotated[int, Field(ge=1, le=1_000)] = Field(
         1,
-        ge=1,
-        le=1_000,
         title="Duplication factor",
         description=(
             "How often each document is split into pairs, each time differently; the pairs stay "
             "the same in all epochs. 10 in the paper's code."
         ),
     )
-    long_length: int = Field(
+    long_length: Annotated[int, Field(ge=0, le=65_536)] = Field(
         0,
-        ge=0,
-        le=65_536,
         title="Final max. length (tokens)",
         description=(
             "Length of the inputs in the last steps, so that far positions are learned too; 512 in "
@@ -163,10 +151,8 @@ class Pretraining(TaskSpec):
         ),
         json_schema_extra=setting(branch=True),
     )
-    long_share: float = Field(
+    long_share: Annotated[float, Field(gt=0, lt=1)] = Field(
         0.1,
-        gt=0,
-        lt=1,
         title="Fraction of steps at the final length",
         description="Fraction of the steps, at the end, with the longer inputs; 0.1 in the paper.",
         json_schema_extra=setting(branch=True),

@@ -4,7 +4,7 @@ Long passages are read in overlapping windows.
 """
 
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -70,37 +70,27 @@ class QuestionAnswering(TaskSpec):
             "the training set."
         ),
     )
-    no_answer_threshold: float = Field(
+    no_answer_threshold: Annotated[float, Field(ge=-1e6, le=1e6)] = Field(
         0.0,
-        ge=-1e6,
-        le=1e6,
         title="No-answer threshold",
         description=(
             "How much higher than the best answer “no answer” must score to be predicted. "
             "The evaluation reports the threshold that would have been best."
         ),
     )
-    doc_stride: int = Field(
+    doc_stride: Annotated[int, Field(ge=1, le=65_536)] = Field(
         128,
-        ge=1,
-        le=65_536,
         title="Document stride",
         description="Tokens between the starts of two windows over a passage.",
         json_schema_extra=setting(ticks=[64, 128, 192]),
     )
-    max_question_length: int = Field(
+    max_question_length: Annotated[int, Field(ge=1, le=65_536)] = Field(
         64,
-        ge=1,
-        le=65_536,
         title="Max. question length",
         description="Longer questions are truncated to this many tokens.",
     )
-    max_answer_length: int = Field(
-        30,
-        ge=1,
-        le=65_536,
-        title="Max. answer length",
-        description="No predicted answer has more tokens than this.",
+    max_answer_length: Annotated[int, Field(ge=1, le=65_536)] = Field(
+        30, title="Max. answer length", description="No predicted answer has more tokens than this."
     )
 
     @classmethod

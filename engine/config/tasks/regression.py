@@ -44,7 +44,40 @@ SPEARMAN = Metric(
 )
 
 
-class Regression(TaskSpec):
+class ScaledTask(TaskSpec):
+    """A task whose labels are numbers on a scale; subclasses title the range."""
+
+    range: tuple[Finite, Finite] | None = None
+
+    @model_validator(mode="after")
+    def _rises(self) -> Self:
+        if self.range is not None and self.range[0] >= self.range[1]:
+            raise ValueError("the range must begin below its end")
+        return self
+
+    def number_problems(
+        self, labels: LabelColumn | None, to_numbers: str, to_varied: str
+    ) -> Iterator[StudioError]:
+        """Problems of labels that are no numbers, or all the same, each with its advice."""
+        if labels is None or not labels.cells:
+            return
+        if wrong := labels.not_numbers:
+            problem = phrase(
+                "{rows:,} of {every:,} rows have no number as their label, such as “{label}”.",
+                rows=sum(wrong.values()),
+                every=sum(labels.cells.values()),
+                label=shortened(next(iter(wrong))),
+            )
+            yield StudioError(problem, to_numbers)
+        elif len(labels.numbers) == 1:
+            problem = phrase(
+                "The number is {label} in every row, so there is nothing to learn.",
+                label=shortened(next(iter(labels.cells))),
+            )
+            yield StudioError(problem, to_varied)
+
+
+class Regression(ScaledTask):
     """A number for a text or a pair, such as the similarity of two sentences."""
 
     info: ClassVar[TaskInfo] = TaskInfo(
@@ -85,12 +118,6 @@ class Regression(TaskSpec):
         json_schema_extra=setting("elsewhere"),
     )
 
-    @model_validator(mode="after")
-    def _rises(self) -> Self:
-        if self.range is not None and self.range[0] >= self.range[1]:
-            raise ValueError("the range must begin below its end")
-        return self
-
     @classmethod
     def suits(cls, columns: Columns, labels: LabelColumn | None) -> bool:
         return target(columns) == "label" and labels is not None and labels.is_scale
@@ -102,24 +129,8 @@ class Regression(TaskSpec):
                 phrase("Choose the column that holds the number."),
             )
             return
-        if labels is None or not labels.cells:
-            return
-        if wrong := labels.not_numbers:
-            rows, every = sum(wrong.values()), sum(labels.cells.values())
-            yield StudioError(
-                phrase(
-                    "{rows:,} of {every:,} rows have no number as their label, such as “{label}”.",
-                    rows=rows,
-                    every=every,
-                    label=shortened(next(iter(wrong))),
-                ),
-                phrase("Choose another label column, or write numbers such as 3.5."),
-            )
-        elif len(labels.numbers) == 1:
-            yield StudioError(
-                phrase(
-                    "The number is {label} in every row, so there is nothing to learn.",
-                    label=shortened(next(iter(labels.cells))),
-                ),
-                phrase("Choose another label column."),
-            )
+        yield from self.number_problems(
+            labels,
+            phrase("Choose another label column, or write numbers such as 3.5."),
+            phrase("Choose another label column."),
+        )

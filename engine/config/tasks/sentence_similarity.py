@@ -1,9 +1,9 @@
 """Sentence vectors (Reimers and Gurevych 2019)."""
 
 from collections.abc import Container, Iterator
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from engine.config.dataset import Mapping as Columns
 from engine.config.export import Output
@@ -18,19 +18,17 @@ from engine.config.task import (
     Metric,
     TaskInfo,
     TaskSpec,
-    shortened,
     target,
 )
-from engine.config.tasks.regression import PEARSON, SPEARMAN
+from engine.config.tasks.regression import PEARSON, SPEARMAN, Finite, ScaledTask
 from engine.config.training import TrainingSpec
 from engine.errors import StudioError
 from engine.phrases import phrase
 
-Finite = Annotated[float, Field(allow_inf_nan=False)]
 Objective = Literal["cosine", "in_batch_negatives", "triplets"]
 
 
-class SentenceSimilarity(TaskSpec):
+class SentenceSimilarity(ScaledTask):
     """Sentence vectors whose cosine is a similarity."""
 
     info: ClassVar[TaskInfo] = TaskInfo(
@@ -94,20 +92,14 @@ class SentenceSimilarity(TaskSpec):
         ),
         json_schema_extra=setting(),
     )
-    scale: float = Field(
+    scale: Annotated[float, Field(gt=0, le=1_000, allow_inf_nan=False)] = Field(
         20.0,
-        gt=0,
-        le=1_000,
-        allow_inf_nan=False,
         title="Scale of the cosines",
         description="In-batch negatives: what cosines are multiplied by, 1 / temperature.",
         json_schema_extra=setting(branch=True),
     )
-    margin: float = Field(
+    margin: Annotated[float, Field(ge=0, le=1_000, allow_inf_nan=False)] = Field(
         5.0,
-        ge=0,
-        le=1_000,
-        allow_inf_nan=False,
         title="Margin of triplets",
         description=(
             "By how much nearer the second text should be than the negative one, as Euclidean "
@@ -125,12 +117,6 @@ class SentenceSimilarity(TaskSpec):
         ),
         json_schema_extra=setting("elsewhere"),
     )
-
-    @model_validator(mode="after")
-    def _rises(self) -> Self:
-        if self.range is not None and self.range[0] >= self.range[1]:
-            raise ValueError("the range must begin below its end")
-        return self
 
     @property
     def poolings(self) -> tuple[PoolingMode, ...] | None:
@@ -164,24 +150,6 @@ class SentenceSimilarity(TaskSpec):
                 phrase("The cosine loss needs a number for each pair."),
                 phrase("Choose the column that holds the number, or another loss."),
             )
-        reads_numbers = columns.label is not None and self.objective in ("auto", "cosine")
-        if not reads_numbers or labels is None or not labels.cells:
-            return
-        if wrong := labels.not_numbers:
-            yield StudioError(
-                phrase(
-                    "{rows:,} of {every:,} rows have no number as their label, such as “{label}”.",
-                    rows=sum(wrong.values()),
-                    every=sum(labels.cells.values()),
-                    label=shortened(next(iter(wrong))),
-                ),
-                phrase("Choose another label column, or the loss in-batch negatives."),
-            )
-        elif len(labels.numbers) == 1:
-            yield StudioError(
-                phrase(
-                    "The number is {label} in every row, so there is nothing to learn.",
-                    label=shortened(next(iter(labels.cells))),
-                ),
-                phrase("Choose another label column, or the loss in-batch negatives."),
-            )
+        if columns.label is not None and self.objective in ("auto", "cosine"):
+            advice = phrase("Choose another label column, or the loss in-batch negatives.")
+            yield from self.number_problems(labels, advice, advice)

@@ -31,8 +31,8 @@ def test_processors_and_memory_are_those_of_a_process_and_its_children() -> None
             child.kill()
     assert found.run_memory is not None and found.run_memory > 30_000_000
     assert own.run_memory is not None and own.run_memory > found.run_memory, "with its children"
-    assert found.run_processors is not None and 0 < found.run_processors <= 1.1
-    assert 0 <= found.processors <= 1 and 0 < found.memory < found.memory_total
+    assert found.run_busy is not None and 0 < found.run_busy <= 1.1
+    assert 0 <= found.busy <= 1 and 0 < found.memory < found.memory_total
 
 
 def test_the_share_of_the_machine_is_known_to_whichever_thread_looks() -> None:
@@ -40,14 +40,14 @@ def test_the_share_of_the_machine_is_known_to_whichever_thread_looks() -> None:
     while time.process_time() < began + 0.1:
         pass
     with ThreadPoolExecutor(1) as another:
-        assert 0 < another.submit(watch.look, os.getpid()).result().processors <= 1
+        assert 0 < another.submit(watch.look, os.getpid()).result().busy <= 1
 
 
 def test_of_a_process_that_is_gone_the_machine_alone_is_told() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as child:
         child.wait()
     found = MachineWatch().look(child.pid)
-    assert found.run_memory is None and found.run_processors is None and found.memory > 0
+    assert found.run_memory is None and found.run_busy is None and found.memory > 0
 
 
 SAID = (
@@ -67,7 +67,14 @@ def test_gpus_are_those_that_the_driver_names(
     found = list(gpu_loads())
     assert len(found) == gpus
     if found:
-        assert found[0] == GpuLoad("NVIDIA A100", 0.87, 1 << 30, 80 << 30, 61.0, 250.5)
+        assert found[0] == GpuLoad(
+            name="NVIDIA A100",
+            busy=0.87,
+            memory=1 << 30,
+            memory_total=80 << 30,
+            temperature=61.0,
+            power=250.5,
+        )
         assert found[1].busy is None and found[1].power is None
 
 

@@ -6,21 +6,16 @@ from pathlib import Path
 import pytest
 
 from engine.desktop import machine_history as history
-from engine.desktop.load import GpuLoad, MachineLoad
-from engine.desktop.machine_history import (
-    MachineSample,
-    Place,
-    build_curves,
-    keep,
-    read_samples,
-    sample_of_load,
-)
+from engine.desktop.load import GpuLoad, MachineSample
+from engine.desktop.machine_history import Place, build_curves, keep, read_samples
 from engine.runs.folder import RunFolder
 from tests.engine.runs import fake_worker
 from tests.engine.runs.waiting import until
 
-GPU = GpuLoad("NVIDIA A100", 0.87, 1 << 30, 80 << 30, 61.0, None)
-LOAD = MachineLoad(0.96, 0.5, 4_000, 25_000, 1_000, 70.0, (GPU,))
+GPU = GpuLoad(name="NVIDIA A100", busy=0.87, memory=1 << 30, temperature=61.0)
+SAMPLE = MachineSample(
+    busy=0.96, run_busy=0.5, memory=4_000, run_memory=1_000, temperature=70.0, gpus=(GPU,)
+)
 
 
 @pytest.fixture
@@ -42,7 +37,7 @@ def test_a_run_is_looked_at_until_it_ends(run: RunFolder, monkeypatch: pytest.Mo
 
 def test_each_figure_is_a_curve_of_whatever_it_is_known_of(run: RunFolder) -> None:
     for step in (0, 10, 10, 20, 30, 15):  # two samples at step 10; resumed from 10 after 30
-        keep(run, sample_of_load(LOAD, step))
+        keep(run, SAMPLE.model_copy(update={"step": step}))
     kept, _ = read_samples(run.machine_file, 0)
     steps = [0.0, 10.0, 15.0]
     gpu = Place("gpu", 0, "NVIDIA A100")

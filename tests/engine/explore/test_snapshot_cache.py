@@ -16,8 +16,8 @@ from engine.messages.question import Question
 from engine.models import checkpoint
 from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.snapshots import snapshot, snapshot_folders
+from engine.worker.answerers import answer
 from engine.worker.context import WorkerContext
-from engine.worker.explore import answer
 from tests.engine.training import small
 from tests.engine.training.finished import trained
 

@@ -21,8 +21,8 @@ from engine.messages.question import Refused
 from engine.tasks.learner import Batch, Learner
 from engine.training.data.batch_preview import BatchPreview
 from engine.training.loop import train
+from engine.worker.answerers import respond
 from engine.worker.context import WorkerContext
-from engine.worker.explore import respond
 from engine.worker.questions import parse_line
 from tests.engine.training import small
 

@@ -16,9 +16,8 @@ from engine.messages.question import Question
 from engine.serving import serving
 from engine.serving.quantized_matmul import is_available
 from engine.worker import answerers
-from engine.worker.answerers import ANSWERERS, REMEMBERED, precise
+from engine.worker.answerers import ANSWERERS, REMEMBERED, answer, precise
 from engine.worker.context import WorkerContext
-from engine.worker.explore import answer
 from engine.worker.hub import HUB_ANSWERERS
 from engine.worker.search import SEARCH_ANSWERERS
 

@@ -19,11 +19,10 @@ from app.widgets.page import Card
 from app.widgets.screen import set_shown
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, visible
-from engine.desktop.load import GpuLoad, MachineLoad, MachineWatch
+from engine.desktop.load import GpuLoad, MachineSample, MachineWatch
 from engine.desktop.machine_history import (
     Curves,
     Figure,
-    MachineSample,
     Place,
     build_curves,
     read_samples,
@@ -194,7 +193,7 @@ class MachineLine(QWidget):
             return
         folder, known = self._state.folder, self._watch
 
-        def work() -> tuple[MachineWatch, MachineLoad | None]:
+        def work() -> tuple[MachineWatch, MachineSample | None]:
             watch = known or MachineWatch()
             pid = worker_here(folder)
             if pid and known is None:  # usage is measured since the last reading
@@ -204,7 +203,7 @@ class MachineLine(QWidget):
 
         self._looking = background.run(self, work, self._on_looked, self._on_failed)
 
-    def _on_looked(self, result: tuple[MachineWatch, MachineLoad | None]) -> None:
+    def _on_looked(self, result: tuple[MachineWatch, MachineSample | None]) -> None:
         self._looking = None
         self._watch, load = result
         self.note.setVisible(load is not None and self._timer.isActive())
@@ -227,14 +226,14 @@ def worker_here(folder: RunFolder) -> int:
     return started.pid if folder.has_worker() else 0
 
 
-def load_text(load: MachineLoad) -> str:
+def load_text(load: MachineSample) -> str:
     """CPU, memory, temperature and GPUs in one line."""
-    processors = tr("Machine: CPU {0}").format(numbers.percent(load.processors, 0))
-    if load.run_processors is not None:
-        own = numbers.percent(load.run_processors, 0)
+    processors = tr("Machine: CPU {0}").format(numbers.percent(load.busy or 0.0, 0))
+    if load.run_busy is not None:
+        own = numbers.percent(load.run_busy, 0)
         processors = tr("{0} (this run {1})").format(processors, own)
     memory = tr("memory {0} of {1}").format(
-        numbers.size(load.memory), numbers.size(load.memory_total)
+        numbers.size(load.memory or 0), numbers.size(load.memory_total or 0)
     )
     if load.run_memory is not None:
         memory = tr("{0} (this run {1})").format(memory, numbers.size(load.run_memory))

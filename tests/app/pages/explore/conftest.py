@@ -25,8 +25,8 @@ from engine.models.checkpoint import write
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.tokenizers.tokenizer import Tokenizer
+from engine.worker.answerers import answer
 from engine.worker.context import WorkerContext
-from engine.worker.explore import answer
 from tests.engine.models.small import tokenizer
 
 WORDS = (

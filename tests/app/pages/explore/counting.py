@@ -52,7 +52,7 @@ WORKER = """
 import sys
 from pathlib import Path
 from engine.worker.answerers import ANSWERERS, exact
-from engine.worker.explore import main
+from engine.worker.__main__ import explore
 from tests.app.pages.explore.counting import CountLetters, LettersCounted
 
 
@@ -63,5 +63,5 @@ def count(checkpoint, question):
 
 
 ANSWERERS[CountLetters] = exact(count)
-main(Path(sys.argv[1]))
+explore(Path(sys.argv[1]))
 """

@@ -13,7 +13,7 @@ MACHINE = Machine(
 
 
 def gpu(total: int | None, used: int | None = 0) -> GpuLoad:
-    return GpuLoad("A GPU", 0.1, used, total, None, None)
+    return GpuLoad(name="A GPU", busy=0.1, memory=used, memory_total=total)
 
 
 def test_a_model_must_fit_the_gpu_that_it_would_be_trained_on(qtbot, studio) -> None:

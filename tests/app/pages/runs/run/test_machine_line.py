@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from app.pages.runs.run.machine_tab import load_text, worker_here
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
-from engine.desktop.load import GpuLoad, MachineLoad
+from engine.desktop.load import GpuLoad, MachineSample
 from engine.messages.events import Started
 from engine.runs.folder import RunFolder
 from tests.app.pages.runs.conftest import MakeRun
@@ -44,11 +44,26 @@ def test_a_run_that_has_ended_has_no_such_line(
 
 
 def test_the_line_shows_the_known_values() -> None:
-    gpu = GpuLoad("NVIDIA A100", 0.87, 1 << 30, 80 << 30, 61.0, 250.6)
-    load = MachineLoad(0.96, 0.88, 4_100_000_000, 25_300_000_000, 1_200_000_000, 61.0, (gpu,))
+    gpu = GpuLoad(
+        name="NVIDIA A100",
+        busy=0.87,
+        memory=1 << 30,
+        memory_total=80 << 30,
+        temperature=61.0,
+        power=250.6,
+    )
+    load = MachineSample(
+        busy=0.96,
+        run_busy=0.88,
+        memory=4_100_000_000,
+        memory_total=25_300_000_000,
+        run_memory=1_200_000_000,
+        temperature=61.0,
+        gpus=(gpu,),
+    )
     assert load_text(load) == (
         "Machine: CPU 96 % (this run 88 %) · memory 4.1 GB of 25.3 GB (this run 1.2 GB) · 61 °C"
         " · NVIDIA A100, 87 %, 1.1 GB of 85.9 GB, 61 °C, 251 W"
     )
-    bare = MachineLoad(0.5, None, 1_000_000_000, 2_000_000_000, None, None, ())
+    bare = MachineSample(busy=0.5, memory=1_000_000_000, memory_total=2_000_000_000)
     assert load_text(bare) == "Machine: CPU 50 % · memory 1.0 GB of 2.0 GB"

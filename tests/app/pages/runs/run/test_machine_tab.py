@@ -7,17 +7,28 @@ from pytestqt.qtbot import QtBot
 from app.pages.runs.run.machine_tab import place_text
 from app.pages.runs.view import RunsPage
 from app.studio import Studio
-from engine.desktop.load import GpuLoad, MachineLoad
-from engine.desktop.machine_history import Place, keep, sample_of_load
+from engine.desktop.load import GpuLoad, MachineSample
+from engine.desktop.machine_history import Place, keep
 from engine.runs.folder import RunFolder
 from tests.app.pages.runs.conftest import MakeRun
 from tests.app.pages.runs.pages import open_run
 
-GPUS = tuple(GpuLoad(f"GPU {n}", 0.5 + n / 4, 2_000_000_000, None, 60.0, 250.0) for n in (0, 1))
+GPUS = tuple(
+    GpuLoad(name=f"GPU {n}", busy=0.5 + n / 4, memory=2_000_000_000, temperature=60.0, power=250.0)
+    for n in (0, 1)
+)
 
 
-def load(busy: float, gpus: tuple[GpuLoad, ...] = ()) -> MachineLoad:
-    return MachineLoad(busy, busy / 2, 4_000_000_000, 25_000_000_000, 1_000_000_000, None, gpus)
+def sample(step: int, busy: float, gpus: tuple[GpuLoad, ...] = ()) -> MachineSample:
+    return MachineSample(
+        step=step,
+        busy=busy,
+        run_busy=busy / 2,
+        memory=4_000_000_000,
+        memory_total=25_000_000_000,
+        run_memory=1_000_000_000,
+        gpus=gpus,
+    )
 
 
 def test_the_curves_grow_while_the_run_trains(
@@ -25,14 +36,14 @@ def test_the_curves_grow_while_the_run_trains(
 ) -> None:
     run_id = make_run("live", upto=4, outcome=None)
     folder = RunFolder(studio.home.runs / run_id)
-    keep(folder, sample_of_load(load(0.2), 1))
+    keep(folder, sample(1, 0.2))
     view = open_run(page(), run_id, qtbot)
     view.tabs.setCurrentWidget(view.machine)
     tab = view.machine.made
     qtbot.waitUntil(lambda: tab.busy.names() == ["machine", "this run"])
     assert tab.memory.series("this run").values.tolist() == [1.0], "in GB"
     assert not tab.temperature.isVisible() and not tab.power.isVisible(), "nothing tells them"
-    keep(folder, sample_of_load(load(0.6, GPUS), 3))
+    keep(folder, sample(3, 0.6, GPUS))
     tab.read()
     qtbot.waitUntil(lambda: len(tab.busy.series("machine")) == 2)
     assert tab.busy.series("machine").values.tolist() == [20.0, 60.0]
