@@ -21,9 +21,8 @@ from engine.tasks.learner import Batch
 from engine.training import estimate, loop
 from engine.training.device import cuda_graphs
 from engine.training.device.cuda_graphs import Captured, Terms, graph_size, pad_to_graph_shape
-from tests.engine.models.family_folders import OWN_NETWORKS
 from tests.engine.training import small
-from tests.engine.training.test_families import from_family
+from tests.engine.training.test_families import UNLIKE, from_family
 from tests.engine.training.test_loop import final, metrics
 from tests.engine.training.test_loss_scaling import halves
 from tests.engine.training.test_ranks import adapted
@@ -33,11 +32,10 @@ from tests.simulated.test_training import CLOSE, FEW, NEAR, RANKS, Train, on_dev
 from tests.tasks.test_table import JOBS
 
 __all__ = ["on_device"]
+KINDS = ("token_classification", "question_answering", "multiple_choice", "pretraining")
 WAYS: dict[str, dict[str, object]] = {
-    "averaged weights": {"ema_decay": 0.9},
-    "frozen layers": {"frozen_layers": 1},
-    "parts of batches": {"micro_batch_size": 3},
-    "rates by layer": {"layer_lr_decay": 0.8},
+    "averaged weights, rates by layer": {"ema_decay": 0.9, "layer_lr_decay": 0.8},
+    "frozen layers, parts of batches": {"frozen_layers": 1, "micro_batch_size": 3},
 }
 REFUSED = "CUDA error: operation not permitted when stream is capturing"
 made = list[int]()  # how often passes were captured; one entry each, of how often it was replayed
@@ -92,15 +90,15 @@ def check(job: JobSpec, folder: Path, on_device: Train, near: float = CLOSE) -> 
     return theirs
 
 
-@pytest.mark.parametrize("kind", JOBS)
-def test_every_task_is_learned_as_on_the_processor(
+@pytest.mark.parametrize("kind", KINDS)
+def test_tasks_of_every_shape_are_learned_as_on_the_processor(
     kind: str, on_device: Train, tmp_path: Path
 ) -> None:
     check(JOBS[kind](tmp_path, **FEW), tmp_path, on_device)
 
 
-@pytest.mark.parametrize("family", OWN_NETWORKS)
-def test_every_family_is(family: str, on_device: Train, tmp_path: Path) -> None:
+@pytest.mark.parametrize("family", UNLIKE)
+def test_families_are(family: str, on_device: Train, tmp_path: Path) -> None:
     check(from_family(family, small.classifying(tmp_path), tmp_path, **FEW), tmp_path, on_device)
 
 
@@ -113,8 +111,9 @@ def test_adapters_are(on_device: Train, tmp_path: Path) -> None:
     check(adapted(tmp_path, **FEW), tmp_path, on_device)
 
 
-@pytest.mark.parametrize("precision", ["bf16", "fp16"])
-@pytest.mark.parametrize("kind", ["text_classification", "pretraining"])
+@pytest.mark.parametrize(
+    "kind, precision", [("text_classification", "bf16"), ("pretraining", "fp16")]
+)
 def test_short_numbers_are(kind: str, precision: Any, on_device: Train, tmp_path: Path) -> None:
     job = halves(JOBS[kind](tmp_path, **FEW), precision)
     whole, short = (
@@ -198,18 +197,17 @@ def test_an_error_that_is_none_of_capturing_is_not_passed_over(
         on_device(run)
 
 
-@pytest.mark.parametrize("wanted", ["on", "auto"])
 @pytest.mark.parametrize(
-    "error, why",
+    "wanted, error, why",
     [
-        (torch.OutOfMemoryError("out of memory"), "there is too little memory for them."),
-        (RuntimeError(REFUSED), "this network or GPU does not allow capturing."),
+        ("on", torch.OutOfMemoryError("out of memory"), "there is too little memory for them."),
+        ("auto", RuntimeError(REFUSED), "this network or GPU does not allow capturing."),
     ],
 )
 def test_where_there_can_be_no_graphs_a_run_says_so_and_trains_without(
+    wanted: str,
     error: Exception,
     why: str,
-    wanted: str,
     on_device: Train,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

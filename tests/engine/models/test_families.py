@@ -148,24 +148,20 @@ def test_theirs_is_loaded_here_and_ours_there(family, suffix, tmp_path):
     assert not again.report.unexpected
     assert again.spec == loaded.spec
     assert_equal(family, again.network, model, given)
+    assert again.info == checkpoint_info(tmp_path / "ours") and again.info.family == family
 
 
-@pytest.mark.parametrize("family", OTHERS)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
-def test_what_is_made_here_is_loaded_there(family, dtype, tmp_path):
+@pytest.mark.parametrize("family", OWN_NETWORKS)
+def test_what_is_made_here_is_loaded_there(family, tmp_path):
     tokenizer = load(published_folder(family, "Model", tmp_path / "theirs")[0]).tokenizer
-    for number, (suffix, heads) in enumerate(ADDED.items()):
-        labels = LABELS if heads.outputs == 3 else ()
-        network = small.network(heads, EXAMPLES[family].spec)
-        save(tmp_path / str(number), network, tokenizer, labels, dtype)
-        kind = class_of(family, suffix)
-        model = theirs(kind, tmp_path / str(number))
-        assert_equal(family, load(tmp_path / str(number)).network, model, drawn(family))
-        if labels:
-            assert model.config.id2label == dict(enumerate(LABELS))
+    network = small.network(Heads(outputs=3), EXAMPLES[family].spec)
+    save(tmp_path / "ours", network, tokenizer, LABELS, torch.bfloat16)
+    model = theirs(class_of(family, "ForSequenceClassification"), tmp_path / "ours")
+    assert_equal(family, load(tmp_path / "ours").network, model, drawn(family))
+    assert model.config.id2label == dict(enumerate(LABELS))
 
 
-@pytest.mark.parametrize("family", OTHERS)
+@pytest.mark.parametrize("family", OWN_NETWORKS)
 def test_a_network_of_base_width_gives_the_same_numbers(family):
     spec = EXAMPLES[family].base  # of the size of layers; further ones repeat the first
     spec = spec.model_copy(update={"vocab_size": 1_000, "layers": LAYERS})
@@ -218,16 +214,14 @@ def test_gradients_are_those_of_transformers(family, tmp_path):
     assert compared > 8 * ours.spec.stored_layers
 
 
-@pytest.mark.parametrize("family", OTHERS)
-def test_the_usual_base_sizes_are_those_of_the_papers(family):
+def test_the_usual_base_sizes_are_those_of_the_papers():
     """Parameters of the published base models, of their encoders without a pooler."""
-    count = sum(
-        p.numel() for p in meta_network(EXAMPLES[family].base, Heads()).encoder.parameters()
-    )
-    assert count == BASE_PARAMETERS[family]
+    for family, expected in BASE_PARAMETERS.items():
+        encoder = meta_network(EXAMPLES[family].base, Heads()).encoder
+        assert sum(p.numel() for p in encoder.parameters()) == expected, family
 
 
-@pytest.mark.parametrize("groups", [1, 2, 3, 5, 7])
+@pytest.mark.parametrize("groups", [2, 3, 7])
 def test_albert_shares_layers_as_published(groups, tmp_path):
     more = {"num_hidden_layers": 7, "num_hidden_groups": groups}
     folder, model = published_folder("albert", "Model", tmp_path / "theirs", **more)
@@ -238,7 +232,7 @@ def test_albert_shares_layers_as_published(groups, tmp_path):
     assert layers == list(range(1, 8))
 
 
-@pytest.mark.parametrize("padding", [0, 1, 5])
+@pytest.mark.parametrize("padding", [0, 5])
 def test_roberta_counts_places_from_behind_padding(padding):
     more = {"pad_token_id": padding, "max_position_embeddings": 31 + padding}
     model = published_model("roberta", "Model", **more)
@@ -256,19 +250,7 @@ def test_roberta_counts_places_from_behind_padding(padding):
     assert_equal("roberta", ours.eval(), model, (ids, torch.zeros_like(ids), ids != padding))
 
 
-@pytest.mark.parametrize("family", OTHERS)
-def test_what_a_page_says_is_what_is_loaded(family, tmp_path):
-    for suffix in (*EXAMPLES[family].suffixes, *ADDED):
-        more = {"num_labels": 3} if ADDED.get(suffix, Heads()).outputs == 3 else {}
-        folder = published_folder(family, suffix, tmp_path / suffix, **more)[0]
-        loaded = load(folder)
-        save(tmp_path / f"{suffix}-ours", loaded.network, loaded.tokenizer, loaded.labels)
-        info = load(tmp_path / f"{suffix}-ours").info
-        assert info == checkpoint_info(tmp_path / f"{suffix}-ours")
-        assert info.family == family
-
-
-@pytest.mark.parametrize("family", OTHERS)
+@pytest.mark.parametrize("family", OWN_NETWORKS)
 def test_a_head_that_is_not_there_is_newly_made_and_named(family, tmp_path):
     folder = published_folder(family, "ForMaskedLM", tmp_path / "theirs")[0]
     loaded = load(folder, Heads(outputs=3), LABELS)
@@ -287,13 +269,6 @@ def test_the_pooler_of_roberta_is_not_that_of_its_classes(tmp_path):
     assert "encoder.pooler.dense.weight" in load(folder).report.loaded
     chosen = load(folder, Heads(outputs=1, kind="multiple_choice"))
     assert "encoder.pooler.dense.weight" in chosen.report.loaded
-
-
-@pytest.mark.parametrize("family", ["distilbert", "roberta"])
-def test_next_sentence_is_refused_where_there_is_no_head_for_it(family, tmp_path):
-    folder = published_folder(family, "ForMaskedLM", tmp_path / "theirs")[0]
-    with pytest.raises(BadCheckpoint, match="no head for next-sentence"):
-        load(folder, Heads(mlm=True, nsp=True))
 
 
 def test_the_sentence_order_of_albert_is_its_next_sentence(tmp_path):
@@ -412,98 +387,69 @@ def test_layers_that_share_weights_are_frozen_together_or_not_at_all():
 # ── folders that cannot be right ─────────────────────────────────────────────────────────────
 
 
-def spoiled(folder: Path, **values: object) -> Path:
-    config = json.loads((folder / "config.json").read_bytes())
-    config = {k: v for k, v in (config | values).items() if v != "absent"}
-    (folder / "config.json").write_text(json.dumps(config))
-    return folder
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("distilbert", {"n_layers": 9}, "9 layers, but the file has 3"),
+    ("distilbert", {"model_type": "bert"}, "it has no hidden_size"),
+    ("distilbert", {"activation": "xielu"}, "asks for the activation “xielu”"),
+    ("roberta", {"model_type": "bert"}, "The file contains no layers of BERT"),
+    ("roberta", {"model_type": "longformer"}, "Longformer is an encoder that BERT Studio does"),
+    ("roberta", {"model_type": "gpt2"}, "GPT-2 is not a text encoder like BERT"),
+    ("roberta", {"pad_token_id": 0}, "padding token the id 0, the vocabulary 1"),
+    ("roberta", {"pad_token_id": None}, "pad_token_id: must be a whole number"),
+    ("roberta", {"pad_token_id": 49}, "max_position_embeddings: must be at least"),
+    ("roberta", {"max_position_embeddings": 51}, "[50, 24] in the file, but [51, 24]"),
+    ("roberta", {"type_vocab_size": 2}, "[1, 24] in the file, but [2, 24]"),
+    ("roberta", {"is_decoder": True}, "“True”, which is not supported for RoBERTa"),
+    ("roberta", {"position_embedding_type": "relative_key"}, "“relative_key”"),
+    ("deberta-v2", {"relative_attention": False}, "relative_attention to “False”"),
+    ("deberta-v2", {"pos_att_type": "absent"}, "pos_att_type to “None”"),
+    ("deberta-v2", {"share_att_key": "yes"}, "share_att_key to “yes”"),
+    ("deberta-v2", {"position_buckets": 5}, "[8, 24] in the file, but [10, 24]"),
+    ("deberta-v2", {"position_buckets": 10**9}, "position_buckets: must be at most"),
+    ("deberta-v2", {"conv_kernel_size": 5}, "[24, 24, 3] in the file, but [24, 24, 5]"),
+    ("deberta-v2", {"conv_act": "xielu"}, "conv_act: must be"),
+    ("modernbert", {"norm_bias": True}, "norm_bias to “True”"),
+    ("modernbert", {"layer_types": ["sliding_attention"] * 3}, "irregular_layers"),
+    ("modernbert", {"global_attn_every_n_layers": 0, "layer_types": None}, "must be at least"),
+    (
+        "modernbert",
+        {"rope_parameters": {"full_attention": {"rope_type": "yarn", "rope_theta": 1e4}}},
+        "rope_type to “yarn”",
+    ),
+    ("nomic_bert", {"head_dim": 8}, "head_dim to “8”"),
+    ("nomic_bert", {"qkv_proj_bias": True}, "qkv_proj_bias to “True”"),
+    ("nomic_bert", {"prenorm": True}, "prenorm to “True”"),
+    ("nomic_bert", {"num_experts": 8}, "num_experts to “8”"),
+    ("nomic_bert", {"activation_function": "gelu"}, "activation “gelu, not gated”"),
+    (
+        "nomic_bert",
+        {"rope_parameters": {"rope_type": "linear", "factor": 2.0}},
+        "rope_type to “linear”",
+    ),
+    ("nomic_bert", {"rope_parameters": {"rope_theta": -1.0}}, "rotary_emb_base: must be"),
+    ("mpnet", {"relative_attention_num_buckets": 64}, "relative_attention_num_buckets"),
+    ("mpnet", {"pad_token_id": 0}, "pad_token_id to “0”"),
+    ("electra", {"embedding_size": 11}, "[700, 10] in the file, but [700, 11]"),
+    ("electra", {"summary_type": "mean"}, "summary_type to “mean”"),
+    ("camembert", {"pad_token_id": 0}, "padding token the id 0, the vocabulary 1"),
+    ("albert", {"embedding_size": 11}, "[700, 10] in the file, but [700, 11]"),
+    ("albert", {"embedding_size": "absent"}, "but [700, 128]"),
+    ("albert", {"num_hidden_groups": 2}, "2 layer groups, but the file has 1"),
+    ("albert", {"num_hidden_groups": 4}, "more layer groups (4) than layers (3)"),
+    ("albert", {"inner_group_num": 2}, "“2”, which is not supported for ALBERT"),
+]
 
 
-@pytest.mark.parametrize(
-    "family,values,says",
-    [
-        ("distilbert", {"dim": "absent"}, "it has no dim"),
-        ("distilbert", {"n_layers": 9}, "9 layers, but the file has 3"),
-        ("distilbert", {"n_heads": 5}, "size 24 is not divisible by 5"),
-        ("distilbert", {"hidden_dim": 41}, "[40, 24] in the file, but [41, 24]"),
-        ("distilbert", {"model_type": "bert"}, "it has no hidden_size"),
-        ("distilbert", {"activation": "xielu"}, "asks for the activation “xielu”"),
-        ("distilbert", {"seq_classif_dropout": 2}, "seq_classif_dropout: must be"),
-        ("roberta", {"hidden_size": "absent"}, "it has no hidden_size"),
-        ("roberta", {"model_type": "bert"}, "The file contains no layers of BERT"),
-        ("roberta", {"model_type": "longformer"}, "Longformer is an encoder that BERT Studio does"),
-        ("roberta", {"model_type": "gpt2"}, "GPT-2 is not a text encoder like BERT"),
-        ("roberta", {"pad_token_id": 0}, "padding token the id 0, the vocabulary 1"),
-        ("roberta", {"pad_token_id": None}, "pad_token_id: must be a whole number"),
-        ("roberta", {"pad_token_id": 49}, "max_position_embeddings: must be at least"),
-        ("roberta", {"max_position_embeddings": 51}, "[50, 24] in the file, but [51, 24]"),
-        ("roberta", {"type_vocab_size": 2}, "[1, 24] in the file, but [2, 24]"),
-        ("roberta", {"vocab_size": 100}, "The vocabulary has"),
-        ("roberta", {"is_decoder": True}, "“True”, which is not supported for RoBERTa"),
-        ("roberta", {"position_embedding_type": "relative_key"}, "“relative_key”"),
-        ("deberta-v2", {"relative_attention": False}, "relative_attention to “False”"),
-        ("deberta-v2", {"pos_att_type": "absent"}, "pos_att_type to “None”"),
-        ("deberta-v2", {"share_att_key": "yes"}, "share_att_key to “yes”"),
-        ("deberta-v2", {"position_buckets": 5}, "[8, 24] in the file, but [10, 24]"),
-        ("deberta-v2", {"position_buckets": 10**9}, "position_buckets: must be at most"),
-        ("deberta-v2", {"conv_kernel_size": 5}, "[24, 24, 3] in the file, but [24, 24, 5]"),
-        ("deberta-v2", {"conv_act": "xielu"}, "conv_act: must be"),
-        ("modernbert", {"norm_bias": True}, "norm_bias to “True”"),
-        ("modernbert", {"layer_types": ["sliding_attention"] * 3}, "irregular_layers"),
-        ("modernbert", {"global_attn_every_n_layers": 0, "layer_types": None}, "must be at least"),
-        ("modernbert", {"intermediate_size": 41}, "[40, 24] in the file, but [41, 24]"),
-        (
-            "modernbert",
-            {"rope_parameters": {"full_attention": {"rope_type": "yarn", "rope_theta": 1e4}}},
-            "rope_type to “yarn”",
-        ),
-        ("nomic_bert", {"hidden_size": "absent"}, "it has no hidden_size"),
-        ("nomic_bert", {"head_dim": 8}, "head_dim to “8”"),
-        ("nomic_bert", {"num_attention_heads": 5}, "size 24 is not divisible by 5"),
-        ("nomic_bert", {"qkv_proj_bias": True}, "qkv_proj_bias to “True”"),
-        ("nomic_bert", {"prenorm": True}, "prenorm to “True”"),
-        ("nomic_bert", {"num_experts": 8}, "num_experts to “8”"),
-        ("nomic_bert", {"activation_function": "gelu"}, "activation “gelu, not gated”"),
-        ("nomic_bert", {"intermediate_size": 41}, "[40, 24] in the file, but [41, 24]"),
-        (
-            "nomic_bert",
-            {"rope_parameters": {"rope_type": "linear", "factor": 2.0}},
-            "rope_type to “linear”",
-        ),
-        ("nomic_bert", {"rope_parameters": {"rope_theta": -1.0}}, "rotary_emb_base: must be"),
-        ("mpnet", {"relative_attention_num_buckets": 64}, "relative_attention_num_buckets"),
-        ("mpnet", {"pad_token_id": 0}, "pad_token_id to “0”"),
-        ("electra", {"embedding_size": 11}, "[700, 10] in the file, but [700, 11]"),
-        ("electra", {"summary_type": "mean"}, "summary_type to “mean”"),
-        ("xlm-roberta", {"max_position_embeddings": 51}, "[50, 24] in the file, but [51, 24]"),
-        ("camembert", {"pad_token_id": 0}, "padding token the id 0, the vocabulary 1"),
-        ("albert", {"embedding_size": 11}, "[700, 10] in the file, but [700, 11]"),
-        ("albert", {"embedding_size": "absent"}, "but [700, 128]"),
-        ("albert", {"num_hidden_groups": 2}, "2 layer groups, but the file has 1"),
-        ("albert", {"num_hidden_groups": 4}, "more layer groups (4) than layers (3)"),
-        ("albert", {"inner_group_num": 2}, "“2”, which is not supported for ALBERT"),
-        ("albert", {"model_type": "bert"}, "The file contains no layers of BERT"),
-    ],
-)
-def test_a_config_that_cannot_be_right_is_refused(family, values, says, tmp_path):
+@pytest.mark.parametrize("family", dict.fromkeys(family for family, _, _ in REFUSED))
+def test_a_config_that_cannot_be_right_is_refused(family, tmp_path):
     folder = published_folder(family, "ForMaskedLM", tmp_path / "theirs")[0]
-    with pytest.raises(BadCheckpoint) as raised:
-        load(spoiled(folder, **values))
-    assert says in raised.value.problem
-
-
-@pytest.mark.parametrize("family", OTHERS)
-def test_a_missing_or_damaged_tensor_of_the_encoder_is_refused(family, tmp_path):
-    folder, _ = published_folder(family, "Model", tmp_path / "theirs")
-    tensors = load_file(folder / "model.safetensors")
-    norms = ("LayerNorm.bias", "layer_norm.bias", "mlp_norm.weight", "norm1.bias")
-    name = next(name for name in tensors if name.endswith(norms))
-    save_file({n: t for n, t in tensors.items() if n != name}, folder / "model.safetensors")
-    with pytest.raises(BadCheckpoint, match="1 encoder tensors are missing"):
-        load(folder)
-    save_file(tensors | {name: tensors[name] * float("nan")}, folder / "model.safetensors")
-    with pytest.raises(BadCheckpoint, match="NaN or infinite"):
-        load(folder)
+    good = json.loads((folder / "config.json").read_bytes())
+    for values, says in ((values, says) for other, values, says in REFUSED if other == family):
+        config = {name: v for name, v in (good | values).items() if v != "absent"}
+        (folder / "config.json").write_text(json.dumps(config))
+        with pytest.raises(BadCheckpoint) as raised:
+            load(folder)
+        assert says in raised.value.problem, values
 
 
 def as_first_published(config: dict[str, Any]) -> dict[str, Any]:

@@ -18,9 +18,11 @@ from engine.models.outputs import named_outputs
 from engine.training.device.machine import Machine
 from engine.training.network import cache_frozen_weights
 from engine.training.optimiser import freeze
+from tests.engine.models.family_folders import OWN_NETWORKS
 from tests.engine.models.test_families import drawn
-from tests.engine.models.test_family_table import every_family, made
+from tests.engine.models.test_family_table import made
 
+every_network = pytest.mark.parametrize("family", ["bert", *OWN_NETWORKS])
 IN_BF16 = Machine(torch.device("cpu"), "bf16", 1)
 WAYS: dict[str, Callable[[Network], None]] = {
     "all layers frozen": lambda network: freeze(network, network.spec.layers),
@@ -53,7 +55,7 @@ def step(network: Network, family: str) -> tuple[dict[str, Tensor], set[int]]:
     return {n: one.clone() for n, one in (found | learning).items()}, set(casts.of)
 
 
-@every_family
+@every_network
 @pytest.mark.parametrize("way", WAYS)
 def test_no_number_changes_and_nothing_is_rounded_again(family: str, way: str) -> None:
     network = made(family, Heads(outputs=3))
@@ -97,7 +99,7 @@ def test_without_autocast_the_weights_themselves_are_used() -> None:
     assert all(torch.equal(value, after[name]) for name, value in before.items())
 
 
-@every_family
+@every_network
 def test_a_block_rounds_each_weight_once_and_leaves_the_network_as_it_was(family: str) -> None:
     network = made(family, Heads(outputs=3)).eval()
     weights = {

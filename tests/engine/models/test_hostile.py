@@ -61,7 +61,7 @@ def test_a_hostile_folder_is_refused(good, tmp_path, name):
     assert not (tmp_path / "canary").exists()
 
 
-@times(400, 1_000)
+@times(120, 1_000)
 def test_no_piece_of_a_vocabulary_ever_points_outside_the_embedding(good, tmp_path, count):
     """Vocabulary, config and tensors of any sizes: refused in words, or every piece can be used."""
     chance = random.Random(27)
@@ -93,7 +93,7 @@ def test_no_piece_of_a_vocabulary_ever_points_outside_the_embedding(good, tmp_pa
         used += 1
         ids = torch.arange(loaded.tokenizer.size)[:, None]
         assert loaded.network.encoder(ids, torch.zeros_like(ids)).last.isfinite().all()
-    assert used > 20 and len(refusals) > 100
+    assert used > 5 and len(refusals) > 30
     for problem, pieces, rows in refusals:
         assert str(pieces) in problem or str(rows) in problem
 
@@ -127,7 +127,7 @@ def test_only_the_weights_only_loader_is_ever_asked(good, tmp_path, monkeypatch)
 
 
 @pytest.mark.filterwarnings("ignore:Defining your `__torch_function__`")  # torch, of a mutant
-@times(60, 2_000)
+@times(40, 2_000)
 @pytest.mark.parametrize("kind", ["safetensors", "zip", "old", "config", "evil"])
 def test_a_mutant_is_loaded_or_refused_and_nothing_else(good, tmp_path, kind, count):
     folder = shutil.copytree(good, tmp_path / "model")

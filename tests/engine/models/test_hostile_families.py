@@ -20,11 +20,11 @@ from engine.config.families.family import Family
 from engine.config.families.nomic import FIRST_FORM
 from engine.errors import BadCheckpoint, StudioError
 from engine.files.atomic_write import MANIFEST
-from engine.models.checkpoint import examine, load, save
+from engine.models.checkpoint import examine, import_checkpoint, load, save
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.tokenizers.tokenizer import Tokenizer
-from tests.engine.models.family_folders import EXAMPLES, write_tokenizer
+from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS, write_tokenizer
 
 NO_VALUES: tuple[object, ...] = (-7, "7", [7], {"seven": 7}, float("nan"))
 NO_SIZES: tuple[object, ...] = (0, True, None, 1.5, 10**12)
@@ -39,7 +39,7 @@ class Good(NamedTuple):
     config: dict[str, Any]
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
+@pytest.fixture(scope="module", params=("bert", *OWN_NETWORKS))
 def good(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Good:
     folder, family = tmp_path_factory.mktemp("good") / "model", FAMILIES[request.param]
     torch.manual_seed(1)
@@ -54,17 +54,21 @@ def good(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Good(family, folder, config)
 
 
-def refusal(folder: Path) -> str:
-    """Message for a folder, equal in every reader and a single sentence."""
+def refusal(folder: Path, everywhere: bool = True) -> str:
+    """Message for a folder, a single sentence; `everywhere`: other readers refuse it, too."""
     with pytest.raises(BadCheckpoint) as raised:
         load(folder)
     problem, advice = raised.value.problem, raised.value.advice
     assert problem.isprintable() and len(problem) <= 300 and problem.endswith(".")
     assert advice.endswith(".")
-    with pytest.raises(BadCheckpoint):
-        examine(folder)
-    with suppress(StudioError):  # a page reads less, and may see nothing wrong
-        checkpoint_info(folder)
+    if everywhere:
+        with pytest.raises(BadCheckpoint):
+            examine(folder)
+        with pytest.raises(BadCheckpoint):
+            import_checkpoint(folder, folder.parent / "into")
+        assert not (folder.parent / "into").exists()
+        with suppress(StudioError):  # a page reads less, and may see nothing wrong
+            checkpoint_info(folder)
     return problem
 
 
@@ -83,7 +87,7 @@ def test_no_entry_of_a_config_may_have_a_value_that_it_cannot_have(
     said = set[str]()
     for entry, value in broken(good):
         (folder / "config.json").write_text(json.dumps(good.config | {entry: value}))
-        problem = refusal(folder)
+        problem = refusal(folder, everywhere=value == NO_VALUES[0])
         assert entry in problem or "config.json" in problem, (entry, value, problem)
         said.add(problem)
     assert len(said) >= len(good.family.settings)
@@ -113,7 +117,7 @@ def test_entries_of_other_forms_are_read_or_refused_in_a_sentence(
             except BadCheckpoint:
                 if name not in refused:
                     refused.add(name)
-                    refusal(folder)
+                    refusal(folder, everywhere=False)
     assert refused >= {"model_type", "id2label", *good.family.constants}
 
 
@@ -147,6 +151,12 @@ def cut(folder: Path) -> None:
     (folder / "model.safetensors").write_bytes(whole[: len(whole) // 2])
 
 
+def without_one(folder: Path) -> None:
+    tensors = load_file(folder / "model.safetensors")
+    del tensors[max(tensors, key=lambda name: tensors[name].numel())]
+    save_file(tensors, folder / "model.safetensors")
+
+
 def changed(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Path], None]:
     """Of the tensor that is a matrix of the first layer."""
 
@@ -158,22 +168,20 @@ def changed(change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Path], 
     return spoil
 
 
-@pytest.mark.parametrize(
-    "spoil,says",
-    [
-        (without_weights, "no weights"),
-        (without_config, "has neither config.json"),
-        (cut, "model.safetensors"),
-        (changed(lambda t: t * float("nan")), "NaN or infinite"),
-        (changed(lambda t: t[:-3].contiguous()), "in the file, but"),
-        (changed(lambda t: t[None].contiguous()), "in the file"),
-        (changed(lambda t: t.to(torch.int32)), "stored as I32"),
-    ],
-    ids=["weights", "config", "cut", "nan", "rows", "dimensions", "integers"],
+SPOILT: tuple[tuple[Callable[[Path], None], str], ...] = (
+    (without_weights, "no weights"),
+    (without_config, "has neither config.json"),
+    (cut, "model.safetensors"),
+    (without_one, "1 encoder tensors are missing"),
+    (changed(lambda t: t * float("nan")), "NaN or infinite"),
+    (changed(lambda t: t[:-3].contiguous()), "in the file, but"),
+    (changed(lambda t: t[None].contiguous()), "in the file"),
+    (changed(lambda t: t.to(torch.int32)), "stored as I32"),
 )
-def test_files_that_are_missing_or_damaged_are_named(
-    good: Good, tmp_path: Path, spoil: Callable[[Path], None], says: str
-) -> None:
-    folder = shutil.copytree(good.folder, tmp_path / "model")
-    spoil(folder)
-    assert says in refusal(folder)
+
+
+def test_files_that_are_missing_or_damaged_are_named(good: Good, tmp_path: Path) -> None:
+    for number, (spoil, says) in enumerate(SPOILT):
+        folder = shutil.copytree(good.folder, tmp_path / str(number))
+        spoil(folder)
+        assert says in refusal(folder), number

@@ -16,7 +16,7 @@ from engine.models.network import Network
 from engine.runs.folder import RunFolder
 from engine.training.checkpoints import RESUME, TRAINED_WEIGHTS
 from engine.training.loop import train
-from tests.engine.training.small import NETWORK, classifying, has_seen, new_run
+from tests.engine.training.small import NETWORK, classifying, new_run, resumed
 from tests.engine.training.test_loop import final, metrics
 
 LORA = {"lora_rank": 3, "lora_alpha": 6, "lora_dropout": 0.1}
@@ -66,30 +66,25 @@ def test_only_adapters_and_heads_are_trained_and_frozen_layers_get_none() -> Non
     assert len(heads) == 4
 
 
-@pytest.fixture
-def job(tmp_path: Path) -> JobSpec:
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> JobSpec:
     """LoRA from a checkpoint."""
-    first = classifying(tmp_path, steps=2)
-    base = new_run(tmp_path / "base", first)
-    train(first, base, base.append)
-    training = first.training.model_copy(update={**LORA, "steps": 15, "dropout": 0.1})
+    folder = tmp_path_factory.mktemp("base")
+    first = classifying(folder, steps=2)
+    base = trained(folder / "base", first)
+    training = first.training.model_copy(update={**LORA, "steps": 12, "dropout": 0.1})
     start = {"kind": "checkpoint", "path": base.checkpoint_folders()[-1]}
     return JobSpec.model_validate(first.model_dump() | {"base_model": start, "training": training})
 
 
-def trained(folder: Path, job: JobSpec) -> tuple[RunFolder, list[object]]:
-    run, told = new_run(folder, job), list[object]()
-
-    def tell(event: object) -> None:
-        told.append(event)
-        run.append(event)  # type: ignore[arg-type]
-
-    train(job, run, tell)
-    return run, told
+def trained(folder: Path, job: JobSpec) -> RunFolder:
+    run = new_run(folder, job)
+    train(job, run, run.append)
+    return run
 
 
 def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job: JobSpec, tmp_path: Path) -> None:
-    run, told = trained(tmp_path / "run", job)
+    run = trained(tmp_path / "run", job)
     assert job.base_model.kind == "checkpoint"
     before = dict(checkpoint.load(job.base_model.path).network.named_parameters())
     last = run.checkpoint_folders()[-1]
@@ -110,23 +105,18 @@ def test_a_checkpoint_holds_sums_and_nothing_else_has_moved(job: JobSpec, tmp_pa
             assert not torch.equal(weight, before[name]), name
     adapters = 2 * 2 * 3 * 2 * NETWORK.hidden_size  # layers, matrices, rank, A and B
     head = 2 * NETWORK.hidden_size + 2 + NETWORK.hidden_size**2 + NETWORK.hidden_size
-    said = [e.text for e in told if isinstance(e, Noted)]
+    said = [e.text for e in run.events_after(0)[0] if isinstance(e, Noted)]
     assert any(text.startswith(f"Training {adapters + head:,} of ") for text in said), said
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("decay", [0.0, 0.9])
+@pytest.mark.parametrize("precision, decay", [("fp32", 0.0), ("bf16", 0.9)])
 def test_a_stop_and_a_resume_change_nothing(
     job: JobSpec, tmp_path: Path, decay: float, precision: str
 ) -> None:
     training = job.training.model_copy(update={"ema_decay": decay})
     hardware = job.hardware.model_copy(update={"precision": precision})
     job = job.model_copy(update={"training": training, "hardware": hardware})
-    calm, _ = trained(tmp_path / "calm", job)
-    stopped = new_run(tmp_path / "stopped", job)
-    train(job, stopped, stopped.append, lambda: has_seen(stopped, 8))
-    assert stopped.checkpoint_folders()[-1].name == "step-00000008"
-    train(job, stopped, stopped.append)
+    calm, stopped = trained(tmp_path / "calm", job), resumed(tmp_path / "stopped", job, 8)
     assert final(stopped) == final(calm)
     assert metrics(stopped) == metrics(calm)
 
@@ -136,12 +126,12 @@ def test_weights_that_are_rounded_once_give_the_same_run(
 ) -> None:
     hardware = job.hardware.model_copy(update={"precision": "bf16"})
     job = job.model_copy(update={"hardware": hardware})
-    once, _ = trained(tmp_path / "once", job)
+    once = trained(tmp_path / "once", job)
     kept = list[object]()
     monkeypatch.setattr(
         "engine.training.start.cache_frozen_weights", lambda *given: kept.append(given)
     )
-    always, _ = trained(tmp_path / "always", job)
+    always = trained(tmp_path / "always", job)
     assert len(kept) == 1 and final(once) == final(always) and metrics(once) == metrics(always)
 
 

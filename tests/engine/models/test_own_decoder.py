@@ -18,18 +18,13 @@ from engine.models.checkpoint import Checkpoint, load, save
 from engine.models.heads import Heads
 from engine.models.tf1 import write_tf1
 from engine.training.optimiser import layer_index
-from tests.engine.models.family_folders import EXAMPLES, published_folder
+from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS, published_folder
 from tests.engine.models.test_families import drawn
 from tests.engine.models.test_transformers import assert_close, quiet, theirs
 
 __all__ = ["quiet"]
 
-CASES = [
-    (family, suffix)
-    for family, example in EXAMPLES.items()
-    for suffix in example.suffixes
-    if suffix in ("ForMaskedLM", "ForPreTraining")
-]
+CASES = [("bert", "ForPreTraining"), *((name, "ForMaskedLM") for name in ("bert", *OWN_NETWORKS))]
 
 
 @torch.no_grad()
@@ -68,7 +63,7 @@ def test_it_is_read_kept_and_agrees_with_transformers(family, suffix, tmp_path):
     assert parameters(outline(spec, info.task_heads)) == info.parameters
 
 
-@pytest.mark.parametrize("family", EXAMPLES)
+@pytest.mark.parametrize("family", ["bert", *OWN_NETWORKS])
 def test_one_that_differs_though_the_config_ties_it_is_read_and_said(family, tmp_path):
     folder, model = published_folder(family, "ForMaskedLM", tmp_path / "theirs")
     decoder, bias = FAMILIES[family].decoder

@@ -32,7 +32,7 @@ from tests.often import tries
 
 WRITTEN = Path(__file__).parent / "data" / "tf1"  # by TensorFlow; see make.py there
 ALL_HEADS = Heads(mlm=True, nsp=True, outputs=3)
-MUTANTS = 60  # of each kind of file
+MUTANTS = 40  # of each kind of file
 
 
 def numbers(name: str, shape: tuple[int, ...]) -> np.ndarray:

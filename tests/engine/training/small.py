@@ -20,6 +20,7 @@ from engine.config.tasks.token_classification import TokenClassification
 from engine.config.training import HardwareSpec, TrainingSpec
 from engine.messages.events import Measured
 from engine.runs.folder import RunFolder
+from engine.training.loop import train
 
 NETWORK = BertSpec(
     vocab_size=120,
@@ -55,26 +56,26 @@ def paragraphs(path: Path, documents: int = 40) -> Path:
     return path
 
 
-def classifying(folder: Path, **training: object) -> JobSpec:
-    settings = {
-        "epochs": 3,
-        "batch_size": 8,
-        "learning_rate": 5e-3,
-        "max_length": 32,
-        "save_every": 5,
-    }
+def job_of(name: str, task: TaskSpec, data: FileData, **training: object) -> JobSpec:
+    """A job that trains NETWORK from scratch."""
+    settings = {"batch_size": 8, "learning_rate": 5e-3, "max_length": 32, "save_every": 5}
     return JobSpec(
-        name="Good or bad",
-        task=TextClassification(),
+        name=name,
+        task=task,
         base_model=FromScratch(model=NETWORK),
-        data=FileData(
-            path=sentences(folder / "sentences.csv"),
-            reading=Reading(format="csv"),
-            mapping=Mapping(text="text", label="label"),
-        ),
+        data=data,
         training=TrainingSpec.model_validate(settings | training),
         hardware=HardwareSpec(device="cpu", precision="fp32", threads=1),
     )
+
+
+def classifying(folder: Path, **training: object) -> JobSpec:
+    data = FileData(
+        path=sentences(folder / "sentences.csv"),
+        reading=Reading(format="csv"),
+        mapping=Mapping(text="text", label="label"),
+    )
+    return job_of("Good or bad", TextClassification(), data, **training)
 
 
 PASSAGES = ("ann lives in rome and bob in oslo .", "bob plays the horn , ann plays chess .")
@@ -104,21 +105,9 @@ def questions(path: Path, rows: int = 48) -> Path:
 
 
 def answering(folder: Path, **training: object) -> JobSpec:
-    settings = {
-        "epochs": 3,
-        "batch_size": 8,
-        "learning_rate": 5e-3,
-        "max_length": 24,
-        "save_every": 5,
-    }
-    return JobSpec(
-        name="Where is it",
-        task=QuestionAnswering(doc_stride=6),
-        base_model=FromScratch(model=NETWORK),
-        data=FileData(path=questions(folder / "questions.json"), split=Split(validation=0.2)),
-        training=TrainingSpec.model_validate(settings | training),
-        hardware=HardwareSpec(device="cpu", precision="fp32", threads=1),
-    )
+    data = FileData(path=questions(folder / "questions.json"), split=Split(validation=0.2))
+    task = QuestionAnswering(doc_stride=6)
+    return job_of("Where is it", task, data, **{"max_length": 24, **training})
 
 
 def tagged(path: Path, sentences: int = 48) -> Path:
@@ -137,21 +126,8 @@ def tagged(path: Path, sentences: int = 48) -> Path:
 
 
 def tagging(folder: Path, **training: object) -> JobSpec:
-    settings = {
-        "epochs": 3,
-        "batch_size": 8,
-        "learning_rate": 5e-3,
-        "max_length": 32,
-        "save_every": 5,
-    }
-    return JobSpec(
-        name="People and places",
-        task=TokenClassification(),
-        base_model=FromScratch(model=NETWORK),
-        data=FileData(path=tagged(folder / "tagged.conll")),
-        training=TrainingSpec.model_validate(settings | training),
-        hardware=HardwareSpec(device="cpu", precision="fp32", threads=1),
-    )
+    data = FileData(path=tagged(folder / "tagged.conll"))
+    return job_of("People and places", TokenClassification(), data, **training)
 
 
 def labelled(path: Path, rows: int = 96) -> Path:
@@ -202,25 +178,21 @@ def learning(task: str, folder: Path, **training: object) -> JobSpec:
 
 
 def pretraining(folder: Path, **training: object) -> JobSpec:
-    settings = {
-        "steps": 30,
-        "batch_size": 8,
-        "learning_rate": 5e-3,
-        "max_length": 32,
-        "save_every": 7,
-    }
-    return JobSpec(
-        name="Masked words",
-        task=Pretraining(),
-        base_model=FromScratch(model=NETWORK),
-        data=FileData(path=paragraphs(folder / "text.txt")),
-        training=TrainingSpec.model_validate(settings | training),
-        hardware=HardwareSpec(device="cpu", precision="fp32", threads=1),
-    )
+    data = FileData(path=paragraphs(folder / "text.txt"))
+    length = {"steps": 30, "save_every": 7}
+    return job_of("Masked words", Pretraining(), data, **{**length, **training})
 
 
 def new_run(folder: Path, job: JobSpec) -> RunFolder:
     return RunFolder.create(folder, job)
+
+
+def resumed(folder: Path, job: JobSpec, step: int) -> RunFolder:
+    """A run that was stopped after a step and then trained to its end."""
+    run = new_run(folder, job)
+    assert train(job, run, run.append, lambda: has_seen(run, step)) == ("stopped", step)
+    assert train(job, run, run.append)[0] == "finished"
+    return run
 
 
 def has_seen(run: RunFolder, step: int) -> bool:

@@ -16,8 +16,9 @@ from engine.config.tasks import TASKS
 from engine.config.tasks.pretraining import Pretraining
 from engine.errors import StudioError
 from engine.files.home import Home
-from engine.messages.batch import BatchShown, ShowBatch
+from engine.messages.batch import BatchRow, BatchShown, ShowBatch
 from engine.messages.question import Refused
+from engine.runs.folder import RunFolder
 from engine.tasks.learner import Batch, Learner
 from engine.training.data.batch_preview import BatchPreview
 from engine.training.loop import train
@@ -46,25 +47,16 @@ def left_to_right(folder: Path) -> JobSpec:
     return small.pretraining(folder, steps=8).model_copy(update=changed)
 
 
-def classes(folder: Path) -> JobSpec:
-    return small.classifying(folder, steps=30)
-
-
-def answers(folder: Path) -> JobSpec:
-    return small.answering(folder, steps=8)
-
-
-def tags(folder: Path) -> JobSpec:
-    return small.tagging(folder, steps=8)
-
-
-JOBS = [as_in_the_paper, whole_words_static, left_to_right, classes, answers, tags]
-
-
 def learners(kind: type[Learner]) -> list[type[Learner]]:
     """Every learner that defines loss counts."""
     found = [one for sub in kind.__subclasses__() for one in [sub, *learners(sub)]]
     return [one for one in found if "counts" in vars(one)]
+
+
+def trained(folder: Path, job: JobSpec) -> RunFolder:
+    run = small.new_run(folder, job)
+    train(job, run, run.append)
+    return run
 
 
 @pytest.fixture
@@ -86,16 +78,56 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     return batches
 
 
-@pytest.mark.parametrize("make", JOBS)
+def check_pieces(rows: tuple[BatchRow, ...]) -> None:
+    """Each piece to guess, and how it is shown; padding behind."""
+    for row in rows:
+        for target in row.targets:
+            piece = row.tokens[target.position]
+            assert (piece == "[MASK]") == (target.shown_as == "mask")
+            assert (piece == target.wanted) == (target.shown_as == "kept")
+        assert row.tokens[row.length :] == ("[PAD]",) * (len(row.tokens) - row.length)
+
+
+def check_classes(rows: tuple[BatchRow, ...]) -> None:
+    assert {row.wanted for row in rows} == {"good", "bad"}
+    for row in rows:
+        text = " ".join(row.tokens).replace(" ##", "")
+        assert (row.wanted == "good") == any(w in text for w in ("lovely", "great", "loved"))
+
+
+def check_answers(rows: tuple[BatchRow, ...]) -> None:
+    for row in rows:
+        assert row.wanted == "none" or row.wanted in " ".join(row.tokens)
+
+
+def check_tags(rows: tuple[BatchRow, ...]) -> None:
+    told = Counter(target.wanted for row in rows for target in row.targets)
+    assert told["O"] and any(tag.startswith("B-") for tag in told)
+    for row in rows:
+        assert all(target.shown_as == "label" for target in row.targets)
+        assert not any(row.tokens[t.position].startswith(("##", "[")) for t in row.targets)
+
+
+Check = Callable[[tuple[BatchRow, ...]], None]
+JOBS: dict[str, tuple[Callable[[Path], JobSpec], Check]] = {
+    "as in the paper": (as_in_the_paper, check_pieces),
+    "whole words, static": (whole_words_static, check_pieces),
+    "left to right": (left_to_right, lambda rows: None),
+    "classes": (lambda folder: small.classifying(folder, steps=8), check_classes),
+    "answers": (lambda folder: small.answering(folder, steps=8), check_answers),
+    "tags": (lambda folder: small.tagging(folder, steps=8), check_tags),
+}
+
+
+@pytest.mark.parametrize("name", JOBS)
 def test_what_is_shown_is_what_was_trained_on(
-    home: Home, tmp_path: Path, seen: Seen, make: Callable[[Path], JobSpec]
+    home: Home, tmp_path: Path, seen: Seen, name: str
 ) -> None:
-    job = make(tmp_path)
-    run = small.new_run(tmp_path / "run", job)
-    train(job, run, run.append)
-    assert len(seen) == job.training.steps
+    make, check = JOBS[name]
+    run = trained(tmp_path / "run", make(tmp_path))
+    assert len(seen) == 8
     showing = BatchPreview()
-    for step in (job.training.steps, 1, 5, 2):
+    for step in (8, 1, 5, 2):
         there, here = seen[step - 1], showing.batch(run, step)
         for a, b in zip(there, here, strict=True):
             same = torch.equal(a, b) if isinstance(a, torch.Tensor) else a == b
@@ -103,81 +135,54 @@ def test_what_is_shown_is_what_was_trained_on(
         shown = showing.show(run, step)
         assert [list(row.ids) for row in shown.rows] == there.tokens.tolist()
         assert [list(row.segments) for row in shown.rows] == there.segments.tolist()
-        real = (
-            there.tokens.new_ones(there.tokens.shape)
-            if there.attention_mask is None
-            else there.attention_mask
-        )
+        mask = there.attention_mask
+        real = there.tokens.new_ones(there.tokens.shape) if mask is None else mask
         assert [row.length for row in shown.rows] == real.sum(1).tolist()
-        assert shown.steps == job.training.steps
+        assert shown.steps == 8
+        check(shown.rows)
 
 
-def test_a_batch_tells_how_each_piece_is_shown(home: Home, tmp_path: Path, seen: Seen) -> None:
+def test_a_batch_tells_how_each_piece_is_shown(
+    home: Home, tmp_path: Path, seen: Seen, capsys: pytest.CaptureFixture[str]
+) -> None:
     job = as_in_the_paper(tmp_path)
     job = job.model_copy(update={"task": job.task.model_copy(update={"random_token_share": 0.15})})
-    run = small.new_run(tmp_path / "run", job)
-    train(job, run, run.append)
+    run = trained(tmp_path / "run", job)
     showing, how = BatchPreview(), Counter[str]()
     words = {0: "IsNext", 1: "NotNext"}
     for step in range(1, 9):
-        shown, batch = showing.show(run, step), seen[step - 1]
+        rows, batch = showing.show(run, step).rows, seen[step - 1]
         assert batch.positions is not None and batch.follows is not None
         width = batch.tokens.size(1)
-        asked = [(n * width + one.position) for n, r in enumerate(shown.rows) for one in r.targets]
+        asked = [(n * width + target.position) for n, r in enumerate(rows) for target in r.targets]
         assert asked == batch.positions.tolist()
-        assert [r.wanted for r in shown.rows] == [words[n] for n in batch.follows.tolist()]
-        for row in shown.rows:
-            for one in row.targets:
-                how[one.shown_as] += 1
-                piece = row.tokens[one.position]
-                assert (piece == "[MASK]") == (one.shown_as == "mask")
-                assert (piece == one.wanted) == (one.shown_as == "kept")
-            assert row.tokens[row.length :] == ("[PAD]",) * (len(row.tokens) - row.length)
+        assert [r.wanted for r in rows] == [words[n] for n in batch.follows.tolist()]
+        check_pieces(rows)
+        how.update(target.shown_as for row in rows for target in row.targets)
     total = how.total()
     assert 0.7 < how["mask"] / total < 0.9 and min(how["random"], how["kept"]) > 0
 
-
-def test_classes_are_told_by_name(home: Home, tmp_path: Path) -> None:
-    job = classes(tmp_path)
-    run = small.new_run(tmp_path / "run", job)
-    train(job, run, run.append)
-    shown = BatchPreview().show(run, 1)
-    assert {row.wanted for row in shown.rows} == {"good", "bad"}
-    for row in shown.rows:
-        text = " ".join(row.tokens).replace(" ##", "")
-        assert (row.wanted == "good") == any(w in text for w in ("lovely", "great", "loved"))
-
-
-def test_tags_are_told_at_the_first_pieces(home: Home, tmp_path: Path) -> None:
-    run = small.new_run(tmp_path / "run", tags(tmp_path))
-    train(run.job(), run, run.append)
-    inputs = BatchPreview().show(run, 3).rows
-    told = Counter(one.wanted for row in inputs for one in row.targets)
-    assert told["O"] and any(tag.startswith("B-") for tag in told)
-    for row in inputs:
-        assert all(one.shown_as == "label" for one in row.targets)
-        assert not any(row.tokens[one.position].startswith(("##", "[")) for one in row.targets)
+    capsys.readouterr()
+    assert command(["batch", str(run.path), "--step", "3", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert np.array_equal([row["ids"] for row in printed["rows"]], seen[2].tokens.numpy())
+    assert command(["batch", str(run.path)]) == 0
+    table = capsys.readouterr().out
+    assert table.startswith("step 8 of 8: 8 inputs\n") and "[MASK]=" in table
+    assert "IsNext" in table
+    assert command(["batch", str(run.path), "--step", "99"]) == 1
 
 
-def test_an_answer_is_told_in_its_pieces(home: Home, tmp_path: Path) -> None:
-    run = small.new_run(tmp_path / "run", answers(tmp_path))
-    train(run.job(), run, run.append)
-    for row in BatchPreview().show(run, 2).rows:
-        assert row.wanted == "none" or row.wanted in " ".join(row.tokens)
-
-
-@pytest.mark.parametrize("task", small.TASKS)
-def test_every_task_says_what_it_wants(home: Home, tmp_path: Path, task: str) -> None:
-    run = small.new_run(tmp_path / "run", small.learning(task, tmp_path, steps=4))
-    train(run.job(), run, run.append)
-    assert all(row.wanted for row in BatchPreview().show(run, 1).rows)
+def test_every_task_says_what_it_wants(home: Home, tmp_path: Path) -> None:
+    for task in small.TASKS:
+        run = trained(tmp_path / task, small.learning(task, tmp_path, steps=1))
+        assert all(row.wanted for row in BatchPreview().show(run, 1).rows), task
 
 
 def test_a_fine_tuning_from_a_checkpoint_is_shown_while_it_goes_on(
     home: Home, tmp_path: Path, seen: Seen
 ) -> None:
-    first = small.new_run(tmp_path / "first", small.pretraining(tmp_path, steps=4))
-    train(first.job(), first, first.append)
+    first = trained(tmp_path / "first", small.pretraining(tmp_path, steps=4))
     seen.clear()
     start = FromCheckpoint(path=first.checkpoint_folders()[-1])
     job = small.classifying(tmp_path, steps=6).model_copy(update={"base_model": start})
@@ -196,45 +201,19 @@ def test_a_fine_tuning_from_a_checkpoint_is_shown_while_it_goes_on(
     assert compared >= 1
 
 
-def test_steps_that_are_not_and_runs_that_have_not_begun_are_refused(
-    home: Home, tmp_path: Path
-) -> None:
-    job = left_to_right(tmp_path)
-    run = small.new_run(tmp_path / "run", job)
-    with pytest.raises(StudioError, match="not started training yet"):
-        BatchPreview().batch(run, 1)
-    assert not run.dataset.exists(), "nothing is made in the folder of another's run"
-    train(job, run, run.append)
-    for step in (0, 9):
-        with pytest.raises(StudioError, match="steps are 1 to 8"):
-            BatchPreview().batch(run, step)
-
-
-def test_the_explorer_answers(home: Home, tmp_path: Path) -> None:
-    job = whole_words_static(tmp_path)
-    run = small.new_run(tmp_path / "run", job)
+def test_the_explorer_answers_but_not_for_steps_that_are_not(home: Home, tmp_path: Path) -> None:
+    run = small.new_run(tmp_path / "run", whole_words_static(tmp_path))
     told: list[object] = []
     context = WorkerContext(tmp_path, told.append)
+    with pytest.raises(StudioError, match="not started training yet"):
+        BatchPreview().batch(run, 1)
     respond(parse_line(ShowBatch(number=3, run=run.path, step=2).line()), context)
     assert isinstance(told[-1], Refused) and told[-1].to == 3 and not told[-1].bug
-    train(job, run, run.append)
+    assert not run.dataset.exists(), "nothing is made in the folder of another's run"
+    train(run.job(), run, run.append)
     respond(parse_line(ShowBatch(number=4, run=run.path, step=2).line()), context)
     assert isinstance(told[-1], BatchShown) and told[-1].to == 4
     assert told[-1].rows == BatchPreview().show(run, 2).rows
-
-
-def test_the_command_prints_what_was_trained_on(
-    home: Home, tmp_path: Path, seen: Seen, capsys: pytest.CaptureFixture[str]
-) -> None:
-    job = as_in_the_paper(tmp_path)
-    run = small.new_run(tmp_path / "run", job)
-    train(job, run, run.append)
-    capsys.readouterr()
-    assert command(["batch", str(run.path), "--step", "3", "--json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    assert np.array_equal([row["ids"] for row in shown["rows"]], seen[2].tokens.numpy())
-    assert command(["batch", str(run.path)]) == 0
-    printed = capsys.readouterr().out
-    assert printed.startswith("step 8 of 8: 8 inputs\n") and "[MASK]=" in printed
-    assert "IsNext" in printed
-    assert command(["batch", str(run.path), "--step", "99"]) == 1
+    for step in (0, 9):
+        with pytest.raises(StudioError, match="steps are 1 to 8"):
+            BatchPreview().batch(run, step)

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 from torch import Tensor
 
-from engine.config.dataset import FileData, Mapping, Reading
 from engine.config.job import FromCheckpoint, JobSpec
-from engine.config.tasks.pair_classification import PairClassification
 from engine.messages.events import Noted
 from engine.models.encoder import Layer
 from engine.runs.folder import RunFolder
@@ -21,42 +19,29 @@ from tests.engine.training.test_loop import final, metrics
 
 CLOSE = 1e-5  # sums may be in another order
 CACHED = {"frozen_layers": 1, "cache_frozen_layers": True}
+FEW = {"steps": 7, "evaluate_every": 7, "save_every": 7, "dropout": 0.0}
 
 
-def pair_classification(folder: Path, **training: object) -> JobSpec:
-    data = FileData(
-        path=small.labelled(folder / "labelled.csv"),
-        reading=Reading(format="csv"),
-        mapping=Mapping(text="text", pair="ending0", label="sad"),
-    )
-    update = {"data": data, "task": PairClassification()}
-    return small.classifying(folder, **training).model_copy(update=update)
-
-
-def with_adapters(folder: Path, **training: object) -> JobSpec:
+def with_adapters(folder: Path) -> JobSpec:
     """LoRA from the checkpoint of a short run."""
     first = small.classifying(folder, steps=2, dropout=0.0, epsilon=1e-6)
     run = small.new_run(folder / "base", first)
     train(first, run, run.append)
-    settings = first.training.model_copy(update={"lora_rank": 2, **training})
+    settings = first.training.model_copy(update={"lora_rank": 2})
     start = FromCheckpoint(path=run.checkpoint(2))
     return first.model_copy(update={"base_model": start, "training": settings})
 
 
 TASKS: dict[str, Callable[..., JobSpec]] = {
-    "text_classification": small.classifying,
-    "pair_classification": pair_classification,
-    "token_classification": small.tagging,
-    "question_answering": small.answering,
+    "tags": small.tagging,
+    "answers": small.answering,
+    "choices": partial(small.learning, "choices"),
+    "triplets": partial(small.learning, "triplets"),
+    "adapters": with_adapters,
 }
-TASKS |= {name: partial(small.learning, name) for name in small.TASKS if name != "flags"}
 WAYS: dict[str, dict[str, object]] = {
-    "as it comes": {},
-    "micro-batches": {"micro_batch_size": 3},
-    "gradient checkpointing": {"gradient_checkpointing": True},
-    "weight averaging": {"ema_decay": 0.9},
-    "a fraction of the data": {"train_fraction": 0.5},
-    "all layers": {"frozen_layers": 9},
+    "in parts": {"micro_batch_size": 3, "gradient_checkpointing": True, "train_fraction": 0.5},
+    "all layers, averaged": {"frozen_layers": 9, "ema_decay": 0.9},
 }
 
 
@@ -83,20 +68,12 @@ def check_same(folder: Path, job: JobSpec) -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_every_task_learns_the_same(task: str, tmp_path: Path) -> None:
-    settings = CACHED | {"steps": 7, "evaluate_every": 7, "save_every": 7, "dropout": 0.0}
-    check_same(tmp_path, with_settings(TASKS[task](tmp_path), **settings))
+    check_same(tmp_path, with_settings(TASKS[task](tmp_path), **FEW | CACHED))
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_of_training_learns_the_same(way: str, tmp_path: Path) -> None:
-    settings = {"steps": 7, "evaluate_every": 7, "save_every": 7, "dropout": 0.0}
-    job = small.tagging(tmp_path, **settings, **CACHED | WAYS[way])
-    check_same(tmp_path, job)
-
-
-def test_adapters_above_learn_the_same(tmp_path: Path) -> None:
-    settings = {"steps": 7, "evaluate_every": 7, "save_every": 7, "dropout": 0.0}
-    check_same(tmp_path, with_adapters(tmp_path, **settings, **CACHED))
+    check_same(tmp_path, small.classifying(tmp_path, **FEW | CACHED | WAYS[way]))
 
 
 def test_the_frozen_layers_work_once_and_without_dropout(
@@ -110,10 +87,10 @@ def test_the_frozen_layers_work_once_and_without_dropout(
         return honest(layer, x, layout)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Layer, "forward", counted)
-    trained(tmp_path / "run", small.classifying(tmp_path, dropout=0.3, epochs=3, **CACHED))
+    trained(tmp_path / "run", small.classifying(tmp_path, dropout=0.3, epochs=2, **CACHED))
     lower = seen[0][0]
     upper = [training for layer, training in seen if layer != lower]
-    assert upper.count(True) == 3 * 11, "steps"
+    assert upper.count(True) == 2 * 11, "steps"
     assert [training for layer, training in seen if layer == lower] == [False] * 4, (
         "each batch of 32 examples, of both sets"
     )
@@ -144,7 +121,7 @@ def test_a_resume_finds_the_cache_though_other_weights_have_changed(
     assert train(job, run, run.append) == ("finished", 14)
 
 
-def test_what_is_not_trained_on_is_not_computed(
+def test_what_is_not_trained_on_is_not_computed_and_the_place_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts, honest = list[int](), FeatureExtractor._vectors
@@ -154,14 +131,11 @@ def test_what_is_not_trained_on_is_not_computed(
         return honest(extractor, tokens, *more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(FeatureExtractor, "_vectors", counted)
-    trained(tmp_path / "run", small.classifying(tmp_path, train_fraction=0.25, epochs=1, **CACHED))
+    job = small.classifying(tmp_path, train_fraction=0.25, epochs=1, **CACHED)
+    run = trained(tmp_path / "run", job)
     assert sum(counts) == 22 + 10, "a quarter of 86 training examples, and all 10 of validation"
-
-
-def test_the_run_says_where_the_cache_is(tmp_path: Path) -> None:
-    run = trained(tmp_path / "run", small.classifying(tmp_path, epochs=1, **CACHED))
     notes = [event.text for event in run.events_after(0)[0] if isinstance(event, Noted)]
-    assert any("The output of the lowest 1 layer(s) is cached in" in n for n in notes)
+    assert any("The output of the lowest 1 layer(s) is cached in" in note for note in notes)
 
 
 def test_the_disk_space_is_foretold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +155,7 @@ def test_the_disk_space_is_foretold(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_half_numbers_are_begun_with_as_they_were(tmp_path: Path) -> None:
     """Features are cached in fp32 in every precision."""
-    job = small.classifying(tmp_path, steps=7, save_every=7, dropout=0.0, **CACHED)
+    job = small.classifying(tmp_path, **FEW | CACHED)
     job = job.model_copy(update={"hardware": job.hardware.model_copy(update={"precision": "bf16"})})
     cached = trained(tmp_path / "cached", job)
     plain = trained(tmp_path / "plain", with_settings(job, cache_frozen_layers=False))

@@ -142,11 +142,10 @@ def test_vectors_are_computed_once(
     assert len(list((run.cache / "vectors").rglob("*.npy"))) == 4, "other weights, other vectors"
 
 
-@pytest.mark.parametrize("vectors", ["learned mix", "concatenation of last four"])
 def test_a_stop_and_a_resume_change_nothing_even_without_the_vectors(
-    base: JobSpec, tmp_path: Path, vectors: str
+    base: JobSpec, tmp_path: Path
 ) -> None:
-    job = reading(base, vectors)
+    job = reading(base, "learned mix", epochs=1)
     calm, stopped = (new_run(tmp_path / name, job) for name in ("calm", "stopped"))
     train(job, calm, calm.append)
     steps = iter(range(8))
@@ -162,7 +161,7 @@ def test_a_stop_and_a_resume_change_nothing_even_without_the_vectors(
 def test_a_reader_learns_and_the_model_stays(base: JobSpec, tmp_path: Path) -> None:
     """The checkpoint: the encoder for any program, and the probe for ours."""
     transformers = pytest.importorskip("transformers")
-    job = reading(base, "last", epochs=20)
+    job = reading(base, "last", epochs=8)
     training = job.training.model_copy(update={"save_every": 0})  # only at the end
     job = job.model_copy(update={"training": training})
     run = new_run(tmp_path / "run", job)
@@ -278,7 +277,7 @@ def test_a_bench_can_be_estimated(base: JobSpec) -> None:
     assert whole.seconds > whole.seconds_per_step * whole.steps * 7 * 0.99
 
 
-@pytest.mark.parametrize("task", ["tags", "answers", "labels", "number", "choices"])
+@pytest.mark.parametrize("task", ["tags", "answers", "choices"])
 def test_every_task_can_read_vectors(tmp_path: Path, task: str) -> None:
     """A saved probe predicts from token ids as it did from cached features."""
     made_by = {"tags": tagging, "answers": answering}

@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -25,19 +25,28 @@ from engine.training.fold_runs import probabilities_of_fold_runs
 from tests.engine.fine_tuned import fine_tuned
 
 
-def test_every_row_is_scored_by_a_run_that_did_not_see_it(tmp_path: Path) -> None:
-    made = fine_tuned(tmp_path, "text_classification")
-    into = tmp_path / "sentences" / "1"
+class Stored(NamedTuple):
+    """A version of a data set, and a model that learned it."""
+
+    version: Path
+    base: Path
+    label: str
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
+    folder = tmp_path_factory.mktemp("stored")
+    made, version = fine_tuned(folder, "text_classification"), folder / "sentences" / "1"
     split = Split(validation=0.2, test=0.1)
-    import_dataset("x", {"all": made.file}, made.reading, made.mapping, split, into)
-    data = open_dataset(into)
-    names = [name for name in data.spec.labels if name]
-    numbers = np.flatnonzero(data.splits != 2)
-    labels = data.column(made.mapping.label).take(numbers).to_pylist()
-    given = np.array([names.index(label) for label in labels])
+    import_dataset("x", {"all": made.file}, made.reading, made.mapping, split, version)
+    return Stored(version, made.checkpoint, made.mapping.label)
+
+
+def test_every_row_is_scored_by_a_run_that_did_not_see_it(stored: Stored, tmp_path: Path) -> None:
+    (data, base, numbers, given, names, _), _ = arguments(stored, tmp_path)
     told: list[tuple[str, int, int]] = []
     p = probabilities_of_fold_runs(
-        *(data, made.checkpoint, numbers, given, names, tmp_path / "folds"),
+        *(data, base, numbers, given, names, tmp_path / "folds"),
         lambda *said: told.append(said),
         folds=2,
         training=TrainingSpec(epochs=1, max_length=16, batch_size=16),
@@ -65,7 +74,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import numpy as np
-from tests.engine.training.test_fold_runs import arguments
+from tests.engine.training.test_fold_runs import Stored, arguments
 from engine.training import fold_runs
 from engine.training.fold_runs import probabilities_of_fold_runs
 
@@ -73,31 +82,28 @@ def tell(stage, done, total):
     if done > total // 2 + 1:
         os.kill(os.getpid(), signal.SIGKILL)
 
-given, options = arguments(*map(Path, sys.argv[1:]))
+version, base, label, scratch = sys.argv[1:]
+given, options = arguments(Stored(Path(version), Path(base), label), Path(scratch))
 probabilities_of_fold_runs(*given, tell, **options)
 """
 
 
-def arguments(version: Path, base: Path, scratch: Path) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def arguments(stored: Stored, scratch: Path) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments for two folds of a stored version."""
-    data = open_dataset(version)
+    data = open_dataset(stored.version)
     names = [name for name in data.spec.labels if name]
     numbers = np.flatnonzero(data.splits != 2)
-    given = np.array([names.index(x) for x in data.column("label").take(numbers).to_pylist()])
+    labels = data.column(stored.label).take(numbers).to_pylist()
+    given = np.array([names.index(label) for label in labels])
     training = TrainingSpec(epochs=2, max_length=16, batch_size=16)
-    return (data, base, numbers, given, names, scratch), {"folds": 2, "training": training}
+    return (data, stored.base, numbers, given, names, scratch), {"folds": 2, "training": training}
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="Windows has no SIGKILL")
-def test_folds_that_were_killed_are_resumed(tmp_path: Path) -> None:
-    made = fine_tuned(tmp_path, "text_classification")
-    into = tmp_path / "sentences" / "1"
-    split = Split(validation=0.2, test=0.1)
-    import_dataset("x", {"all": made.file}, made.reading, made.mapping, split, into)
+def test_folds_that_were_killed_are_resumed(stored: Stored, tmp_path: Path) -> None:
     folder = tmp_path / "folds"
-    given, options = arguments(into, made.checkpoint, folder)
-    names = [str(into), str(made.checkpoint), str(folder)]
-    command = [sys.executable, "-c", KILLED, *names]
+    given, options = arguments(stored, folder)
+    command = [sys.executable, "-c", KILLED, *map(str, stored), str(folder)]
     killed = subprocess.run(command, env=environment(), check=False)
     assert killed.returncode == -signal.SIGKILL
     first = RunFolder(folder / "run-0").events_file
@@ -106,15 +112,14 @@ def test_folds_that_were_killed_are_resumed(tmp_path: Path) -> None:
     told: list[int] = []
     found = probabilities_of_fold_runs(*given, lambda _, done, __: told.append(done), **options)
     assert first.read_bytes() == before, "the finished fold is not trained again"
-    whole, _ = arguments(into, made.checkpoint, tmp_path / "whole")
+    whole, _ = arguments(stored, tmp_path / "whole")
     assert np.array_equal(found, probabilities_of_fold_runs(*whole, lambda *_: None, **options))
 
 
-def test_the_folder_of_finished_folds_is_that_of_rows_and_model_and_goes(tmp_path: Path) -> None:
-    made = fine_tuned(tmp_path, "text_classification")
-    into = tmp_path / "sentences" / "1"
-    import_dataset("x", {"all": made.file}, made.reading, made.mapping, Split(), into)
-    given, _ = arguments(into, made.checkpoint, tmp_path)
+def test_the_folder_of_finished_folds_is_that_of_rows_and_model_and_goes(
+    stored: Stored, tmp_path: Path
+) -> None:
+    given, _ = arguments(stored, tmp_path)
     cache, asked = tmp_path / "cache", list[Path]()
 
     def answer(*words: Any) -> Any:
@@ -124,7 +129,7 @@ def test_the_folder_of_finished_folds_is_that_of_rows_and_model_and_goes(tmp_pat
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fold_runs, "probabilities_of_fold_runs", answer)
-        for base in (made.checkpoint, made.checkpoint, minilm()):
+        for base in (stored.base, stored.base, minilm()):
             fold_runs.fold_scorer(given[0], base, cache, lambda *_: None)(*given[2:5])
     assert asked[0] == asked[1] != asked[2] and asked[0].parent == cache
     assert list(cache.iterdir()) == []

@@ -83,11 +83,11 @@ def test_the_step_and_the_line_of_the_source_are_named(
         assert checkpoint_step(folder) < bad[0].step
 
 
-@pytest.mark.parametrize("step", [1, 6, 17])
+@pytest.mark.parametrize("step", [1, 9])
 def test_a_loss_that_explodes_blames_the_settings_and_keeps_what_was_good(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
-    job = small.pretraining(tmp_path)
+    job = small.pretraining(tmp_path, steps=12)
     calls = 0
     original = PretrainingLearner.losses
 
@@ -107,7 +107,7 @@ def test_a_loss_that_explodes_blames_the_settings_and_keeps_what_was_good(
     assert "Each of its" in ended.problem and "lower learning rate" in ended.advice
     assert ended.details.count("example ") == int(ended.problem.split("Each of its ")[1].split()[0])
     kept = [checkpoint_step(folder) for folder in run.checkpoint_folders()]
-    assert bool(kept) == (step == 17) and all(good < step for good in kept)
+    assert bool(kept) == (step == 9) and all(good < step for good in kept)
 
     monkeypatch.undo()
     assert work(run.path) == 0  # the same step, now that it is sound

@@ -67,39 +67,48 @@ def test_the_steps_are_those_of_pythia() -> None:
     assert not any(is_snapshot_step(step, 0) for step in range(600))
 
 
-@pytest.mark.parametrize("every", [1, 3, 100, 512, 600, 1000])
-def test_the_count_is_that_of_a_whole_run(every: int) -> None:
-    for last in (1, 2, 3, 100, 511, 512, 513, 600, 1200, 1201):
-        made = {s for s in range(last + 1) if is_snapshot_step(s, every)} | {last}
-        assert count_snapshots(last, every) == len(made), (last, every)
+def test_the_count_is_that_of_a_whole_run() -> None:
+    for every in (1, 3, 100, 512, 600, 1000):
+        for last in (1, 2, 3, 100, 511, 512, 513, 600, 1200, 1201):
+            made = {s for s in range(last + 1) if is_snapshot_step(s, every)} | {last}
+            assert count_snapshots(last, every) == len(made), (last, every)
     assert count_snapshots(1200, 0) == 0
 
 
-def test_a_run_without_the_option_makes_none(tmp_path: Path) -> None:
-    run, _, told = trained(tmp_path / "run", short(tmp_path, snapshot_every=0))
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A run that nothing disturbed."""
+    folder = tmp_path_factory.mktemp("calm")
+    return trained(folder / "run", short(folder))[0]
+
+
+def test_a_run_without_the_option_makes_none_and_has_the_same_losses(
+    calm: RunFolder, tmp_path: Path
+) -> None:
+    run, weights, told = trained(tmp_path / "run", short(tmp_path, snapshot_every=0))
     assert snapshot_folders(run) == [] and not run.snapshots.exists()
     assert not any("snapshot" in note for note in notes(told))
+    with_them = checkpoint.load(calm.checkpoint_folders()[-1]).network
+    assert all(torch.equal(p, weights[name]) for name, p in with_them.named_parameters())
 
 
-def test_the_size_is_said_first_and_is_that_of_the_files(tmp_path: Path) -> None:
-    job = short(tmp_path)
-    found = estimate(job, lambda _: None)
-    run, _, told = trained(tmp_path / "run", job)
-    assert steps(run) == [0, 1, 2, 4, 8, 11] and found.snapshots == 6
-    (said,) = (note for note in notes(told) if "snapshot" in note)
+def test_the_size_is_said_first_and_is_that_of_the_files(calm: RunFolder) -> None:
+    found = estimate(calm.job(), lambda _: None)
+    assert steps(calm) == [0, 1, 2, 4, 8, 11] and found.snapshots == 6
+    (said,) = (note for note in notes(calm.events_after(0)[0]) if "snapshot" in note)
     assert "6 snapshots" in said
-    weights = [(f / "model.safetensors").stat().st_size for f in snapshot_folders(run)]
+    weights = [(f / "model.safetensors").stat().st_size for f in snapshot_folders(calm)]
     assert found.snapshot <= max(weights) <= found.snapshot + 20_000, "names and shapes beside it"
     assert found.disk == found.checkpoint * found.checkpoints + 6 * found.snapshot
-    assert snapshots_size(run) <= 6 * max(weights) + TOKENIZER_SIZE
+    assert snapshots_size(calm) <= 6 * max(weights) + TOKENIZER_SIZE
 
 
-@pytest.mark.parametrize("more", [{}, {"ema_decay": 0.9}], ids=["plain", "averaged"])
+@pytest.mark.parametrize("averages", [False, True], ids=["plain", "averaged"])
 def test_a_snapshot_is_the_checkpoint_of_its_step_in_half_precision(
-    tmp_path: Path, more: dict[str, object]
+    calm: RunFolder, tmp_path: Path, averages: bool
 ) -> None:
     """Read by safetensors alone, and through our loader."""
-    run, _, _ = trained(tmp_path / "run", short(tmp_path, **more))
+    run = trained(tmp_path / "run", short(tmp_path, ema_decay=0.9))[0] if averages else calm
     saved = safetensors.torch.load_file(run.checkpoint(8) / "model.safetensors")
     folder = snapshot(run, 8)
     found = safetensors.torch.load_file(folder / "model.safetensors")
@@ -119,8 +128,8 @@ def test_a_snapshot_is_the_checkpoint_of_its_step_in_half_precision(
     assert run_of(tmp_path / "models" / "bert") is None
 
 
-def test_a_damaged_snapshot_is_named(tmp_path: Path) -> None:
-    run, _, _ = trained(tmp_path / "run", short(tmp_path))
+def test_a_damaged_snapshot_is_named(calm: RunFolder, tmp_path: Path) -> None:
+    run = RunFolder(shutil.copytree(calm.path, tmp_path / "run"))
     file = snapshot(run, 2) / "model.safetensors"
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
@@ -135,13 +144,11 @@ def test_a_damaged_snapshot_is_named(tmp_path: Path) -> None:
         checkpoint.load(snapshot(run, 4))
 
 
-@pytest.mark.parametrize("place", [("loss", 6), ("loss", 9), ("saving", 12), ("moving", 5)])
+@pytest.mark.parametrize("place", [("loss", 9), ("saving", 12), ("moving", 5)])
 def test_a_killed_run_has_each_snapshot_once_and_identical(
-    killer: Killer, tmp_path: Path, place: tuple[str, int]
+    calm: RunFolder, killer: Killer, tmp_path: Path, place: tuple[str, int]
 ) -> None:
-    job = short(tmp_path)
-    calm, hurt = (small.new_run(tmp_path / name, job) for name in ("calm", "hurt"))
-    assert work(calm.path) == 0
+    hurt = small.new_run(tmp_path / "hurt", calm.job())
     shutil.copytree(calm.cache, hurt.cache)
     assert killer.train(hurt, place) == -signal.SIGKILL
     for folder in snapshot_folders(hurt):
@@ -156,10 +163,10 @@ class Killed(BaseException):
     """Simulated kill that no `except Exception` catches."""
 
 
-def test_a_run_killed_right_after_a_checkpoint_has_the_snapshot_of_its_step(tmp_path: Path) -> None:
-    job = short(tmp_path)
-    calm, run = (small.new_run(tmp_path / name, job) for name in ("calm", "run"))
-    assert work(calm.path) == 0
+def test_a_run_killed_right_after_a_checkpoint_has_the_snapshot_of_its_step(
+    calm: RunFolder, tmp_path: Path
+) -> None:
+    run = small.new_run(tmp_path / "run", calm.job())
 
     def on_event(event: Event) -> None:
         if isinstance(event, Saved) and event.step == 8:
@@ -171,10 +178,8 @@ def test_a_run_killed_right_after_a_checkpoint_has_the_snapshot_of_its_step(tmp_
     assert steps(run) == [0, 1, 2, 4, 8, 11] and sums(run) == sums(calm)
 
 
-def test_a_stopped_run_makes_the_rest_when_it_resumes(tmp_path: Path) -> None:
-    job = short(tmp_path)
-    calm, run = (small.new_run(tmp_path / name, job) for name in ("calm", "run"))
-    assert work(calm.path) == 0
+def test_a_stopped_run_makes_the_rest_when_it_resumes(calm: RunFolder, tmp_path: Path) -> None:
+    run = small.new_run(tmp_path / "run", calm.job())
 
     def on_event(event: Event) -> None:
         if isinstance(event, Measured) and (event.name, event.step) == ("loss", 5):
@@ -187,11 +192,11 @@ def test_a_stopped_run_makes_the_rest_when_it_resumes(tmp_path: Path) -> None:
     assert sums(run) == sums(calm)
 
 
-def test_snapshots_that_a_resumed_run_has_not_reached_are_gone(tmp_path: Path) -> None:
+def test_snapshots_that_a_resumed_run_has_not_reached_are_gone(
+    calm: RunFolder, tmp_path: Path
+) -> None:
     """The resumed run may differ, for example on another machine."""
-    job = short(tmp_path)
-    run = small.new_run(tmp_path / "run", job)
-    assert work(run.path) == 0
+    run = RunFolder(shutil.copytree(calm.path, tmp_path / "run"))
     for step in (8, 11):
         shutil.rmtree(run.checkpoint(step))
     assert steps(run)[-1] == 11
@@ -205,21 +210,12 @@ def test_snapshots_that_a_resumed_run_has_not_reached_are_gone(tmp_path: Path) -
     assert seen == [[0, 1, 2, 4]] and steps(run)[-1] == 11
 
 
-def test_losses_are_the_same_with_and_without(tmp_path: Path) -> None:
-    with_them, without = (
-        trained(tmp_path / name, short(tmp_path, dropout=0.1, snapshot_every=every))
-        for name, every in (("with", 3), ("without", 0))
-    )
-    assert all(torch.equal(with_them[1][name], without[1][name]) for name in without[1])
-
-
 def test_a_copy_has_them_and_the_list_of_checkpoints_counts_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    calm: RunFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run, _, _ = trained(tmp_path / "run", short(tmp_path))
-    copied = {file.relative_to(run.path).as_posix() for file in files_to_copy(run.path)}
+    copied = {file.relative_to(calm.path).as_posix() for file in files_to_copy(calm.path)}
     assert {"snapshots/config.json", "snapshots/step-00000008/model.safetensors"} <= copied
-    assert command(["checkpoints", str(run.path)]) == 0
+    assert command(["checkpoints", str(calm.path)]) == 0
     assert "6 snapshots of steps 0 to 11" in capsys.readouterr().out
 
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from engine.data.datasets.store import Dataset
 from engine.errors import StudioError
 from engine.files.home import Home
 from engine.messages.events import Event, Noted, Progressed, Saved
+from engine.runs.folder import RunFolder
 from engine.runs.launch import environment
 from engine.training.data.token_cache import UNUSED_SECONDS, TokenCache, shared_tokens
 from engine.training.loop import train
@@ -30,56 +32,49 @@ LONG_WORK = (
 
 def with_pairs(folder: Path) -> JobSpec:
     task = Pretraining(nsp=True, long_length=40)
-    return small.pretraining(folder, steps=4).model_copy(update={"task": task})
+    return small.pretraining(folder, steps=1).model_copy(update={"task": task})
 
 
-def masked(folder: Path) -> JobSpec:
-    return small.pretraining(folder, steps=4)
-
-
-def classes(folder: Path) -> JobSpec:
-    return small.classifying(folder, steps=4)
-
-
-def tags(folder: Path) -> JobSpec:
-    return small.tagging(folder, steps=4)
-
-
-def answers(folder: Path) -> JobSpec:
-    return small.answering(folder, steps=4, max_length=32)
-
-
-def choices(folder: Path) -> JobSpec:
-    return small.learning("choices", folder, steps=4)
+MAKES: dict[str, Callable[[Path], JobSpec]] = {
+    "masked words": lambda folder: small.pretraining(folder, steps=1),
+    "pairs of sentences": with_pairs,
+    "tags": lambda folder: small.tagging(folder, steps=1),
+    "answers": lambda folder: small.answering(folder, steps=1, max_length=32),
+    "choices": lambda folder: small.learning("choices", folder, steps=1),
+}
 
 
 def stages(job: JobSpec, folder: Path) -> list[str]:
-    told: list[Event] = []
     run = small.new_run(folder, job)
-    assert train(job, run, told.append)[0] == "finished"
-    return [event.stage for event in told if isinstance(event, Progressed)]
+    assert train(job, run, run.append)[0] == "finished"
+    return [event.stage for event in run.events_after(0)[0] if isinstance(event, Progressed)]
 
 
-@pytest.mark.parametrize("make", [masked, with_pairs, classes, tags, answers, choices])
+def notes(folder: Path) -> list[str]:
+    return [e.text for e in RunFolder(folder).events_after(0)[0] if isinstance(e, Noted)]
+
+
+@pytest.mark.parametrize("name", MAKES)
 def test_a_second_run_on_the_same_data_makes_nothing_anew(
-    home: Home, tmp_path: Path, make: object
+    home: Home, tmp_path: Path, name: str
 ) -> None:
-    job = make(tmp_path)
+    job = MAKES[name](tmp_path)
     first = stages(job, tmp_path / "first")
     assert set(LONG_WORK) <= set(first)
     second = stages(job, tmp_path / "second")
     assert not set(second) & set(LONG_WORK)
+    assert notes(tmp_path / "first") == notes(tmp_path / "second")
     shorter = job.training.model_copy(update={"max_length": 24})
     third = stages(job.model_copy(update={"training": shorter}), tmp_path / "third")
     assert LONG_WORK[0] not in third
-    assert (LONG_WORK[1] in third) is (make is not with_pairs), "sentences suit every length"
+    assert (LONG_WORK[1] in third) is (name != "pairs of sentences"), "sentences suit every length"
     assert len(list((home.cache / "tokens").glob("train-*/*-24"))) == 1
 
 
 def test_a_second_run_on_a_stored_version_reads_no_text(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = small.classifying(tmp_path, steps=4, early_stopping_patience=0)
+    job = small.classifying(tmp_path, steps=1, early_stopping_patience=0)
     import_dataset(
         *("films", {"all": job.data.path}, job.data.reading, job.data.mapping),
         *(Split(validation=0), tmp_path / "films"),
@@ -123,7 +118,7 @@ def test_other_shares_of_masking_share_the_token_ids_and_other_pairs_do_not(
 def test_a_stop_while_tokens_are_made_is_heard_and_the_run_goes_on_later(
     home: Home, tmp_path: Path, stage: str
 ) -> None:
-    job = masked(tmp_path)
+    job = MAKES["masked words"](tmp_path)
     run = small.new_run(tmp_path / "run", job)
     told: list[Event] = []
 
@@ -135,7 +130,7 @@ def test_a_stop_while_tokens_are_made_is_heard_and_the_run_goes_on_later(
     last = [event.stage for event in told if isinstance(event, Progressed)][-1]
     assert last == stage
     assert not [p for p in home.cache.rglob("*") if ".tmp-" in p.name]
-    assert train(job, run, told.append) == ("finished", 4)
+    assert train(job, run, told.append) == ("finished", 1)
 
 
 def test_what_was_deleted_or_damaged_is_made_again_and_is_the_same(
@@ -213,14 +208,3 @@ def test_what_nobody_asks_for_is_deleted_in_the_end(home: Home) -> None:
         cache.drop_old()
     left = sorted(p.name for p in (home.cache / "tokens").iterdir() if p.is_dir())
     assert left == ["busy", "new"]
-
-
-def test_notes_of_a_run_do_not_change_with_the_cache(home: Home, tmp_path: Path) -> None:
-    job = masked(tmp_path)
-
-    def notes(folder: Path) -> list[str]:
-        told: list[Event] = []
-        train(job, small.new_run(folder, job), told.append)
-        return [event.text for event in told if isinstance(event, Noted)]
-
-    assert notes(tmp_path / "a") == notes(tmp_path / "b")

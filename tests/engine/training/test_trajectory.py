@@ -5,6 +5,7 @@ its initial weights.
 """
 
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -12,25 +13,28 @@ import torch
 import transformers
 from torch import Tensor
 
+from engine.config.dataset import FileData, Mapping, Reading
 from engine.config.job import JobSpec
 from engine.messages.events import Event, Measured
 from engine.tasks.learner import Batch
 from engine.tasks.token_classification import UNKNOWN
 from engine.training.data.batch_preview import BatchPreview
 from engine.training.loop import train
+from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS
 from tests.engine.training import small
+from tests.engine.training.test_families import from_family
 
-STEPS = 30
 SETTINGS = {
-    "steps": STEPS,
+    "steps": 30,
     "dropout": 0.0,
     "learning_rate": 2e-3,
     "warmup_ratio": 5 / 30,
     "weight_decay": 0.01,
     "max_grad_norm": 1.0,
-    "save_every": STEPS,
+    "save_every": 0,
 }
 IGNORED = -100  # ignore_index of transformers
+Labels = Callable[[Batch], Tensor]
 
 
 def of_classes(batch: Batch) -> Tensor:
@@ -45,64 +49,96 @@ def of_tags(batch: Batch) -> Tensor:
     return labels
 
 
-def in_parts(folder: Path, **training: object) -> JobSpec:
-    """Tagging in micro-batches with gradient checkpointing, which change no update."""
-    return small.tagging(folder, **training, micro_batch_size=3, gradient_checkpointing=True)
-
-
-@pytest.mark.parametrize(
-    "make, model, labels, schedule",
-    [
-        (small.classifying, transformers.BertForSequenceClassification, of_classes, "linear"),
-        (in_parts, transformers.BertForTokenClassification, of_tags, "cosine"),
-    ],
-    ids=["classes", "tags"],
-)
-def test_the_losses_of_a_run_are_those_of_transformers(
-    make: Callable[..., JobSpec],
-    model: type,
-    labels: Callable[[Batch], Tensor],
-    schedule: str,
-    tmp_path: Path,
-) -> None:
-    job = make(tmp_path, **SETTINGS, lr_schedule=schedule)
-    run = small.new_run(tmp_path / "run", job)
-    ours = list[float]()
+def assert_losses_of_transformers(
+    job: JobSpec, model: str, labels: Labels, folder: Path, close: float, has_segments: bool = True
+) -> list[float]:
+    """Train with both; gives the losses of ours."""
+    run, ours = small.new_run(folder / "run", job), list[float]()
 
     def tell(event: Event) -> None:
         run.append(event)
         if isinstance(event, Measured) and event.name == "loss" and event.value is not None:
             ours.append(event.value)
 
+    steps, rate = job.training.steps, job.training.learning_rate
     assert train(job, run, tell, lambda: bool(ours)) == ("stopped", 1)
-    theirs = model.from_pretrained(run.checkpoint(1))  # type: ignore[attr-defined]
-    theirs.eval()  # no dropout
-    assert train(job, run, tell) == ("finished", STEPS)
-    assert len(ours) == STEPS
-    optimiser = torch.optim.AdamW(groups(theirs), lr=2e-3)
-    scheduler = transformers.get_scheduler(schedule, optimiser, 5, STEPS)
+    kind = getattr(transformers, model)
+    theirs = kind.from_pretrained(run.checkpoint(1), local_files_only=True).eval()
+    assert train(job, run, tell) == ("finished", steps) and len(ours) == steps
+    groups = [
+        {"params": [p for p in theirs.parameters() if p.dim() > 1], "weight_decay": 0.01},
+        {"params": [p for p in theirs.parameters() if p.dim() < 2], "weight_decay": 0.0},
+    ]
+    optimiser = torch.optim.AdamW(groups, lr=rate)
+    warm_up = round(steps * job.training.warmup_ratio)
+    schedule = transformers.get_scheduler(job.training.lr_schedule, optimiser, warm_up, steps)
     showing = BatchPreview()
-    for step in range(1, STEPS + 1):
+    for step in range(1, steps + 1):
         batch = showing.batch(run, step)
+        mask = batch.attention_mask
         loss = theirs(
             input_ids=batch.tokens,
-            token_type_ids=batch.segments,
-            attention_mask=None if batch.attention_mask is None else batch.attention_mask.long(),
+            attention_mask=None if mask is None else mask.long(),
             labels=labels(batch),
+            **({"token_type_ids": batch.segments} if has_segments else {}),
         ).loss
-        assert ours[step - 1] == pytest.approx(loss.item(), abs=2e-5)
+        assert ours[step - 1] == pytest.approx(loss.item(), abs=close), step
         loss.backward()
         torch.nn.utils.clip_grad_norm_(theirs.parameters(), 1.0)
         optimiser.step()
-        scheduler.step()
+        schedule.step()
         optimiser.zero_grad()
+    return ours
+
+
+def test_the_losses_of_classes_are_those_of_transformers(tmp_path: Path) -> None:
+    job = small.classifying(tmp_path, **SETTINGS)
+    ours = assert_losses_of_transformers(
+        job, "BertForSequenceClassification", of_classes, tmp_path, 2e-5
+    )
     assert ours[-1] < 0.8 * ours[0]
 
 
-def groups(model: torch.nn.Module) -> list[dict[str, object]]:
-    """Weights decay; biases and layer norms do not."""
-    plain, decaying = [], []
-    for name, parameter in model.named_parameters():
-        is_plain = name.endswith("bias") or "LayerNorm" in name
-        (plain if is_plain else decaying).append(parameter)
-    return [{"params": decaying, "weight_decay": 0.01}, {"params": plain, "weight_decay": 0.0}]
+def test_the_losses_of_tags_are_in_micro_batches_computed_twice(tmp_path: Path) -> None:
+    parts = {"micro_batch_size": 3, "gradient_checkpointing": True, "lr_schedule": "cosine"}
+    job = small.tagging(tmp_path, **SETTINGS, **parts)
+    ours = assert_losses_of_transformers(job, "BertForTokenClassification", of_tags, tmp_path, 2e-5)
+    assert ours[-1] < 0.8 * ours[0]
+
+
+def of_sst2(folder: Path, assets: Path) -> JobSpec:
+    """Its first 300 sentences."""
+    with open(assets / "datasets/sst2/train.tsv", encoding="utf-8") as file:
+        (folder / "sst2.tsv").write_text("".join(islice(file, 301)), encoding="utf-8")
+    data = FileData(
+        path=folder / "sst2.tsv",
+        reading=Reading(format="csv", delimiter="\t"),
+        mapping=Mapping(text="sentence", label="label"),
+    )
+    return small.classifying(folder).model_copy(update={"data": data})
+
+
+def of_wnut17(folder: Path, assets: Path) -> JobSpec:
+    """Its first sentences, to the end of one."""
+    text = (assets / "datasets/wnut17/wnut17train.conll").read_text(encoding="utf-8")
+    sentences = text.replace("\r\n", "\n").split("\n\n")[:300]
+    (folder / "wnut17.conll").write_text("\n\n".join(sentences) + "\n", encoding="utf-8")
+    data = FileData(path=folder / "wnut17.conll")
+    return small.tagging(folder).model_copy(update={"data": data})
+
+
+@pytest.mark.parametrize("work", [of_sst2, pytest.param(of_wnut17, marks=pytest.mark.long)])
+@pytest.mark.parametrize("family", OWN_NETWORKS)
+def test_the_losses_of_every_family_are_those_of_transformers(
+    family: str, work: Callable[[Path, Path], JobSpec], tmp_path: Path, assets: Path
+) -> None:
+    settings = {**SETTINGS, "steps": 20, "warmup_ratio": 0.25, "learning_rate": 5e-4}
+    job = from_family(family, work(tmp_path, assets), tmp_path, **settings, max_length=40)
+    suffix, labels = (
+        ("SequenceClassification", of_classes)
+        if work is of_sst2
+        else ("TokenClassification", of_tags)
+    )
+    example = EXAMPLES[family]
+    model = f"{example.classes}For{suffix}"
+    assert_losses_of_transformers(job, model, labels, tmp_path, 1e-4, example.has_segments)

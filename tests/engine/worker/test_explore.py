@@ -139,8 +139,24 @@ def test_an_export_reports_its_stages_and_appears_at_the_end(worker, tiny_folder
     assert "already exists" in again.problem
 
 
-def test_an_unanswerable_question_is_refused_and_the_worker_lives_on(tiny_folder, tmp_path):
-    worker = Worker(tmp_path)
+LOUD = """
+import os, time, torch, engine.explore.fill_mask as p
+fill = p.fill_mask
+def loud(model, question):
+    print("printed", torch.get_num_threads(), flush=True)
+    os.write(1, b"written")
+    if question.text == "endless":
+        time.sleep(600)
+    return fill(model, question)
+p.fill_mask = loud
+"""
+
+
+def test_a_worker_lives_on_after_what_it_cannot_answer_and_ends_with_its_input(
+    tiny_folder, tmp_path
+):
+    """What libraries print is kept out of its answers; its threads are those of the settings."""
+    worker = Worker(tmp_path, LOUD, BERT_STUDIO_THREADS="3", OMP_NUM_THREADS="2")
     nothing = worker.ask(FillMask(number=1, checkpoint=tmp_path / "nothing", text="a [MASK]"))
     worker.write(b'{"kind": "no such kind", "number": 2}\n')
     unreadable = worker.read()
@@ -155,40 +171,12 @@ def test_an_unanswerable_question_is_refused_and_the_worker_lives_on(tiny_folder
     assert "Traceback" in unreadable.details
     assert isinstance(nonsense, Refused)
     assert isinstance(well, MaskFilled)
-    assert worker.end()[0] == 0
-
-
-def test_output_of_libraries_is_kept_out_of_stdout(tmp_path, tiny_folder):
-    code = (
-        "import os, engine.explore.fill_mask as p\n"
-        "fill = p.fill_mask\n"
-        "def loud(*given):\n"
-        "    print('printed')\n"
-        "    os.write(1, b'written')\n"
-        "    return fill(*given)\n"
-        "p.fill_mask = loud"
-    )
-    loud = Worker(tmp_path, code)
-    answer = loud.ask(FillMask(number=1, checkpoint=tiny_folder, text="a [MASK]"))
-    assert isinstance(answer, MaskFilled)
-    exit_code, printed = loud.end()
-    assert exit_code == 0
-    assert "printed" in printed
-    assert "written" in printed
-
-
-def test_the_end_of_input_ends_a_computation(tmp_path, tiny_folder):
-    code = (
-        "import time, engine.explore.fill_mask as p\n"
-        "def endless(*given):\n"
-        "    print('begun', flush=True)\n"
-        "    time.sleep(600)\n"
-        "p.fill_mask = endless"
-    )
-    busy = Worker(tmp_path, code)
-    busy.write(FillMask(number=1, checkpoint=tiny_folder, text="a [MASK]").line())
-    assert busy.process.stderr.readline() == b"begun\n"
-    assert busy.end() == (0, "")
+    worker.write(FillMask(number=5, checkpoint=tiny_folder, text="endless").line())
+    printed = b""
+    while printed.count(b"printed 3\n") < 2:
+        printed += worker.process.stderr.readline()
+    assert b"written" in printed
+    assert worker.end()[0] == 0, "in the middle of a computation"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGINT to a process")
@@ -198,34 +186,22 @@ def test_a_ctrl_c_in_the_terminal_is_left_to_the_window(worker, tiny_folder):
     assert isinstance(worker.ask(FillMask(number=2, checkpoint=tiny_folder, text="a")), MaskFilled)
 
 
-def test_the_number_of_threads_is_what_the_settings_say(tmp_path, tiny_folder):
-    code = "import atexit, torch, engine.explore.fill_mask as p\nfill = p.fill_mask\n"
-    code += "p.fill_mask = lambda *g: (print(torch.get_num_threads()), fill(*g))[1]"
-    limited = Worker(tmp_path, code, BERT_STUDIO_THREADS="3", OMP_NUM_THREADS="2")
-    limited.ask(FillMask(number=1, checkpoint=tiny_folder, text="a"))
-    assert limited.end() == (0, "3\n")
-
-
 def test_without_a_setting_there_is_a_thread_for_each_core_that_may_be_used(tmp_path, tiny_folder):
-    code = "import os, torch, engine.explore.fill_mask as p\nfill = p.fill_mask\n"
-    code += "p.fill_mask = lambda *g: (print(torch.get_num_threads()), fill(*g))[1]\n"
-    code += "del os.environ['OMP_NUM_THREADS']\n"
+    code = LOUD + "del os.environ['OMP_NUM_THREADS']\n"
     code += "import engine.cores\nengine.cores.cpu_limit = lambda: 1.0"
     limited = Worker(tmp_path, code, BERT_STUDIO_THREADS="0", OMP_NUM_THREADS="2")
     limited.ask(FillMask(number=1, checkpoint=tiny_folder, text="a"))
-    assert limited.end() == (0, "1\n")
+    exit_code, printed = limited.end()
+    assert exit_code == 0 and printed.startswith("printed 1\n")
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
+def test_lack_of_memory_is_not_a_bug():
+    for error in (
         MemoryError(),
         RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"),
         RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"),
-    ],
-)
-def test_lack_of_memory_is_not_a_bug(error):
-    assert is_out_of_memory(error)
+    ):
+        assert is_out_of_memory(error)
     assert not is_out_of_memory(ValueError("too little text"))
 
 
