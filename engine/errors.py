@@ -15,11 +15,16 @@ MAX_DETAILS = 100_000  # characters
 class StudioError(Exception):
     """An error that the user can understand and act on; both parts are whole sentences.
 
-    A `Phrase` can be translated by the window. Together they have at most 300 visible characters:
-    long names are shortened, and then the full text is in `details`, which may hold further lines.
+    Each is a `Phrase`, or a template of one that is filled in with `values`, so the window can
+    translate it. Together they have at most 300 visible characters: long names are shortened, and
+    then the full text is in `details`, which may hold further lines.
     """
 
-    def __init__(self, problem: str, advice: str = "", details: str = "") -> None:
+    def __init__(self, problem: str, advice: str = "", details: str = "", **values: object) -> None:
+        problem, advice = (
+            text if isinstance(text, Phrase) or not text else phrase(text, **values)
+            for text in (problem, advice)
+        )
         self.problem, self.advice = concise(problem, advice)
         super().__init__(self.problem)
         whole = visible(f"{problem} {advice}".strip())

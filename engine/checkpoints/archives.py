@@ -16,7 +16,6 @@ from engine.checkpoints.needed import CONFIGS, needed
 from engine.errors import BadCheckpoint
 from engine.files.atomic_write import check_free_space
 from engine.files.untrusted import safe_name
-from engine.phrases import phrase
 
 TAR_SUFFIXES = (".tar.gz", ".tgz", ".tar")
 SUFFIXES = (".zip", *TAR_SUFFIXES)
@@ -88,10 +87,9 @@ def _folder_of_model(members: Members, archive: Path) -> PurePosixPath:
     found = [PurePosixPath(name).parent for name in members if PurePosixPath(name).name in CONFIGS]
     if not found:
         raise BadCheckpoint(
-            phrase(
-                "{name} has no config.json, so no model is in it.", name=safe_name(archive.name)
-            ),
-            phrase("Choose an archive of the whole folder of a model."),
+            "{name} has no config.json, so no model is in it.",
+            "Choose an archive of the whole folder of a model.",
+            name=safe_name(archive.name),
         )
     return min(found, key=lambda folder: (len(folder.parts), str(folder)))
 
@@ -134,8 +132,9 @@ def _of_tar(tar: tarfile.TarFile, member: Member) -> IO[bytes]:
 def _count(number: int, archive: Path) -> None:
     if number > MAX_MEMBERS:
         raise BadCheckpoint(
-            phrase("{name} has more files than a model.", name=safe_name(archive.name)),
-            phrase("Unpack it yourself, and choose the folder of one model."),
+            "{name} has more files than a model.",
+            "Unpack it yourself, and choose the folder of one model.",
+            name=safe_name(archive.name),
         )
 
 
@@ -165,6 +164,7 @@ def _damage(archive: Path) -> Iterator[None]:
 
 def _damaged(archive: Path) -> BadCheckpoint:
     return BadCheckpoint(
-        phrase("{name} is damaged, or cannot be unpacked.", name=safe_name(archive.name)),
-        phrase("Get it again, or unpack it yourself and choose the folder."),
+        "{name} is damaged, or cannot be unpacked.",
+        "Get it again, or unpack it yourself and choose the folder.",
+        name=safe_name(archive.name),
     )

@@ -65,34 +65,27 @@ def spec_of(config: dict[str, Any], file: str = CONFIG) -> EncoderSpec:
     for name, usual in (ANOTHER_NETWORK | family.others).items():
         if config.get(name) not in usual:
             raise BadCheckpoint(
-                phrase(
-                    "{file} sets {name} to “{config}”, which is not supported for {family}.",
-                    file=file,
-                    name=name,
-                    config=safe_name(config.get(name)),
-                    family=family.title,
-                ),
-                phrase(
-                    "Choose a checkpoint of the standard {family} encoder.", family=family.title
-                ),
+                "{file} sets {name} to “{config}”, which is not supported for {family}.",
+                "Choose a checkpoint of the standard {family} encoder.",
+                file=file,
+                name=name,
+                config=safe_name(config.get(name)),
+                family=family.title,
             )
     if config.get(POOLING) == "mean" and is_whole_text_head(config):
         raise BadCheckpoint(
-            phrase(
-                "{file} sets {name} to “mean”, and heads here read [CLS].", file=file, name=POOLING
-            ),
-            phrase("Choose a checkpoint without a classifier and fine-tune it here."),
+            "{file} sets {name} to “mean”, and heads here read [CLS].",
+            "Choose a checkpoint without a classifier and fine-tune it here.",
+            file=file,
+            name=POOLING,
         )
     pools_last = config.get(POOLED_FROM) == LAST
     if config.get(CAUSAL) is True and is_whole_text_head(config) and not pools_last:
         raise BadCheckpoint(
-            phrase(
-                "{file} sets {causal}, but the classifier reads [CLS], which attends only to "
-                "itself.",
-                file=file,
-                causal=CAUSAL,
-            ),
-            phrase("Choose a checkpoint without a classifier and fine-tune it here."),
+            "{file} sets {causal}, but the classifier reads [CLS], which attends only to itself.",
+            "Choose a checkpoint without a classifier and fine-tune it here.",
+            file=file,
+            causal=CAUSAL,
         )
     absent = [name for name in family.sizes if name not in config]
     if absent:
@@ -126,12 +119,11 @@ def _refuse_activation(named: object, file: str) -> None:
     known = get_args(Activation)
     if isinstance(named, str) and named not in known:
         raise BadCheckpoint(
-            phrase(
-                "{file} asks for the activation “{named}”, which BERT Studio does not have.",
-                file=file,
-                named=safe_name(named),
-            ),
-            phrase("Choose a checkpoint with one of these: {known}.", known=", ".join(known)),
+            "{file} asks for the activation “{named}”, which BERT Studio does not have.",
+            "Choose a checkpoint with one of these: {known}.",
+            file=file,
+            named=safe_name(named),
+            known=", ".join(known),
         )
 
 
@@ -175,6 +167,8 @@ def is_whole_text_head(config: dict[str, Any]) -> bool:
 
 def _bad_config(file: str, why: str) -> BadCheckpoint:
     return BadCheckpoint(
-        phrase("{file} does not describe a valid model: {why}.", file=file, why=why),
-        phrase("Copy it again from the original model."),
+        "{file} does not describe a valid model: {why}.",
+        "Copy it again from the original model.",
+        file=file,
+        why=why,
     )

@@ -3,7 +3,6 @@
 from engine.config.families.family import Family
 from engine.config.task import TaskSpec
 from engine.errors import BadCheckpoint, StudioError
-from engine.phrases import phrase
 
 
 def wrong_direction(task: TaskSpec, name: str, causal: bool) -> StudioError | None:
@@ -12,20 +11,16 @@ def wrong_direction(task: TaskSpec, name: str, causal: bool) -> StudioError | No
         return None
     if causal:
         return StudioError(
-            phrase(
-                "{name} is a causal (left-to-right) model, and masked language modelling (MLM) "
-                "needs a bidirectional one.",
-                name=name,
-            ),
-            phrase("Set the objective to CLM, or choose another base model."),
+            "{name} is a causal (left-to-right) model, and masked language modelling (MLM) "
+            "needs a bidirectional one.",
+            "Set the objective to CLM, or choose another base model.",
+            name=name,
         )
     return StudioError(
-        phrase(
-            "{name} is bidirectional: with causal language modelling (CLM) it would see each token "
-            "that it has to predict.",
-            name=name,
-        ),
-        phrase("Choose a causal base model, or train from scratch."),
+        "{name} is bidirectional: with causal language modelling (CLM) it would see each token "
+        "that it has to predict.",
+        "Choose a causal base model, or train from scratch.",
+        name=name,
     )
 
 
@@ -34,6 +29,7 @@ def missing_nsp_head(wanted: bool, family: Family) -> BadCheckpoint | None:
     if not wanted or family.has_nsp_head:
         return None
     return BadCheckpoint(
-        phrase("{family} has no head for next-sentence prediction (NSP).", family=family.title),
-        phrase("Turn NSP off, or choose a BERT as the base model."),
+        "{family} has no head for next-sentence prediction (NSP).",
+        "Turn NSP off, or choose a BERT as the base model.",
+        family=family.title,
     )

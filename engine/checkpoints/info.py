@@ -269,6 +269,8 @@ def _has(folder: Path, name: str) -> bool:
 
 def _bad(folder: Path, why: str) -> BadCheckpoint:
     return BadCheckpoint(
-        phrase("{folder} cannot be used as a model: {why}.", folder=folder.name, why=why),
-        phrase("Import it again from the original, or choose another one."),
+        "{folder} cannot be used as a model: {why}.",
+        "Import it again from the original, or choose another one.",
+        folder=folder.name,
+        why=why,
     )

@@ -52,8 +52,10 @@ def needed(names: Iterable[str], model: str) -> list[str]:
     ]
     if missing:
         raise BadCheckpoint(
-            phrase("{model} has no {missing}.", model=safe_name(model), missing=missing[0]),
-            phrase("Choose another model; many are published in several forms."),
+            "{model} has no {missing}.",
+            "Choose another model; many are published in several forms.",
+            model=safe_name(model),
+            missing=missing[0],
         )
     return taken + weights
 

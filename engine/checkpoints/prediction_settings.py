@@ -14,7 +14,6 @@ from engine.config.prediction import PredictionSettings
 from engine.errors import BadCheckpoint
 from engine.files.atomic_write import disk_errors_for, write_file
 from engine.files.untrusted import json_object
-from engine.phrases import phrase
 
 FILE = "prediction_settings.json"
 PREDICTION = "bert_studio_prediction"  # in config.json
@@ -43,8 +42,9 @@ def settings_in(config: dict[str, Any]) -> PredictionSettings:
         return PredictionSettings.model_validate(config.get(PREDICTION, {}))
     except ValidationError as error:
         raise BadCheckpoint(
-            phrase("The thresholds and the temperature of this model are damaged."),
-            phrase("Set them again with bert-studio calibrate, or delete {file}.", file=FILE),
+            "The thresholds and the temperature of this model are damaged.",
+            "Set them again with bert-studio calibrate, or delete {file}.",
+            file=FILE,
         ) from error
 
 

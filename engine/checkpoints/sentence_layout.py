@@ -80,12 +80,10 @@ def read_sentence(folder: Path) -> SentenceFolder | None:
         unknown = next((kind for kind in rest if kind not in ("Dense", "Normalize")), "")
         if unknown:
             raise BadCheckpoint(
-                phrase(
-                    "{file} has a module that is not supported: {name}.",
-                    file=MODULES,
-                    name=safe_name(unknown),
-                ),
-                phrase("Supported are pooling, dense layers and normalisation behind an encoder."),
+                "{file} has a module that is not supported: {name}.",
+                "Supported are pooling, dense layers and normalisation behind an encoder.",
+                file=MODULES,
+                name=safe_name(unknown),
             )
         raise _bad(phrase("it normalises before its last layer"))
     places = [_inside(folder, path) for _, path in listed]
@@ -192,8 +190,10 @@ def _pooling(folder: Path) -> tuple[Any, ...]:
     for mode in modes:
         if mode not in POOLING_MODES:
             raise BadCheckpoint(
-                phrase("The pooling “{mode}” is not supported.", mode=safe_name(mode)),
-                phrase("Choose an encoder that pools by {modes}.", modes=", ".join(POOLING_MODES)),
+                "The pooling “{mode}” is not supported.",
+                "Choose an encoder that pools by {modes}.",
+                mode=safe_name(mode),
+                modes=", ".join(POOLING_MODES),
             )
     return tuple(modes)
 
@@ -205,8 +205,10 @@ def _dense(folder: Path) -> DenseSpec:
     name = str(config.get("activation_function", "Tanh")).rpartition(".")[2]
     if name not in ACTIVATIONS or config.get("use_residual"):
         raise BadCheckpoint(
-            phrase("The dense layer in {path} is not supported.", path=safe_name(folder.name)),
-            phrase("Supported activations are {names}.", names=", ".join(ACTIVATIONS)),
+            "The dense layer in {path} is not supported.",
+            "Supported activations are {names}.",
+            path=safe_name(folder.name),
+            names=", ".join(ACTIVATIONS),
         )
     return DenseSpec(
         inputs=config.get("in_features", 0),
@@ -238,7 +240,7 @@ def _prompt(folder: Path) -> str:
 
 def _bad(why: str) -> BadCheckpoint:
     return BadCheckpoint(
-        phrase("{file} does not describe a sentence encoder: {why}.", file=MODULES, why=why), AGAIN
+        "{file} does not describe a sentence encoder: {why}.", AGAIN, file=MODULES, why=why
     )
 
 

@@ -14,7 +14,6 @@ from engine.config.fields import setting
 from engine.config.problems import Problem
 from engine.config.training import TrainingSpec
 from engine.errors import StudioError
-from engine.phrases import phrase
 
 Role = Literal[
     "text", "pair", "label", "flags", "tags", "answers", "beginning", "endings", "negative"
@@ -348,8 +347,9 @@ class LabelledTask(TaskSpec):
         if unlisted:
             names = ", ".join(f"“{shortened(name)}”" for name in unlisted[:5])
             yield StudioError(
-                phrase("The data has labels that are not in the settings: {names}.", names=names),
-                phrase("Add them to the labels in the settings, or leave that list empty."),
+                "The data has labels that are not in the settings: {names}.",
+                "Add them to the labels in the settings, or leave that list empty.",
+                names=names,
             )
 
 

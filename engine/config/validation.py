@@ -21,8 +21,7 @@ def describe_validation(error: ValidationError, where: str) -> StudioError:
     """All problems of the object named `where`, in one error."""
     wrong = join("; ", map(_with_field, problems_in(error)))
     return StudioError(
-        phrase("{where} is not valid: {wrong}.", where=where, wrong=wrong),
-        phrase("Please correct these fields."),
+        "{where} is not valid: {wrong}.", "Please correct these fields.", where=where, wrong=wrong
     )
 
 

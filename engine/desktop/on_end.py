@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from engine.errors import StudioError
-from engine.phrases import phrase
 from engine.runs.lock import open_here
 
 PREFIX = "BERT_STUDIO_RUN_"
@@ -21,10 +20,11 @@ def split_command(command: str) -> list[str]:
         return shlex.split(command, posix=sys.platform != "win32")
     except ValueError as error:
         raise StudioError(
-            phrase("The command “{command}” cannot be read: {error}.", command=command,
-                   error=error),
-            phrase("Check its quotation marks in Settings."),
-        ) from error  # fmt: skip
+            "The command “{command}” cannot be read: {error}.",
+            "Check its quotation marks in Settings.",
+            command=command,
+            error=error,
+        ) from error
 
 
 def start(command: str, facts: Mapping[str, object], folder: Path, log: Path) -> None:
@@ -55,10 +55,11 @@ def start(command: str, facts: Mapping[str, object], folder: Path, log: Path) ->
         threading.Thread(target=process.wait, daemon=True).start()  # reaps the zombie
     except OSError as error:
         raise StudioError(
-            phrase("The command “{command}” could not be started: {error}.", command=words[0],
-                   error=error.strerror or error),
-            phrase("Check it in Settings."),
-        ) from error  # fmt: skip
+            "The command “{command}” could not be started: {error}.",
+            "Check it in Settings.",
+            command=words[0],
+            error=error.strerror or error,
+        ) from error
     finally:
         os.close(out)
 

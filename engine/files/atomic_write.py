@@ -230,12 +230,10 @@ def verify(folder: Path) -> None:
         file = folder / name
         if not file.is_file() or file.stat().st_size != size or sha256(file) != digest:
             raise BadCheckpoint(
-                phrase(
-                    "{name} in {folder} is damaged: it is not what was saved.",
-                    name=name,
-                    folder=folder.name,
-                ),
-                phrase("Use an earlier checkpoint, or copy this one again from where it came."),
+                "{name} in {folder} is damaged: it is not what was saved.",
+                "Use an earlier checkpoint, or copy this one again from where it came.",
+                name=name,
+                folder=folder.name,
             )
 
 
@@ -247,8 +245,9 @@ def _read_manifest(manifest: Path) -> dict[str, tuple[int, str]]:
             raise ValueError("a name leads out of the folder")
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise BadCheckpoint(
-            phrase("The manifest of {folder} is damaged.", folder=manifest.parent.name),
-            phrase("Use an earlier checkpoint."),
+            "The manifest of {folder} is damaged.",
+            "Use an earlier checkpoint.",
+            folder=manifest.parent.name,
         ) from error
     return listed
 

@@ -46,12 +46,10 @@ def check_suffix(path: Path, suffixes: Iterable[str]) -> str:
     """The suffix of `path` in lower case. Raises StudioError if it is none of `suffixes`."""
     if path.suffix.lower() not in (known := list(suffixes)):
         raise StudioError(
-            phrase(
-                "The name {out} ends with none of {suffixes}.",
-                out=path.name,
-                suffixes=", ".join(known),
-            ),
-            phrase("Choose one of them."),
+            "The name {out} ends with none of {suffixes}.",
+            "Choose one of them.",
+            out=path.name,
+            suffixes=", ".join(known),
         )
     return path.suffix.lower()
 
@@ -151,8 +149,7 @@ def _write_excel_row(sheet: Any, number: int, cells: Sequence[Any], names: Seque
 
 def _does_not_fit(why: str) -> StudioError:
     return StudioError(
-        phrase("The rows do not fit into an Excel file. {why}", why=why),
-        phrase("Choose CSV or Parquet."),
+        "The rows do not fit into an Excel file. {why}", "Choose CSV or Parquet.", why=why
     )
 
 

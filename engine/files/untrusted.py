@@ -37,15 +37,15 @@ def check_folder(folder: Path) -> None:
     """Raise BadCheckpoint if there is no such folder, or it is a file."""
     if folder.is_file():
         raise BadCheckpoint(
-            phrase(
-                "{folder} is a file, not the folder of a checkpoint.", folder=safe_name(folder.name)
-            ),
-            phrase("Choose the folder that contains it."),
+            "{folder} is a file, not the folder of a checkpoint.",
+            "Choose the folder that contains it.",
+            folder=safe_name(folder.name),
         )
     if not folder.is_dir():
         raise BadCheckpoint(
-            phrase("There is no folder {folder}.", folder=safe_name(folder.name)),
-            phrase("It may have been moved or deleted."),
+            "There is no folder {folder}.",
+            "It may have been moved or deleted.",
+            folder=safe_name(folder.name),
         )
 
 
@@ -57,12 +57,10 @@ def plain_file(folder: Path, name: str) -> Path | None:
     """
     if Path(name).name != name or "\\" in name or not name.isprintable() or len(name) > 255:
         raise BadCheckpoint(
-            phrase(
-                "“{name}” is not a file name in {folder}.",
-                name=safe_name(name),
-                folder=safe_name(folder.name),
-            ),
+            "“{name}” is not a file name in {folder}.",
             phrase("Files outside the folder are never read. ") + AGAIN,
+            name=safe_name(name),
+            folder=safe_name(folder.name),
         )
     try:
         path = folder / name
@@ -71,26 +69,21 @@ def plain_file(folder: Path, name: str) -> Path | None:
         real, home = path.resolve(strict=True), folder.resolve(strict=True)
         if not stat.S_ISREG(real.stat().st_mode):
             raise BadCheckpoint(
-                phrase(
-                    "{name} in {folder} is not a plain file.",
-                    name=name,
-                    folder=safe_name(folder.name),
-                ),
+                "{name} in {folder} is not a plain file.",
                 AGAIN,
+                name=name,
+                folder=safe_name(folder.name),
             )
     except (OSError, RuntimeError) as error:  # a dangling or circular link; no permission
         raise BadCheckpoint(
-            phrase("{name} in {folder} cannot be read.", name=name, folder=safe_name(folder.name)),
-            AGAIN,
+            "{name} in {folder} cannot be read.", AGAIN, name=name, folder=safe_name(folder.name)
         ) from error
     if not real.is_relative_to(home) and not _in_cache(real, home):
         raise BadCheckpoint(
-            phrase(
-                "{name} in {folder} is a link that points outside the folder.",
-                name=name,
-                folder=safe_name(folder.name),
-            ),
-            phrase("Files outside the folder are never read. Put the file itself into the folder."),
+            "{name} in {folder} is a link that points outside the folder.",
+            "Files outside the folder are never read. Put the file itself into the folder.",
+            name=name,
+            folder=safe_name(folder.name),
         )
     return path
 
@@ -105,18 +98,16 @@ def check_content(path: Path) -> None:
     with open_regular(path) as file:
         first = file.read(512).lstrip().lower()
     if not path.stat().st_size:
-        raise BadCheckpoint(phrase("{path} is empty.", path=path.name), AGAIN)
+        raise BadCheckpoint("{path} is empty.", AGAIN, path=path.name)
     if first.startswith(LFS):
         raise BadCheckpoint(
-            phrase(
-                "{path} is only a Git LFS pointer: the file itself was not downloaded.",
-                path=path.name,
-            ),
-            phrase("Run “git lfs pull” in the original folder, or download the file separately."),
+            "{path} is only a Git LFS pointer: the file itself was not downloaded.",
+            "Run “git lfs pull” in the original folder, or download the file separately.",
+            path=path.name,
         )
     if first.startswith(PAGE):
         raise BadCheckpoint(
-            phrase("{path} is a web page, so the download went wrong.", path=path.name), AGAIN
+            "{path} is a web page, so the download went wrong.", AGAIN, path=path.name
         )
 
 
@@ -124,7 +115,7 @@ def json_object(folder: Path, name: str) -> dict[str, Any] | None:
     """The object in a JSON file of `folder`, None if there is no such file."""
     content = _json(folder, name, MAX_JSON)
     if content is not None and not isinstance(content, dict):
-        raise BadCheckpoint(phrase("{name} is not a JSON object.", name=name), AGAIN)
+        raise BadCheckpoint("{name} is not a JSON object.", AGAIN, name=name)
     return content
 
 
@@ -132,7 +123,7 @@ def json_list(folder: Path, name: str, largest: int = MAX_JSON) -> list[Any] | N
     """The list in a JSON file of `folder`, None if there is no such file."""
     content = _json(folder, name, largest)
     if content is not None and not isinstance(content, list):
-        raise BadCheckpoint(phrase("{name} is not a JSON list.", name=name), AGAIN)
+        raise BadCheckpoint("{name} is not a JSON list.", AGAIN, name=name)
     return content
 
 
@@ -142,25 +133,23 @@ def _json(folder: Path, name: str, largest: int) -> Any:
         return None
     check_content(path)
     if path.stat().st_size > largest:
-        raise BadCheckpoint(phrase("{name} is far too large for such a file.", name=name), AGAIN)
+        raise BadCheckpoint("{name} is far too large for such a file.", AGAIN, name=name)
     try:
         content = json.loads(
             read_regular(path, largest).decode("utf-8-sig"), parse_constant=_refuse
         )
     except json.JSONDecodeError as error:
         raise BadCheckpoint(
-            phrase(
-                "{name} is not valid JSON: line {lineno}, column {colno}.",
-                name=name,
-                lineno=error.lineno,
-                colno=error.colno,
-            ),
+            "{name} is not valid JSON: line {lineno}, column {colno}.",
             AGAIN,
+            name=name,
+            lineno=error.lineno,
+            colno=error.colno,
         ) from error
     except (ValueError, RecursionError) as error:
-        raise BadCheckpoint(phrase("{name} is not valid JSON.", name=name), AGAIN) from error
+        raise BadCheckpoint("{name} is not valid JSON.", AGAIN, name=name) from error
     if content is None:
-        raise BadCheckpoint(phrase("{name} is not a JSON object.", name=name), AGAIN)
+        raise BadCheckpoint("{name} is not a JSON object.", AGAIN, name=name)
     return content
 
 
@@ -204,10 +193,8 @@ def _check_unchanged(folder: Path, names: list[str]) -> None:
         checksum = _sha256(path)
         if entry.get("sha256") not in (checksum, None):
             raise BadCheckpoint(
-                phrase(
-                    "{name} in {folder} is damaged: it differs from what was saved.",
-                    name=name,
-                    folder=safe_name(folder.name),
-                ),
-                phrase("Use an earlier checkpoint, or copy this one again from the original."),
+                "{name} in {folder} is damaged: it differs from what was saved.",
+                "Use an earlier checkpoint, or copy this one again from the original.",
+                name=name,
+                folder=safe_name(folder.name),
             )

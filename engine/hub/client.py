@@ -104,50 +104,52 @@ def explain_error(error: BaseException, model: str, repo: HubKind = "model") -> 
     match error:
         case OfflineModeIsEnabled():
             return StudioError(
-                phrase("HF_HUB_OFFLINE is set, so the hub is not contacted."),
-                phrase("Unset it and start BERT Studio again."),
+                "HF_HUB_OFFLINE is set, so the hub is not contacted.",
+                "Unset it and start BERT Studio again.",
                 details,
             )
         case HFValidationError() if repo == "dataset":
             return StudioError(
-                phrase("“{name}” is not the name of a data set on the hub.", name=name),
-                phrase("Names are written as owner/name, for instance stanfordnlp/sst2."),
+                "“{name}” is not the name of a data set on the hub.",
+                "Names are written as owner/name, for instance stanfordnlp/sst2.",
                 details,
+                name=name,
             )
         case HFValidationError():
             return StudioError(
-                phrase("“{name}” is not the name of a model on the hub.", name=name),
-                phrase(
-                    "Names are written as owner/model, for instance google-bert/bert-base-cased."
-                ),
+                "“{name}” is not the name of a model on the hub.",
+                "Names are written as owner/model, for instance google-bert/bert-base-cased.",
                 details,
+                name=name,
             )
         case GatedRepoError():
             return StudioError(
-                phrase("{name} is gated: its owners want to know who uses it.", name=name),
-                phrase(
-                    "Agree to their conditions on its page on the hub, then set your token under "
-                    "Settings."
-                ),
+                "{name} is gated: its owners want to know who uses it.",
+                "Agree to their conditions on its page on the hub, then set your token under "
+                "Settings.",
                 details,
+                name=name,
             )
         case RevisionNotFoundError():
             return StudioError(
-                phrase("{name} has no such revision.", name=name),
-                phrase("Name a branch, a tag or a commit of it, or leave the revision out."),
+                "{name} has no such revision.",
+                "Name a branch, a tag or a commit of it, or leave the revision out.",
                 details,
+                name=name,
             )
         case RepositoryNotFoundError() if repo == "dataset":
             return StudioError(
-                phrase("The hub has no data set {name}, or it is private.", name=name),
-                phrase("Check the name. For a private data set, set your token under Settings."),
+                "The hub has no data set {name}, or it is private.",
+                "Check the name. For a private data set, set your token under Settings.",
                 details,
+                name=name,
             )
         case RepositoryNotFoundError():
             return StudioError(
-                phrase("The hub has no model {name}, or it is private.", name=name),
-                phrase("Check the name. For a private model, set your token under Settings."),
+                "The hub has no model {name}, or it is private.",
+                "Check the name. For a private model, set your token under Settings.",
                 details,
+                name=name,
             )
         case HfHubHTTPError():
             return _refused(error.response.status_code, name, details)
@@ -162,30 +164,34 @@ def _refused(status: int, name: str, details: str) -> StudioError:
     match status:
         case 401:
             return StudioError(
-                phrase("The hub does not accept your token for {name}.", name=name),
-                phrase("Set another token under Settings, or remove the saved one."),
+                "The hub does not accept your token for {name}.",
+                "Set another token under Settings, or remove the saved one.",
                 details,
+                name=name,
             )
         case 403:
             return StudioError(
-                phrase("Your token has no right to do this with {name}.", name=name),
-                phrase("Make a token with this right on the hub, and set it under Settings."),
+                "Your token has no right to do this with {name}.",
+                "Make a token with this right on the hub, and set it under Settings.",
                 details,
+                name=name,
             )
         case 404:
             return StudioError(
-                phrase("The hub has no such file of {name}.", name=name),
-                phrase("Open its page on the hub, or choose another one."),
+                "The hub has no such file of {name}.",
+                "Open its page on the hub, or choose another one.",
                 details,
+                name=name,
             )
         case 429:
             return StudioError(
-                phrase("The hub asks to wait: too many requests came from here."),
-                phrase("Try again in a few minutes; with a token it allows more."),
+                "The hub asks to wait: too many requests came from here.",
+                "Try again in a few minutes; with a token it allows more.",
                 details,
             )
     return StudioError(
-        phrase("The hub has a problem of its own (HTTP {status}).", status=status),
+        "The hub has a problem of its own (HTTP {status}).",
         phrase("Try again later. ") + WITHOUT,
         details,
+        status=status,
     )

@@ -55,8 +55,7 @@ def parse_address(text: str) -> Address:
     found = WRITTEN.fullmatch(text.strip().removeprefix(PREFIX).strip("/"))
     if found is None:
         raise StudioError(
-            phrase("“{name}” is not the name of a data set on the hub.", name=safe_name(text)),
-            ADVICE,
+            "“{name}” is not the name of a data set on the hub.", ADVICE, name=safe_name(text)
         )
     return Address(found["name"], found["subset"] or "", found["revision"] or "")
 
@@ -82,10 +81,11 @@ def plan(address: Address, folder: Path) -> Planned:
     chosen = wanted or _default(subsets)
     if wanted and wanted not in subsets:
         raise StudioError(
-            phrase(
-                "{name} has no subset “{subset}”.", name=safe_name(name), subset=safe_name(wanted)
-            ),
-            phrase("Choose one of: {names}.", names=_some(subsets)),
+            "{name} has no subset “{subset}”.",
+            "Choose one of: {names}.",
+            name=safe_name(name),
+            subset=safe_name(wanted),
+            names=_some(subsets),
         )
     empty = plan_files(info, name, [], folder, "dataset")
     if not chosen:
@@ -94,13 +94,11 @@ def plan(address: Address, folder: Path) -> Planned:
     files = [siblings[file] for some in splits.values() for file in some]
     if len(files) > MAX_FILES:
         raise StudioError(
-            phrase(
-                "{name} has {count:,} files, more than the {most:,} that can be imported at once.",
-                name=safe_name(name),
-                count=len(files),
-                most=MAX_FILES,
-            ),
-            phrase("Choose another data set, or a smaller subset."),
+            "{name} has {count:,} files, more than the {most:,} that can be imported at once.",
+            "Choose another data set, or a smaller subset.",
+            name=safe_name(name),
+            count=len(files),
+            most=MAX_FILES,
         )
     planned = plan_files(info, name, files, folder, "dataset")
     return planned.model_copy(
@@ -249,17 +247,13 @@ def _some(names: Iterable[str]) -> str:
 def _without_data(name: str, files: list[str]) -> StudioError:
     if any(file.endswith(".py") for file in files):
         return StudioError(
-            phrase(
-                "{name} has only a loading script, and no code of the hub is run here.",
-                name=safe_name(name),
-            ),
-            phrase(
-                "The hub makes a copy of many data sets in Parquet: try "
-                "{name}@refs/convert/parquet.",
-                name=safe_name(name),
-            ),
+            "{name} has only a loading script, and no code of the hub is run here.",
+            "The hub makes a copy of many data sets in Parquet: try {name}@refs/convert/parquet.",
+            name=safe_name(name),
         )
     return StudioError(
-        phrase("{name} has no file that can be read here.", name=safe_name(name)),
-        phrase("These can: {formats}.", formats=format_titles()),
+        "{name} has no file that can be read here.",
+        "These can: {formats}.",
+        name=safe_name(name),
+        formats=format_titles(),
     )

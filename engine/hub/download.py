@@ -79,9 +79,7 @@ def _config(planned: Planned) -> tuple[dict[str, Any], str]:
     """The config of a model, and its file name."""
     file = next(file for file in planned.files if file.name in CONFIGS)
     if file.bytes > MAX_JSON:
-        raise BadCheckpoint(
-            phrase("{name} is far too large for such a file.", name=file.name), AGAIN
-        )
+        raise BadCheckpoint("{name} is far too large for such a file.", AGAIN, name=file.name)
     with TemporaryDirectory() as folder:
         place = Path(folder)
         _fetch(planned, file, place, _Progress(planned, place, lambda _: None), PAUSES[:2])
@@ -215,12 +213,10 @@ def _fetch(
         part.unlink()
         if again:
             raise StudioError(
-                phrase(
-                    "{file} of {model} arrived twice with a wrong checksum.",
-                    file=safe_name(file.name),
-                    model=safe_name(planned.model),
-                ),
-                phrase("Something between here and the hub changes it. Try another network."),
+                "{file} of {model} arrived twice with a wrong checksum.",
+                "Something between here and the hub changes it. Try another network.",
+                file=safe_name(file.name),
+                model=safe_name(planned.model),
             )
 
 
@@ -255,12 +251,10 @@ def _size(path: Path) -> int:
 def _not_as_listed(planned: Planned, file: HubFile, part: Path) -> StudioError:
     part.unlink(missing_ok=True)
     return StudioError(
-        phrase(
-            "{file} of {model} has another size than the hub says.",
-            file=safe_name(file.name),
-            model=safe_name(planned.model),
-        ),
-        phrase("Try again; if it stays so, choose another one."),
+        "{file} of {model} has another size than the hub says.",
+        "Try again; if it stays so, choose another one.",
+        file=safe_name(file.name),
+        model=safe_name(planned.model),
     )
 
 

@@ -35,8 +35,9 @@ def plan(checkpoint: Path, model: str, private: bool) -> PushPlanned:
         validate_repo_id(model)
     if "/" not in model:
         raise StudioError(
-            phrase("“{name}” does not say whose model it is.", name=safe_name(model)),
-            phrase("Write the name of your account before it: owner/model."),
+            "“{name}” does not say whose model it is.",
+            "Write the name of your account before it: owner/model.",
+            name=safe_name(model),
         )
     checkpoint_info(checkpoint)
     card = model_card(checkpoint, "hf")
@@ -68,15 +69,16 @@ def push(checkpoint: Path, model: str, private: bool, emit: Emit) -> Pushed:
         except HfHubHTTPError as error:
             if error.response.status_code == 401:
                 raise StudioError(
-                    phrase("The hub does not know who sends this."),
-                    phrase("Set a token with the right to write under Settings."),
+                    "The hub does not know who sends this.",
+                    "Set a token with the right to write under Settings.",
                     str(error),
                 ) from error
             raise
         if private and not api.model_info(model, timeout=client.TIMEOUT).private:
             raise StudioError(
-                phrase("{model} exists already and is public.", model=safe_name(model)),
-                phrase("Choose another name, or say that the model may be public."),
+                "{model} exists already and is public.",
+                "Choose another name, or say that the model may be public.",
+                model=safe_name(model),
             )
         emit(Working(stage=phrase("Computing the checksums")))
         sending, total = phrase("Sending the files"), planned.bytes

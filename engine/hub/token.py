@@ -1,7 +1,6 @@
 """The user's token for the hub, in the keyring of the system; never in a file of ours."""
 
 from engine.errors import StudioError
-from engine.phrases import phrase
 
 SERVICE, ACCOUNT = "BERT Studio", "Hugging Face Hub"
 MAX_LENGTH = 500  # characters
@@ -32,8 +31,8 @@ def save_token(token: str) -> None:
     token = token.strip()
     if len(token) > MAX_LENGTH or any(not 32 < ord(character) < 127 for character in token):
         raise StudioError(
-            phrase("This is not a token of the hub."),
-            phrase("Copy it whole from your settings on the hub; it begins with hf_."),
+            "This is not a token of the hub.",
+            "Copy it whole from your settings on the hub; it begins with hf_.",
         )
     try:
         if token:
@@ -44,7 +43,7 @@ def save_token(token: str) -> None:
         return  # not stored
     except (KeyringError, OSError) as error:
         raise StudioError(
-            phrase("The keyring of this system cannot be used, so the token was not saved."),
-            phrase("Set it as the environment variable HF_TOKEN before you start BERT Studio."),
+            "The keyring of this system cannot be used, so the token was not saved.",
+            "Set it as the environment variable HF_TOKEN before you start BERT Studio.",
             str(error),
         ) from error

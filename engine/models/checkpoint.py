@@ -56,7 +56,6 @@ from engine.models.weight_files import (
     open_weight_files,
     split_fused,
 )
-from engine.phrases import phrase
 from engine.tokenizers import sentencepiece
 from engine.tokenizers.folder import GOOGLE_CONFIG
 from engine.tokenizers.tokenizer import Tokenizer
@@ -240,17 +239,15 @@ def finite_tensors(network: Network, dtype: torch.dtype = torch.float32) -> dict
             if is_finite(parameter.detach()):
                 short = str(dtype).removeprefix("torch.")
                 raise StudioError(
-                    phrase(
-                        "Some weights are too large for {short} ({name}).", short=short, name=name
-                    ),
-                    phrase("Choose bfloat16, which is as small and has the range of float32."),
+                    "Some weights are too large for {short} ({name}).",
+                    "Choose bfloat16, which is as small and has the range of float32.",
+                    short=short,
+                    name=name,
                 )
             raise StudioError(
-                phrase(
-                    "The weights contain NaN or infinite values ({name}), so they were not saved.",
-                    name=name,
-                ),
-                phrase("Resume from an earlier checkpoint with a lower learning rate."),
+                "The weights contain NaN or infinite values ({name}), so they were not saved.",
+                "Resume from an earlier checkpoint with a lower learning rate.",
+                name=name,
             )
         tensors[published_name(name, family, heads)] = tensor
     if heads.own_decoder and family.decoder[1]:  # transformers reads its bias from here
@@ -304,13 +301,11 @@ def read_config(folder: Path) -> tuple[str, dict[str, Any]]:
         if (config := json_object(folder, name)) is not None:
             return name, config
     raise BadCheckpoint(
-        phrase(
-            "{folder} has neither {config} nor {google_config}, so it is not a checkpoint folder.",
-            folder=safe_name(folder.name),
-            config=CONFIG,
-            google_config=GOOGLE_CONFIG,
-        ),
-        phrase("Choose the folder that contains the files of a model."),
+        "{folder} has neither {config} nor {google_config}, so it is not a checkpoint folder.",
+        "Choose the folder that contains the files of a model.",
+        folder=safe_name(folder.name),
+        config=CONFIG,
+        google_config=GOOGLE_CONFIG,
     )
 
 
@@ -321,27 +316,17 @@ def _tokenizer(folder: Path, spec: EncoderSpec) -> Tokenizer:
     tokenizer = Tokenizer.from_folder(folder)
     if spec.fixed_pad_id not in (None, tokenizer.pad):
         raise BadCheckpoint(
-            phrase(
-                "config.json gives the padding token the id {pad_token_id}, the vocabulary {pad}.",
-                pad_token_id=spec.fixed_pad_id,
-                pad=tokenizer.pad,
-            ),
-            phrase(
-                "The tokenizer belongs to a different model. Copy the one that came with "
-                "this model."
-            ),
+            "config.json gives the padding token the id {pad_token_id}, the vocabulary {pad}.",
+            "The tokenizer belongs to a different model. Copy the one that came with this model.",
+            pad_token_id=spec.fixed_pad_id,
+            pad=tokenizer.pad,
         )
     if tokenizer.size > spec.vocab_size:
         raise BadCheckpoint(
-            phrase(
-                "The vocabulary has {size} tokens, but the model has embeddings for {vocab_size}.",
-                size=tokenizer.size,
-                vocab_size=spec.vocab_size,
-            ),
-            phrase(
-                "The tokenizer belongs to a different model. Copy the one that came with "
-                "this model."
-            ),
+            "The vocabulary has {size} tokens, but the model has embeddings for {vocab_size}.",
+            "The tokenizer belongs to a different model. Copy the one that came with this model.",
+            size=tokenizer.size,
+            vocab_size=spec.vocab_size,
         )
     return tokenizer
 

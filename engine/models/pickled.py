@@ -58,12 +58,12 @@ def read_pickled(path: Path) -> dict[str, Tensor]:
         found = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises a dozen types for damaged files
         raise BadCheckpoint(
-            phrase("{path} is damaged and cannot be read.", path=path.name), AGAIN
+            "{path} is damaged and cannot be read.", AGAIN, path=path.name
         ) from error
     if isinstance(found, dict) and isinstance(found.get("state_dict"), dict):
         found = found["state_dict"]
     if not isinstance(found, dict):
-        raise BadCheckpoint(phrase("{path} contains no named tensors.", path=path.name), AGAIN)
+        raise BadCheckpoint("{path} contains no named tensors.", AGAIN, path=path.name)
     tensors = {str(name): value for name, value in found.items() if isinstance(value, Tensor)}
     for name, tensor in tensors.items():
         _check_size(path, name, tensor)
@@ -80,22 +80,17 @@ def _zipped(path: Path, content: bytes) -> Iterator[bytes]:
                 raise _holds_code(path, phrase("a TorchScript program"))
             if any(member.compress_type != zipfile.ZIP_STORED for member in members):
                 raise BadCheckpoint(
-                    phrase(
-                        "{path} is compressed in a way that PyTorch never uses.", path=path.name
-                    ),
-                    AGAIN,
+                    "{path} is compressed in a way that PyTorch never uses.", AGAIN, path=path.name
                 )
             pickles = [member for member in members if member.filename.endswith(".pkl")]
             if len(pickles) != 1 or len(set(names)) != len(names):
-                raise BadCheckpoint(phrase("{path} is not a weights file.", path=path.name), AGAIN)
+                raise BadCheckpoint("{path} is not a weights file.", AGAIN, path=path.name)
             if pickles[0].file_size > MAX_PICKLE:
-                raise BadCheckpoint(
-                    phrase("{path} describes far too many tensors.", path=path.name), AGAIN
-                )
+                raise BadCheckpoint("{path} describes far too many tensors.", AGAIN, path=path.name)
             yield archive.read(pickles[0])
     except DAMAGES as error:
         raise BadCheckpoint(
-            phrase("{path} is damaged and cannot be read.", path=path.name), AGAIN
+            "{path} is damaged and cannot be read.", AGAIN, path=path.name
         ) from error
 
 
@@ -103,16 +98,14 @@ def _legacy(path: Path, content: bytes) -> Iterator[bytes]:
     """Opcodes of the format before 2020: five pickles, then the data."""
     if content[:1] != b"\x80":
         raise BadCheckpoint(
-            phrase("{path} is not a weights file, or it is incomplete.", path=path.name), AGAIN
+            "{path} is not a weights file, or it is incomplete.", AGAIN, path=path.name
         )
     stream = io.BytesIO(content)
     for _ in range(OLD_PARTS):
         first = stream.tell()
         for _ in _instructions(path, stream):
             if stream.tell() - first > MAX_PICKLE:
-                raise BadCheckpoint(
-                    phrase("{path} describes far too many tensors.", path=path.name), AGAIN
-                )
+                raise BadCheckpoint("{path} describes far too many tensors.", AGAIN, path=path.name)
         yield content[first : stream.tell()]
 
 
@@ -123,7 +116,7 @@ def _instructions(
         yield from pickletools.genops(stream)
     except (ValueError, EOFError, IndexError, UnicodeDecodeError) as error:
         raise BadCheckpoint(
-            phrase("{path} is damaged and cannot be read.", path=path.name), AGAIN
+            "{path} is damaged and cannot be read.", AGAIN, path=path.name
         ) from error
 
 
@@ -140,19 +133,15 @@ def _check(path: Path, instructions: bytes, size: int) -> None:
         if isinstance(argument, int):
             largest = max(largest, abs(argument))
     if describes_tensors and largest > size:
-        raise BadCheckpoint(
-            phrase("{path} claims to hold more than its own size.", path=path.name), AGAIN
-        )
+        raise BadCheckpoint("{path} claims to hold more than its own size.", AGAIN, path=path.name)
 
 
 def _holds_code(path: Path, what: str) -> BadCheckpoint:
     return BadCheckpoint(
-        phrase(
-            "{path} contains code ({what}), not only weights. None of it was run.",
-            path=path.name,
-            what=what,
-        ),
-        phrase("Do not use this file. Look for the model in the safetensors format."),
+        "{path} contains code ({what}), not only weights. None of it was run.",
+        "Do not use this file. Look for the model in the safetensors format.",
+        path=path.name,
+        what=what,
     )
 
 
@@ -162,6 +151,5 @@ def _check_size(path: Path, name: str, tensor: Tensor) -> None:
     stored = tensor.untyped_storage().nbytes() if plain else 0
     if tensor.numel() * tensor.element_size() > stored:
         raise BadCheckpoint(
-            phrase("{name} in {path} is not a plain tensor.", name=safe_name(name), path=path.name),
-            AGAIN,
+            "{name} in {path} is not a plain tensor.", AGAIN, name=safe_name(name), path=path.name
         )

@@ -208,14 +208,11 @@ class StateDictMapper:
         named = len(self._config.get("id2label") or ()) or count
         if head.has_labels and named != count:
             raise BadCheckpoint(
-                phrase(
-                    "{file} names {named} labels, but the task head in the file has {count} "
-                    "outputs.",
-                    file=self._file,
-                    named=named,
-                    count=count,
-                ),
+                "{file} names {named} labels, but the task head in the file has {count} outputs.",
                 AGAIN,
+                file=self._file,
+                named=named,
+                count=count,
             )
         return kind, count
 
@@ -263,23 +260,19 @@ class StateDictMapper:
         if not found:
             some = safe_name(next(iter([*self._files.shapes, *self._files.besides])))
             raise BadCheckpoint(
-                phrase(
-                    "The file contains no layers of {family}, but for example {some}.",
-                    family=self._family.title,
-                    some=some,
-                ),
-                phrase("Choose a checkpoint of {family}.", family=self._family.title),
+                "The file contains no layers of {family}, but for example {some}.",
+                "Choose a checkpoint of {family}.",
+                family=self._family.title,
+                some=some,
             )
         if found < wanted:
             raise BadCheckpoint(
-                phrase(
-                    "{file} describes {wanted} {layers}, but the file has {found}.",
-                    file=self._file,
-                    wanted=wanted,
-                    layers=layers,
-                    found=found,
-                ),
+                "{file} describes {wanted} {layers}, but the file has {found}.",
                 AGAIN,
+                file=self._file,
+                wanted=wanted,
+                layers=layers,
+                found=found,
             )
         if found > wanted:
             self._notes.append(
@@ -297,38 +290,30 @@ class StateDictMapper:
         found, dtype = self._files.shapes[name], self._files.dtypes[name]
         if found != wanted:
             raise BadCheckpoint(
-                phrase(
-                    "{name} has the shape {found} in the file, but {wanted} according to {file}.",
-                    name=safe_name(name),
-                    found=list(found),
-                    wanted=list(wanted),
-                    file=self._file,
-                ),
+                "{name} has the shape {found} in the file, but {wanted} according to {file}.",
                 phrase("The two files belong to different models. ") + AGAIN,
+                name=safe_name(name),
+                found=list(found),
+                wanted=list(wanted),
+                file=self._file,
             )
         if dtype not in ("float64", "float32", "float16", "bfloat16"):
             raise BadCheckpoint(
-                phrase(
-                    "{name} is stored as {dtype}, not as floating-point numbers.",
-                    name=safe_name(name),
-                    dtype=safe_name(dtype),
-                ),
-                phrase("Choose a copy of this model that is not quantised."),
+                "{name} is stored as {dtype}, not as floating-point numbers.",
+                "Choose a copy of this model that is not quantised.",
+                name=safe_name(name),
+                dtype=safe_name(dtype),
             )
 
     def _refuse_missing(self, required: list[str]) -> None:
         if required:
             raise BadCheckpoint(
-                phrase(
-                    "{count} encoder tensors are missing in the file, for example {missing}.",
-                    count=len(required),
-                    missing=required[0],
-                ),
-                phrase(
-                    "It is incomplete or does not belong to this {file}. {again}",
-                    file=self._file,
-                    again=AGAIN,
-                ),
+                "{count} encoder tensors are missing in the file, for example {missing}.",
+                "It is incomplete or does not belong to this {file}. {again}",
+                count=len(required),
+                missing=required[0],
+                file=self._file,
+                again=AGAIN,
             )
 
     def _check_nsp(self, heads: Heads) -> None:
@@ -406,12 +391,10 @@ def as_float32(name: str, tensor: Tensor) -> Tensor:
     ours = tensor.detach().float().contiguous()
     if not is_finite(ours):
         raise BadCheckpoint(
-            phrase(
-                "{name} contains NaN or infinite values: the file is damaged, or the training "
-                "diverged.",
-                name=safe_name(name),
-            ),
+            "{name} contains NaN or infinite values: the file is damaged, or the training "
+            "diverged.",
             phrase("Use an earlier checkpoint, or ") + AGAIN[0].lower() + AGAIN[1:],
+            name=safe_name(name),
         )
     return ours
 

@@ -52,7 +52,7 @@ def write_tf1(
             "The TensorFlow 1 format has no MLM head with weights of its own, as this model's."
         )
     if problem is not None:
-        raise StudioError(problem, phrase("Choose the Hugging Face layout or ONNX."))
+        raise StudioError(problem, "Choose the Hugging Face layout or ONNX.")
     tensors = {}
     for name, tensor in finite_tensors(network).items():
         google = google_name(name)

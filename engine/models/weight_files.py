@@ -89,48 +89,41 @@ def _without_weights(folder: Path) -> BadCheckpoint:
     for name, program in ELSEWHERE.items():
         if (folder / name).exists():
             return BadCheckpoint(
-                phrase(
-                    "{folder} has weights for {program} only ({name}).",
-                    folder=safe_name(folder.name),
-                    program=program,
-                    name=name,
-                ),
-                phrase("Choose a copy of this model with {safe}.", safe=SAFE),
+                "{folder} has weights for {program} only ({name}).",
+                "Choose a copy of this model with {safe}.",
+                folder=safe_name(folder.name),
+                program=program,
+                name=name,
+                safe=SAFE,
             )
     return BadCheckpoint(
-        phrase(
-            "{folder} has no weights: there is neither {safe} nor {pickled}.",
-            folder=safe_name(folder.name),
-            safe=SAFE,
-            pickled=PICKLED,
-        ),
-        phrase("Choose the folder that contains the files of a model."),
+        "{folder} has no weights: there is neither {safe} nor {pickled}.",
+        "Choose the folder that contains the files of a model.",
+        folder=safe_name(folder.name),
+        safe=SAFE,
+        pickled=PICKLED,
     )
 
 
 def _shards(folder: Path, index: str, mapping: object, suffix: str) -> list[str]:
     if not isinstance(mapping, dict) or not mapping:
-        raise BadCheckpoint(phrase("{index} lists no files.", index=index), AGAIN)
+        raise BadCheckpoint("{index} lists no files.", AGAIN, index=index)
     names = sorted({str(name) for name in mapping.values()})
     for name in names:
         if plain_file(folder, name) is None:
             raise BadCheckpoint(
-                phrase(
-                    "{name} is listed in {index}, but the file is missing.",
-                    name=safe_name(name),
-                    index=index,
-                ),
+                "{name} is listed in {index}, but the file is missing.",
                 AGAIN,
+                name=safe_name(name),
+                index=index,
             )
         if Path(name).suffix != suffix:
             raise BadCheckpoint(
-                phrase(
-                    "{index} lists {name}, which is not a {suffix} file.",
-                    index=index,
-                    name=safe_name(name),
-                    suffix=suffix,
-                ),
+                "{index} lists {name}, which is not a {suffix} file.",
                 AGAIN,
+                index=index,
+                name=safe_name(name),
+                suffix=suffix,
             )
     return names
 
@@ -147,7 +140,7 @@ def _open_safe(path: Path, opened: ExitStack) -> WeightFiles:
         header = int.from_bytes(file.read(8), "little")
     if not 2 <= header <= min(size - 8, MAX_HEADER):
         raise BadCheckpoint(
-            phrase("{path} is not a safetensors file, or it is incomplete.", path=path.name), AGAIN
+            "{path} is not a safetensors file, or it is incomplete.", AGAIN, path=path.name
         )
     try:
         handle = opened.enter_context(safe_open(check_regular(path), "pt", backend="pread"))
@@ -155,17 +148,14 @@ def _open_safe(path: Path, opened: ExitStack) -> WeightFiles:
         shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
         dtypes = {name: str(part.get_dtype()) for name, part in slices.items()}
     except (SafetensorError, OSError, ValueError) as error:
-        raise BadCheckpoint(
-            phrase("{path} is damaged or incomplete.", path=path.name), AGAIN
-        ) from error
+        raise BadCheckpoint("{path} is damaged or incomplete.", AGAIN, path=path.name) from error
 
     def read(name: str) -> Tensor:
         try:
             tensor: Tensor = handle.get_tensor(name)
         except (SafetensorError, OSError, ValueError, RuntimeError, AttributeError) as error:
             raise BadCheckpoint(
-                phrase("{name} in {path} cannot be read.", name=safe_name(name), path=path.name),
-                AGAIN,
+                "{name} in {path} cannot be read.", AGAIN, name=safe_name(name), path=path.name
             ) from error
         return tensor
 
@@ -236,16 +226,14 @@ def _join_shards(names: list[str], parts: list[WeightFiles]) -> WeightFiles:
     owner = {name: part for part in parts for name in part.shapes}
     if len(owner) != sum(len(part.shapes) for part in parts):
         raise BadCheckpoint(
-            phrase("A tensor appears in more than one of {count} files.", count=len(names)), AGAIN
+            "A tensor appears in more than one of {count} files.", AGAIN, count=len(names)
         )
     if not owner or len(owner) > MAX_TENSORS:
         raise BadCheckpoint(
-            phrase(
-                "{names} contains {count} tensors, which is not a model that BERT Studio supports.",
-                names=names[0],
-                count=len(owner),
-            ),
+            "{names} contains {count} tensors, which is not a model that BERT Studio supports.",
             AGAIN,
+            names=names[0],
+            count=len(owner),
         )
     return WeightFiles(
         names,
@@ -261,13 +249,11 @@ def check_memory(needed: int, what: str) -> None:
     free = psutil.virtual_memory().available
     if needed > free:
         raise BadCheckpoint(
-            phrase(
-                "{what} needs {needed:.1f} GB of memory; {free:.1f} GB are free.",
-                what=safe_name(what),
-                needed=needed / 1e9,
-                free=free / 1e9,
-            ),
-            phrase("Close other programs, or choose a smaller model."),
+            "{what} needs {needed:.1f} GB of memory; {free:.1f} GB are free.",
+            "Close other programs, or choose a smaller model.",
+            what=safe_name(what),
+            needed=needed / 1e9,
+            free=free / 1e9,
         )
 
 

@@ -74,49 +74,51 @@ def _of_a_place(code: int, path: Path) -> StudioError | None:
             while not may_exist(missing.parent) and missing != missing.parent:
                 missing = missing.parent
             return StudioError(
-                phrase("There is no {path}.", path=missing),
+                "There is no {path}.",
                 phrase("Check the spelling, or create the folder first.")
                 if missing != path
                 else phrase("It may have been moved or deleted."),
+                path=missing,
             )
         case errno.ENOTDIR | errno.EEXIST if (file := _file_in(path)) is not None:
             return StudioError(
-                phrase("{path} is not a folder.", path=file),
-                phrase("Choose another place, or move the file away."),
+                "{path} is not a folder.", "Choose another place, or move the file away.", path=file
             )
         case errno.EEXIST | errno.ENOTEMPTY:
-            return StudioError(
-                phrase("{path} already exists.", path=path), phrase("Choose another name.")
-            )
+            return StudioError("{path} already exists.", "Choose another name.", path=path)
         case errno.EISDIR:
             return StudioError(
-                phrase("{path} is a folder, not a file.", path=path),
-                phrase("Choose a file, or move the folder away."),
+                "{path} is a folder, not a file.",
+                "Choose a file, or move the folder away.",
+                path=path,
             )
         case errno.EACCES | errno.EPERM:
             return StudioError(
-                phrase("There is no permission to read or write {path}.", path=path),
-                phrase("Change its permissions, or choose another place."),
+                "There is no permission to read or write {path}.",
+                "Change its permissions, or choose another place.",
+                path=path,
             )
         case errno.ENAMETOOLONG:
             return StudioError(
-                phrase("The name {path} is too long for the disk.", path=path),
-                phrase("Choose a shorter one."),
+                "The name {path} is too long for the disk.", "Choose a shorter one.", path=path
             )
         case errno.ELOOP:
             return StudioError(
-                phrase("{path} is a symbolic link that cannot be followed.", path=path),
-                phrase("Replace the link by the file or folder itself."),
+                "{path} is a symbolic link that cannot be followed.",
+                "Replace the link by the file or folder itself.",
+                path=path,
             )
         case errno.ESPIPE | errno.ENXIO:
             return StudioError(
-                phrase("{path} is a pipe or a device, not a file.", path=path),
-                phrase("Save its contents as a file first."),
+                "{path} is a pipe or a device, not a file.",
+                "Save its contents as a file first.",
+                path=path,
             )
         case errno.EOVERFLOW:
             return StudioError(
-                phrase("{path} is larger than such a file can be.", path=path),
-                phrase("Check whether it is the right file."),
+                "{path} is larger than such a file can be.",
+                "Check whether it is the right file.",
+                path=path,
             )
     return None
 
@@ -126,21 +128,21 @@ def _of_the_disk(code: int, what: str) -> StudioError | None:
     match code:
         case errno.EROFS:
             return StudioError(
-                phrase("{path} cannot be written: its disk is read-only.", path=what),
-                phrase("Choose a place on another disk."),
+                "{path} cannot be written: its disk is read-only.",
+                "Choose a place on another disk.",
+                path=what,
             )
         case errno.EIO:
             return StudioError(
-                phrase(
-                    "{path} cannot be read or written: the disk reports an input/output error.",
-                    path=what,
-                ),
-                phrase("Check the disk and its connection, then try again."),
+                "{path} cannot be read or written: the disk reports an input/output error.",
+                "Check the disk and its connection, then try again.",
+                path=what,
             )
         case errno.EMFILE | errno.ENFILE:
             return StudioError(
-                phrase("{path} cannot be opened: too many files are open.", path=what),
-                phrase("Close other programs and try again."),
+                "{path} cannot be opened: too many files are open.",
+                "Close other programs and try again.",
+                path=what,
             )
         case code if code in FULL:
             return DiskFull(
@@ -152,8 +154,10 @@ def _of_the_disk(code: int, what: str) -> StudioError | None:
 
 def _other(code: int, path: Path) -> StudioError:
     return StudioError(
-        phrase("{path} cannot be used: {reason}.", path=path, reason=os.strerror(code)),
-        phrase("Check the file and its disk, then try again."),
+        "{path} cannot be used: {reason}.",
+        "Check the file and its disk, then try again.",
+        path=path,
+        reason=os.strerror(code),
     )
 
 

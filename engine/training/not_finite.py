@@ -61,16 +61,13 @@ def not_finite(run: TrainingRun, step: FailedStep, what: str, value: float) -> N
             "lower learning rate or fp32."
         )
     return NotFinite(
-        phrase(
-            "The {what} is not finite ({value}) at step {step}, so the step was not taken. "
-            "{sentence}",
-            what=phrase("loss") if what == "loss" else phrase("gradient"),
-            value=value,
-            step=step.number,
-            sentence=sentence,
-        ),
+        "The {what} is not finite ({value}) at step {step}, so the step was not taken. {sentence}",
         advice,
         f"The {'examples' if causes else 'batch'} of step {step.number}:\n" + "\n".join(named),
+        what=phrase("loss") if what == "loss" else phrase("gradient"),
+        value=value,
+        step=step.number,
+        sentence=sentence,
     )
 
 

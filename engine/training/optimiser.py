@@ -16,7 +16,6 @@ from engine.config.model import EncoderSpec
 from engine.config.training import TrainingSpec
 from engine.errors import StudioError
 from engine.models.network import Network
-from engine.phrases import phrase
 from engine.training.device.sharding import full_tensor, shard_like
 
 
@@ -77,14 +76,14 @@ def freeze(network: Network, frozen: int) -> None:
     for indices in shared:
         if indices[0] <= frozen < indices[-1]:
             raise StudioError(
-                phrase(
-                    "Layers {first} to {last} of this model share their weights, so the lowest "
-                    "{frozen} cannot be frozen alone.",
-                    first=indices[0],
-                    last=indices[-1],
-                    frozen=frozen,
-                ),
-                phrase("Freeze {fewer} or {more} layers.", fewer=indices[0] - 1, more=indices[-1]),
+                "Layers {first} to {last} of this model share their weights, so the lowest "
+                "{frozen} cannot be frozen alone.",
+                "Freeze {fewer} or {more} layers.",
+                first=indices[0],
+                last=indices[-1],
+                frozen=frozen,
+                fewer=indices[0] - 1,
+                more=indices[-1],
             )
     for name, parameter in network.named_parameters():
         parameter.requires_grad_(
@@ -142,11 +141,9 @@ def load_state(
     ).keys()
     if unexpected:
         raise StudioError(
-            phrase(
-                "The optimiser state does not match the model (unexpected {name}).",
-                name=min(unexpected),
-            ),
-            phrase("The checkpoint was written by another version: start a new run from it."),
+            "The optimiser state does not match the model (unexpected {name}).",
+            "The checkpoint was written by another version: start a new run from it.",
+            name=min(unexpected),
         )
     for name, parameter in network.named_parameters():
         state = optimiser.state[parameter]

@@ -42,11 +42,10 @@ def choose_best_metric(chosen: str, learner: Learner) -> BestMetric:
     name = chosen or learner.best_metric
     if name not in learner.measured:
         raise StudioError(
-            phrase("With this data set, the task does not measure “{metric}”.", metric=name),
-            phrase(
-                "Choose one of {metrics} for the best checkpoint.",
-                metrics=", ".join(learner.measured),
-            ),
+            "With this data set, the task does not measure “{metric}”.",
+            "Choose one of {metrics} for the best checkpoint.",
+            metric=name,
+            metrics=", ".join(learner.measured),
         )
     metrics = learner.task.info.metrics
     return BestMetric(name, next(m.higher_is_better for m in metrics if m.name == name))
@@ -106,11 +105,9 @@ def _check_batch(context: RunContext, learner: Learner) -> None:
         return
     if processes > 1 or 0 < settings.micro_batch_size < settings.batch_size:
         raise StudioError(
-            phrase("With in-batch negatives a batch cannot be split: its rows are compared."),
-            phrase(
-                "Set training.micro_batch_size to 0 and hardware.processes to 1, and choose a "
-                "batch size that fits into memory."
-            ),
+            "With in-batch negatives a batch cannot be split: its rows are compared.",
+            "Set training.micro_batch_size to 0 and hardware.processes to 1, and choose a "
+            "batch size that fits into memory.",
         )
 
 

@@ -131,11 +131,9 @@ def _check_data(run: TrainingRun, before: dict[str, str]) -> None:
     now = run.setup.data.dataset.spec.fingerprint
     if before.get("data", now) != now and not folder.changed_data_file.exists():
         raise StudioError(
-            phrase("The data of this run have changed since its last checkpoint."),
-            phrase(
-                "Restore them, or start a new run. To resume with the changed data all the"
-                " same: bert-studio resume FOLDER --changed-data"
-            ),
+            "The data of this run have changed since its last checkpoint.",
+            "Restore them, or start a new run. To resume with the changed data all the"
+            " same: bert-studio resume FOLDER --changed-data",
         )
 
 

@@ -195,18 +195,16 @@ def _cannot_retry_alone(error: Exception) -> Exception:
     if not is_out_of_memory(error):
         return error
     return StudioError(
-        phrase("One of the devices ran out of memory."),
-        phrase(
-            "Start a new run with a smaller training.micro_batch_size, or with "
-            "training.gradient_checkpointing."
-        ),
+        "One of the devices ran out of memory.",
+        "Start a new run with a smaller training.micro_batch_size, or with "
+        "training.gradient_checkpointing.",
     )
 
 
 def _cannot_split() -> StudioError:
     return StudioError(
-        phrase("Out of memory: with in-batch negatives the whole batch is computed at once."),
-        phrase("Start a new run with a smaller batch size, or with gradient checkpointing."),
+        "Out of memory: with in-batch negatives the whole batch is computed at once.",
+        "Start a new run with a smaller batch size, or with gradient checkpointing.",
     )
 
 

@@ -181,9 +181,7 @@ def rank_died(failed: tuple[int, int] | None, processes: int, store: Path) -> St
         ended = EVENT.validate_json(read_regular(word))
         assert isinstance(ended, Ended)
         return RankDied(
-            phrase("{which} failed: {ended}", which=which, ended=ended.problem),
-            ended.advice,
-            ended.details,
+            "{which} failed: {ended}", ended.advice, ended.details, which=which, ended=ended.problem
         )
     if code < 0:
         name = signal.Signals(-code).name
@@ -191,17 +189,15 @@ def rank_died(failed: tuple[int, int] | None, processes: int, store: Path) -> St
             phrase("; possibly out of memory") if -code == getattr(signal, "SIGKILL", 9) else ""
         )
         return RankDied(
-            phrase(
-                "{which} was killed ({name}{memory}). The others were stopped.",
-                which=which,
-                name=name,
-                memory=memory,
-            ),
+            "{which} was killed ({name}{memory}). The others were stopped.",
             advice,
+            which=which,
+            name=name,
+            memory=memory,
         )
     return RankDied(
-        phrase(
-            "{which} ended with exit code {code}. The others were stopped.", which=which, code=code
-        ),
+        "{which} ended with exit code {code}. The others were stopped.",
         advice,
+        which=which,
+        code=code,
     )

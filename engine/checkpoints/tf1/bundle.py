@@ -108,16 +108,14 @@ class Bundle:
                 count = file.readinto(content.data)
         except OSError as error:
             raise BadCheckpoint(
-                phrase("{file_name} cannot be read.", file_name=safe_name(file_name)), AGAIN
+                "{file_name} cannot be read.", AGAIN, file_name=safe_name(file_name)
             ) from error
         if count != entry.size or masked(crc32c(content)) != entry.checksum:
             raise BadCheckpoint(
-                phrase(
-                    "{name} in {file_name} is damaged: its checksum does not match.",
-                    name=safe_name(name),
-                    file_name=safe_name(file_name),
-                ),
+                "{name} in {file_name} is damaged: its checksum does not match.",
                 AGAIN,
+                name=safe_name(name),
+                file_name=safe_name(file_name),
             )
         return content
 
@@ -131,30 +129,28 @@ def open_bundle(folder: Path, index: str) -> Bundle:
     path = plain_file(folder, index)
     if path is None:
         raise BadCheckpoint(
-            phrase(
-                "{index} in {folder} is missing.",
-                index=safe_name(index),
-                folder=safe_name(folder.name),
-            ),
+            "{index} in {folder} is missing.",
             AGAIN,
+            index=safe_name(index),
+            folder=safe_name(folder.name),
         )
     check_content(path)
     if path.stat().st_size > LARGEST_INDEX:
         raise BadCheckpoint(
-            phrase("{index} is far too large for a checkpoint index.", index=safe_name(index)),
-            AGAIN,
+            "{index} is far too large for a checkpoint index.", AGAIN, index=safe_name(index)
         )
     try:
         shards, entries = _contents(read_regular(path, LARGEST_INDEX))
     except Unreadable as error:
         advice = OTHER_FORM if isinstance(error, Unknown) else AGAIN
         raise BadCheckpoint(
-            phrase("{index} cannot be read: {error}.", index=safe_name(index), error=error), advice
+            "{index} cannot be read: {error}.", advice, index=safe_name(index), error=error
         ) from error
     if any(name.endswith(OBJECTS) for name in entries):
         raise BadCheckpoint(
-            phrase("{index} is an object-based TensorFlow 2 checkpoint.", index=safe_name(index)),
+            "{index} is an object-based TensorFlow 2 checkpoint.",
             OTHER_FORM,
+            index=safe_name(index),
         )
     bundle = Bundle(folder, index, shards, entries)
     _check_shards(bundle)
@@ -227,25 +223,21 @@ def _check_shards(bundle: Bundle) -> None:
         path = plain_file(bundle.folder, file_name)
         if path is None:
             raise BadCheckpoint(
-                phrase(
-                    "{file_name}, which belongs to {index}, is missing.",
-                    file_name=safe_name(file_name),
-                    index=safe_name(bundle.index),
-                ),
-                phrase("Add it to the folder, or download the model again."),
+                "{file_name}, which belongs to {index}, is missing.",
+                "Add it to the folder, or download the model again.",
+                file_name=safe_name(file_name),
+                index=safe_name(bundle.index),
             )
         size = path.stat().st_size
         if size < end:
             check_content(path)  # raises if the reason is recognisable
             raise BadCheckpoint(
-                phrase(
-                    "{file_name} is incomplete: it has {size} bytes, but {name} ends at {end}.",
-                    file_name=safe_name(file_name),
-                    size=size,
-                    name=safe_name(name),
-                    end=end,
-                ),
+                "{file_name} is incomplete: it has {size} bytes, but {name} ends at {end}.",
                 AGAIN,
+                file_name=safe_name(file_name),
+                size=size,
+                name=safe_name(name),
+                end=end,
             )
 
 

@@ -27,13 +27,11 @@ def find_index(folder: Path) -> tuple[str, str] | None:
         return f"{latest}{INDEX}", ""
     if len(found) > 1:
         raise BadCheckpoint(
-            phrase(
-                "{folder} contains {count} TensorFlow checkpoints, for example {found}.",
-                folder=safe_name(folder.name),
-                count=len(found),
-                found=safe_name(found[0]),
-            ),
-            phrase("Put one of them into its own folder, with its config and vocabulary."),
+            "{folder} contains {count} TensorFlow checkpoints, for example {found}.",
+            "Put one of them into its own folder, with its config and vocabulary.",
+            folder=safe_name(folder.name),
+            count=len(found),
+            found=safe_name(found[0]),
         )
     if found and latest is None:
         return found[0], ""
@@ -49,13 +47,12 @@ def find_index(folder: Path) -> tuple[str, str] | None:
     if prefix is None:
         return None
     raise BadCheckpoint(
-        phrase(
-            "{prefix}{index} is missing in {folder}.",
-            prefix=safe_name(prefix),
-            index=INDEX,
-            folder=safe_name(folder.name),
-        ),
-        phrase("A TensorFlow checkpoint cannot be read without it. {again}", again=AGAIN),
+        "{prefix}{index} is missing in {folder}.",
+        "A TensorFlow checkpoint cannot be read without it. {again}",
+        prefix=safe_name(prefix),
+        index=INDEX,
+        folder=safe_name(folder.name),
+        again=AGAIN,
     )
 
 

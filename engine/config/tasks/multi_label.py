@@ -24,7 +24,6 @@ from engine.config.task import (
     target,
 )
 from engine.errors import StudioError
-from engine.phrases import phrase
 
 
 class MultiLabel(LabelledTask):
@@ -103,23 +102,20 @@ class MultiLabel(LabelledTask):
     def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
         if columns.label is None and not columns.flags:
             yield StudioError(
-                phrase("Multi-label classification needs a column with the labels of each row."),
-                phrase(
-                    "Choose one that lists all labels of a row, or several yes/no columns, one for "
-                    "each label."
-                ),
+                "Multi-label classification needs a column with the labels of each row.",
+                "Choose one that lists all labels of a row, or several yes/no columns, one for "
+                "each label.",
             )
         if labels is None or columns.flags:
             return
         names = set(labels.sets or labels.cells) - {""}
         if not names:
-            yield StudioError(phrase("No row has a label."), phrase("Choose another label column."))
+            yield StudioError("No row has a label.", "Choose another label column.")
         if len(names) > MAX_CLASSES:
             yield StudioError(
-                phrase(
-                    "There are {count:,} different labels, too many to learn.", count=len(names)
-                ),
-                phrase("Choose another label column."),
+                "There are {count:,} different labels, too many to learn.",
+                "Choose another label column.",
+                count=len(names),
             )
         yield from self.unlisted(labels)
 

@@ -17,7 +17,6 @@ from engine.config.task import (
 )
 from engine.config.training import TrainingSpec
 from engine.errors import StudioError
-from engine.phrases import phrase
 
 
 class MultipleChoice(TaskSpec):
@@ -44,14 +43,12 @@ class MultipleChoice(TaskSpec):
     def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
         if not columns.endings:
             yield StudioError(
-                phrase("Multiple choice needs the choices of each row."),
-                phrase("Choose the columns that hold them, or the one that holds a list of them."),
+                "Multiple choice needs the choices of each row.",
+                "Choose the columns that hold them, or the one that holds a list of them.",
             )
         if columns.label is None:
             yield StudioError(
-                phrase("Multiple choice needs to know which choice is right."),
-                phrase(
-                    "Choose the column that holds the number, the letter or the text of the right "
-                    "choice."
-                ),
+                "Multiple choice needs to know which choice is right.",
+                "Choose the column that holds the number, the letter or the text of the right "
+                "choice.",
             )

@@ -7,7 +7,6 @@ from engine.config.dataset import Mapping as Columns
 from engine.config.task import LabelColumn, TaskInfo
 from engine.config.tasks.text_classification import CLASSIFIER, METRICS, Classes, are_classes
 from engine.errors import StudioError
-from engine.phrases import phrase
 
 
 class PairClassification(Classes):
@@ -32,7 +31,7 @@ class PairClassification(Classes):
     def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
         if columns.pair is None:
             yield StudioError(
-                phrase("Every row has one text, and a pair needs two."),
-                phrase("Choose “Text classification”, or import it with a second text."),
+                "Every row has one text, and a pair needs two.",
+                "Choose “Text classification”, or import it with a second text.",
             )
         yield from self.class_problems(columns, labels)

@@ -24,7 +24,6 @@ from engine.config.task import (
 )
 from engine.config.training import TrainingSpec
 from engine.errors import StudioError
-from engine.phrases import phrase
 
 
 class QuestionAnswering(TaskSpec):
@@ -100,8 +99,6 @@ class QuestionAnswering(TaskSpec):
     def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
         if columns.pair is None or columns.answers is None:
             yield StudioError(
-                phrase(
-                    "Question answering needs a question, a passage and its answers in each row."
-                ),
-                phrase("Import a file in the SQuAD format, or choose the columns that hold them."),
+                "Question answering needs a question, a passage and its answers in each row.",
+                "Import a file in the SQuAD format, or choose the columns that hold them.",
             )

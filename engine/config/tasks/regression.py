@@ -125,8 +125,8 @@ class Regression(ScaledTask):
     def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
         if columns.label is None:
             yield StudioError(
-                phrase("Regression needs a number for each row."),
-                phrase("Choose the column that holds the number."),
+                "Regression needs a number for each row.",
+                "Choose the column that holds the number.",
             )
             return
         yield from self.number_problems(

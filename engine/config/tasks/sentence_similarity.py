@@ -137,18 +137,18 @@ class SentenceSimilarity(ScaledTask):
     def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
         if columns.pair is None:
             yield StudioError(
-                phrase("Sentence similarity needs a second text in each row."),
-                phrase("Choose the column that holds the second text."),
+                "Sentence similarity needs a second text in each row.",
+                "Choose the column that holds the second text.",
             )
         if self.objective == "triplets" and columns.negative is None:
             yield StudioError(
-                phrase("Triplets need a text in each row that does not belong to the first one."),
-                phrase("Choose the column of the negative text, or another loss."),
+                "Triplets need a text in each row that does not belong to the first one.",
+                "Choose the column of the negative text, or another loss.",
             )
         if self.objective == "cosine" and columns.label is None:
             yield StudioError(
-                phrase("The cosine loss needs a number for each pair."),
-                phrase("Choose the column that holds the number, or another loss."),
+                "The cosine loss needs a number for each pair.",
+                "Choose the column that holds the number, or another loss.",
             )
         if columns.label is not None and self.objective in ("auto", "cosine"):
             advice = phrase("Choose another label column, or the loss in-batch negatives.")

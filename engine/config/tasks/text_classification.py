@@ -25,7 +25,6 @@ from engine.config.task import (
     target,
 )
 from engine.errors import StudioError
-from engine.phrases import phrase
 
 CLASSIFIER = Head(
     SEQUENCE,
@@ -73,13 +72,13 @@ class Classes(LabelledTask):
         """Problems of a data set with the task, apart from its texts."""
         if columns.endings:
             yield StudioError(
-                phrase("Every row has several choices."),
-                phrase("Choose “Multiple choice”, or import it without them."),
+                "Every row has several choices.",
+                "Choose “Multiple choice”, or import it without them.",
             )
         if columns.label is None:
             yield StudioError(
-                phrase("Classification needs a label for each row."),
-                phrase("Choose the column that holds the class."),
+                "Classification needs a label for each row.",
+                "Choose the column that holds the class.",
             )
         elif labels is not None:
             yield from self._label_problems(labels)
@@ -87,37 +86,27 @@ class Classes(LabelledTask):
     def _label_problems(self, labels: LabelColumn) -> Iterator[StudioError]:
         rows = sum(labels.cells.values())
         if not rows:
-            yield StudioError(
-                phrase("There are no rows to learn from."), phrase("Choose another file.")
-            )
+            yield StudioError("There are no rows to learn from.", "Choose another file.")
             return
         classes = [label for label in labels.cells if label]
         if len(classes) == 1:
             yield StudioError(
-                phrase(
-                    "Every label is “{label}”, so there is nothing to tell apart.",
-                    label=shortened(classes[0]),
-                ),
-                phrase("Choose another label column, or a file with at least two classes."),
+                "Every label is “{label}”, so there is nothing to tell apart.",
+                "Choose another label column, or a file with at least two classes.",
+                label=shortened(classes[0]),
             )
         if labels.is_scale:
             yield StudioError(
-                phrase(
-                    "The labels are {count:,} different numbers on a scale, not classes.",
-                    count=len(classes),
-                ),
-                phrase(
-                    "Choose “Regression” to predict the numbers, or choose another label column."
-                ),
+                "The labels are {count:,} different numbers on a scale, not classes.",
+                "Choose “Regression” to predict the numbers, or choose another label column.",
+                count=len(classes),
             )
         elif len(classes) > MAX_CLASSES or (len(classes) > 20 and len(classes) > rows / 2):
             yield StudioError(
-                phrase(
-                    "There are {count:,} labels in {rows:,} rows, too many to be classes.",
-                    count=len(classes),
-                    rows=rows,
-                ),
-                phrase("Choose another label column."),
+                "There are {count:,} labels in {rows:,} rows, too many to be classes.",
+                "Choose another label column.",
+                count=len(classes),
+                rows=rows,
             )
         yield from self.unlisted(labels)
 
@@ -144,8 +133,8 @@ class TextClassification(Classes):
     def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
         if columns.pair is not None:
             yield StudioError(
-                phrase("Every row has two texts."),
-                phrase("Choose “Sentence-pair classification”, or import it with one text only."),
+                "Every row has two texts.",
+                "Choose “Sentence-pair classification”, or import it with one text only.",
             )
         yield from self.class_problems(columns, labels)
 

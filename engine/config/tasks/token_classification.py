@@ -24,7 +24,6 @@ from engine.config.task import (
     TaskInfo,
 )
 from engine.errors import StudioError
-from engine.phrases import phrase
 
 
 class TokenClassification(LabelledTask):
@@ -83,16 +82,14 @@ class TokenClassification(LabelledTask):
     def problems(self, columns: Columns, labels: LabelColumn | None) -> Iterator[StudioError]:
         if columns.tags is None:
             yield StudioError(
-                phrase("Token classification needs a tag for each word."),
-                phrase("Choose the column that holds the tags: as many as the text has words."),
+                "Token classification needs a tag for each word.",
+                "Choose the column that holds the tags: as many as the text has words.",
             )
         elif labels is not None and len(labels.cells) >= MAX_CLASSES:
             yield StudioError(
-                phrase(
-                    "There are {count:,} different tags or more, too many to learn.",
-                    count=MAX_CLASSES,
-                ),
-                phrase("Choose another column of tags."),
+                "There are {count:,} different tags or more, too many to learn.",
+                "Choose another column of tags.",
+                count=MAX_CLASSES,
             )
 
     def label_names(self, dataset: DatasetSpec | None, labels: LabelColumn) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from engine.files.regular_file import read_regular
 from engine.messages.batch import BatchRow, BatchShown, Target
 from engine.messages.events import Prepared
 from engine.models.checkpoint import read_config
-from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.runs.folder import RunFolder
 from engine.tasks.learner import Batch
@@ -42,8 +41,10 @@ class BatchPreview:
         data = self._data(run, progress)
         if not 1 <= step <= data.steps:
             raise StudioError(
-                phrase("This run has no step {step}.", step=step),
-                phrase("Its steps are 1 to {steps}.", steps=data.steps),
+                "This run has no step {step}.",
+                "Its steps are 1 to {steps}.",
+                step=step,
+                steps=data.steps,
             )
         return data.batch(step - 1)
 
@@ -65,10 +66,8 @@ def _data(run: RunFolder, progress: StageCallback) -> TrainingData:
     """Load the data of a run from its folder and the token cache."""
     if not any(isinstance(event, Prepared) for event in run.events_after(0)[0]):
         raise StudioError(
-            phrase(
-                "This run has not started training yet: its data is still being read or tokenised."
-            ),
-            phrase("Try again when the first step is done."),
+            "This run has not started training yet: its data is still being read or tokenised.",
+            "Try again when the first step is done.",
         )
 
     def stage(name: str) -> ProgressCallback:

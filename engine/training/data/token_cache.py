@@ -14,7 +14,6 @@ from pathlib import Path
 from engine.errors import StudioError
 from engine.files.atomic_write import clear_leftovers
 from engine.files.home import Home
-from engine.phrases import phrase
 from engine.runs.lock import hold
 
 UNUSED_SECONDS = 30 * 24 * 3600
@@ -60,7 +59,7 @@ class TokenCache:
 
     def _take(self, name: str, held: ExitStack) -> bool:
         """Try to lock a folder within a second."""
-        taken = StudioError(phrase("Another run is tokenising the same data."))
+        taken = StudioError("Another run is tokenising the same data.")
         try:
             held.enter_context(hold(self._root / f"{name}.lock", taken))
         except StudioError as error:

@@ -112,9 +112,7 @@ def tokenise(
         progress = stage(phrase("Tokenising the validation set"))
         validation = tokenizing.tokenize(rows, "validation", length, progress)
     if not len(train):
-        raise StudioError(
-            phrase("The training set has no text."), phrase("Choose another text column.")
-        )
+        raise StudioError("The training set has no text.", "Choose another text column.")
     phases = [_phase(0, train, settings)]
     steps = planned_steps(settings, phases[0].order.steps_per_epoch)
     if long_length > length:

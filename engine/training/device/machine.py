@@ -107,12 +107,10 @@ def choose_machine(hardware: HardwareSpec, local_rank: int = 0, processes: int =
         name = next(n for n in ("cuda", "mps", "cpu") if there[n])
     if not there[name]:
         raise StudioError(
-            phrase(
-                "This machine has no device “{name}” that torch {version} can use.",
-                name=name,
-                version=torch.__version__,
-            ),
-            phrase("Choose “auto” or “cpu”, or install a torch build for this device."),
+            "This machine has no device “{name}” that torch {version} can use.",
+            "Choose “auto” or “cpu”, or install a torch build for this device.",
+            name=name,
+            version=torch.__version__,
         )
     if name == "cuda" and processes > 1:
         _take_gpu(local_rank, processes)
@@ -212,12 +210,10 @@ def _take_gpu(local_rank: int, processes: int) -> None:
     """Select the GPU of this process."""
     if processes > (count := torch.cuda.device_count()):
         raise StudioError(
-            phrase(
-                "{processes} processes need {processes} GPUs, and this machine has {count}.",
-                processes=processes,
-                count=count,
-            ),
-            phrase("Set hardware.processes to {count}, or hardware.device to “cpu”.", count=count),
+            "{processes} processes need {processes} GPUs, and this machine has {count}.",
+            "Set hardware.processes to {count}, or hardware.device to “cpu”.",
+            processes=processes,
+            count=count,
         )
     torch.cuda.set_device(local_rank)
 
