@@ -6,7 +6,7 @@ and is caught only at the edges; a stop or a late answer is no exception.
 
 from pathlib import Path
 
-from engine.phrases import Phrase, join, phrase
+from engine.phrases import Phrase, filled, join, phrase
 from engine.visible import SENTENCE_CHARACTERS, concise, visible
 
 MAX_DETAILS = 100_000  # characters
@@ -21,10 +21,7 @@ class StudioError(Exception):
     """
 
     def __init__(self, problem: str, advice: str = "", details: str = "", **values: object) -> None:
-        problem, advice = (
-            text if isinstance(text, Phrase) or not text else phrase(text, **values)
-            for text in (problem, advice)
-        )
+        problem, advice = (filled(text, **values) for text in (problem, advice))
         self.problem, self.advice = concise(problem, advice)
         super().__init__(self.problem)
         whole = visible(f"{problem} {advice}".strip())

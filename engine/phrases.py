@@ -60,6 +60,11 @@ def phrase(template: str, /, **args: object) -> Phrase:
     return Phrase(template, {name: _argument(value) for name, value in args.items()})
 
 
+def filled(text: str, **args: object) -> str:
+    """A template, filled in; a `Phrase` and an empty text stay as they are."""
+    return text if isinstance(text, Phrase) or not text else phrase(text, **args)
+
+
 def join(separator: str, parts: Iterable[str]) -> Phrase:
     """`separator.join(parts)` that can still be translated."""
     args = {f"p{index}": part for index, part in enumerate(parts)}

@@ -6,9 +6,9 @@
 An update keeps translations; texts no longer in the program are marked as vanished. The files are
 Qt's (Linguist opens them); the program reads them directly.
 
-Texts of the window are in `tr` and `translate`, those of the engine in `phrase` and in its errors,
-those of settings, tasks, metrics and formats in titles and descriptions, those of the command line
-in its helps, and every paragraph of `resources/help` is one text.
+Texts of the window are in `tr` and `translate`, those of the engine in `phrase`, in its errors and
+notes, those of settings, tasks, metrics and formats in titles and descriptions, those of the
+command line in its helps, and every paragraph of `resources/help` is one text.
 """
 
 import ast
@@ -24,7 +24,10 @@ from app.translation import LANGUAGES, Language, entries, file_of, paragraphs
 
 ROOT = Path(__file__).resolve().parent.parent
 TRANSLATES = {"tr": 0, "translate": 1, "marked": 0, "phrase": 0}  # index of the argument
-ERRORS = ("StudioError", "BadCheckpoint", "RankDied", "NotFinite")  # problem and advice
+FILLED = {  # how many of their first arguments are filled in
+    **dict.fromkeys(("StudioError", "BadCheckpoint", "NotFinite", "RankDied"), 2),
+    "note": 1,
+}
 FIELDS = ("title", "short", "description")  # of settings, tasks, metrics, formats and families
 HELPS = ("Option", "Argument", "Typer")
 COUNTED = re.compile(r"%L?n|\{n(?:!r)?(?::[^{}]*)?\}")
@@ -84,9 +87,8 @@ def _said_by(node: ast.AST, context: str) -> Iterator[Found]:
         place = TRANSLATES[called]
         for source in _literals(node.args[place]):
             yield Found(context, source, _comment(node, place))
-    if called in ERRORS:
-        for source in filter(None, map(_literal, node.args[:2])):
-            yield Found(context, source)
+    for source in filter(None, map(_literal, node.args[: FILLED.get(called, 0)])):
+        yield Found(context, source)
     for given in node.keywords:
         if context != "app" and given.arg in FIELDS and (said := _literal(given.value)):
             yield Found("settings", said)

@@ -31,7 +31,7 @@ from engine.models.published import (
     published_name,
 )
 from engine.models.weight_files import WeightFiles
-from engine.phrases import phrase
+from engine.phrases import filled, phrase
 
 NSP_HEAD = ["nsp.dense.weight", "nsp.dense.bias"]
 
@@ -120,8 +120,11 @@ class StateDictMapper:
         plan.unexpected = [*unused, *self._files.besides]
         for beginning, remark in self._family.remarks.items():
             if any(name.startswith(beginning) for name in unused):
-                self._notes.append(remark)
+                self.note(remark)
         return plan
+
+    def note(self, text: str, **values: object) -> None:
+        self._notes.append(filled(text, **values))
 
     def _present_heads(self) -> Heads:
         """Heads that the file contains completely."""
@@ -131,28 +134,22 @@ class StateDictMapper:
         family = self._family
         mlm = self._has(self._mlm_head(outputs, kind), phrase("MLM head"))
         if mlm and self._own_decoder and not self._decoder_fits():
-            self._notes.append(
-                phrase(
-                    "The decoder of the MLM head has another shape than the token embeddings; the "
-                    "head was not loaded."
-                )
+            self.note(
+                "The decoder of the MLM head has another shape than the token embeddings; the "
+                "head was not loaded."
             )
             mlm = False
         promised = first_architecture(self._config)
         layered = tuple(head.architecture for _, head in added_layers())
         if promised.endswith(layered) and not outputs:
-            self._notes.append(
-                phrase(
-                    "{file} names {promised}, but the file has no head for it.",
-                    file=self._file,
-                    promised=promised,
-                )
+            self.note(
+                "{file} names {promised}, but the file has no head for it.",
+                file=self._file,
+                promised=promised,
             )
         pretrains = ("ForMaskedLM", *["ForPreTraining"] * self._family.has_nsp_head)
         if promised.endswith(pretrains) and not mlm:
-            self._notes.append(
-                phrase("{file} names an MLM head, but none was loaded.", file=self._file)
-            )
+            self.note("{file} names an MLM head, but none was loaded.", file=self._file)
         pooler = family.pooler(head_of(kind) if outputs else None)
         return Heads(
             mlm=mlm,
@@ -186,9 +183,7 @@ class StateDictMapper:
     def _has(self, names: list[str], what: str) -> bool:
         found = [name for name in names if name in self._names]
         if found and len(found) < len(names):
-            self._notes.append(
-                phrase("The {what} in the file is incomplete; it was not loaded.", what=what)
-            )
+            self.note("The {what} in the file is incomplete; it was not loaded.", what=what)
         return len(found) == len(names)
 
     def _head_in_file(self) -> tuple[str, int]:
@@ -201,9 +196,7 @@ class StateDictMapper:
         kind = self._kind_of(names, count)
         head = head_of(kind)
         if self._family.task_names(head) != names or count != (head.outputs or max(count, 1)):
-            self._notes.append(
-                phrase("The file has a head for an unknown task; it was not loaded.")
-            )
+            self.note("The file has a head for an unknown task; it was not loaded.")
             return NO_HEADS.kind, 0
         named = len(self._config.get("id2label") or ()) or count
         if head.has_labels and named != count:
@@ -234,15 +227,13 @@ class StateDictMapper:
         same = (head_of(kind), count) == (wanted.task, wanted.outputs)
         if same and (not labels or not theirs or theirs == labels):
             return True
-        self._notes.append(
-            phrase(
-                "The task head in the file does not match ({kind}, {count} outputs); the "
-                "required one ({kind2}, {outputs} outputs) is newly initialised.",
-                kind=kind,
-                count=count,
-                kind2=wanted.kind,
-                outputs=wanted.outputs,
-            )
+        self.note(
+            "The task head in the file does not match ({kind}, {count} outputs); the "
+            "required one ({kind2}, {outputs} outputs) is newly initialised.",
+            kind=kind,
+            count=count,
+            kind2=wanted.kind,
+            outputs=wanted.outputs,
         )
         return False
 
@@ -275,15 +266,13 @@ class StateDictMapper:
                 found=found,
             )
         if found > wanted:
-            self._notes.append(
-                phrase(
-                    "The file has {found} {layers}, but {file} describes {wanted}; the upper "
-                    "ones are not used.",
-                    found=found,
-                    layers=layers,
-                    file=self._file,
-                    wanted=wanted,
-                )
+            self.note(
+                "The file has {found} {layers}, but {file} describes {wanted}; the upper "
+                "ones are not used.",
+                found=found,
+                layers=layers,
+                file=self._file,
+                wanted=wanted,
             )
 
     def _check_shape(self, name: str, wanted: tuple[int, ...]) -> None:
@@ -321,11 +310,9 @@ class StateDictMapper:
         if problem := missing_nsp_head(heads.nsp, self._family):
             raise problem
         if heads.nsp and self._family.orders_pairs:
-            self._notes.append(
-                phrase(
-                    "The sentence-order head of {family} is used as its NSP head.",
-                    family=self._family.title,
-                )
+            self.note(
+                "The sentence-order head of {family} is used as its NSP head.",
+                family=self._family.title,
             )
 
     def _has_own_decoder(self) -> bool:
@@ -360,29 +347,23 @@ class StateDictMapper:
         """Note contradictions between file and config.json about the decoder."""
         said = self._config.get(TIED)
         if said is False and not self._own_decoder:
-            self._notes.append(
-                phrase(
-                    "{file} says that the MLM head has its own decoder, but the file has none; the "
-                    "token embeddings are used.",
-                    file=self._file,
-                )
+            self.note(
+                "{file} says that the MLM head has its own decoder, but the file has none; the "
+                "token embeddings are used.",
+                file=self._file,
             )
         if said is not False and self._own_decoder:
-            self._notes.append(
-                phrase(
-                    "The decoder in the file differs from the token embeddings, although {file} "
-                    "ties them; it is used, as in transformers.",
-                    file=self._file,
-                )
+            self.note(
+                "The decoder in the file differs from the token embeddings, although {file} "
+                "ties them; it is used, as in transformers.",
+                file=self._file,
             )
         biases = sorted(self._copies) if said is not False else []
         if len(biases) == 2 and not torch.equal(*(self._files.read(name) for name in biases)):
-            self._notes.append(
-                phrase(
-                    "The file has two different biases for the MLM head; {used} is used, as in "
-                    "transformers.",
-                    used=safe_name(self._names[self._decoder_bias]),
-                )
+            self.note(
+                "The file has two different biases for the MLM head; {used} is used, as in "
+                "transformers.",
+                used=safe_name(self._names[self._decoder_bias]),
             )
 
 

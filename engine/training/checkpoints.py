@@ -27,7 +27,6 @@ from engine.models import checkpoint
 from engine.models.lora import merged
 from engine.models.network import Network
 from engine.models.weight_files import SAFE
-from engine.phrases import phrase
 from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.retention import reasons_to_keep
 from engine.training.context import RunContext, TrainingProgress
@@ -70,11 +69,9 @@ def latest_checkpoint(context: RunContext) -> ResumePoint | None:
             return ResumePoint(folder, TrainingProgress(**saved))
         except (BadCheckpoint, OSError, ValueError, TypeError) as error:
             context.note(
-                phrase(
-                    "Checkpoint {name} is damaged and was skipped: {error}",
-                    name=folder.name,
-                    error=error,
-                )
+                "Checkpoint {name} is damaged and was skipped: {error}",
+                name=folder.name,
+                error=error,
             )
     return None
 

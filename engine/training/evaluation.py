@@ -139,14 +139,12 @@ def _warn_of_labels(run: TrainingRun, report: Report) -> None:
     rest = len(new) - LABELS_IN_A_WARNING
     more = phrase(" and {count:,} more", count=rest) if rest > 0 else ""
     run.context.note(
-        phrase(
-            "At step {step} the model predicts {names}{more} for no validation example, although "
-            "some have this label. If this continues, train longer, balance the classes or add "
-            "examples.",
-            step=progress.step,
-            names=names,
-            more=more,
-        )
+        "At step {step} the model predicts {names}{more} for no validation example, although "
+        "some have this label. If this continues, train longer, balance the classes or add "
+        "examples.",
+        step=progress.step,
+        names=names,
+        more=more,
     )
 
 
@@ -164,12 +162,10 @@ def save_predictions(run: TrainingRun, predicted: Predicted, metrics: Mapping[st
         if understood is None:
             echo_error(*traceback.format_exc().splitlines())
         run.context.note(
-            phrase(
-                "The predictions for the validation rows at step {step} could not be kept: "
-                "{error} To make them later: bert-studio evaluate --run FOLDER",
-                step=run.progress.step,
-                error=understood.problem if understood else f"{type(error).__name__}: {error}.",
-            )
+            "The predictions for the validation rows at step {step} could not be kept: "
+            "{error} To make them later: bert-studio evaluate --run FOLDER",
+            step=run.progress.step,
+            error=understood.problem if understood else f"{type(error).__name__}: {error}.",
         )
         if left is not None:
             run.context.note(left)

@@ -12,7 +12,6 @@ from engine.models.frozen_linear import cache_low_precision
 from engine.models.heads import Heads
 from engine.models.lora import add_adapters, merged
 from engine.models.network import Network
-from engine.phrases import phrase
 from engine.tasks.learner import Learner
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.context import RunContext
@@ -39,7 +38,7 @@ def network_for(
         raise problem
     if resume_from is None:
         report = loaded.report.sentence()
-        context.note(phrase("Base model {name}: {report}", name=folder.name, report=report))
+        context.note("Base model {name}: {report}", name=folder.name, report=report)
         for note in loaded.report.notes:
             context.note(note)
     return loaded.network

@@ -79,9 +79,7 @@ def set_up(context: RunContext, resume_from: Path | None = None) -> TrainingSetu
     limit = network.spec.max_positions
     if limit < max(settings.max_length, read.learner.long_inputs[0]):
         context.note(
-            phrase(
-                "Inputs are truncated to {limit} tokens, the maximum of this model.", limit=limit
-            )
+            "Inputs are truncated to {limit} tokens, the maximum of this model.", limit=limit
         )
     data = tokenise(read, tokenizer, limit, context.stage)
     if resume_from is None:
@@ -119,7 +117,7 @@ def _note_examples(context: RunContext, data: TrainingData) -> None:
     )
     for name, examples in sets:
         for note in examples.notes if examples is not None else ():
-            context.note(phrase("{name}: {note}", name=name, note=note))
+            context.note("{name}: {note}", name=name, note=note)
 
 
 def _initialise(context: RunContext, data: TrainingData, network: Network) -> None:
