@@ -27,8 +27,16 @@ from tests.engine.training.test_loop import final, metrics
 from tests.engine.training.test_loss_scaling import halves
 from tests.engine.training.test_ranks import adapted
 from tests.often import tries
+from tests.simulated import test_training
 from tests.simulated.device import device, parameters_keep_their_identity
-from tests.simulated.test_training import CLOSE, FEW, NEAR, RANKS, Train, on_device
+from tests.simulated.test_training import (
+    FEW,
+    NEAR,
+    Train,
+    assert_curves_agree,
+    on_device,
+    trained,
+)
 from tests.tasks.test_table import JOBS
 
 __all__ = ["on_device"]
@@ -72,22 +80,11 @@ def notes(run: RunFolder) -> list[str]:
     return [event.text for event in run.events_after(0)[0] if isinstance(event, Noted)]
 
 
-def check(job: JobSpec, folder: Path, on_device: Train, near: float = CLOSE) -> RunFolder:
-    """Both draw the same curves, and the host waits for nothing but the loss and the norm."""
-    ours, theirs = (small.new_run(folder / n, with_graphs(job)) for n in ("processor", "device"))
-    loop.train(job, ours, ours.append)
-    steps = on_device(theirs)
-    parts = -(-job.training.batch_size // (job.training.micro_batch_size or 10_000))
-    assert sum(made) == parts * len(steps) == parts * job.training.steps
-    expected, found = metrics(ours), metrics(theirs)
-    assert found.keys() == expected.keys()
-    for curve, value in expected.items():
-        if not curve[0].endswith(RANKS):
-            assert found[curve] == pytest.approx(value, abs=near), curve
-    terms = sum(1 for name, step in expected if name.startswith("loss") and step == 1)
-    assert dict(steps[-1].waits) == {"_local_scalar_dense": 1 + max(1, terms - 1)}
-    assert steps[-1].to_device == parts and not steps[-1].to_host
-    return theirs
+def check(job: JobSpec, folder: Path, on_device: Train) -> RunFolder:
+    """Both draw the same curves, and each part of a batch is replayed."""
+    run, steps = test_training.check(with_graphs(job), folder, on_device)
+    assert sum(made) == steps[-1].to_device * job.training.steps
+    return run
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -168,13 +165,11 @@ def test_automatic_takes_what_is_measured_to_be_faster(
 ) -> None:
     monkeypatch.setattr(cuda_graphs, "MIN_SPEEDUP", 0.0 if faster else 1e9)
     job = with_graphs(small.classifying(tmp_path, **FEW), "auto")
-    calm, run = (small.new_run(tmp_path / name, job) for name in ("calm", "run"))
-    loop.train(job, calm, calm.append)
+    calm, run = trained(tmp_path / "calm", job), small.new_run(tmp_path / "run", job)
     steps = on_device(run)
     measured = cuda_graphs.WARM_UP_PASSES + cuda_graphs.COUNTED
     assert sum(made) == measured + (len(steps) if faster else 0)
-    for curve, value in metrics(calm).items():  # what was measured has left no trace
-        assert metrics(run)[curve] == pytest.approx(value, abs=CLOSE), curve
+    assert_curves_agree(run, calm)  # what was measured has left no trace
     (prepared,) = (event for event in run.events_after(0)[0] if isinstance(event, Prepared))
     assert prepared.environment["CUDA graphs"] == ("on" if faster else "off")
     (said,) = notes(run)
@@ -217,11 +212,9 @@ def test_where_there_can_be_no_graphs_a_run_says_so_and_trains_without(
 
     monkeypatch.setattr(cuda_graphs, "capture", failing)
     job = with_graphs(small.classifying(tmp_path, **FEW), wanted)
-    calm, run = (small.new_run(tmp_path / name, job) for name in ("calm", "run"))
-    loop.train(job, calm, calm.append)
+    calm, run = trained(tmp_path / "calm", job), small.new_run(tmp_path / "run", job)
     on_device(run)
-    for curve, value in metrics(calm).items():
-        assert metrics(run)[curve] == pytest.approx(value, abs=CLOSE), curve
+    assert_curves_agree(run, calm)
     assert notes(run) == [f"No CUDA graphs: {why}"]
 
 

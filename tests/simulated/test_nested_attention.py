@@ -14,17 +14,15 @@ from engine.models.fast.unpadded import Unpadded
 from engine.models.heads import Heads
 from engine.models.network import Network
 from engine.system.precision import AttentionTimes
-from engine.training import loop
 from engine.training.device import fastest
 from engine.training.device.fastest import choose_attention, measure_attention
 from engine.training.device.machine import Machine
 from engine.training.network import set_dropout
 from tests.engine.models.fast.test_unpadded import FAMILIES
 from tests.engine.training import small
-from tests.engine.training.test_loop import metrics
 from tests.simulated.attention import as_on_a_gpu
 from tests.simulated.device import Counts, counted, device, parameters_keep_their_identity
-from tests.simulated.test_training import CLOSE, FEW, Train, on_device
+from tests.simulated.test_training import CLOSE, FEW, Train, check, on_device
 
 __all__ = ["on_device"]
 LENGTHS = torch.tensor([20, 17, 9, 3])
@@ -94,18 +92,11 @@ def test_the_kernels_get_short_numbers(short: torch.dtype) -> None:
 def test_a_whole_run_goes_by_the_way_that_was_measured(
     on_device: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = small.classifying(tmp_path, **FEW)
-    ours, theirs = (small.new_run(tmp_path / name, job) for name in ("processor", "device"))
-    loop.train(job, ours, ours.append)
     monkeypatch.setattr(fastest, "MEASURED_ON", ("sim",))
     monkeypatch.setattr(fastest, "measure_attention", lambda *_: faster("nested"))
-    steps = on_device(theirs)
+    run, steps = check(small.classifying(tmp_path, **FEW), tmp_path, on_device)
     assert all(step.launches["_efficient_attention_backward"] for step in steps)
-    assert steps[-1].to_device == 1 and dict(steps[-1].waits) == {"_local_scalar_dense": 2}
-    assert metrics(theirs).keys() == metrics(ours).keys()
-    for curve, value in metrics(ours).items():
-        assert metrics(theirs)[curve] == pytest.approx(value, abs=CLOSE), curve
-    (prepared,) = (event for event in theirs.events_after(0)[0] if isinstance(event, Prepared))
+    (prepared,) = (event for event in run.events_after(0)[0] if isinstance(event, Prepared))
     assert prepared.environment["attention"] == "nested"
 
 

@@ -80,36 +80,50 @@ def on_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[Train]:
         yield train
 
 
-def check(
-    job: JobSpec, folder: Path, on_device: Train, shorter: tuple[Precision, ...] = ()
-) -> None:
-    """Both draw the same curves, in short numbers nearly; and the device is asked for nothing but
-    the loss and the norm, and gets each batch in one copy."""
-    ours, theirs = (small.new_run(folder / name, job) for name in ("processor", "device"))
-    loop.train(job, ours, ours.append)
-    steps = on_device(theirs)
-    expected, found = metrics(ours), metrics(theirs)
-    assert found.keys() == expected.keys() and len(steps) == job.training.steps
+def assert_curves_agree(run: RunFolder, other: RunFolder) -> None:
+    expected, found = metrics(other), metrics(run)
+    assert found.keys() == expected.keys()
     for curve, value in expected.items():
         if not curve[0].endswith(RANKS):
             assert found[curve] == pytest.approx(value, abs=CLOSE), curve
+
+
+def trained(folder: Path, job: JobSpec) -> RunFolder:
+    """A run on the processor."""
+    run = small.new_run(folder, job)
+    loop.train(job, run, run.append)
+    return run
+
+
+def check(
+    job: JobSpec, folder: Path, on_device: Train, shorter: tuple[Precision, ...] = ()
+) -> tuple[RunFolder, list[Counts]]:
+    """Both draw the same curves, in short numbers nearly; and the device is asked for nothing but
+    the loss and the norm, and gets each batch in one copy."""
+    ours, theirs = trained(folder / "processor", job), small.new_run(folder / "device", job)
+    counts = on_device(theirs)
+    assert_curves_agree(theirs, ours)
+    expected = metrics(ours)
     terms = sum(1 for name, step in expected if name.startswith("loss") and step == 1)
     waits = {"_local_scalar_dense": 1 + max(1, terms - 1)}
-    assert steps[-1].to_host == 0 and dict(steps[-1].waits) == waits
     parts = -(-job.training.batch_size // (job.training.micro_batch_size or 10_000))
-    assert steps[-1].to_device == parts
-    assert {*steps[-1].products} <= {torch.float32}
+
+    def check_counts(steps: list[Counts], dtype: torch.dtype) -> None:
+        assert len(steps) == job.training.steps
+        assert steps[-1].to_host == 0 and dict(steps[-1].waits) == waits
+        assert steps[-1].to_device == parts
+        assert {*steps[-1].products} <= {dtype}
+
+    check_counts(counts, torch.float32)
     for precision in shorter:
         short = small.new_run(folder / precision, halves(job, precision))
-        steps = on_device(short)
+        check_counts(on_device(short), DTYPES[precision])
         losses = {curve for curve in expected if "loss" in curve[0]}
         found = metrics(short)
         assert any(found[curve] != expected[curve] for curve in losses)
         for curve in losses:
             assert found[curve] == pytest.approx(expected[curve], abs=NEAR[precision]), curve
-        assert dict(steps[-1].waits) == waits  # none more, to know whether a gradient overflowed
-        assert steps[-1].to_host == 0 and steps[-1].to_device == parts
-        assert {*steps[-1].products} == {DTYPES[precision]}
+    return theirs, counts
 
 
 @pytest.mark.parametrize("kind", JOBS)
@@ -132,8 +146,7 @@ def test_every_way_is(way: str, on_device: Train, tmp_path: Path) -> None:
 
 
 def test_probes_are(on_device: Train, tmp_path: Path) -> None:
-    first = small.new_run(tmp_path / "base", small.classifying(tmp_path, steps=1))
-    loop.train(first.job(), first, first.append)
+    first = trained(tmp_path / "base", small.classifying(tmp_path, steps=1))
     features = Features(vectors="sum of last four", probe="bilstm", probe_size=8)
     base = FromCheckpoint(path=first.checkpoint_folders()[-1])
     update = {"features": features, "base_model": base}
@@ -146,8 +159,7 @@ def test_a_gradient_that_overflows_in_fp16_skips_its_step_as_on_the_processor(
     begin = partial(TrainingProgress, loss_scale=2.0**24)
     monkeypatch.setattr(start, "TrainingProgress", begin)
     job = halves(small.classifying(tmp_path, **FEW | {"steps": 12}))
-    ours, theirs = (small.new_run(tmp_path / name, job) for name in ("processor", "device"))
-    loop.train(job, ours, ours.append)
+    ours, theirs = trained(tmp_path / "processor", job), small.new_run(tmp_path / "device", job)
     steps = on_device(theirs)
     skipped = left_out(theirs)
     assert 4 < len(skipped) < 12 and skipped[:4] == left_out(ours)[:4]
@@ -181,13 +193,11 @@ def test_a_batch_that_is_too_large_for_a_device_is_computed_in_parts(
         return send(self, there)
 
     job = small.classifying(tmp_path, **FEW)
-    calm, run = (small.new_run(tmp_path / name, job) for name in ("calm", "run"))
-    loop.train(job, calm, calm.append)
+    calm, run = trained(tmp_path / "calm", job), small.new_run(tmp_path / "run", job)
     monkeypatch.setattr(Batch, "to", full)
     steps = on_device(run)
     assert steps[-1].to_device == 2
-    for curve, value in metrics(calm).items():
-        assert metrics(run)[curve] == pytest.approx(value, abs=CLOSE), curve
+    assert_curves_agree(run, calm)
 
 
 def test_time_and_memory_of_a_job_are_measured_on_a_device(
@@ -215,9 +225,7 @@ def test_what_was_learned_on_a_device_is_read_on_the_processor_and_goes_on_there
     on_device(calm)
     loop.train(job, moved, moved.append, lambda: small.has_seen(moved, 2))
     on_device(moved)
-    assert metrics(moved).keys() == metrics(calm).keys()
-    for curve, value in metrics(calm).items():
-        assert metrics(moved)[curve] == pytest.approx(value, abs=CLOSE), curve
+    assert_curves_agree(moved, calm)
     network = load(calm.checkpoint_folders()[-1]).network
     assert {p.device.type for p in network.parameters()} == {"cpu"}
 

@@ -130,10 +130,12 @@ def test_rxnfp_guesses_as_its_readme_says(assets):
     assert guess.max().item() == pytest.approx(0.994, abs=0.0005)
 
 
-def test_a_network_of_base_size_gives_the_same_numbers():
+def test_a_network_of_base_width_gives_the_same_numbers():
     torch.manual_seed(2)
-    spec = PRESETS["base"].model_copy(update={"vocab_size": 1_000})  # the layers are what differs
-    config = BertConfig(attn_implementation="eager", vocab_size=spec.vocab_size)
+    spec = PRESETS["base"].model_copy(update={"vocab_size": 1_000, "layers": 4})  # the first of 12
+    config = BertConfig(
+        attn_implementation="eager", vocab_size=spec.vocab_size, num_hidden_layers=spec.layers
+    )
     model = BertForPreTraining(config).eval()
     with torch.no_grad():
         for parameter in model.parameters():

@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 from engine.config.job import JobSpec
 from engine.files.atomic_write import verify
-from engine.messages.events import Ended, Event, Measured, Noted
+from engine.messages.events import Ended, Event, Measured
 from engine.runs.folder import RunFolder, checkpoint_step
-from engine.tasks.text_classification import TextClassificationLearner
 from engine.worker.train import main as work
 from tests.engine.training import small
 from tests.engine.training.killing import Killer
@@ -125,70 +123,6 @@ def test_a_run_stopped_after_each_of_its_steps_ends_the_same(tmp_path: Path, kin
         assert checkpoint_step(run.checkpoint_folders()[-1]) == step
     assert work(run.path) == 0
     assert (final(run), metrics(run)) == (final(calm), metrics(calm))
-
-
-def is_near(calm: RunFolder, run: RunFolder) -> bool:
-    """True if the losses are equal except for rounding."""
-    one, other = metrics(calm), metrics(run)
-    losses = [point for point in one if point[0] == "loss"]
-    return all(one[p] == pytest.approx(other[p], abs=1e-3) for p in losses)
-
-
-def test_a_batch_that_does_not_fit_at_some_step_is_halved(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    job = small.classifying(tmp_path, steps=10, dropout=0.0)
-    calm, fresh = pair(tmp_path, job)
-    honest = TextClassificationLearner.losses
-    dice = random.Random(6)
-    for _ in range(50):
-        run = RunFolder(shutil.copytree(fresh.path, tmp_path / "short"))
-        left, fits, refused = dice.randint(1, 9), dice.choice([1, 2, 4]), 0
-
-        def losses(self: object, network: object, batch: object, *more: object) -> object:
-            nonlocal left, refused
-            left -= torch.is_grad_enabled()
-            if left < 0 and len(batch.tokens) > fits and torch.is_grad_enabled():  # noqa: B023
-                refused += 1
-                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
-            return honest(self, network, batch, *more)  # type: ignore[arg-type]
-
-        monkeypatch.setattr(TextClassificationLearner, "losses", losses)
-        assert work(run.path) == 0
-        assert 1 <= refused <= 5 and is_near(calm, run)
-        notes = [e.text for e in run.events_after(0)[0] if isinstance(e, Noted)]
-        assert any(f"micro-batch size of {fits}" in note for note in notes)
-        shutil.rmtree(run.path)
-
-
-def test_no_checkpoint_is_kept_of_a_step_that_is_no_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calm, fresh = pair(tmp_path, small.classifying(tmp_path, steps=20, save_every=3))
-    honest = TextClassificationLearner.losses
-    dice = random.Random(8)
-    for _ in range(50):
-        run = RunFolder(shutil.copytree(fresh.path, tmp_path / "bad"))
-        bad = left = dice.randint(1, 20)
-        spoilt = dice.choice([torch.nan, torch.inf])
-
-        def losses(self: object, *a: object, **k: object) -> dict[str, torch.Tensor]:
-            nonlocal left
-            left -= torch.is_grad_enabled()
-            terms = honest(self, *a, **k)  # type: ignore[arg-type]
-            wrong = {name: term * spoilt for name, term in terms.items()}  # noqa: B023
-            return wrong if left <= 0 else terms
-
-        monkeypatch.setattr(TextClassificationLearner, "losses", losses)
-        assert work(run.path) == 1
-        monkeypatch.undo()
-        ended = run.last_events()[-1]
-        assert isinstance(ended, Ended) and ended.outcome == "failed" and not ended.bug
-        assert f"at step {bad}, so the step was not taken" in ended.problem
-        assert all(checkpoint_step(folder) < bad for folder in run.checkpoint_folders())
-        assert work(run.path) == 0
-        assert final(run) == final(calm)
-        shutil.rmtree(run.path)
 
 
 SPOILERS: dict[str, Callable[[Path], object]] = {

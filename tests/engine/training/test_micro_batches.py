@@ -1,5 +1,6 @@
 """Gradient accumulation: an update in micro-batches is that of the whole batch."""
 
+import random
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from engine.tasks.text_classification import TextClassificationLearner
 from engine.training.loop import train
 from tests.engine.training.finished import losses, notes, trained
 from tests.engine.training.small import classifying, new_run, pretraining
+from tests.often import times
 
 
 def assert_close(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
@@ -39,24 +41,32 @@ def test_an_update_in_parts_is_that_of_the_whole_batch(tmp_path: Path, kind: str
         assert one == pytest.approx(other, abs=2e-5)
 
 
+@times(1, 50)
 def test_where_memory_is_short_the_batch_is_halved_until_it_fits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
-    _, calm, _ = trained(tmp_path / "calm", classifying(tmp_path, steps=3, dropout=0.0))
-    honest = TextClassificationLearner.losses
+    job = classifying(tmp_path, steps=6, dropout=0.0)
+    _, calm, told_calmly = trained(tmp_path / "calm", job)
+    honest, dice = TextClassificationLearner.losses, random.Random(6)
+    for number in range(count):
+        left, fits = (2, 2) if number == 0 else (dice.randint(1, 5), dice.choice([1, 2, 4]))
 
-    def short(
-        self: TextClassificationLearner, network: Network, batch: Batch, whole: Batch | None = None
-    ) -> dict[str, torch.Tensor]:
-        if len(batch.tokens) > 2:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
-        return honest(self, network, batch, whole)
+        def short(
+            self: TextClassificationLearner, network: Network, batch: Batch, *more: Batch
+        ) -> dict[str, torch.Tensor]:
+            nonlocal left
+            left -= torch.is_grad_enabled()
+            if left < 0 and len(batch.tokens) > fits and torch.is_grad_enabled():  # noqa: B023
+                raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+            return honest(self, network, batch, *more)
 
-    monkeypatch.setattr(TextClassificationLearner, "losses", short)
-    _, weights, told = trained(tmp_path / "short", classifying(tmp_path, steps=3, dropout=0.0))
-    said = [text for text in notes(told) if "Out of memory" in text]
-    assert [text.split("micro-batch size of ")[1][0] for text in said] == ["4", "2"]
-    assert_close(calm, weights)
+        monkeypatch.setattr(TextClassificationLearner, "losses", short)
+        _, weights, told = trained(tmp_path / str(number), job)
+        said = [text for text in notes(told) if "Out of memory" in text]
+        sizes = [text.split("micro-batch size of ")[1][0] for text in said]
+        assert sizes == ["4", "2", "1"][: len(sizes)] and sizes[-1] == str(fits)
+        assert_close(calm, weights)
+        assert losses(told) == pytest.approx(losses(told_calmly), abs=1e-3)
 
 
 def test_one_example_that_does_not_fit_and_other_errors_are_told(
