@@ -119,7 +119,7 @@ def _resume(run: TrainingRun, resume: ResumePoint, changed: tuple[str, ...]) -> 
     _check_data(run, resume.progress.environment)
     if changed:
         exact = phrase("not bit for bit ({changed})", changed=join(", ", changed))
-    run.context.note("Resumed from step {step}, {exact}.", step=step, exact=exact)
+    run.context.note(phrase("Resumed from step {step}, {exact}.", step=step, exact=exact))
     if run.ranks.writes:
         emit_missing_saved(run.context, resume.progress)
     restore(run, resume.folder)

@@ -12,7 +12,7 @@ from engine.config.families import FAMILIES
 from engine.config.families.bert import PRESETS
 from engine.models.heads import Heads
 from engine.models.network import meta_network
-from tests.engine.models.family_folders import EXAMPLES, OTHERS, published_folder
+from tests.engine.models.family_folders import EXAMPLES, OWN_NETWORKS, published_folder
 from tests.engine.models.small import SPEC
 
 SPECS = {"bert": SPEC} | {name: example.spec for name, example in EXAMPLES.items()}
@@ -30,7 +30,7 @@ def test_every_family_has_the_parameters_of_its_network(family: str) -> None:
     assert parameters(blocks) == sum(p.numel() for p in network.parameters())
 
 
-@pytest.mark.parametrize("family", OTHERS)
+@pytest.mark.parametrize("family", OWN_NETWORKS)
 def test_every_head_of_other_families_is_counted(family: str, tmp_path: Path) -> None:
     heads = {"ForMaskedLM": 0, "ForSequenceClassification": 3, "ForTokenClassification": 3}
     for suffix, labels in {**heads, "ForQuestionAnswering": 2}.items():

@@ -63,12 +63,17 @@ CASES = {
 }
 
 
+USUAL = {
+    "name": "a run",
+    "task": "text_classification",
+    "base_model": CHECKPOINT,
+    "data": {"kind": "file", "path": Path("reviews.csv")},
+}
+
+
 def problems(**fields: object):
-    usual = {"name": "a run", "task": "text_classification", "base_model": CHECKPOINT}
     with pytest.raises(ValidationError) as caught:
-        JobSpec.model_validate(
-            usual | {"data": {"kind": "file", "path": Path("reviews.csv")}} | fields
-        )
+        JobSpec.model_validate(USUAL | fields)
     return problems_in(caught.value)
 
 
@@ -83,11 +88,9 @@ def test_every_rule_is_broken_by_a_case() -> None:
     told = {rule.__name__ for rule in RULES}
     broken = set()
     for fields in CASES.values():
-        usual = {"name": "a run", "task": "text_classification", "base_model": CHECKPOINT}
-        data = {"kind": "file", "path": Path("reviews.csv")}
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("engine.config.job.RULES", ())
-            job = JobSpec.model_validate(usual | {"data": data} | fields)
+            job = JobSpec.model_validate(USUAL | fields)
         broken |= {rule.__name__ for rule in RULES if list(rule(job))}
     assert broken == told
 

@@ -19,7 +19,7 @@ from engine.models.checkpoint import examine, import_checkpoint, load, save
 from engine.models.heads import Heads
 from engine.models.network import Network
 from tests.engine.models import small
-from tests.engine.models.small import ALL, LABELS, SPEC, batch, network, tokenizer
+from tests.engine.models.small import LABELS, SPEC, batch, network, tokenizer
 from tests.often import tries
 
 SAFE = "model.safetensors"
@@ -50,23 +50,6 @@ def reconfigured(folder: Path, **values: object) -> None:
 # ── there and back ───────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    "heads", [Heads(), Heads(pooler=True), Heads(mlm=True), ALL, Heads(outputs=3)], ids=str
-)
-def test_what_is_saved_is_loaded_bit_for_bit(tmp_path, heads):
-    made = network(heads)
-    folder = small.folder(tmp_path / "model", heads)
-    loaded = load(folder)
-    assert_same(loaded.network, made)
-    assert loaded.spec == SPEC
-    assert loaded.network.heads == heads
-    assert not loaded.network.training
-    assert loaded.labels == (LABELS if heads.outputs else ())
-    assert loaded.report.missing == loaded.report.unexpected == loaded.report.notes == ()
-    assert set(loaded.report.loaded) == set(parameters(made))
-    assert loaded.tokenizer.tokens == list(small.WORDS)
-
-
 @st.composite
 def specs(draw: st.DrawFn) -> BertSpec:
     heads = draw(st.integers(1, 3))
@@ -86,7 +69,7 @@ def specs(draw: st.DrawFn) -> BertSpec:
     )
 
 
-@tries(25, suppress_health_check=[HealthCheck.too_slow])
+@tries(40, suppress_health_check=[HealthCheck.too_slow])
 @given(
     spec=specs(),
     mlm=st.booleans(),
@@ -107,17 +90,11 @@ def test_any_network_comes_back(tmp_path_factory, spec, mlm, nsp, labels, dtype)
     loaded = load(folder / "model")
     assert_same(loaded.network, made)
     assert (loaded.spec, loaded.labels, loaded.network.heads) == (spec, names, heads)
-    assert loaded.dtype == str(dtype).removeprefix("torch.")
+    assert loaded.dtype == str(dtype).removeprefix("torch.") and not loaded.network.training
+    assert loaded.report.missing == loaded.report.unexpected == loaded.report.notes == ()
+    assert set(loaded.report.loaded) == set(parameters(made))
+    assert loaded.tokenizer.tokens == list(small.WORDS)
     shutil.rmtree(folder)
-
-
-def test_half_precision_halves_the_file_and_is_widened_again(tmp_path):
-    full = small.folder(tmp_path / "full")
-    half = small.folder(tmp_path / "half", dtype=torch.float16)
-    assert (half / SAFE).stat().st_size < 0.7 * (full / SAFE).stat().st_size
-    for name, parameter in parameters(load(half).network).items():
-        assert parameter.dtype == torch.float32
-        assert torch.equal(parameter, parameters(network())[name].half().float())
 
 
 def test_the_info_is_that_of_the_network_and_of_the_quick_look(tmp_path):

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from engine.config.job import JobSpec
 from engine.data.datasets.store import open_dataset
 from engine.errors import DiskFull
 from engine.messages.events import Measured, Saved
@@ -28,11 +29,30 @@ def best_step(run: RunFolder) -> int:
     return [one.step for one in run.milestones() if isinstance(one, Saved) and one.best][-1]
 
 
-def test_the_file_is_that_of_the_best_checkpoint(tmp_path: Path) -> None:
-    job = small.classifying(tmp_path, steps=12, evaluate_every=3, keep=1)
-    run = small.new_run(tmp_path / "run", job)
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    folder = tmp_path_factory.mktemp("whole")
+    return trained(folder / "run", small.classifying(folder, steps=12, evaluate_every=3))
+
+
+def trained(folder: Path, job: JobSpec) -> RunFolder:
+    run = small.new_run(folder, job)
     train(job, run, run.append)
-    found, best = kept(run), best_step(run)
+    return run
+
+
+def scored_again(run: RunFolder) -> Predictions:
+    """What Explore computes with the best checkpoint."""
+    job, best = run.job(), best_step(run)
+    predictor = Predictor(run.checkpoint(best), job.training.max_length)
+    dataset = open_dataset(run.dataset)
+    rows, cells = dataset.rows("validation"), dataset.cells("validation")
+    origin = Origin("validation", job.data.name, dataset.spec.mapping, job.name, best)
+    return score_rows(predictor, rows, cells, origin).predictions
+
+
+def test_the_file_is_that_of_the_best_checkpoint(run: RunFolder) -> None:
+    found, best, job = kept(run), best_step(run), run.job()
     assert (found.info.step, found.info.model, found.info.part) == (best, job.name, "validation")
     curve = {
         e.name: e.value for e in run.all_events() if isinstance(e, Measured) and e.step == best
@@ -41,71 +61,47 @@ def test_the_file_is_that_of_the_best_checkpoint(tmp_path: Path) -> None:
     assert [(one.info, one.rows) for one in stored_predictions(run.results)] == [
         (found.info, len(found))
     ]
-
-    predictor = Predictor(run.checkpoint(best), job.training.max_length)
-    dataset = open_dataset(run.dataset)
-    rows, cells = dataset.rows("validation"), dataset.cells("validation")
-    origin = Origin("validation", job.data.name, dataset.spec.mapping, job.name, best)
-    again = score_rows(predictor, rows, cells, origin).predictions
+    again = scored_again(run)
     assert again.table["predicted"].equals(found.table["predicted"])
     np.testing.assert_allclose(again.scores, found.scores, atol=1e-5)
     assert again.info.metrics == pytest.approx(found.info.metrics, abs=1e-5)
 
 
-def test_what_is_kept_says_in_which_precision_it_was_computed(tmp_path: Path) -> None:
-    job = small.classifying(tmp_path, steps=6, evaluate_every=3)
-    found = {}
-    for precision in ("fp32", "bf16"):
-        hardware = job.hardware.model_copy(update={"precision": precision})
-        run = small.new_run(tmp_path / precision, job.model_copy(update={"hardware": hardware}))
-        train(run.job(), run, run.append)
-        found[precision] = kept(run)
-        assert found[precision].info.precision == precision
-    best = best_step(run)
-    predictor = Predictor(run.checkpoint(best), job.training.max_length)
-    dataset = open_dataset(run.dataset)
-    rows, cells = dataset.rows("validation"), dataset.cells("validation")
-    origin = Origin("validation", job.data.name, dataset.spec.mapping, job.name, best)
-    again = score_rows(predictor, rows, cells, origin).predictions
+def test_what_is_kept_says_in_which_precision_it_was_computed(
+    run: RunFolder, tmp_path: Path
+) -> None:
+    assert kept(run).info.precision == "fp32"
+    job = run.job()
+    hardware = job.hardware.model_copy(update={"precision": "bf16"})
+    short = trained(tmp_path / "bf16", job.model_copy(update={"hardware": hardware}))
+    assert kept(short).info.precision == "bf16"
+    again = scored_again(short)
     assert again.info.precision == "fp32", "as Explore computes it"
-    short = found["bf16"].scores
-    assert not np.array_equal(again.scores, short), "so both pages name theirs"
-    np.testing.assert_allclose(again.scores, short, atol=2e-2)  # bf16 has 8 bits
+    assert not np.array_equal(again.scores, kept(short).scores), "so both pages name theirs"
+    np.testing.assert_allclose(again.scores, kept(short).scores, atol=2e-2)  # bf16 has 8 bits
 
 
-def test_a_run_that_is_stopped_has_the_file_at_once(tmp_path: Path) -> None:
-    job = small.classifying(tmp_path, steps=40, evaluate_every=3)
-    run = small.new_run(tmp_path / "run", job)
-    outcome, step = train(job, run, run.append, lambda: small.has_seen(run, 4))
-    assert (outcome, step) == ("stopped", 4)
-    assert kept(run).info.step == 3
-
-
-def test_a_run_that_resumes_keeps_what_one_without_a_stop_keeps(tmp_path: Path) -> None:
-    job = small.classifying(tmp_path, steps=12, evaluate_every=3)
-    whole, parted = small.new_run(tmp_path / "whole", job), small.new_run(tmp_path / "parts", job)
-    train(job, whole, whole.append)
-    train(job, parted, parted.append, lambda: small.has_seen(parted, 7))
+def test_a_run_that_is_stopped_has_the_file_at_once_and_keeps_what_one_without_a_stop_keeps(
+    run: RunFolder, tmp_path: Path
+) -> None:
+    job, parted = run.job(), small.new_run(tmp_path / "parts", run.job())
+    assert train(job, parted, parted.append, lambda: small.has_seen(parted, 4)) == ("stopped", 4)
+    assert kept(parted).info.step == 3
     assert train(job, parted, parted.append) == ("finished", 12)
-    one, other = kept(whole), kept(parted)
-    assert one.table.equals(other.table), "bit for bit"
+    whole, other = kept(run), kept(parted)
+    assert whole.table.equals(other.table), "bit for bit"
     same = {"made"}
-    assert one.info.model_dump(exclude=same) == other.info.model_dump(exclude=same)
+    assert whole.info.model_dump(exclude=same) == other.info.model_dump(exclude=same)
 
 
 def test_what_cannot_be_kept_is_noted_and_ends_no_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = small.classifying(tmp_path, steps=2, evaluate_every=1, epochs=1)
-    run = small.new_run(tmp_path / "run", job)
-    train(job, run, run.append)
-    assert stored_predictions(run.results)
-
     def full(*_: object) -> None:
         raise DiskFull("There is no room left.")
 
     monkeypatch.setattr(evaluation, "build_predictions", full)
-    job = job.model_copy(update={"training": job.training.model_copy(update={"seed": 7})})
+    job = small.classifying(tmp_path, steps=2, evaluate_every=1)
     other = small.new_run(tmp_path / "other", job)
     other.results.mkdir()
     predictions_file(other.results, "validation").write_bytes(b"of another step")
