@@ -161,7 +161,7 @@ def test_a_stop_and_a_resume_change_nothing_even_without_the_vectors(
 def test_a_reader_learns_and_the_model_stays(base: JobSpec, tmp_path: Path) -> None:
     """The checkpoint: the encoder for any program, and the probe for ours."""
     transformers = pytest.importorskip("transformers")
-    job = reading(base, "last", epochs=8)
+    job = reading(base, "last", epochs=15)
     training = job.training.model_copy(update={"save_every": 0})  # only at the end
     job = job.model_copy(update={"training": training})
     run = new_run(tmp_path / "run", job)

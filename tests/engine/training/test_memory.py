@@ -23,7 +23,7 @@ MARGIN = 0.15
 
 
 def heavy(folder: Path) -> JobSpec:
-    job = small.pretraining(folder, batch_size=64, max_length=128, steps=3)
+    job = small.pretraining(folder, batch_size=32, max_length=128, steps=2)
     task = Pretraining(nsp=True)
     return job.model_copy(update={"task": task, "base_model": FromScratch(model=WIDE)})
 
