@@ -1,13 +1,19 @@
 """Tests on a custom torch device, which must be registered before autograd runs.
 
-`tests/test_simulated.py` runs them in a process of their own.
+`tests/test_simulated.py` runs them in a process of their own; a file of them that is named on the
+command line runs beside others, and then the device is registered before the first test.
 """
 
 import os
+
+import pytest
 
 from tests.simulated.device import device
 
 OWN_PROCESS = "BERT_STUDIO_SIMULATED_DEVICE"
 collect_ignore_glob = [] if os.environ.get(OWN_PROCESS) else ["test_*.py"]
-if os.environ.get(OWN_PROCESS):
-    device()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if os.environ.get(OWN_PROCESS) or any("simulated" in place for place in config.args):
+        device()
