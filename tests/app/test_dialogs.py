@@ -204,7 +204,9 @@ def dialogs_of_the_program() -> set[str]:
     asking, bases = set(), {}
     for file in sorted((ROOT / "app").rglob("*.py")):
         name, source = file.relative_to(ROOT).as_posix(), file.read_text(encoding="utf-8")
-        if not re.search(r"\bask(_for_name)?\(|\((Stages)?Dialog|\(Question|\(Palette", source):
+        if not re.search(
+            r"\b(ask(_for_name)?|confirm)\(|\((Stages)?Dialog|\(Question|\(Palette", source
+        ):
             continue  # parsing takes long
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.ClassDef):
