@@ -1,36 +1,23 @@
-"""Checks of the rows of a data set, one file each. CHECKS lists them in the order of their
-findings."""
+"""Checks of the rows of a data set. CHECKS lists them in the order of their findings."""
 
-from engine.data.checks import (
-    absent_labels,
-    broken_texts,
-    duplicates,
-    giveaways,
-    label_conflicts,
-    label_spellings,
-    leaks,
-    missing_answers,
-    mixed_scripts,
-    rare_labels,
-    text_lengths,
-)
+from engine.data.checks import copies, giveaways, labels, missing_answers, texts
 from engine.data.checks.check import Check
 from engine.phrases import phrase
 
 CHECKS: dict[str, Check] = {
-    "leaked_rows": Check(phrase("Evaluation rows in the training set"), leaks.find_equal),
+    "leaked_rows": Check(phrase("Evaluation rows in the training set"), copies.find_leaked),
     "nearly_leaked_rows": Check(
-        phrase("Evaluation rows nearly in the training set"), leaks.find_near
+        phrase("Evaluation rows nearly in the training set"), copies.find_nearly_leaked
     ),
-    "label_conflicts": Check(phrase("Same text, different labels"), label_conflicts.find),
+    "label_conflicts": Check(phrase("Same text, different labels"), labels.find_conflicts),
     "missing_answers": Check(phrase("Answers not in the passage"), missing_answers.find),
-    "label_spellings": Check(phrase("Labels in several spellings"), label_spellings.find),
-    "rare_labels": Check(phrase("Rare labels"), rare_labels.find),
-    "absent_labels": Check(phrase("Labels without validation rows"), absent_labels.find),
+    "label_spellings": Check(phrase("Labels in several spellings"), labels.find_respelled),
+    "rare_labels": Check(phrase("Rare labels"), labels.find_rare),
+    "absent_labels": Check(phrase("Labels without validation rows"), labels.find_absent),
     "giveaways": Check(phrase("Label given away"), giveaways.find),
-    "exact_duplicates": Check(phrase("Exact duplicates"), duplicates.find_exact),
-    "near_duplicates": Check(phrase("Near duplicates"), duplicates.find_near),
-    "text_lengths": Check(phrase("Empty and very long texts"), text_lengths.find),
-    "broken_texts": Check(phrase("Broken characters"), broken_texts.find),
-    "mixed_scripts": Check(phrase("Mixed scripts"), mixed_scripts.find),
+    "exact_duplicates": Check(phrase("Exact duplicates"), copies.find_exact),
+    "near_duplicates": Check(phrase("Near duplicates"), copies.find_near),
+    "text_lengths": Check(phrase("Empty and very long texts"), texts.find_lengths),
+    "broken_texts": Check(phrase("Broken characters"), texts.find_broken),
+    "mixed_scripts": Check(phrase("Mixed scripts"), texts.find_mixed_scripts),
 }

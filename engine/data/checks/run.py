@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pyarrow.parquet as pq
+from pydantic import TypeAdapter, ValidationError
 
 from engine.data.checks import CHECKS
 from engine.data.checks.check import SEVERITIES, Finding
@@ -13,12 +14,16 @@ from engine.data.datasets.collecting import FileImport
 from engine.data.datasets.importing import DATA, collected_rows, drawn_splits, split_rows
 from engine.data.datasets.row_writer import Collected
 from engine.data.datasets.store import Dataset
-from engine.files.regular_file import check_regular
+from engine.files.atomic_write import disk_errors_for, write_file
+from engine.files.regular_file import check_regular, read_regular
 from engine.progress import CancellableProgress, ProgressCallback, no_progress
 
 SHOWN_LINES = 20  # line numbers that are reported for a finding
 NEAR_WORK, CHECK_WORK = 1.0, 0.1
 """Cost of comparing texts, and of each check, relative to reading the rows."""
+RULES_VERSION = 4  # to be raised if a check changes its findings for the same rows
+MAX_CACHED = 1 << 30  # bytes
+FINDINGS = TypeAdapter(list[Finding])
 
 
 def check_progress(
@@ -83,3 +88,24 @@ def check_files(
         lines = pq.read_table(check_regular(collected.rows), columns=["_line"]).column(0).to_numpy()
         first = [tuple(lines[one.rows[:SHOWN_LINES]].tolist()) for one in findings]
     return CheckedFiles(collected, findings, first)
+
+
+def read_findings(cache: Path, fingerprint: str) -> list[Finding] | None:
+    """Cached findings of these rows; None if there are none or they cannot be read."""
+    try:
+        return FINDINGS.validate_json(read_regular(_file(cache, fingerprint), MAX_CACHED))
+    except (OSError, ValidationError, TypeError, OverflowError):
+        return None
+
+
+def cache_findings(cache: Path, fingerprint: str, findings: list[Finding]) -> None:
+    """Write findings atomically; does nothing if they are cached already."""
+    file = _file(cache, fingerprint)
+    if not file.exists():
+        with disk_errors_for(file):
+            file.parent.mkdir(parents=True, exist_ok=True)
+        write_file(file, FINDINGS.dump_json(findings))
+
+
+def _file(cache: Path, fingerprint: str) -> Path:
+    return cache / "checks" / f"{fingerprint[:32]}-{RULES_VERSION}.json"

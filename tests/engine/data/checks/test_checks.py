@@ -8,11 +8,10 @@ import pytest
 
 from engine.config.dataset import Mapping, Split
 from engine.data.checks import CHECKS
-from engine.data.checks.cache import cache_findings, read_findings
 from engine.data.checks.check import SEVERITIES, Finding
 from engine.data.checks.fixing import apply_fixes, apply_fixes_by_name, merge_texts
 from engine.data.checks.giveaways import without_word
-from engine.data.checks.run import run_checks
+from engine.data.checks.run import cache_findings, read_findings, run_checks
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.errors import StudioError
 from engine.progress import Cancelled

@@ -7,10 +7,9 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app import background
 from app.pages.data.dataset.state import DatasetState
 from app.studio import Studio
-from engine.data.checks.cache import cache_findings, read_findings
 from engine.data.checks.check import AUTOMATIC_ROWS, Finding, Fix
 from engine.data.checks.fixing import apply_fixes
-from engine.data.checks.run import run_checks
+from engine.data.checks.run import cache_findings, read_findings, run_checks
 from engine.data.datasets.store import Dataset
 from engine.files.home import free_folder, next_version
 

@@ -1,6 +1,6 @@
-"""Validation and test rows whose text is in the training set, exactly or nearly."""
+"""Rows equal, or nearly equal, to others: in another split, or earlier in their own."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,13 @@ from numpy.typing import NDArray
 from engine.config.dataset import SPLITS
 from engine.data.checks.check import Finding, Fix, Severity
 from engine.data.checks.check_input import CheckInput
-from engine.data.checks.groups import RowIndices, sort_by_group
+from engine.data.checks.groups import (
+    RowIndices,
+    combine,
+    later_rows,
+    repeated_rows,
+    sort_by_group,
+)
 from engine.data.datasets.splitting import TEST, TRAIN, VALIDATION, draw_splits
 from engine.phrases import phrase
 
@@ -20,33 +26,28 @@ class Leak(NamedTuple):
     trained: RowIndices
 
 
-def find_equal(data: CheckInput) -> list[Finding]:
-    groups = data.equal_groups
-    leak = _leak(data, groups, data.has_text)
-    if not len(leak.evaluated):
-        return []
+def find_leaked(data: CheckInput) -> list[Finding]:
+    """Validation and test rows whose text is in the training set."""
+    leak = _leak(data, data.equal_groups, data.has_text)
     sentence = phrase(
         "{n:,} validation or test row(s) with a text of the training set: scores on them measure"
         " memory.",
         n=len(leak.evaluated),
     )
-    return [_finding("leaked_rows", "problem", sentence, data, groups, leak)]
+    return _leaked("leaked_rows", "problem", sentence, data, data.equal_groups, leak)
 
 
-def find_near(data: CheckInput) -> list[Finding]:
-    equal = _leak(data, data.equal_groups, data.has_text).evaluated
+def find_nearly_leaked(data: CheckInput) -> list[Finding]:
+    """Those whose text is nearly in it; equal ones are found by `find_leaked`."""
     others = data.has_text.copy()
-    others[equal] = False
-    groups = data.near
-    leak = _leak(data, groups, others)
-    if not len(leak.evaluated):
-        return []
+    others[_leak(data, data.equal_groups, data.has_text).evaluated] = False
+    leak = _leak(data, data.near, others)
     sentence = phrase(
         "{n:,} validation or test row(s) with nearly the text of a training row: scores on them are"
         " too high.",
         n=len(leak.evaluated),
     )
-    return [_finding("nearly_leaked_rows", "warning", sentence, data, groups, leak)]
+    return _leaked("nearly_leaked_rows", "warning", sentence, data, data.near, leak)
 
 
 def _leak(data: CheckInput, groups: RowIndices, considered: NDArray[np.bool_]) -> Leak:
@@ -60,12 +61,14 @@ def _leak(data: CheckInput, groups: RowIndices, considered: NDArray[np.bool_]) -
     return Leak(np.flatnonzero(evaluated), np.flatnonzero(trained))
 
 
-def _finding(
+def _leaked(
     name: str, severity: Severity, sentence: str, data: CheckInput, groups: RowIndices, leak: Leak
-) -> Finding:
+) -> list[Finding]:
+    if not len(leak.evaluated):
+        return []
     rows = sort_by_group(groups, np.concatenate([leak.evaluated, leak.trained]))
     fixes = (*_drop(data, leak), _move(leak), *_redraw(data, groups))
-    return Finding(name, severity, len(leak.evaluated), sentence, rows, fixes)
+    return [Finding(name, severity, len(leak.evaluated), sentence, rows, fixes)]
 
 
 def _drop(data: CheckInput, leak: Leak) -> list[Fix]:
@@ -112,3 +115,48 @@ def _redraw(data: CheckInput, groups: RowIndices) -> list[Fix]:
     )
     title = phrase("Split again, copies together")
     return [Fix("split", title, change, moved=moved, moved_to=splits[moved])]
+
+
+def find_exact(data: CheckInput) -> list[Finding]:
+    """Rows with the texts and the label of an earlier row."""
+    groups = data.equal
+    keys: list[NDArray[Any]] = [groups, data.splits]
+    if data.labels is not None:
+        keys.append(data.labels.indices)
+    same = combine(*keys)
+    rows = repeated_rows(same, np.flatnonzero(data.has_text))
+    if not len(rows):
+        return []
+    surplus = later_rows(same, rows)
+    count = len(surplus)
+    sentence = phrase(
+        "{n:,} row(s) with the texts and label of an earlier row: they weigh more in training, and"
+        " scores count them again.",
+        n=count,
+    )
+    change = phrase("{n:,} exact duplicate(s) dropped; the first of each is kept.", n=count)
+    fix = Fix("drop", phrase("Drop the copies"), change, dropped=surplus)
+    rows = sort_by_group(groups, rows)
+    return [Finding("exact_duplicates", "warning", count, sentence, rows, (fix,))]
+
+
+def find_near(data: CheckInput) -> list[Finding]:
+    """Texts nearly equal to an earlier one; equal ones are found by `find_exact`."""
+    rows = np.flatnonzero(data.has_text)
+    groups = combine(data.near, data.splits)
+    texts = combine(data.equal_groups, data.splits)
+    _, first = np.unique(texts[rows], return_index=True)
+    surplus = later_rows(groups, np.sort(rows[first]))
+    count = len(surplus)
+    if not count:
+        return []
+    rows = rows[np.isin(groups[rows], groups[surplus])]
+    dropped = rows[np.isin(texts[rows], texts[surplus])]
+    sentence = phrase(
+        "{n:,} text(s) with most 5-grams of words in common with an earlier text of their split.",
+        n=count,
+    )
+    change = phrase("{n:,} row(s) with nearly equal texts dropped.", n=len(dropped))
+    fix = Fix("drop", phrase("Drop all but the first"), change, dropped=dropped)
+    rows = sort_by_group(data.near, rows)
+    return [Finding("near_duplicates", "note", count, sentence, rows, (fix,))]

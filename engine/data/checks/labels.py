@@ -1,0 +1,229 @@
+"""Checks of labels."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.data.checks.check import Finding, Fix, drop_fix, no_rows, quote_labels
+from engine.data.checks.check_input import CheckInput, Labels
+from engine.data.checks.groups import RowIndices, distinct, sort_by_group
+from engine.data.columns.numbers import is_scale, parse_number
+from engine.data.columns.spellings import Spellings, find_spellings
+from engine.data.datasets.splitting import TRAIN, VALIDATION
+from engine.phrases import join, phrase
+
+SCALE_SHARE = 0.25  # by how much scores of one text may differ, as a fraction of the scale
+SHOWN_SPELLINGS = 4  # labels named in a sentence
+ALONE = 20  # labels with a finding of their own; the others share one
+FEW_ROWS = 10  # training rows, below which a label is rare
+OTHER = "other"
+
+
+def find_conflicts(data: CheckInput) -> list[Finding]:
+    """Rows with the same text and different labels."""
+    labels = data.labels
+    if labels is None:
+        return []
+    labelled = np.flatnonzero(data.has_text & (labels.indices >= 0))
+    groups = data.equal
+    rows = _conflicting(groups, labels, labelled)
+    if not len(rows):
+        return []
+    texts = len(distinct(groups[rows]))
+    sentence = phrase(
+        "{n:,} row(s) with the same text and another label (different texts: {texts:,}): a"
+        " model cannot be right about all of them.",
+        n=len(rows),
+        texts=texts,
+    )
+    change = phrase("{n:,} row(s) dropped whose text has different labels.", n=len(rows))
+    drop = drop_fix(np.sort(rows), change)
+    fixes = (drop,) if data.classes is None else (_majority(data, labels, rows), drop)
+    rows = sort_by_group(groups, rows)
+    return [Finding("label_conflicts", "problem", len(rows), sentence, rows, fixes)]
+
+
+def _conflicting(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowIndices:
+    if is_scale(labels.counts()):
+        return _far_apart(groups, labels, rows)
+    first = np.full(groups.max(initial=0) + 1, -1, dtype=np.int64)
+    first[groups[rows[::-1]]] = labels.indices[rows[::-1]]
+    differs = np.zeros(len(first), dtype=bool)
+    differs[groups[rows][labels.indices[rows] != first[groups[rows]]]] = True
+    conflicting: RowIndices = rows[differs[groups[rows]]]
+    return conflicting
+
+
+def _far_apart(groups: RowIndices, labels: Labels, rows: RowIndices) -> RowIndices:
+    scores = np.array([parse_number(name) for name in labels.names])[labels.indices[rows]]
+    low = np.full(groups.max(initial=0) + 1, np.inf)
+    high = -low
+    np.minimum.at(low, groups[rows], scores)
+    np.maximum.at(high, groups[rows], scores)
+    is_far = (high - low)[groups[rows]] > SCALE_SHARE * (scores.max() - scores.min())
+    far: RowIndices = rows[is_far]
+    return far
+
+
+def _majority(data: CheckInput, labels: Labels, rows: RowIndices) -> Fix:
+    """Give each text its most frequent label; drop its rows if there is a tie."""
+    groups, indices = data.equal[rows], labels.indices[rows]
+    pairs, counts = np.unique(np.stack([groups, indices]), axis=1, return_counts=True)
+    best: dict[int, tuple[int, int]] = {}
+    tied: set[int] = set()
+    for (group, label), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
+        most, _ = best.get(group, (0, -1))
+        if count > most:
+            best[group] = count, label
+            tied.discard(group)
+        elif count == most:
+            tied.add(group)
+    column = data.mapping.label
+    assert column is not None
+    dropped = np.array([group in tied for group in groups.tolist()], dtype=bool)
+    changed = {
+        row: {column: labels.names[best[group][1]]}
+        for row, group, label in zip(rows.tolist(), groups.tolist(), indices.tolist(), strict=True)
+        if group not in tied and best[group][1] != label
+    }
+    return Fix(
+        "majority",
+        phrase("Use the most frequent label"),
+        phrase(
+            "{n:,} label(s) replaced by the most frequent one of their text; rows dropped because"
+            " their labels are tied: {dropped:,}.",
+            n=len(changed),
+            dropped=int(dropped.sum()),
+        ),
+        dropped=np.sort(rows[dropped]),
+        cells=changed,
+    )
+
+
+def find_respelled(data: CheckInput) -> list[Finding]:
+    """Labels that differ by case, white space or a typing error only."""
+    labels = data.classes
+    if labels is None:
+        return []
+    spellings = sorted(find_spellings(labels.counts()), key=lambda one: -one.rows)
+    alone, more = spellings[:ALONE], spellings[ALONE:]
+    findings = []
+    for one in alone:
+        usual, others = (
+            one.usual[:60],
+            join(", ", [f"“{name[:60]}”" for name in one.others[:SHOWN_SPELLINGS]]),
+        )
+        sentence = phrase(
+            "The label “{usual}” seems to be written {others}, too: the model learns these as"
+            " different classes.",
+            others=others,
+            usual=usual,
+        )
+        merge = phrase("Merge into “{usual}”", usual=one.usual[:40])
+        change = phrase("{others} merged into “{usual}”.", others=others, usual=usual)
+        findings.append(_respelled(labels, [one], sentence, merge, change))
+    if more:
+        sentence = phrase(
+            "{n:,} more label(s) are written in several ways: the model learns each of these as a"
+            " class of its own.",
+            n=len(more),
+        )
+        change = phrase("Other spellings are merged.")
+        findings.append(_respelled(labels, more, sentence, phrase("Merge all of these"), change))
+    return findings
+
+
+def _respelled(
+    labels: Labels, spellings: Sequence[Spellings], sentence: str, merge: str, change: str
+) -> Finding:
+    usual = {other: one.usual for one in spellings for other in one.others}
+    indices = [index for index, name in enumerate(labels.names) if name in usual]
+    rows = np.flatnonzero(np.isin(labels.indices, indices))
+    fix = Fix("merge", merge, change, spellings=usual)
+    count = sum(one.rows for one in spellings)
+    return Finding("label_spellings", "problem", count, sentence, rows, (fix,))
+
+
+def find_rare(data: CheckInput) -> list[Finding]:
+    """Labels with too few training rows."""
+    labels = data.classes
+    if labels is None:
+        return []
+    counts = labels.counts(data.splits == TRAIN)
+    rare = [name for name, count in counts.items() if count < FEW_ROWS]
+    if not rare:
+        return []
+    indices = [index for index, name in enumerate(labels.names) if counts[name] < FEW_ROWS]
+    rows = np.flatnonzero(np.isin(labels.indices, indices))
+    sentence = phrase(
+        "{n:,} label(s) with fewer than {few} training rows ({names}): too few to learn from, and"
+        " to measure by.",
+        n=len(rare),
+        few=FEW_ROWS,
+        names=quote_labels(rare),
+    )
+    fixes = []
+    if len(rare) > 1:
+        fixes.append(
+            Fix(
+                "merge",
+                phrase("Merge into “{other}”", other=OTHER),
+                phrase("{n:,} rare label(s) are “{other}” now.", n=len(rare), other=OTHER),
+                spellings=dict.fromkeys(rare, OTHER),
+            )
+        )
+    if len(labels.names) - len(rare) > 1:
+        change = phrase("{n:,} row(s) with rare labels dropped.", n=len(rows))
+        fixes.append(drop_fix(rows, change))
+    ordered = rows[np.lexsort((rows, labels.indices[rows]))]
+    return [Finding("rare_labels", "warning", len(rare), sentence, ordered, tuple(fixes))]
+
+
+def find_absent(data: CheckInput) -> list[Finding]:
+    """Labels of the training set that no validation row has."""
+    labels = data.classes
+    if labels is None or not (data.splits == VALIDATION).any():
+        return []
+    learned = labels.counts(data.splits == TRAIN)
+    measured = labels.counts(data.splits == VALIDATION)
+    absent = [name for name, count in learned.items() if count and not measured[name]]
+    if not absent:
+        return []
+    sentence = phrase(
+        "{n:,} label(s) of the training set are in no row of the validation set ({names}): scores"
+        " say nothing of such rows.",
+        n=len(absent),
+        names=quote_labels(absent),
+    )
+    trained = np.where(data.splits == TRAIN, labels.indices, -1)
+    of_each = [np.flatnonzero(trained == labels.names.index(name)) for name in absent]
+    fix = _move(data, of_each)
+    rows = np.concatenate(of_each)
+    return [Finding("absent_labels", "warning", len(absent), sentence, rows, (fix,) if fix else ())]
+
+
+def _move(data: CheckInput, of_each: list[RowIndices]) -> Fix | None:
+    """Move a random part of each label's training rows, in the proportion of the two sets.
+
+    Rows that share their text with others stay, and so does at least one row of each label.
+    """
+    trained, validation = ((data.splits == split).sum() for split in (TRAIN, VALIDATION))
+    fraction = validation / (trained + validation)
+    alone = np.bincount(data.equal_groups)[data.equal_groups] == 1
+    keys = np.random.Philox(data.split.seed).random_raw(data.rows)
+    chosen = [no_rows()]
+    for rows in of_each:
+        wanted = min(max(1, round(fraction * len(rows))), len(rows) - 1)
+        free = rows[alone[rows]]
+        chosen.append(free[np.argsort(keys[free], kind="stable")][:wanted])
+    moved = np.sort(np.concatenate(chosen))
+    if not len(moved):
+        return None
+    return Fix(
+        "move",
+        phrase("Move some to validation"),
+        phrase("{n:,} training row(s) moved to the validation set, which lacked their labels.",
+               n=len(moved)),
+        moved=moved,
+        moved_to=np.full(len(moved), VALIDATION, dtype=np.int8),
+    )  # fmt: skip

@@ -1,0 +1,237 @@
+"""Checks of texts."""
+
+import html
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from engine.data.checks.check import Finding, Fix, Severity, drop_fix
+from engine.data.checks.check_input import CheckInput
+from engine.data.columns.words import split_words
+from engine.phrases import phrase
+
+MAX_WORDS = 510  # BERT reads 512 tokens, two of them special; a word is at least one
+LOST = 0.1  # fraction of all words: if more is truncated, the file was probably parsed wrongly
+LATER_BYTES = "\u0080-\u00bf€‚ƒ„…†‡ˆ‰Š‹ŒŽ‘’“”•–—˜™š›œžŸ"  # bytes 80 to BF, as cp1252 and as Latin-1
+MOJIBAKE = f"[Â-ô][{LATER_BYTES}]"
+"""The first two bytes of a UTF-8 character, each decoded as a character."""
+RUN = re.compile(f"(?:[Â-ô][{LATER_BYTES}]{{1,3}})+")
+UNREADABLE = "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f\ufffd]"
+BREAK = re.compile("<br ?/?>")
+HTML = r"&(?:amp|lt|gt|quot|apos|nbsp|#[0-9]{2,5}|#x[0-9a-fA-F]{2,4});|<br ?/?>"
+SCRIPTS = {
+    "Latin": r"\p{Latin}",
+    "Cyrillic": r"\p{Cyrillic}",
+    "Greek": r"\p{Greek}",
+    "Arabic": r"\p{Arabic}",
+    "Hebrew": r"\p{Hebrew}",
+    "Devanagari": r"\p{Devanagari}",
+    "Thai": r"\p{Thai}",
+    "Hangul": r"\p{Hangul}",
+    "Chinese or Japanese": r"[\p{Han}\p{Hiragana}\p{Katakana}]",
+}
+ALIKE = ("Cyrillic", "Greek")  # scripts with Latin lookalikes
+MAIN_SHARE = 0.95  # fraction of the rows that must have the main script
+
+
+def find_lengths(data: CheckInput) -> list[Finding]:
+    """Empty texts, and texts longer than BERT reads."""
+    return [*_empty(data), *_long(data)]
+
+
+def _empty(data: CheckInput) -> list[Finding]:
+    rows = np.flatnonzero(
+        _any(data, lambda cells: pc.equal(pc.utf8_trim_whitespace(cells), pa.scalar("")))
+    )
+    if not len(rows):
+        return []
+    sentence = phrase(
+        "{n:,} row(s) with an empty text: nothing can be learned from it.", n=len(rows)
+    )
+    change = phrase("{n:,} row(s) without text dropped.", n=len(rows))
+    fix = drop_fix(rows, change, "drop-empty")
+    return [Finding("text_lengths", "problem", len(rows), sentence, rows, (fix,))]
+
+
+def _long(data: CheckInput) -> list[Finding]:
+    """Not for questions and pre-training, which split long texts into windows."""
+    has_targets = bool({*data.mapping.columns, *data.mapping.flags} - {*data.text_columns})
+    if data.mapping.answers is not None or not has_targets:
+        return []
+    words = np.sum([data.words[name].counts for name in data.text_columns], axis=0)
+    rows = np.flatnonzero(words > MAX_WORDS)
+    if not len(rows):
+        return []
+    lost = float((words[rows] - MAX_WORDS).sum() / words.sum())
+    if lost > LOST:
+        sentence = phrase(
+            "{n:,} row(s) with more than {words} words, so BERT never reads {percent:.0f} % of all"
+            " words. Perhaps the file does not mark where these rows end.",
+            n=len(rows),
+            words=MAX_WORDS,
+            percent=100 * lost,
+        )
+    else:
+        sentence = phrase(
+            "{n:,} row(s) with more than {words} words: BERT reads 512 tokens, and the rest is"
+            " truncated.",
+            n=len(rows),
+            words=MAX_WORDS,
+        )
+    change = phrase(
+        "{n:,} row(s) with more than {words} words dropped.", n=len(rows), words=MAX_WORDS
+    )
+    fix = drop_fix(rows, change, "drop-long")
+    longest_first = rows[np.argsort(-words[rows], kind="stable")]
+    severity: Severity = "warning" if lost > LOST else "note"
+    return [Finding("text_lengths", severity, len(rows), sentence, longest_first, (fix,))]
+
+
+def find_broken(data: CheckInput) -> list[Finding]:
+    """Text decoded with a wrong encoding (“Ã©” for “é”), control characters, and leftover HTML."""
+    return [*_mojibake(data), *_unreadable(data), *_html(data)]
+
+
+def _decode_again(run: re.Match[str]) -> str:
+    """The UTF-8 that was decoded as Western European."""
+    raw = bytearray()
+    for character in run[0]:
+        try:
+            raw += character.encode("cp1252")
+        except UnicodeEncodeError:
+            if ord(character) > 0xFF:
+                return run[0]
+            raw.append(ord(character))  # bytes that cp1252 does not define
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return run[0]
+
+
+def _repair(
+    data: CheckInput, pattern: str, repair: Callable[[str], str]
+) -> dict[int, dict[str, str]]:
+    """The cells that the repair changes, by row and column."""
+    repaired: dict[int, dict[str, str]] = {}
+    for name in data.text_columns:
+        rows = np.flatnonzero(
+            data.matching(name, lambda cells: pc.match_substring_regex(cells, pattern))
+        )
+        for row, cell in zip(rows.tolist(), data.cells(name, rows), strict=True):
+            better = repair(cell)
+            is_fit = (
+                bool(better.strip())
+                if data.mapping.tags is None
+                else len(split_words(cell)) == len(split_words(better))  # as many as tags
+            )
+            if better != cell and is_fit:
+                repaired.setdefault(row, {})[name] = better
+    return dict(sorted(repaired.items()))
+
+
+def _mojibake(data: CheckInput) -> list[Finding]:
+    cells = _repair(data, MOJIBAKE, lambda text: RUN.sub(_decode_again, text))
+    sentence = phrase(
+        "{n:,} row(s) read in a wrong encoding (such as “Ã©” for “é”): the tokenizer does"
+        " not know these words.",
+        n=len(cells),
+    )
+    change = phrase("{n:,} row(s) with a broken encoding repaired.", n=len(cells))
+    fix = Fix("repair", phrase("Repair"), change, cells=cells)
+    return _broken(data, "warning", sentence, fix)
+
+
+def _html(data: CheckInput) -> list[Finding]:
+    cells = _repair(data, HTML, lambda text: html.unescape(BREAK.sub(" ", text)))
+    sentence = phrase(
+        "{n:,} row(s) with HTML such as “&amp;” or “<br>”: the model reads it as words.",
+        n=len(cells),
+    )
+    change = phrase("HTML in {n:,} row(s) replaced by characters.", n=len(cells))
+    fix = Fix("replace", phrase("Replace by characters"), change, cells=cells)
+    return _broken(data, "note", sentence, fix)
+
+
+def _broken(data: CheckInput, severity: Severity, sentence: str, fix: Fix) -> list[Finding]:
+    """No fix if answers are offsets into the text."""
+    rows = np.array(list(fix.cells), dtype=np.int64)
+    if not len(rows):
+        return []
+    fixes = (fix,) if data.mapping.answers is None else ()
+    return [Finding("broken_texts", severity, len(rows), sentence, rows, fixes)]
+
+
+def _unreadable(data: CheckInput) -> list[Finding]:
+    rows = np.flatnonzero(_has(data, UNREADABLE))
+    if not len(rows):
+        return []
+    sentence = phrase(
+        "{n:,} row(s) with “\ufffd” or control characters: what stood there is lost.", n=len(rows)
+    )
+    fix = drop_fix(rows, phrase("{n:,} row(s) with unreadable characters dropped.", n=len(rows)))
+    return [Finding("broken_texts", "warning", len(rows), sentence, rows, (fix,))]
+
+
+def find_mixed_scripts(data: CheckInput) -> list[Finding]:
+    """Words that mix two alphabets, and texts in another script than nearly all others."""
+    return [*_mixed_words(data), *_other_scripts(data)]
+
+
+def _has(data: CheckInput, pattern: str) -> NDArray[np.bool_]:
+    """Rows with a text that matches, bool [N]."""
+    return _any(data, lambda cells: pc.match_substring_regex(cells, pattern))
+
+
+def _mixed_words(data: CheckInput) -> list[Finding]:
+    pairs = [(SCRIPTS["Latin"], SCRIPTS[name]) for name in ALIKE]
+    either = [f"{one}{other}|{other}{one}" for one, other in pairs]
+    rows = np.flatnonzero(_non_ascii(data) & _has(data, "|".join(either)))
+    if not len(rows):
+        return []
+    sentence = phrase(
+        "{n:,} row(s) with words that mix Latin with Cyrillic or Greek letters: they look right,"
+        " and the tokenizer does not know them.",
+        n=len(rows),
+    )
+    return [_dropped("warning", sentence, rows, "drop-mixed")]
+
+
+def _other_scripts(data: CheckInput) -> list[Finding]:
+    foreign = _non_ascii(data)
+    if not foreign.any():
+        return []
+    has = {name: _has(data, pattern) for name, pattern in SCRIPTS.items()}
+    lettered = np.any(list(has.values()), axis=0)
+    main = max(has, key=lambda name: int(has[name].sum()))
+    if has[main].sum() < MAIN_SHARE * lettered.sum():
+        return []
+    rows = np.flatnonzero(lettered & ~has[main])
+    if not len(rows):
+        return []
+    sentence = phrase(
+        "{n:,} row(s) in another script than nearly all others ({main}).", n=len(rows), main=main
+    )
+    return [_dropped("note", sentence, rows, "drop-other")]
+
+
+def _non_ascii(data: CheckInput) -> NDArray[np.bool_]:
+    return _any(data, lambda cells: pc.invert(pc.string_is_ascii(cells)))
+
+
+def _dropped(severity: Severity, sentence: str, rows: NDArray[np.int64], fix: str) -> Finding:
+    change = phrase("{n:,} row(s) with mixed or other scripts dropped.", n=len(rows))
+    fixes = (drop_fix(rows, change, fix),)
+    return Finding("mixed_scripts", severity, len(rows), sentence, rows, fixes)
+
+
+def _any(data: CheckInput, matches: Callable[[Any], Any]) -> NDArray[np.bool_]:
+    """Rows with a text that matches, bool [N]."""
+    found: NDArray[np.bool_] = np.logical_or.reduce(
+        [data.matching(name, matches) for name in data.text_columns]
+    )
+    return found
