@@ -7,7 +7,7 @@ function of the sums. The names of metrics are those of `engine.config.tasks`.
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from engine.config.task import RowFigure
 Sums = NDArray[np.float64]  # [B, K]
 Numbers = NDArray[np.float32] | NDArray[np.float64]
 Side = Literal["gold", "predicted"]
+SIDES: tuple[Side, ...] = get_args(Side)
 
 
 class ScoredRows(Protocol):

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from engine.config import Spec
 from engine.evaluation.measures import (
     Measure,
     ScoredRows,
@@ -24,10 +25,8 @@ from engine.evaluation.measures import (
 from engine.evaluation.report import Report
 
 
-class LabelFigures(BaseModel):
+class LabelFigures(Spec):
     """One label against its absence; 0 if undefined."""
-
-    model_config = ConfigDict(frozen=True)
 
     label: str
     precision: float
@@ -114,7 +113,7 @@ def report(
         f1_micro=float(micro_f1(sums, len(labels))[0]),
         f1_macro=float(macro_f1(sums, len(labels), of_all=True)[0]),
         average_precision=mean(ranked),
-        loss=binary_cross_entropy(scores, truth),
+        loss=mean(binary_cross_entropies(scores, truth).ravel()),
         labels=tuple(
             LabelFigures(
                 label=label,
@@ -138,11 +137,6 @@ def given(logits: NDArray[np.float64], threshold: ArrayLike) -> NDArray[np.bool_
     least = np.asarray(threshold, dtype=np.float64)
     predicted: NDArray[np.bool_] = logits >= np.log(least / (1 - least))
     return predicted
-
-
-def binary_cross_entropy(logits: NDArray[np.float64], true: NDArray[np.bool_]) -> float:
-    """The mean of `binary_cross_entropies`; 0 for no examples."""
-    return mean(binary_cross_entropies(logits, true).ravel())
 
 
 def binary_cross_entropies(

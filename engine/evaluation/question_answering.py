@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from engine.config import Spec
 from engine.evaluation.measures import Measure, ScoredRows, mean, mean_measure
 from engine.evaluation.report import Report
 
@@ -23,31 +24,24 @@ ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
-class QuestionFigures(BaseModel):
+class QuestionFigures(Spec):
     """The metrics of some questions; 0 if there are none."""
-
-    model_config = ConfigDict(frozen=True)
 
     questions: int
     exact_match: float = Field(description="Share of the predictions that are a true answer.")
     f1: float = Field(description="Mean overlap with the true answer that fits best.")
 
 
-class Best(BaseModel):
+class Best(Spec):
     """The best possible value of a metric, and its threshold."""
-
-    model_config = ConfigDict(frozen=True)
 
     value: float
     threshold: float
 
 
-class QuestionReport(Report):
+class QuestionReport(QuestionFigures, Report):
     """All metrics of one evaluation, from 0 to 1."""
 
-    questions: int
-    exact_match: float = Field(description="Share of the predictions that are a true answer.")
-    f1: float = Field(description="Mean overlap with the true answer that fits best.")
     loss: float = Field(0.0, description="Mean cross entropy of both ends, over windows, in nats.")
     has_answer: QuestionFigures
     no_answer: QuestionFigures

@@ -4,18 +4,17 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+
+from engine.config import Spec
 
 
-class Report(BaseModel, ABC):
+class Report(Spec, ABC):
     """All metrics of one evaluation."""
 
-    model_config = ConfigDict(frozen=True)
-
-    @abstractmethod
     def metrics(self) -> dict[str, float]:
-        """The metrics that are recorded during training, by name; always with `loss` and
-        `examples`."""
+        """The metrics that are recorded during training, by name, by default all fields; always
+        with `loss` and `examples`."""
+        return self.model_dump()
 
     @abstractmethod
     def lines(self) -> list[str]:

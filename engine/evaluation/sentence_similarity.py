@@ -25,9 +25,6 @@ class CosineReport(Report):
     pearson: float = Field(description="How straight a line the pairs lie on, from -1 to 1.")
     loss: float = Field(description="Mean squared error of the cosine.")
 
-    def metrics(self) -> dict[str, float]:
-        return self.model_dump()
-
     def lines(self) -> list[str]:
         return [
             f"Spearman {self.spearman:.4f}, Pearson {self.pearson:.4f} ({self.examples} rows)",
@@ -44,9 +41,6 @@ class SearchReport(Report):
     recall_at_10: float = Field(description="Share of what belongs, among the ten nearest.")
     loss: float = Field(description="Mean cross-entropy of the right text among some.")
 
-    def metrics(self) -> dict[str, float]:
-        return self.model_dump()
-
     def lines(self) -> list[str]:
         return [
             f"accuracy {self.accuracy:.4f} ({self.examples} rows)",
@@ -61,9 +55,6 @@ class TripletReport(Report):
     examples: int
     accuracy: float = Field(description="Share of rows whose second text is nearer, by cosine.")
     loss: float = Field(description="Mean triplet loss.")
-
-    def metrics(self) -> dict[str, float]:
-        return self.model_dump()
 
     def lines(self) -> list[str]:
         return [f"accuracy {self.accuracy:.4f} ({self.examples} rows)", f"loss {self.loss:.4f}"]

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from engine.config import Spec
 from engine.evaluation.measures import (
     Measure,
     ScoredRows,
@@ -22,10 +23,8 @@ from engine.evaluation.measures import (
 from engine.evaluation.report import Report
 
 
-class ClassFigures(BaseModel):
+class ClassFigures(Spec):
     """One class against all others; 0 if undefined."""
-
-    model_config = ConfigDict(frozen=True)
 
     label: str
     precision: float

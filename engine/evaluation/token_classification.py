@@ -7,11 +7,13 @@ counts as a span whose type is its tag.
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from engine.data.columns.tags import Scheme, Span, spans_from_tags, strict_spans
+from engine.config import Spec
+from engine.data.columns.tags import Span, spans_from_tags
 from engine.evaluation.measures import (
     Measure,
     ScoredRows,
@@ -24,10 +26,8 @@ from engine.evaluation.measures import (
 from engine.evaluation.report import Report
 
 
-class SpanFigures(BaseModel):
+class SpanFigures(Spec):
     """The spans of one type; 0 if undefined."""
-
-    model_config = ConfigDict(frozen=True)
 
     type: str = Field(description="Empty where the tags name no type.")
     precision: float
@@ -89,7 +89,6 @@ class TagReport(Report):
 def report(
     true: Sequence[Sequence[str]],
     predicted: Sequence[Sequence[str]],
-    strict: Scheme | None = None,
     are_spans: bool = True,
 ) -> TagReport:
     """Compute all metrics of sentences, each given as the tags of its tokens.
@@ -97,7 +96,6 @@ def report(
     Args:
         true: the gold tags.
         predicted: as many tags in every sentence.
-        strict: count only spans that are valid in this scheme. None: count as conlleval does.
         are_spans: tags name spans; else they are classes of words.
 
     Raises:
@@ -109,20 +107,23 @@ def report(
     for wanted, given in zip(true, predicted, strict=True):
         same += sum(a == b for a, b in zip(wanted, given, strict=True))
         tokens += len(wanted)
-        ours, theirs = (set(_spans(tags, strict, are_spans)) for tags in (wanted, given))
+        ours, theirs = (set(_spans(tags, are_spans)) for tags in (wanted, given))
         support.update(span.type for span in ours)
         found.update(span.type for span in theirs)
         right.update(span.type for span in ours & theirs)
-    precision, recall, f1 = _figures(right.total(), found.total(), support.total())
     return TagReport(
         sentences=len(true),
         tokens=tokens,
         accuracy=float(ratio(same, tokens)),
-        precision=precision,
-        recall=recall,
-        f1=f1,
+        **_figures(right.total(), found.total(), support.total()),
         types=tuple(
-            _of_type(type_, right[type_], found[type_], support[type_])
+            SpanFigures(
+                type=type_,
+                **_figures(right[type_], found[type_], support[type_]),
+                support=support[type_],
+                found=found[type_],
+                correct=right[type_],
+            )
             for type_ in sorted(support | found)
         ),
         are_spans=are_spans,
@@ -134,35 +135,22 @@ def row_f1(true: Sequence[str], predicted: Sequence[str], are_spans: bool = True
 
     Raises UnknownTag for a tag of no scheme.
     """
-    ours, theirs = (set(_spans(tags, None, are_spans)) for tags in (true, predicted))
+    ours, theirs = (set(_spans(tags, are_spans)) for tags in (true, predicted))
     if not ours and not theirs:
         return 1.0
     return float(label_scores(len(ours & theirs), len(theirs), len(ours)).f1)
 
 
-def _spans(tags: Sequence[str], strict: Scheme | None, are_spans: bool) -> list[Span]:
+def _spans(tags: Sequence[str], are_spans: bool) -> list[Span]:
     if not are_spans:
         return [Span(tag, place, place + 1) for place, tag in enumerate(tags)]
-    return spans_from_tags(tags) if strict is None else strict_spans(tags, strict)
+    return spans_from_tags(tags)
 
 
-def _of_type(type_: str, right: int, found: int, support: int) -> SpanFigures:
-    precision, recall, f1 = _figures(right, found, support)
-    return SpanFigures(
-        type=type_,
-        precision=precision,
-        recall=recall,
-        f1=f1,
-        support=support,
-        found=found,
-        correct=right,
-    )
-
-
-def _figures(right: int, found: int, support: int) -> tuple[float, float, float]:
-    """Precision, recall and F1."""
-    precision, recall, f1 = label_scores(right, found, support)
-    return float(precision), float(recall), float(f1)
+def _figures(right: int, found: int, support: int) -> dict[str, Any]:
+    """Precision, recall and F1 by name."""
+    scores = label_scores(right, found, support)._asdict()
+    return {name: float(score) for name, score in scores.items()}
 
 
 def measures(rows: ScoredRows) -> tuple[Measure, ...]:

@@ -4,6 +4,7 @@ C labels, as `engine.results.labels` numbers them. Rows without gold are left ou
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +58,11 @@ class LabelFigures:
     predicted: int  # rows for which it was predicted
     right: int  # true positives
 
+    @classmethod
+    def of(cls, label: str, right: int, predicted: int, support: int, f1: Interval) -> Self:
+        precision, recall = wilson(right, predicted), wilson(right, support)
+        return cls(label, precision, recall, f1, support, predicted, right)
+
     @property
     def missed(self) -> Conditions:
         """False negatives."""
@@ -108,17 +114,10 @@ def label_figures(predictions: Predictions) -> tuple[LabelFigures, ...]:
     gold, predicted = (members(predictions, side)[rows] for side in ("gold", "predicted"))
     right = (gold & predicted).sum(axis=0)
     support, given = gold.sum(axis=0), predicted.sum(axis=0)
+    columns = (one.tolist() for one in (right, given, support))
     return tuple(
-        LabelFigures(
-            label=label,
-            precision=wilson(int(right[n]), int(given[n])),
-            recall=wilson(int(right[n]), int(support[n])),
-            f1=f1_interval(int(right[n]), int(given[n]), int(support[n]), int(rows.sum())),
-            support=int(support[n]),
-            predicted=int(given[n]),
-            right=int(right[n]),
-        )
-        for n, label in enumerate(labels(predictions))
+        LabelFigures.of(label, *counts, f1_interval(*counts, int(rows.sum())))
+        for label, *counts in zip(labels(predictions), *columns, strict=True)
     )
 
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from engine.config.tasks import TASKS
-from engine.evaluation.measures import Side
+from engine.evaluation.measures import SIDES, Side
 from engine.results.predictions import Predictions
 from engine.results.row_figures import cached_per_table
 
@@ -38,7 +38,7 @@ def is_multi_label(predictions: Predictions) -> bool:
 
 def codes(predictions: Predictions, side: Side) -> NDArray[np.int64]:
     """The label index of each row, int64 [rows]; -1 for none."""
-    return _gold_codes(predictions) if side == "gold" else _predicted_codes(predictions)
+    return _codes(predictions)[side]
 
 
 def has_label(predictions: Predictions, side: Side, label: int) -> NDArray[np.bool_]:
@@ -52,20 +52,10 @@ def has_label(predictions: Predictions, side: Side, label: int) -> NDArray[np.bo
 
 
 @cached_per_table
-def _gold_codes(predictions: Predictions) -> NDArray[np.int64]:
-    return _codes(predictions, "gold")
-
-
-@cached_per_table
-def _predicted_codes(predictions: Predictions) -> NDArray[np.int64]:
-    return _codes(predictions, "predicted")
-
-
-def _codes(predictions: Predictions, side: Side) -> NDArray[np.int64]:
+def _codes(predictions: Predictions) -> dict[Side, NDArray[np.int64]]:
     known = pa.array(labels(predictions), pa.string())
-    found = pc.index_in(predictions.table[side], value_set=known).fill_null(-1)
-    places: NDArray[np.int64] = found.to_numpy().astype(np.int64)
-    return places
+    found = {side: pc.index_in(predictions.table[side], value_set=known) for side in SIDES}
+    return {side: one.fill_null(-1).to_numpy().astype(np.int64) for side, one in found.items()}
 
 
 def members(predictions: Predictions, side: Side) -> NDArray[np.bool_]:
@@ -77,16 +67,11 @@ def members(predictions: Predictions, side: Side) -> NDArray[np.bool_]:
 def _members(predictions: Predictions) -> dict[Side, NDArray[np.bool_]]:
     names = labels(predictions)
     if not is_multi_label(predictions):
-        every = np.arange(len(names))
-        return {
-            "gold": codes(predictions, "gold")[:, None] == every,
-            "predicted": codes(predictions, "predicted")[:, None] == every,
-        }
+        return {side: codes(predictions, side)[:, None] == np.arange(len(names)) for side in SIDES}
     sets, kinds = _sets(predictions)
     place = {name: number for number, name in enumerate(names)}
     found: dict[Side, NDArray[np.bool_]] = {}
-    sides: tuple[Side, ...] = ("gold", "predicted")
-    for side in sides:
+    for side in SIDES:
         table = np.zeros((len(sets), len(names)), dtype=bool)
         for number, one in enumerate(sets):
             table[number, [place[label] for label in one[side]]] = True
@@ -95,13 +80,11 @@ def _members(predictions: Predictions) -> dict[Side, NDArray[np.bool_]]:
 
 
 @cached_per_table
-def _sets(predictions: Predictions) -> tuple[list[dict[str, list[str]]], NDArray[np.int64]]:
+def _sets(predictions: Predictions) -> tuple[list[dict[Side, list[str]]], NDArray[np.int64]]:
     """The different pairs of label sets, and the index of each row's pair, int64 [rows]."""
     encoded = predictions.table["details"].combine_chunks().dictionary_encode()
     different = [json.loads(one) if one else {} for one in encoded.dictionary.to_pylist()]
-    sets = [
-        {side: list(one.get(side) or ()) for side in ("gold", "predicted")} for one in different
-    ]
+    sets = [{side: list(one.get(side) or ()) for side in SIDES} for one in different]
     return sets, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
@@ -125,8 +108,7 @@ def doubtful_label(predictions: Predictions, place: int) -> str | None:
         sets, kinds = _sets(predictions)
         one = sets[kinds[place]]
     else:
-        sides: tuple[Side, ...] = ("gold", "predicted")
-        one = {side: [predictions.table[side][place].as_py()] for side in sides}
+        one = {side: [predictions.table[side][place].as_py()] for side in SIDES}
     gold, predicted = one["gold"], one["predicted"]
     wrong = [label for label in predicted if label not in gold]
     missed = [label for label in gold if label not in predicted]

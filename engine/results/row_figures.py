@@ -40,7 +40,10 @@ def cached_per_table(function: Callable[[Predictions], Found]) -> Callable[[Pred
 
 def figure(predictions: Predictions, name: RowFigure) -> Numbers:
     """The number of each row, [rows]."""
-    return FIGURES[name](predictions)
+    cached: dict[str, Numbers] = vars(predictions).setdefault("figures", {})
+    if name not in cached:
+        cached[name] = FIGURES[name](predictions)
+    return cached[name]
 
 
 def parse_numbers(column: "pa.ChunkedArray[pa.StringScalar]") -> NDArray[np.float64]:
@@ -71,34 +74,13 @@ def text_columns(predictions: Predictions) -> tuple[str, ...]:
     return tuple(name for name in predictions.info.mapping.texts if name in predictions.columns)
 
 
-def _recorded(name: str) -> Callable[[Predictions], Numbers]:
-    return cached_by_name(name, lambda predictions: predictions.numbers(name))
-
-
-def cached_by_name(
-    name: str, function: Callable[[Predictions], Numbers]
-) -> Callable[[Predictions], Numbers]:
-    """`once` for a function that is created for a name."""
-    function.__qualname__ = f"{function.__qualname__}:{name}"
-    return cached_per_table(function)
-
-
-def _counted(name: str, pattern: str | None) -> Callable[[Predictions], Numbers]:
-    """Matches of `pattern` in the texts of each row; None: number of characters."""
-
-    def count(predictions: Predictions) -> NDArray[np.float64]:
-        counts = np.zeros(len(predictions), dtype=np.float64)
-        for column in text_columns(predictions):
-            cells: Any = pc.coalesce(predictions.cells(column), pa.scalar(""))
-            found = (
-                pc.utf8_length(cells)
-                if pattern is None
-                else pc.count_substring_regex(cells, pattern)
-            )
-            counts += found.to_numpy(zero_copy_only=False)
-        return counts
-
-    return cached_by_name(name, count)
+def _counted(predictions: Predictions, count: Callable[[Any], Any]) -> NDArray[np.float64]:
+    """The sum of `count` over the texts of each row."""
+    counts = np.zeros(len(predictions), dtype=np.float64)
+    for column in text_columns(predictions):
+        cells = pc.coalesce(predictions.cells(column), pa.scalar(""))
+        counts += count(cells).to_numpy(zero_copy_only=False)
+    return counts
 
 
 def holds_numbers(info: PredictionInfo) -> bool:
@@ -106,12 +88,10 @@ def holds_numbers(info: PredictionInfo) -> bool:
     return TASKS[info.task].predicts_numbers(info.metrics)
 
 
-@cached_per_table
 def _gold(predictions: Predictions) -> NDArray[np.float64]:
     return parse_numbers(predictions.table["gold"])
 
 
-@cached_per_table
 def _predicted(predictions: Predictions) -> NDArray[np.float64]:
     """The predicted number in full precision if stored, else as written."""
     if holds_numbers(predictions.info):
@@ -119,12 +99,10 @@ def _predicted(predictions: Predictions) -> NDArray[np.float64]:
     return parse_numbers(predictions.table["predicted"])
 
 
-@cached_per_table
-def _residual(predictions: Predictions) -> NDArray[np.float64]:
-    return _predicted(predictions) - _gold(predictions)
+def _residual(predictions: Predictions) -> Numbers:
+    return figure(predictions, "predicted") - figure(predictions, "gold")
 
 
-@cached_per_table
 def _margin(predictions: Predictions) -> NDArray[np.float64]:
     """The highest score of a row minus the second; NaN with fewer than two scores."""
     found = np.full(len(predictions), np.nan)
@@ -139,18 +117,19 @@ def _margin(predictions: Predictions) -> NDArray[np.float64]:
     return found
 
 
-@cached_per_table
 def _no_answer(predictions: Predictions) -> NDArray[np.float64]:
     """The no-answer score."""
     return np.array([row.get("null", np.nan) for row in details(predictions)], dtype=np.float64)
 
 
 FIGURES: Mapping[RowFigure, Callable[[Predictions], Numbers]] = {
-    "probability": _recorded("probability"),
-    "loss": _recorded("loss"),
-    "score": _recorded("score"),
-    "words": _counted("words", WORD),
-    "characters": _counted("characters", None),
+    "probability": lambda predictions: predictions.numbers("probability"),
+    "loss": lambda predictions: predictions.numbers("loss"),
+    "score": lambda predictions: predictions.numbers("score"),
+    "words": lambda predictions: _counted(
+        predictions, lambda cells: pc.count_substring_regex(cells, WORD)
+    ),
+    "characters": lambda predictions: _counted(predictions, pc.utf8_length),
     "gold": _gold,
     "predicted": _predicted,
     "residual": _residual,

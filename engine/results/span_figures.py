@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.evaluation.measures import f1_of_sums
+from engine.results.classes import LabelFigures
 from engine.results.conditions import Conditions, HasSpan
-from engine.results.intervals import UNKNOWN, Interval, bootstrap, wilson
+from engine.results.intervals import UNKNOWN, bootstrap
 from engine.results.predictions import Predictions
 from engine.results.spans import NONE, SPAN_KINDS, SpanKind, span_table
 
@@ -36,17 +37,20 @@ class TypeConfusion:
         return (HasSpan(gold=self.types[gold], predicted=self.types[predicted]),)
 
 
-@dataclass(frozen=True)
-class TypeFigures:
-    """The spans of one type; precision, recall and F1 are NaN if undefined."""
+class TypeFigures(LabelFigures):
+    """The spans of one type instead of the rows of one label."""
 
-    type: str
-    precision: Interval  # Wilson
-    recall: Interval  # Wilson
-    f1: Interval  # bootstrap over rows
-    support: int  # gold spans
-    predicted: int
-    right: int
+    @property
+    def missed(self) -> Conditions:
+        return (HasSpan(error="missed", gold=self.label),)
+
+    @property
+    def wrongly_predicted(self) -> Conditions:
+        return (HasSpan(error="spurious", predicted=self.label),)
+
+    @property
+    def having(self) -> Conditions:
+        return (HasSpan(gold=self.label),)
 
 
 def kind_counts(predictions: Predictions) -> dict[SpanKind, int]:
@@ -95,13 +99,6 @@ def row_parts(predictions: Predictions, type_: int | None = None) -> NDArray[np.
 
 
 def _figures(name: str, parts: NDArray[np.int64]) -> TypeFigures:
-    right, predicted, support = (int(total) for total in parts.sum(axis=0))
-    return TypeFigures(
-        type=name,
-        precision=wilson(right, predicted),
-        recall=wilson(right, support),
-        f1=bootstrap(parts, f1_of_sums) if predicted + support else UNKNOWN,
-        support=support,
-        predicted=predicted,
-        right=right,
-    )
+    right, predicted, support = parts.sum(axis=0).tolist()
+    f1 = bootstrap(parts, f1_of_sums) if predicted + support else UNKNOWN
+    return TypeFigures.of(name, right, predicted, support, f1)

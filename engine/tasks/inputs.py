@@ -4,28 +4,17 @@ Shapes: B texts, T tokens; B is 1 except in `stacked`.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from engine.messages.explore.text import Token
+from engine.messages.explore.text import TextQuestion, Token
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
 from engine.tokenizers.tokenizer import Tokenizer
 
 MAX_TOKENS = 512  # attention is quadratic, and no published BERT reads more
-
-
-class Asked(Protocol):
-    """A question about a text or pair."""
-
-    @property
-    def text(self) -> str: ...
-    @property
-    def pair(self) -> str | None: ...
-    @property
-    def masked(self) -> tuple[int, ...]: ...
 
 
 class Inputs(NamedTuple):
@@ -72,7 +61,7 @@ def max_tokens(checkpoint: Checkpoint) -> int:
     return min(checkpoint.network.spec.max_positions, MAX_TOKENS)
 
 
-def inputs(checkpoint: Checkpoint, question: Asked) -> Inputs:
+def inputs(checkpoint: Checkpoint, question: TextQuestion) -> Inputs:
     """The input of a question."""
     return typed(checkpoint, question.text, question.pair, question.masked)
 

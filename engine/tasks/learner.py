@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.random import Generator
 from torch import Tensor
 
 from engine.config.dataset import SplitName
@@ -40,6 +41,7 @@ from engine.tokenizers.tokenizer import Tokenizer
 USUAL_PREDICTION = PredictionSettings()
 WIDTH_STEP = 8  # few shapes, and vector instructions prefer multiples of 8
 Counts = Mapping[str, float | Tensor]  # by loss term; tensors are float32 scalars
+Losses = dict[str, Tensor]  # float32 scalars, by loss term
 
 
 class Vectors(Protocol):
@@ -135,30 +137,8 @@ class Batch(NamedTuple):
         """
         if not size or size >= self.size:
             return [self]
-        lengths = self.lengths
-        found = [slice(n, min(n + size, self.size)) for n in range(0, self.size, size)]
-        return [self._part(some, width_of(int(lengths[some].max()))) for some in found]
-
-    def _part(self, some: slice, width: int) -> "Batch":
-        old = self.segments.size(1)
-        rows = slice(some.start * self.inputs_per_example, some.stop * self.inputs_per_example)
-        width = min(width, old)
-        mask = None if self.attention_mask is None else self.attention_mask[rows, :width]
-        targets, positions = self.targets[some], None
-        if self.positions is not None:
-            inside = (self.positions >= rows.start * old) & (self.positions < rows.stop * old)
-            targets, positions = self.targets[inside], self.positions[inside] - rows.start * old
-            positions = positions // old * width + positions % old
-        return Batch(
-            self.tokens[rows, :width],
-            self.segments[rows, :width],
-            None if mask is None or bool(mask.all()) else mask,
-            targets,
-            positions,
-            None if self.follows is None else self.follows[some],
-            None if self.numbers is None else self.numbers[some],
-            self.inputs_per_example,
-        )
+        numbers = np.arange(self.size)
+        return [self.taken(numbers[n : n + size]) for n in range(0, self.size, size)]
 
     def taken(self, numbers: np.ndarray) -> "Batch":
         """A subset of the examples, int64 [n] in rising order, no wider than the longest needs."""
@@ -421,7 +401,7 @@ class Learner(ABC):
         examples: Examples,
         numbers: np.ndarray,
         tokenizer: Tokenizer,
-        rng: np.random.Generator,
+        rng: Generator,
     ) -> Batch:
         """A batch of examples by index; `rng` is the only source of randomness."""
         rows = input_rows(numbers, examples.inputs_per_example)
@@ -440,15 +420,11 @@ class Learner(ABC):
         return [""] * len(batch.tokens)
 
     @abstractmethod
-    def dummy_batch(
-        self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
-    ) -> Batch:
+    def dummy_batch(self, count: int, width: int, tokenizer: Tokenizer, rng: Generator) -> Batch:
         """A batch of random tokens of the same width, for measuring a step."""
 
     @abstractmethod
-    def losses(
-        self, network: Network, batch: Batch, counts: Counts | None = None
-    ) -> dict[str, Tensor]:
+    def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
         """The terms of a batch's loss by name, each a float32 scalar; their sum is minimised.
 
         Each is a mean over the batch. If the batch is a part of a larger one with these `counts`,
@@ -487,9 +463,7 @@ def special_ids(tokenizer: Tokenizer) -> list[int]:
     return [tokenizer.pad, tokenizer.unknown, tokenizer.cls, tokenizer.sep, tokenizer.mask]
 
 
-def random_tokens(
-    count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
-) -> np.ndarray:
+def random_tokens(count: int, width: int, tokenizer: Tokenizer, rng: Generator) -> np.ndarray:
     """Random ordinary tokens, int64 [count, width]."""
     ordinary = np.setdiff1d(np.arange(tokenizer.size), special_ids(tokenizer))
     return rng.choice(ordinary, (count, width))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from numpy.random import Generator
 
 from engine.config.prediction import PredictionSettings
 from engine.config.tasks.multi_label import MultiLabel
@@ -45,6 +45,7 @@ from engine.tasks.learner import (
     Examples,
     Learner,
     LogitsCollector,
+    Losses,
     ranked_labels,
 )
 from engine.tasks.row_predictions import RowPredictions
@@ -113,7 +114,7 @@ class MultiLabelLearner(WholeTextLearner):
             return [tuple(name for name, yes in said.items() if yes[place]) for place in places]
         return None if rows.labels is None else parse_label_sets(rows.labels, self._labels)
 
-    def random_targets(self, count: int, rng: np.random.Generator) -> np.ndarray:
+    def random_targets(self, count: int, rng: Generator) -> np.ndarray:
         return rng.integers(0, 2, (count, len(self._labels))).astype(np.float32)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
@@ -123,9 +124,7 @@ class MultiLabelLearner(WholeTextLearner):
         ]
         return [", ".join(labels) or phrase("no label") for labels in sets]
 
-    def losses(
-        self, network: Network, batch: Batch, counts: Counts | None = None
-    ) -> dict[str, Tensor]:
+    def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
         counts = counts or self.counts(batch)
         logits = network.logits(*batch.inputs)  # [B, C]
         weights = self.weights_on(logits.device)

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.random import Generator
 from numpy.typing import NDArray
-from torch import Tensor
 
 from engine.config.prediction import PredictionSettings
 from engine.config.tasks.multiple_choice import MultipleChoice
@@ -45,6 +45,7 @@ from engine.tasks.learner import (
     Examples,
     Learner,
     LogitsCollector,
+    Losses,
     TaskPredictions,
     counted,
     random_tokens,
@@ -121,18 +122,14 @@ class MultipleChoiceLearner(Learner):
             for number in range(batch.inputs_per_example)
         ]
 
-    def dummy_batch(
-        self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
-    ) -> Batch:
+    def dummy_batch(self, count: int, width: int, tokenizer: Tokenizer, rng: Generator) -> Batch:
         rows = random_tokens(count * self._endings, width, tokenizer, rng)
         tokens = torch.from_numpy(rows)
         targets = torch.from_numpy(rng.integers(0, self._endings, count))
         segments = torch.zeros_like(tokens)
         return Batch(tokens, segments, None, targets, None, inputs_per_example=self._endings)
 
-    def losses(
-        self, network: Network, batch: Batch, counts: Counts | None = None
-    ) -> dict[str, Tensor]:
+    def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
         counts = counts or self.counts(batch)
         scores = network.logits(*batch.inputs)  # [B * E, 1]
         scores = scores.reshape(batch.size, batch.inputs_per_example)  # [B, E]

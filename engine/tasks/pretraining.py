@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.random import Generator
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -29,6 +30,7 @@ from engine.tasks.learner import (
     Counts,
     Examples,
     Learner,
+    Losses,
     Metrics,
     Padded,
     pad,
@@ -126,7 +128,7 @@ class PretrainingLearner(Learner):
         examples: Examples,
         numbers: np.ndarray,
         tokenizer: Tokenizer,
-        rng: np.random.Generator,
+        rng: Generator,
     ) -> Batch:
         padded = pad(examples.tokenized, numbers, tokenizer.pad)
         if self.causal:
@@ -150,9 +152,7 @@ class PretrainingLearner(Learner):
         words = {FOLLOWS: phrase("IsNext"), ANOTHER: phrase("NotNext")}
         return [words[kind] for kind in batch.follows.tolist()]
 
-    def dummy_batch(
-        self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
-    ) -> Batch:
+    def dummy_batch(self, count: int, width: int, tokenizer: Tokenizer, rng: Generator) -> Batch:
         tokens = torch.from_numpy(random_tokens(count, width, tokenizer, rng))
         follows = rng.integers(0, 2, count) if self.task.nsp else None
         padded = Padded(tokens, torch.zeros_like(tokens), None)
@@ -161,7 +161,7 @@ class PretrainingLearner(Learner):
         return self._asked(padded, follows, *self._hide(tokens, tokenizer, rng))
 
     def _hide(
-        self, tokens: Tensor, tokenizer: Tokenizer, rng: np.random.Generator
+        self, tokens: Tensor, tokenizer: Tokenizer, rng: Generator
     ) -> tuple[np.ndarray, np.ndarray]:
         return mask_tokens(tokens.numpy(), tokenizer, self.task, rng)
 
@@ -178,9 +178,7 @@ class PretrainingLearner(Learner):
             follows=None if follows is None else torch.from_numpy(follows),
         )
 
-    def losses(
-        self, network: Network, batch: Batch, counts: Counts | None = None
-    ) -> dict[str, Tensor]:
+    def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
         assert network.mlm is not None and batch.positions is not None
         counts = counts or self.counts(batch)
         encoded = network.encode(
@@ -262,7 +260,7 @@ class PretrainingMetrics(Metrics):
 
 
 def mask_tokens(
-    tokens: np.ndarray, tokenizer: Tokenizer, task: Pretraining, rng: np.random.Generator
+    tokens: np.ndarray, tokenizer: Tokenizer, task: Pretraining, rng: Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Choose tokens to predict and mask them: 80 % [MASK], 10 % random, 10 % unchanged.
 
@@ -298,7 +296,7 @@ def mask_tokens(
 
 
 def _whole_words(
-    ordinary: np.ndarray, continues: np.ndarray, wanted: np.ndarray, rng: np.random.Generator
+    ordinary: np.ndarray, continues: np.ndarray, wanted: np.ndarray, rng: Generator
 ) -> np.ndarray:
     """Choose words in random order as long as they fit; the first one always.
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.random import Generator
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -42,6 +43,7 @@ from engine.tasks.learner import (
     Counts,
     Examples,
     Learner,
+    Losses,
     PredictionCollector,
     TaskPredictions,
     random_tokens,
@@ -157,16 +159,12 @@ class QuestionAnsweringLearner(Learner):
             for tokens, (first, last) in zip(batch.tokens, batch.targets.tolist(), strict=True)
         ]
 
-    def dummy_batch(
-        self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
-    ) -> Batch:
+    def dummy_batch(self, count: int, width: int, tokenizer: Tokenizer, rng: Generator) -> Batch:
         tokens = torch.from_numpy(random_tokens(count, width, tokenizer, rng))
         targets = torch.from_numpy(rng.integers(0, width, (count, 2)))
         return Batch(tokens, torch.zeros_like(tokens), None, targets, None)
 
-    def losses(
-        self, network: Network, batch: Batch, counts: Counts | None = None
-    ) -> dict[str, Tensor]:
+    def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
         counts = counts or self.counts(batch)
         logits = span_logits(network, batch)
         ends = F.cross_entropy(logits, batch.targets, reduction="sum") / 2

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from numpy.random import Generator
 
 from engine.config.tasks.regression import Regression
 from engine.data.columns.numbers import parse_number, parse_numbers
@@ -25,7 +25,7 @@ from engine.phrases import phrase
 from engine.tasks.baselines import Numbers, for_whole_texts, targets_of, tfidf_features
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs
-from engine.tasks.learner import Baseline, Batch, Counts, Examples, Learner, LogitsCollector
+from engine.tasks.learner import Baseline, Batch, Counts, Examples, Learner, LogitsCollector, Losses
 from engine.tasks.row_predictions import RowPredictions
 from engine.tasks.whole_text import WholeTextLearner
 from engine.tokenizers.tokenizer import Tokenizer
@@ -57,7 +57,7 @@ class RegressionLearner(WholeTextLearner):
     def targets(self, rows: Rows) -> np.ndarray | None:
         return None if rows.labels is None else parse_numbers(rows.labels, rows.lines)
 
-    def random_targets(self, count: int, rng: np.random.Generator) -> np.ndarray:
+    def random_targets(self, count: int, rng: Generator) -> np.ndarray:
         return rng.random(count, dtype=np.float32)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
@@ -69,9 +69,7 @@ class RegressionLearner(WholeTextLearner):
         assert isinstance(network.task, TaskHead) and examples.targets is not None
         network.task.dense.bias.fill_(float(examples.targets.mean(dtype=np.float64)))
 
-    def losses(
-        self, network: Network, batch: Batch, counts: Counts | None = None
-    ) -> dict[str, Tensor]:
+    def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
         counts = counts or self.counts(batch)
         numbers = network.logits(*batch.inputs)[:, 0]  # [B]
         summed = F.mse_loss(numbers, batch.targets, reduction="sum")

@@ -83,9 +83,7 @@ def score(wanted: Evaluate, scratch: Path | None = None, emit: Emit = lambda _: 
     with TemporaryDirectory(dir=scratch, prefix="evaluate-") as aside:
         reading = stage(phrase("Reading the data set"))
         task = predictor.learner.task
-        dataset = open_rows(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
-        part: SplitName = "train" if wanted.part == "file" else wanted.part
-        check_rows(dataset, part)
+        dataset, part = open_rows(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
         origin = _origin(wanted, dataset, predictor.learner)
         rows, cells = dataset.rows(part), dataset.cells(part)
         scored = score_rows(predictor, rows, cells, origin, stage(phrase("Predicting")))
@@ -110,9 +108,7 @@ def _score_tokens(
     longest = min(wanted.max_length, loaded.spec.max_positions)
     with TemporaryDirectory(dir=scratch, prefix="evaluate-") as aside:
         reading = stage(phrase("Reading the data set"))
-        dataset = open_rows(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
-        part: SplitName = "train" if wanted.part == "file" else wanted.part
-        check_rows(dataset, part)
+        dataset, part = open_rows(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
         tokenization = stage(phrase("Tokenising"))
         parts: tuple[SplitName, ...] = (part, "train")
         examples, train = (
@@ -192,9 +188,8 @@ def fit_baselines(
     files: list[Path] = []
     with TemporaryDirectory(dir=scratch, prefix="baselines-") as aside:
         reading = stage(phrase("Reading the data set"))
-        dataset = open_rows(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
-        check_rows(dataset, wanted.part)
-        train, rows = dataset.rows("train"), dataset.rows(wanted.part)
+        dataset, part = open_rows(wanted.data, wanted.part, Path(aside) / "rows", task, reading)
+        train, rows, cells = dataset.rows("train"), dataset.rows(part), dataset.cells(part)
         learner, fitting = learner_for(task), stage(phrase("Fitting the baselines"))
         learner.fit_labels(train)
         every = learner.baselines()
@@ -209,7 +204,6 @@ def fit_baselines(
                 fingerprint=dataset.spec.fingerprint,
             )
             metrics = collected.report().metrics() if rows.is_labelled else {}
-            cells = dataset.cells(wanted.part)
             found = build_predictions(
                 collected.row_predictions(),
                 rows.lines,
@@ -234,9 +228,12 @@ def _unigram(wanted: FitBaselines) -> BaselinesFitted:
 
 def open_rows(
     data: DataSource, part: Part, into: Path, task: TaskSpec, progress: ProgressCallback
-) -> Dataset:
-    """The rows of a data source. A file that is requested as a whole consists of training rows,
-    without unlabelled ones if others have labels."""
+) -> tuple[Dataset, SplitName]:
+    """The rows of a data source, and their part of it. A file that is requested as a whole consists
+    of training rows, without unlabelled ones if others have labels.
+
+    Raises StudioError if there are no rows in this part.
+    """
     if part == "file" and isinstance(data, FileData):
         change: dict[str, object] = {"split": Split(validation=0, test=0)}
         if data.mapping is None:
@@ -246,20 +243,17 @@ def open_rows(
                 change |= {"mapping": found.mapping, "reading": found.reading}
                 change["cleaning"] = data.cleaning.model_copy(update={"skip_empty": (label,)})
         data = data.model_copy(update=change)
-    return resolve(data, into, progress, task=task)
-
-
-def check_rows(dataset: Dataset, part: SplitName) -> None:
-    """Raise StudioError if a data set has no rows in this part."""
-    if dataset.spec.rows.get(part, 0):
-        return
+    dataset = resolve(data, into, progress, task=task)
+    split: SplitName = "train" if part == "file" else part
+    if dataset.spec.rows.get(split, 0):
+        return dataset, split
     names = {
         "train": phrase("The data set has no training rows."),
         "validation": phrase("The data set has no validation rows."),
         "test": phrase("The data set has no test rows."),
     }
     raise StudioError(
-        names[part], phrase("Choose another split, or import the data set with other fractions.")
+        names[split], phrase("Choose another split, or import the data set with other fractions.")
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.random import Generator
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -47,6 +48,7 @@ from engine.tasks.learner import (
     Counts,
     Examples,
     Learner,
+    Losses,
     PredictionCollector,
     TaskPredictions,
 )
@@ -167,9 +169,7 @@ class SentenceSimilarityLearner(Learner):
                     found[number] = phrase("cosine {number:.3g}", number=float(batch.targets[row]))
         return found
 
-    def dummy_batch(
-        self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
-    ) -> Batch:
+    def dummy_batch(self, count: int, width: int, tokenizer: Tokenizer, rng: Generator) -> Batch:
         inputs = 3 if self._objective == "triplets" else 2
         tokens = torch.from_numpy(random_ids(count * inputs, width, tokenizer, rng))
         targets = torch.arange(count * inputs).view(count, inputs)
@@ -178,9 +178,7 @@ class SentenceSimilarityLearner(Learner):
         segments = torch.zeros_like(tokens)
         return Batch(tokens, segments, None, targets, None, inputs_per_example=inputs)
 
-    def losses(
-        self, network: Network, batch: Batch, counts: Counts | None = None
-    ) -> dict[str, Tensor]:
+    def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
         counts = counts or self.counts(batch)
         vectors = network.logits(*batch.inputs)  # [B * E, D]
         texts = vectors.view(batch.size, batch.inputs_per_example, -1).unbind(1)  # E of [B, D]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from numpy.random import Generator
 
 from engine.config.prediction import PredictionSettings
 from engine.config.task import shortened
@@ -45,6 +45,7 @@ from engine.tasks.learner import (
     Examples,
     Learner,
     LogitsCollector,
+    Losses,
     counted,
     ranked_labels,
     share_of_mean,
@@ -100,15 +101,13 @@ class TextClassificationLearner(WholeTextLearner):
     def answer_counts(self, examples: Examples) -> Counter[str]:
         return counted(examples.targets, self._labels)
 
-    def random_targets(self, count: int, rng: np.random.Generator) -> np.ndarray:
+    def random_targets(self, count: int, rng: Generator) -> np.ndarray:
         return rng.integers(0, len(self._labels), count)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
         return [self._labels[number] for number in batch.targets.tolist()]
 
-    def losses(
-        self, network: Network, batch: Batch, counts: Counts | None = None
-    ) -> dict[str, Tensor]:
+    def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
         counts = counts or self.counts(batch)
         logits = network.logits(*batch.inputs)  # [B, C]
         weights, smoothing = self.weights_on(logits.device), self.task.label_smoothing

@@ -11,6 +11,7 @@ from statistics import fmean
 
 import numpy as np
 import torch
+from numpy.random import Generator
 
 from engine.config.tasks.token_classification import TokenClassification
 from engine.data.columns.roles import MissingRole
@@ -35,6 +36,7 @@ from engine.tasks.learner import (
     Counts,
     Examples,
     Learner,
+    Losses,
     counted,
     pad,
     random_tokens,
@@ -180,7 +182,7 @@ class TokenClassificationLearner(Learner):
         examples: Examples,
         numbers: np.ndarray,
         tokenizer: Tokenizer,
-        rng: np.random.Generator,
+        rng: Generator,
     ) -> Batch:
         assert isinstance(examples, Sentences)
         padded = pad(examples.tokenized, numbers, tokenizer.pad)
@@ -191,16 +193,12 @@ class TokenClassificationLearner(Learner):
         places = rows * padded.tokens.size(1) + examples.firsts[words]
         return Batch(*padded, targets=torch.from_numpy(targets), positions=torch.from_numpy(places))
 
-    def dummy_batch(
-        self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
-    ) -> Batch:
+    def dummy_batch(self, count: int, width: int, tokenizer: Tokenizer, rng: Generator) -> Batch:
         tokens = torch.from_numpy(random_tokens(count, width, tokenizer, rng))
         targets = torch.from_numpy(rng.integers(0, len(self._labels), tokens.numel()))
         return Batch(tokens, torch.zeros_like(tokens), None, targets, torch.arange(tokens.numel()))
 
-    def losses(
-        self, network: Network, batch: Batch, counts: Counts | None = None
-    ) -> dict[str, torch.Tensor]:
+    def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
         counts = counts or self.counts(batch)
         logits = word_logits(network, batch)  # [N, C]
         weights, smoothing = self.weights_on(logits.device), self.task.label_smoothing
@@ -251,17 +249,6 @@ class TokenClassificationLearner(Learner):
     def metrics(self, examples: Examples) -> TagCollector:
         assert isinstance(examples, Sentences)
         return TagCollector(examples, self._labels)
-
-
-def _span(
-    label: str, words: Sequence[tuple[int, int, int]], text: str, shares: Sequence[float]
-) -> SpanPrediction:
-    """A span of words, each with its characters and the index of its first token."""
-    start, end = words[0][0], words[-1][1]
-    probability = fmean(shares[token] for _, _, token in words)
-    return SpanPrediction(
-        text=text[start:end], start=start, end=end, probability=probability, label=label
-    )
 
 
 def _is_text(token: Token) -> bool:

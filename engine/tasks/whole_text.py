@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.random import Generator
 
 from engine.data.datasets.rows import Rows
 from engine.data.tokenized.dataset import tokenize_examples
@@ -31,7 +32,7 @@ class WholeTextLearner(Learner):
         """The target of each row, [rows, …]; None if unlabelled."""
 
     @abstractmethod
-    def random_targets(self, count: int, rng: np.random.Generator) -> np.ndarray:
+    def random_targets(self, count: int, rng: Generator) -> np.ndarray:
         """Random targets, [count, …]."""
 
     def tokenize(
@@ -49,9 +50,7 @@ class WholeTextLearner(Learner):
         )
         return Examples(tokenized, targets)
 
-    def dummy_batch(
-        self, count: int, width: int, tokenizer: Tokenizer, rng: np.random.Generator
-    ) -> Batch:
+    def dummy_batch(self, count: int, width: int, tokenizer: Tokenizer, rng: Generator) -> Batch:
         tokens = torch.from_numpy(random_tokens(count, width, tokenizer, rng))
         targets = torch.from_numpy(self.random_targets(count, rng))
         return Batch(tokens, torch.zeros_like(tokens), None, targets, None)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from PySide6.QtWidgets import QHeaderView, QTableView
@@ -18,45 +17,11 @@ from app.widgets.tables import Column, ColumnsModel, Index, apply_style
 from app.widgets.text import numbers
 from app.widgets.text.labels import Text, visible
 from engine.results.classes import LabelFigures, label_figures
-from engine.results.conditions import Conditions, HasSpan
+from engine.results.conditions import Conditions
 from engine.results.intervals import Interval
-from engine.results.predictions import Predictions
 from engine.results.span_figures import type_figures
 
 LABEL, PRECISION, RECALL, F1, SUPPORT = range(5)
-
-
-@dataclass(frozen=True)
-class TypeRow(LabelFigures):
-    """The spans of one type, as a row of the table."""
-
-    @property
-    def missed(self) -> Conditions:
-        return (HasSpan(error="missed", gold=self.label),)
-
-    @property
-    def wrongly_predicted(self) -> Conditions:
-        return (HasSpan(error="spurious", predicted=self.label),)
-
-    @property
-    def having(self) -> Conditions:
-        return (HasSpan(gold=self.label),)
-
-
-def types_measured(predictions: Predictions) -> tuple[LabelFigures, ...]:
-    """Metrics of each span type."""
-    return tuple(
-        TypeRow(
-            label=one.type,
-            precision=one.precision,
-            recall=one.recall,
-            f1=one.f1,
-            support=one.support,
-            predicted=one.predicted,
-            right=one.right,
-        )
-        for one in type_figures(predictions)
-    )
 
 
 class LabelTablePicture(ResultPicture):
@@ -136,7 +101,7 @@ class TypeTablePicture(LabelTablePicture):
 
     key = "type-figures"
     title = marked("Per type")
-    measure: ClassVar[Any] = staticmethod(types_measured)
+    measure: ClassVar[Any] = staticmethod(type_figures)
 
 
 def _columns() -> list[Column[LabelFigures]]:

@@ -72,16 +72,6 @@ def spans_from_tags(tags: Sequence[str]) -> list[Span]:
     return found
 
 
-def strict_spans(tags: Sequence[str], scheme: Scheme) -> list[Span]:
-    """Only the spans that are valid in `scheme`, as in seqeval's strict mode.
-
-    In IOB1, a B that separates nothing is invalid; seqeval may start a span after it.
-    """
-    found = spans_from_tags(tags)
-    lawful = tags_from_spans(found, len(tags), scheme)
-    return [s for s in found if lawful[s.start : s.end] == list(tags[s.start : s.end])]
-
-
 def tags_from_spans(found: Sequence[Span], tokens: int, scheme: Scheme) -> list[str]:
     """The tags of a sentence with these ordered, disjoint spans."""
     tags = ["O"] * tokens
