@@ -24,11 +24,11 @@ from app.widgets.help import HelpButton, set_help
 from app.widgets.page import clear, scrolling
 from app.widgets.text.labels import Text
 from engine.checkpoints.info import checkpoint_info
-from engine.documents.card import checkpoint_run
 from engine.errors import StudioError
 from engine.files.home import folder_name
 from engine.messages.reports import CheckpointInfo
 from engine.runs.folder import RunFolder
+from engine.runs.snapshots import run_of
 
 WIDEST = 220 * SPACE  # of the text boxes
 
@@ -99,7 +99,7 @@ class UseTab(QWidget):
 
         def read() -> tuple[CheckpointInfo | None, RunFolder | None]:
             try:
-                return checkpoint_info(checkpoint), checkpoint_run(checkpoint)
+                return checkpoint_info(checkpoint), run_of(checkpoint)
             except StudioError:
                 return None, None  # the page itself shows the problem
 

@@ -52,7 +52,7 @@ COMMANDS = {  # by name, the module and function
     "similarity": "engine.cli.similarity:similarity",
     "vectors": "engine.cli.similarity:vectors_command",
     "nearest": "engine.cli.similarity:nearest_command",
-    "export": "engine.cli.exporting:export_command",
+    "export": "engine.cli.exporting:export",
     "get": "engine.cli.hub:get",
     "push": "engine.cli.hub:push",
     "doctor": "engine.cli.doctor:doctor",

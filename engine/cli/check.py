@@ -190,13 +190,10 @@ def _stored_facts(
 
 
 def _examined(dataset: Dataset) -> list[Finding]:
-    line = ProgressLine(sys.stderr)
     if not sys.stderr.isatty():
         return run_checks(dataset)
-    try:
+    with ProgressLine(sys.stderr) as line:
         return run_checks(dataset, lambda done, total: line.draw(f"Checking: {done / total:.0%}"))
-    finally:
-        line.end()
 
 
 def fix(

@@ -1,11 +1,10 @@
 """Export a checkpoint to the format of another program."""
 
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated
 
 import typer
 
-from engine.cli.options import choice_option, with_options
 from engine.config.export import Form, Precision
 from engine.files.home import Home
 from engine.messages import now
@@ -21,7 +20,22 @@ def export(
     texts: Annotated[
         Path | None, typer.Option(help="Verify the export on the first rows of this file, too.")
     ] = None,
-    **given: Any,
+    form: Annotated[
+        Form,
+        typer.Option(
+            "--format",
+            help=phrase(
+                "hf: Hugging Face with safetensors; tf1: Google's TensorFlow 1 files; onnx: a "
+                "graph for programs without torch."
+            ),
+        ),
+    ] = "hf",
+    precision: Annotated[
+        Precision,
+        typer.Option(
+            help=phrase("How weights are stored: float16 and bfloat16 with hf, int8 with onnx.")
+        ),
+    ] = "float32",
 ) -> None:
     """Export a checkpoint, reload it in a clean process, and compare the predictions.
 
@@ -34,8 +48,8 @@ def export(
         Export(
             checkpoint=checkpoint.absolute(),
             into=to.absolute(),
-            form=given["format"],
-            precision=given["precision"],
+            form=form,
+            precision=precision,
             texts=None if texts is None else texts.absolute(),
         ),
         emit=lambda working: echo_error(f"{working.stage} …"),
@@ -44,8 +58,8 @@ def export(
         at=now(),
         checkpoint=checkpoint.absolute(),
         folder=done.folder,
-        form=given["format"],
-        precision=given["precision"],
+        form=form,
+        precision=precision,
     )
     log_export(Home(), made)
     for note in done.report.notes:
@@ -53,25 +67,3 @@ def export(
     for one in done.report.comparisons:
         echo(one.sentence())
     echo(f"{done.bytes / 1e6:.1f} MB written to {done.folder}; see {TEXT} in it.")
-
-
-export_command = with_options(
-    export,
-    [
-        choice_option(
-            "format",
-            get_args(Form),
-            "hf",
-            phrase(
-                "hf: Hugging Face with safetensors; tf1: Google's TensorFlow 1 files; onnx: a "
-                "graph for programs without torch."
-            ),
-        ),
-        choice_option(
-            "precision",
-            get_args(Precision),
-            "float32",
-            phrase("How weights are stored: float16 and bfloat16 with hf, int8 with onnx."),
-        ),
-    ],
-)

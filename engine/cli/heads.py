@@ -223,31 +223,30 @@ def _measure(
     from engine.explore.head_importance import weigh
     from engine.explore.head_statistics import head_statistics
 
-    line = ProgressLine(sys.stderr)
     facts: dict[str, object]
-    with TemporaryDirectory(prefix="bert-studio-") as scratch:
+    found: HeadsCounted | HeadsWeighed
+    with (
+        TemporaryDirectory(prefix="bert-studio-") as scratch,
+        ProgressLine(sys.stderr) as line,
+    ):
 
         def emit(answer: Answer) -> None:
             if isinstance(answer, HeadsCounted | HeadsWeighed):
                 answer.file.unlink()
             line.draw(_progress_text(answer))
 
-        found: HeadsCounted | HeadsWeighed
-        try:
-            if method == "patterns":
-                found = head_statistics(loaded, CountHeads(**asked), Path(scratch), emit)
-                facts = {"texts": found.total, "tokens": found.tokens}
-                if found.fixed is not None:
-                    offset, share = found.fixed
-                    facts["fixed_offset"] = {"offset": offset, "accuracy": share}
-            else:
-                question = WeighHeads(**asked, each_head=method == "each", replacement=replacement)
-                found = weigh(loaded, question, Path(scratch), emit)
-                facts = {"texts": found.total, "loss": found.loss}
-                if method == "each":
-                    facts["replacement"] = replacement
-        finally:
-            line.end()
+        if method == "patterns":
+            found = head_statistics(loaded, CountHeads(**asked), Path(scratch), emit)
+            facts = {"texts": found.total, "tokens": found.tokens}
+            if found.fixed is not None:
+                offset, share = found.fixed
+                facts["fixed_offset"] = {"offset": offset, "accuracy": share}
+        else:
+            question = WeighHeads(**asked, each_head=method == "each", replacement=replacement)
+            found = weigh(loaded, question, Path(scratch), emit)
+            facts = {"texts": found.total, "loss": found.loss}
+            if method == "each":
+                facts["replacement"] = replacement
         return Measured(found.columns, np.load(check_regular(found.file)), facts)
 
 
@@ -317,17 +316,14 @@ def _prune(
 
     from engine.explore.head_pruning import prune, remove
 
-    line = ProgressLine(sys.stderr)
+    with ProgressLine(sys.stderr) as line:
 
-    def emit(answer: Answer) -> None:
-        assert isinstance(answer, HeadsPruned)
-        done = answer.done / max(1, answer.total)
-        line.draw(f"Pruning: round {len(answer.rounds)}, {done:.0%} of all rounds")
+        def emit(answer: Answer) -> None:
+            assert isinstance(answer, HeadsPruned)
+            done = answer.done / max(1, answer.total)
+            line.draw(f"Pruning: round {len(answer.rounds)}, {done:.0%} of all rounds")
 
-    try:
         pruned = prune(loaded, question, emit)
-    finally:
-        line.end()
     if save is not None and pruned.pruned:
         remove(
             RemoveHeads(checkpoint=question.checkpoint, heads=pruned.pruned, into=save.absolute())

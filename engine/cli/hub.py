@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
+from engine.cli.progress import ProgressLine
 from engine.errors import StudioError
 from engine.files.home import Home, free_folder
 from engine.hub import cost, shelf
 from engine.messages.hub import Cost, HubFile, Planned
-from engine.messages.question import Working
 from engine.phrases import phrase
 from engine.system.precision import Speeds, ThreadSpeeds, last
 from engine.system.terminal import echo, echo_error
@@ -124,16 +124,14 @@ def _fetch(name: str, revision: str, to: Path | None, dry_run: bool) -> None:
         raise StudioError(phrase("{into} already exists.", into=to), phrase("Choose a new folder."))
     echo_error(f"Asking {client.host()} …")
     planned = download.plan(name, revision, home.downloads, _rate(home))
-    _files(planned.files)
-    for note in planned.notes:
-        echo_error(f"note: {note}")
-    echo(f"{planned.bytes / MB:,.1f} MB; revision {planned.revision}; {planned.licence or '?'}")
+    print_plan(planned)
     if planned.cost is not None:
         echo(_describe_cost(planned.cost))
     if dry_run:
         return
     into = to.absolute() if to is not None else free_folder(home.models, name.rpartition("/")[2])
-    place, _ = download.download(planned, home.downloads, _Line(planned).emit)
+    line = ProgressLine(sys.stderr)
+    place, _ = download.download(planned, home.downloads, line.draw_bytes(planned.bytes))
     from engine.explore.limits import limited_memory
     from engine.models.checkpoint import import_checkpoint
 
@@ -150,13 +148,9 @@ def _files(files: tuple[HubFile, ...]) -> None:
         echo(f"{file.bytes / MB:>10,.2f} MB  {file.name}")
 
 
-class _Line:
-    """One line of download progress, redrawn on a terminal."""
-
-    def __init__(self, planned: Planned) -> None:
-        from engine.cli.progress import ProgressLine
-
-        self._line, self._total = ProgressLine(sys.stderr), planned.bytes
-
-    def emit(self, working: Working) -> None:
-        self._line.draw(f"{working.stage}: {working.done / MB:,.1f} of {self._total / MB:,.1f} MB")
+def print_plan(planned: Planned) -> None:
+    """Print the files of a download, its notes, size, revision and licence."""
+    _files(planned.files)
+    for note in planned.notes:
+        echo_error(f"note: {note}")
+    echo(f"{planned.bytes / MB:,.1f} MB; revision {planned.revision}; {planned.licence or '?'}")

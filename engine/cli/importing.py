@@ -9,6 +9,7 @@ import typer
 from pydantic import ValidationError
 
 from engine.checkpoints.elsewhere import datasets_elsewhere, hub_cache
+from engine.cli.hub import print_plan
 from engine.cli.options import Encoding, choice_option, with_options
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, needed_mapping, notes_of, recognised
@@ -23,12 +24,10 @@ from engine.data.formats.sources import format_titles
 from engine.errors import StudioError
 from engine.files.home import Home, folder_name, free_folder, next_version
 from engine.hub.fetched import PREFIX, Fetched
-from engine.messages.question import Working
 from engine.phrases import phrase
 from engine.system.terminal import echo, echo_error, echo_json
 
 SPLIT = Split.model_fields
-MB = 1e6  # bytes
 
 
 def import_data(
@@ -68,8 +67,7 @@ def import_data(
         for known, folder in datasets_elsewhere(hub_cache()).items():
             echo(f"{known}: {folder}")
         return
-    line = ProgressLine(sys.stderr)
-    fetched = _fetched(data, line)
+    fetched = _fetched(data)
     if fetched is not None:
         data = fetched.first
     named = COLUMNS.given(given)
@@ -82,11 +80,12 @@ def import_data(
     called = (name or usual).strip() or usual
     into, version = _target(called)
 
-    def emit(done: int, total: int) -> None:
-        if sys.stderr.isatty():
-            line.draw(f"Importing: {done / max(total, 1):.0%}")
+    with ProgressLine(sys.stderr) as line:
 
-    try:
+        def emit(done: int, total: int) -> None:
+            if sys.stderr.isatty():
+                line.draw(f"Importing: {done / max(total, 1):.0%}")
+
         spec = import_dataset(
             called,
             _sources(data, validation, test) if fetched is None else fetched.sources,
@@ -99,8 +98,6 @@ def import_data(
             cleaning=given_cleaning(given),
             hub=None if fetched is None else fetched.origin,
         )
-    finally:
-        line.end()
     if fetched is not None:
         shutil.rmtree(fetched.folder, ignore_errors=True)
     for note in dict.fromkeys((*notes_of(recognition, named), *spec.notes)):
@@ -125,7 +122,7 @@ import_command = with_options(
 )
 
 
-def _fetched(data: Path, line: ProgressLine) -> "Fetched | None":
+def _fetched(data: Path) -> "Fetched | None":
     """Download `data` from the hub with its splits; None if it names a file.
 
     Raises StudioError if it has several subsets and none is named.
@@ -143,17 +140,9 @@ def _fetched(data: Path, line: ProgressLine) -> "Fetched | None":
             phrase("{name} has several subsets.", name=planned.model),
             phrase("Choose one of: {names}.", names=", ".join(planned.subsets)),
         )
-    for file in planned.files:
-        echo(f"{file.bytes / MB:>10,.2f} MB  {file.name}")
-    for note in planned.notes:
-        echo_error(f"note: {note}")
-    echo(f"{planned.bytes / MB:,.1f} MB; revision {planned.revision}; {planned.licence or '?'}")
-
-    def emit(working: Working) -> None:
-        said = f"{working.done / MB:,.1f} of {planned.bytes / MB:,.1f} MB"
-        line.draw(f"{working.stage}: {said}")
-
-    folder, _ = download.download(planned, place, emit)
+    print_plan(planned)
+    with ProgressLine(sys.stderr) as line:
+        folder, _ = download.download(planned, place, line.draw_bytes(planned.bytes))
     return Fetched.of(planned, folder)
 
 

@@ -64,9 +64,7 @@ def resume(
 def _work(run: RunFolder, processes: int | None = None) -> int:
     from engine.worker.train import main as work
 
-    line = ProgressLine(sys.stderr, run)
-    with awake_while_training(Home().settings):
+    with ProgressLine(sys.stderr, run) as line, awake_while_training(Home().settings):
         code = work(run.path, line.on_event, processes)
-    line.end()
     echo(run.path)
     return code

@@ -53,25 +53,23 @@ def label_errors(
 
     check_suffix(out, TABLE_WRITERS)
     dataset, base = needed_dataset(data), (model or minilm()).absolute()
-    line = ProgressLine(sys.stderr)
+    with ProgressLine(sys.stderr) as line:
 
-    def report(stage: str, done: int, total: int) -> None:
-        line.draw(f"{stage}: {done:,} of {total:,}")
+        def report(stage: str, done: int, total: int) -> None:
+            line.draw(f"{stage}: {done:,} of {total:,}")
 
-    try:
-        if fine_tune:
-            scorer = fold_scorer(dataset, base, Home().cache / "folds", report)
-            errors = find_label_errors(dataset, None, report, scorer)
-        else:
-            loaded = checkpoint.load(base)
-            remark_loading(loaded.report)
-            errors = find_label_errors(dataset, loaded, report)
-    except KeyboardInterrupt:
-        if fine_tune:
-            echo_error("Finished folds are kept; the same command resumes.")
-        raise
-    finally:
-        line.end()
+        try:
+            if fine_tune:
+                scorer = fold_scorer(dataset, base, Home().cache / "folds", report)
+                errors = find_label_errors(dataset, None, report, scorer)
+            else:
+                loaded = checkpoint.load(base)
+                remark_loading(loaded.report)
+                errors = find_label_errors(dataset, loaded, report)
+        except KeyboardInterrupt:
+            if fine_tune:
+                echo_error("Finished folds are kept; the same command resumes.")
+            raise
     table = _table(dataset, errors)
     write_table(out, table.schema, [table])
     facts = {"rows": errors.rows, "likely": errors.likely, "listed": len(table), "file": str(out)}

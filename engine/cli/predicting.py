@@ -89,15 +89,13 @@ def predict(
         exact=precision == "exact",
         resume=resume,
     )
-    line = ProgressLine(sys.stderr)
     try:
-        done = apply(question, predictor, lambda working: line.draw(_progress_text(working)))
+        with ProgressLine(sys.stderr) as line:
+            done = apply(question, predictor, lambda working: line.draw(_progress_text(working)))
     except BaseException:
-        line.end()
         if (cached := folder_of(question.out)).is_dir():
             echo_error(f"What is predicted is kept in {cached.name}; add --resume to continue.")
         raise
-    line.end()
     for note in done.notes:
         echo_error(f"note: {note}")
     unsure = "" if done.unsure is None else f", {done.unsure} of them unsure"

@@ -1,7 +1,8 @@
 """Progress of a run, as one line that is redrawn."""
 
 import time
-from typing import TextIO
+from collections.abc import Callable
+from typing import Self, TextIO
 
 from engine.cli.options import flag_of
 from engine.messages.events import (
@@ -14,6 +15,7 @@ from engine.messages.events import (
     Started,
     Waiting,
 )
+from engine.messages.question import Working
 from engine.phrases import phrase
 from engine.runs.advice import Advice, Advisor
 from engine.runs.folder import RunFolder
@@ -22,6 +24,7 @@ from engine.visible import one_line
 REDRAW_SECONDS = 0.2  # between two updates on a terminal
 LINE_SECONDS = 5.0  # between two lines without a terminal
 BAR_WIDTH = 24  # characters
+MB = 1e6  # bytes
 
 
 class ProgressLine:
@@ -74,7 +77,11 @@ class ProgressLine:
                 held = f", peak memory {peak / 1e6:,.0f} MB" if peak else ""
                 self._say(f"{problem} {advice}" if problem else f"{outcome} at step {step}{held}")
 
-    def end(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Clear the line of a terminal."""
         if self._terminal:
             self._out.write("\r\033[K")
             self._out.flush()
@@ -101,6 +108,12 @@ class ProgressLine:
         text = one_line(text)
         self._out.write(f"\r\033[K{text}" if self._terminal else f"{text}\n")
         self._out.flush()
+
+    def draw_bytes(self, total: int) -> Callable[[Working], None]:
+        """A callback that shows the progress of a download of `total` bytes."""
+        return lambda working: self.draw(
+            f"{working.stage}: {working.done / MB:,.1f} of {total / MB:,.1f} MB"
+        )
 
     def _say(self, text: str) -> None:
         text = one_line(text)

@@ -89,17 +89,11 @@ def _first_other_loss(first: RunFolder, second: RunFolder) -> int | None:
 
 
 def _losses(run: RunFolder) -> dict[int, tuple[float | None, str]]:
-    losses: dict[int, tuple[float | None, str]] = {}
-    byte, before = 0, -1
-    while byte != before:
-        before = byte
-        events, byte = run.events_after(byte)
-        losses |= {
-            e.step: (e.value, e.status)
-            for e in events
-            if isinstance(e, Measured) and e.name == "loss"
-        }
-    return losses
+    return {
+        event.step: (event.value, event.status)
+        for event in run.all_events()
+        if isinstance(event, Measured) and event.name == "loss"
+    }
 
 
 def _compare_weights(first: RunFolder, second: RunFolder) -> bool:

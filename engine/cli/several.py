@@ -128,21 +128,20 @@ def _train(into: Path, names: list[str], name: str) -> int:
     run, all_runs = RunFolder(into / name), [RunFolder(into / one) for one in names]
     echo_error(f"{names.index(name) + 1} of {len(names)}: {name}")
     run.clear_stop()
-    line = ProgressLine(sys.stderr, run)
     group = run.job().group
     prune: Callable[[Event], None] | None = None
     if group is not None and group.search is not None and group.search.prune:
         others = [search_run(one)[0] for one in all_runs if one.path != run.path]
         prune = pruning(run, others)
 
-    def on_event(event: Event) -> None:
-        line.on_event(event)
-        if prune is not None:
-            prune(event)
+    with ProgressLine(sys.stderr, run) as line, awake_while_training(Home().settings):
 
-    with awake_while_training(Home().settings):
+        def on_event(event: Event) -> None:
+            line.on_event(event)
+            if prune is not None:
+                prune(event)
+
         code = work(run.path, on_event)
-    line.end()
     _write(into, summarise(_members(into)[0], all_runs))
     return code
 

@@ -158,8 +158,7 @@ def _encode(
     """Encode texts, float32 [N, D]; shows progress on stderr."""
     from engine.tasks.similarity import sentence_vectors
 
-    line = ProgressLine(sys.stderr)
-    try:
+    with ProgressLine(sys.stderr) as line:
         return sentence_vectors(
             loaded,
             texts,
@@ -168,8 +167,6 @@ def _encode(
             lambda done, total: line.draw(f"Computing vectors: {done:,} of {total:,} batches"),
             _remark_truncated,
         )
-    finally:
-        line.end()
 
 
 def _remark_truncated(texts: int, tokens: int) -> None:

@@ -102,22 +102,22 @@ def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]],
     curves: dict[str, list[tuple[int, float]]] = {"training": [], "validation": []}
     names = {"loss": "training", "validation_loss": "validation"}
     best: list[str] = []
-    line = ProgressLine(sys.stdout, run)
     problem: list[Ended] = []
 
-    def on_event(event: Event) -> None:
-        if not isinstance(event, Ended):
-            line.on_event(event)
-        match event:
-            case Measured(name=name, step=step, value=float(value)) if name in names:
-                curves[names[name]].append((step, value))
-            case Saved(best=True, folder=saved):
-                best.append(saved)
-            case Ended(outcome="failed" | "stopped"):
-                problem.append(event)
+    with ProgressLine(sys.stdout, run) as line:
 
-    code = work(run.path, on_event)
-    line.end()
+        def on_event(event: Event) -> None:
+            if not isinstance(event, Ended):
+                line.on_event(event)
+            match event:
+                case Measured(name=name, step=step, value=float(value)) if name in names:
+                    curves[names[name]].append((step, value))
+                case Saved(best=True, folder=saved):
+                    best.append(saved)
+                case Ended(outcome="failed" | "stopped"):
+                    problem.append(event)
+
+        code = work(run.path, on_event)
     if problem and problem[0].bug:
         echo_error(f"bert-studio: {problem[0].problem} {problem[0].advice}")
         raise typer.Exit(code)

@@ -27,6 +27,7 @@ from engine.results.predictions import Predictions, read_predictions
 from engine.results.seeds import mean_over_seeds, scores_by_seed
 from engine.results.store import baselines_in, logged_evaluations, predictions_file
 from engine.runs.folder import RunFolder
+from engine.runs.snapshots import run_of
 from engine.visible import one_line
 
 PARTS: tuple[SplitName, ...] = ("validation", "test")
@@ -39,7 +40,7 @@ def model_card(checkpoint: Path, form: Form) -> str:
 
     Raises StudioError if the checkpoint cannot be read.
     """
-    info, run = checkpoint_info(checkpoint), checkpoint_run(checkpoint)
+    info, run = checkpoint_info(checkpoint), run_of(checkpoint)
     settings = prediction_settings(checkpoint)
     job = run.job() if run is not None else None
     results = stored_results(run, checkpoint) if run is not None else {}
@@ -54,13 +55,6 @@ def model_card(checkpoint: Path, form: Form) -> str:
         _use(fine_tuned_task(checkpoint), form, settings),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def checkpoint_run(checkpoint: Path) -> RunFolder | None:
-    """The run that contains a checkpoint, if any."""
-    folder = RunFolder(checkpoint.parent.parent)
-    is_inside = checkpoint.parent == folder.checkpoints and folder.spec_file.is_file()
-    return folder if is_inside else None
 
 
 def stored_results(run: RunFolder, checkpoint: Path) -> dict[SplitName, Predictions]:
@@ -175,10 +169,10 @@ def score_rows(
 ) -> list[tuple[str, str, str]]:
     """The main metric of the model and of its baselines, with intervals."""
     every = [(phrase("this model"), main_score(predictions)), *((b.name, b.score) for b in found)]
-    return [(name, f"{score.value:.4f}", _ends(score)) for name, score in every]
+    return [(name, f"{score.value:.4f}", ends_text(score)) for name, score in every]
 
 
-def _ends(score: Interval) -> str:
+def ends_text(score: Interval) -> str:
     """Both ends of an interval; empty for none."""
     if math.isnan(score.low):
         return ""

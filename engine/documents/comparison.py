@@ -3,21 +3,25 @@
 It reads run folders only, so that it can be made on any machine that has them.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from engine.config.changes import Change, changes, from_defaults, shown
 from engine.config.dataset import SplitName
-from engine.config.job import FromCheckpoint, JobSpec
+from engine.config.job import JobSpec
 from engine.config.tasks import metric_of
-from engine.documents.report import PART_TITLES, Report, Section
+from engine.documents.card import ends_text
+from engine.documents.report import (
+    PART_TITLES,
+    Report,
+    Section,
+    base_model_name,
+    last_prepared,
+)
 from engine.errors import StudioError
-from engine.messages.events import Prepared
 from engine.phrases import Phrase, phrase
 from engine.progress import ProgressCallback, no_progress
-from engine.results.intervals import Interval
 from engine.results.several import Candidate, RunScore, score_runs, stored_parts
 from engine.runs.folder import RunFolder
 from engine.runs.groups import aggregate, best_metrics, last_outcome, without_seed
@@ -76,13 +80,13 @@ def _runs(
     best: Sequence[tuple[int, Mapping[str, float]]],
 ) -> Section:
     """A row for each run: job, outcome, and all metrics at its best step."""
-    prepared = [_prepared(folder) for folder in folders]
+    prepared = [last_prepared(folder) for folder in folders]
     seconds = [read_pace(folder).seconds for folder in folders]
     names = list(dict.fromkeys(name for _, metrics in best for name in metrics))
     columns: list[tuple[str, ...]] = [
         (phrase("Task"), *(Phrase(job.task.info.title, {}) for job in jobs)),
         (phrase("Data set"), *(job.data.name for job in jobs)),
-        (phrase("Base model"), *map(_base_model, jobs)),
+        (phrase("Base model"), *map(base_model_name, jobs)),
         (phrase("Outcome"), *(last_outcome(one) or phrase("not finished") for one in folders)),
         (phrase("Training examples"), *(f"{one.examples:,}" if one else "" for one in prepared)),
         (phrase("Steps"), *(f"{one.steps:,}" if one else "" for one in prepared)),
@@ -195,11 +199,11 @@ def _scores(part: SplitName, found: Sequence[RunScore]) -> Section:
 def _score(one: RunScore) -> tuple[str, ...]:
     facts = metric_of(one.metric)
     title = Phrase(facts.title, {}) if facts is not None else one.metric
-    said = (one.run.name, title, f"{one.score.value:.4f}", _interval(one.score))
+    said = (one.run.name, title, f"{one.score.value:.4f}", ends_text(one.score))
     if one.difference is None:
         return (*said, "", "", "", "", "")
     p = "" if one.p is None else f"{one.p:.2g}"
-    difference = (f"{one.difference.value:+.4f}", _interval(one.difference))
+    difference = (f"{one.difference.value:+.4f}", ends_text(one.difference))
     return (*said, *difference, p, f"{one.better:,}", f"{one.worse:,}")
 
 
@@ -239,15 +243,6 @@ def _repeat(runs: Sequence[Candidate], first: JobSpec) -> Section:
     return Section("repeat", phrase("How to repeat them"), (said,), code=code)
 
 
-def _prepared(run: RunFolder) -> Prepared | None:
-    return next((one for one in reversed(run.milestones()) if isinstance(one, Prepared)), None)
-
-
-def _base_model(job: JobSpec) -> str:
-    base = job.base_model
-    return base.path.name if isinstance(base, FromCheckpoint) else phrase("none: new weights")
-
-
 def _metric_title(name: str) -> str:
     """For example “accuracy” of the validation rows, or “training loss”."""
     facts = metric_of(name.removeprefix(VALIDATION))
@@ -262,9 +257,3 @@ def _number(value: float | None) -> str:
 
 def _mean(mean: float, deviation: float | None) -> str:
     return f"{mean:.4f}" if deviation is None else f"{mean:.4f} ± {deviation:.4f}"
-
-
-def _interval(found: Interval) -> str:
-    if math.isnan(found.low):
-        return ""
-    return phrase("{low:.4f} to {high:.4f}", low=found.low, high=found.high)

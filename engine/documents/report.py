@@ -106,34 +106,40 @@ def run_report(run: RunFolder) -> tuple[Report, dict[SplitName, Predictions]]:
         _trained(run, job, info, checkpoint_step(checkpoint)),
         _settings(job),
         *(one for part, of in results.items() if of.is_labelled for one in _part(run, part, of)),
-        _predicted_with(settings_rows(prediction_settings(checkpoint))),
+        *_predicted_with(settings_rows(prediction_settings(checkpoint))),
         Section("limits", phrase("Limits"), tuple(limits(info, job, results))),
         _repeat(history),
     ]
     title = phrase("Report of the run “{name}”", name=job.name)
     subtitle = phrase("Run of {date}, made with BERT Studio.", date=f"{run.created():%Y-%m-%d}")
-    return Report(title, subtitle, tuple(one for one in sections if one is not None)), results
+    return Report(title, subtitle, tuple(sections)), results
 
 
 def _trained(run: RunFolder, job: JobSpec, info: CheckpointInfo, step: int) -> Section:
-    base = job.base_model
-    name = base.path.name if isinstance(base, FromCheckpoint) else phrase("none: new weights")
     rows = [
-        (phrase("base model"), name),
+        (phrase("base model"), base_model_name(job)),
         (phrase("checkpoint"), phrase("step {step:,}, the best one", step=step)),
         *about_rows(info, job),
     ]
     if job.group is not None:
         group = phrase("one of {n} run(s) of “{name}”", n=job.group.runs, name=job.group.name)
         rows.append((phrase("group"), group))
-    prepared = next((one for one in reversed(run.milestones()) if isinstance(one, Prepared)), None)
-    if prepared is not None:
+    if (prepared := last_prepared(run)) is not None:
         rows += [
             (phrase("training examples"), f"{prepared.examples:,}"),
             (phrase("steps"), f"{prepared.steps:,}"),
             (phrase("device"), prepared.device),
         ]
     return Section(TRAINED, phrase("What was trained"), rows=tuple(rows))
+
+
+def base_model_name(job: JobSpec) -> str:
+    base = job.base_model
+    return base.path.name if isinstance(base, FromCheckpoint) else phrase("none: new weights")
+
+
+def last_prepared(run: RunFolder) -> Prepared | None:
+    return next((one for one in reversed(run.milestones()) if isinstance(one, Prepared)), None)
 
 
 def _settings(job: JobSpec) -> Section:
@@ -243,11 +249,10 @@ def _mistake(predictions: Predictions, place: int, texts: Sequence[str]) -> tupl
     )
 
 
-def _predicted_with(rows: Sequence[tuple[str, str]]) -> Section | None:
+def _predicted_with(rows: Sequence[tuple[str, str]]) -> Iterator[Section]:
     """The thresholds and the temperature, if not the defaults."""
-    if not rows:
-        return None
-    return Section("prediction", phrase("Thresholds and temperature"), rows=tuple(rows))
+    if rows:
+        yield Section("prediction", phrase("Thresholds and temperature"), rows=tuple(rows))
 
 
 def _repeat(history: Reproducibility) -> Section:

@@ -13,6 +13,7 @@ from engine.data.formats.reading import read, recognise
 from engine.errors import StudioError
 from engine.phrases import phrase
 from engine.runs.folder import RunFolder
+from engine.runs.snapshots import run_of
 
 MAX_EXAMPLES = 24  # rows of a file or of a run
 
@@ -75,20 +76,18 @@ def examples(checkpoint: Path, texts: Path | None, chooses: bool) -> Examples:
         found = _examples(_of_file(texts), chooses)
         names += [f"row {number} of {texts.name}" for number in range(1, len(found) + 1)]
         sources.append(f"the first {len(found)} rows of {texts.name}")
-    else:
-        run = _run(checkpoint).path.name
+    elif (run := run_of(checkpoint.absolute())) is not None:
+        name = run.path.name
         try:
-            rows = _of_run(checkpoint)
+            rows = _of_run(run)
             found = () if rows is None else _examples(rows, chooses)
         except StudioError as error:
             sources.append(
-                f"none of the run {run}, as its data could not be read ({error.problem})"
+                f"none of the run {name}, as its data could not be read ({error.problem})"
             )
         if found:
-            names += [
-                f"validation row {number} of the run {run}" for number in range(1, len(found) + 1)
-            ]
-            sources.append(f"{len(found)} validation rows of the run {run}")
+            names += [f"validation row {n} of the run {name}" for n in range(1, len(found) + 1)]
+            sources.append(f"{len(found)} validation rows of the run {name}")
     return Examples(ours + found, tuple(names), tuple(sources))
 
 
@@ -108,16 +107,8 @@ def _of_file(path: Path) -> Rows:
     return Rows.of(mapping, cells)
 
 
-def _run(checkpoint: Path) -> RunFolder:
-    """The run folder that contains a checkpoint."""
-    return RunFolder(checkpoint.absolute().parent.parent)
-
-
-def _of_run(checkpoint: Path) -> Rows | None:
-    """The first dev rows of the checkpoint's run; None if the run or its data is missing."""
-    run = _run(checkpoint)
-    if checkpoint.absolute().parent != run.checkpoints or not run.spec_file.is_file():
-        return None
+def _of_run(run: RunFolder) -> Rows | None:
+    """The first validation rows of a run; None if its data is missing."""
     data = run.job().data
     folder = data.folder if isinstance(data, StoredData) else run.dataset
     if not folder.is_dir():

@@ -17,10 +17,10 @@ from engine.errors import StudioError
 from engine.export.comparing import broken, compare
 from engine.export.examples import Examples, examples
 from engine.export.onnx_graph import quantise, write_graph
-from engine.export.reloading import Reloaded, Request, fingerprint, reload
+from engine.export.reloading import Reloaded, fingerprint, reload
 from engine.export.report import write_report
-from engine.export.running import predict, torch_run
-from engine.files.atomic_write import apply_user_umask, atomic_folder, verify
+from engine.export.running import Request, predict, torch_run
+from engine.files.atomic_write import apply_user_umask, atomic_folder, check_new_folder, verify
 from engine.files.untrusted import plain_file
 from engine.messages.exporting import Export, Exported
 from engine.messages.question import Working
@@ -63,18 +63,9 @@ def export(wanted: Export, scratch: Path | None = None, emit: Emit = lambda _: N
     _check_head(loaded, wanted.form)
     with _writing(wanted.into), TemporaryDirectory(dir=scratch, prefix="export-") as aside:
         stage(1)
-        heads = loaded.network.heads
-        chooses = heads.scores_choices
-        tried = examples(wanted.checkpoint, wanted.texts, chooses)
+        tried = examples(wanted.checkpoint, wanted.texts, loaded.network.heads.scores_choices)
         request = _request(wanted, loaded, tried)
-        said = predict(
-            torch_run(loaded.network),
-            request.outputs,
-            loaded.tokenizer,
-            request.examples,
-            request.positions,
-            request.places,
-        )
+        said = predict(torch_run(loaded.network), loaded.tokenizer, request)
         with atomic_folder(wanted.into) as inside:
             stage(2)
             _write(inside, loaded, wanted, Path(aside))
@@ -116,11 +107,7 @@ def _check(wanted: Export) -> None:
             ),
             phrase("It supports {possible}.", possible=" or ".join(possible)),
         )
-    into = wanted.into
-    if into.is_symlink() or (into.exists() and (not into.is_dir() or any(into.iterdir()))):
-        raise StudioError(
-            phrase("{into} already exists.", into=into), phrase("Choose a new folder.")
-        )
+    check_new_folder(wanted.into)
 
 
 def _check_head(loaded: Checkpoint, form: Form) -> None:

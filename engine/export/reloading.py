@@ -18,10 +18,9 @@ import numpy as np
 from safetensors.numpy import load_file, save_file
 
 from engine.config import Spec
-from engine.config.export import Form, Output
+from engine.config.export import Output
 from engine.errors import StudioError
-from engine.export.examples import Example
-from engine.export.running import Predictions, onnx_run, predict, torch_run
+from engine.export.running import Predictions, Request, onnx_run, predict, torch_run
 from engine.phrases import phrase
 from engine.runs import launch
 from engine.tokenizers.tokenizer import Tokenizer
@@ -38,17 +37,6 @@ LAST_WORDS = 300  # characters of the output of a failed process
 
 class BrokenExport(StudioError):
     """The export is broken; nothing of it is left on disk."""
-
-
-class Request(Spec):
-    """The export to load, and the examples to run."""
-
-    form: Form
-    folder: Path
-    outputs: tuple[Output, ...]
-    examples: tuple[Example, ...]
-    positions: int
-    places: int
 
 
 class Reloaded(Spec):
@@ -174,30 +162,15 @@ def _folder(request: Request) -> tuple[Reloaded, Predictions]:
                 outputs2=_names(request.outputs),
             )
         )
-    said = predict(
-        torch_run(loaded.network),
-        outputs,
-        loaded.tokenizer,
-        request.examples,
-        request.positions,
-        request.places,
-    )
-    return found, said
+    return found, predict(torch_run(loaded.network), loaded.tokenizer, request)
 
 
 def _graph(request: Request) -> tuple[Reloaded, Predictions]:
     config = json.loads((request.folder / "config.json").read_text(encoding="utf-8"))
     named = config.get("id2label") or {}
     labels = tuple(named[str(number)] for number in range(len(named)))
-    said = predict(
-        onnx_run(request.folder / GRAPH),
-        request.outputs,
-        Tokenizer.from_folder(request.folder),
-        request.examples,
-        request.positions,
-        request.places,
-    )
-    return Reloaded(labels=labels), said
+    tokenizer = Tokenizer.from_folder(request.folder)
+    return Reloaded(labels=labels), predict(onnx_run(request.folder / GRAPH), tokenizer, request)
 
 
 def _names(outputs: Sequence[Output]) -> str:

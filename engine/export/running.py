@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.config.export import Output
+from engine.config import Spec
+from engine.config.export import Form, Output
 from engine.export.examples import Example
 from engine.tokenizers.tokenizer import Encoding, Tokenizer
 
@@ -30,6 +31,22 @@ BATCH = 8
 MOST_TOKENS = 1_024  # per batch, padding included, unless it has only one example
 
 
+class Request(Spec):
+    """The export to load, and the examples to run.
+
+    Args:
+        positions: the maximum input length of the model.
+        places: maximum number of tokens, evenly spaced, whose outputs are stored for long outputs.
+    """
+
+    form: Form
+    folder: Path
+    outputs: tuple[Output, ...]
+    examples: tuple[Example, ...]
+    positions: int
+    places: int
+
+
 @dataclass
 class Predictions:
     """The ids of each sequence of each example, and its predictions by output."""
@@ -38,30 +55,19 @@ class Predictions:
     values: dict[str, list[Floats]]
 
 
-def predict(
-    run: Run,
-    outputs: Sequence[Output],
-    tokenizer: Tokenizer,
-    examples: Sequence[Example],
-    positions: int,
-    places: int,
-) -> Predictions:
+def predict(run: Run, tokenizer: Tokenizer, request: Request) -> Predictions:
     """Run all examples in batches of several sizes and lengths.
-
-    Args:
-        positions: the maximum input length of the model.
-        places: maximum number of tokens, evenly spaced, whose outputs are stored for long outputs.
 
     Returns:
         For an input [C], for its tokens [tokens, C] or, of answers, [tokens]; without the padding.
     """
-    longest = min(positions, MAX_TOKENS)
-    encoded = [[tokenizer.encode(*one, longest) for one in example] for example in examples]
-    values: dict[str, list[Floats]] = {output.name: [] for output in outputs}
+    longest, places = min(request.positions, MAX_TOKENS), request.places
+    encoded = [[tokenizer.encode(*one, longest) for one in each] for each in request.examples]
+    values: dict[str, list[Floats]] = {output.name: [] for output in request.outputs}
     for batch in _batches(encoded):
         ids, attention_mask, segments = _rectangle(batch, tokenizer.pad)
         said = run(ids, attention_mask, segments)
-        for output in outputs:
+        for output in request.outputs:
             for example, value in zip(batch, said[output.name], strict=True):
                 kept = value
                 if output.of == "token":

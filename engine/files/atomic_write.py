@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from engine.errors import BadCheckpoint, DiskFull
+from engine.errors import BadCheckpoint, DiskFull, StudioError
 from engine.files.regular_file import MAX_MANIFEST, open_regular, read_json
 from engine.phrases import phrase
 
@@ -116,6 +116,14 @@ def final_path(path: Path) -> Path:
     """The final path of a temporary path or of a file in it."""
     parts = (TEMPORARY.fullmatch(part) for part in path.parts)
     return Path(*(m[1] if m else part for m, part in zip(parts, path.parts, strict=True)))
+
+
+def check_new_folder(path: Path) -> None:
+    """Raise StudioError unless a folder can be made at `path`, or is empty."""
+    if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
+        raise StudioError(
+            phrase("{path} already exists.", path=path), phrase("Choose a new folder.")
+        )
 
 
 def check_free_space(path: Path, needed: int) -> None:

@@ -28,6 +28,7 @@ from engine.phrases import phrase
 from engine.results.predictions import METADATA_KEY, PredictionInfo
 from engine.runs.folder import STEP, RunFolder
 from engine.runs.lock import open_here
+from engine.runs.snapshots import run_of
 
 SUFFIX = ".parquet"
 LOOKS = "test-evaluations.jsonl"
@@ -77,10 +78,8 @@ def results_root(folder: Path) -> Path:
 
 def results_folder(checkpoint: Path, home: Home) -> Path:
     """The results folder of a checkpoint: of its run, or in the home for a model."""
-    run = RunFolder(checkpoint.parent.parent)
-    if checkpoint.parent == run.checkpoints and run.spec_file.is_file():
-        return run.results
-    return home.results / folder_name(checkpoint.name)
+    run = run_of(checkpoint)
+    return run.results if run is not None else home.results / folder_name(checkpoint.name)
 
 
 def stored_predictions(folder: Path) -> list[StoredPredictions]:

@@ -173,13 +173,11 @@ def _write_events(
     )
     now = branched.at  # the time that the other run took does not count
     lines = [branched.line()]
-    byte, before = 0, -1
-    while byte != before:
-        before = byte
-        events, byte = source.events_after(byte)
-        for event in events:
-            if isinstance(event, Measured) and event.step <= step:
-                lines += [event.model_copy(update={"at": now}).line()]
+    lines += [
+        event.model_copy(update={"at": now}).line()
+        for event in source.all_events()
+        if isinstance(event, Measured) and event.step <= step
+    ]
     saved_events = {event.step: event for event in source.milestones() if isinstance(event, Saved)}
     for folder in saved:
         event = saved_events.get(checkpoint_step(folder)) or Saved(

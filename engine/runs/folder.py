@@ -20,7 +20,13 @@ from engine.config.job import JobSpec
 from engine.config.phrases import PhraseField
 from engine.config.validation import describe_validation
 from engine.errors import StudioError
-from engine.files.atomic_write import MANIFEST, clear_leftovers, disk_errors_for, write_file
+from engine.files.atomic_write import (
+    MANIFEST,
+    check_new_folder,
+    clear_leftovers,
+    disk_errors_for,
+    write_file,
+)
 from engine.files.regular_file import MAX_LINE, iter_lines, open_regular, read_regular
 from engine.files.snapshot_folder import SNAPSHOTS
 from engine.messages import CALENDAR
@@ -65,10 +71,7 @@ class RunFolder:
     @classmethod
     def create(cls, path: Path, job: JobSpec) -> Self:
         """Make the folder of a new run; an existing folder must be empty."""
-        if path.is_symlink() or (path.exists() and (not path.is_dir() or any(path.iterdir()))):
-            raise StudioError(
-                phrase("{path} already exists.", path=path), phrase("Choose a new folder.")
-            )
+        check_new_folder(path)
         with disk_errors_for(path):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = cls(path)
@@ -181,11 +184,9 @@ class RunFolder:
 
     def last_started(self) -> Started | None:
         """The Started event of the present or last worker."""
-        started, byte, before = None, 0, -1
-        while byte != before:
-            before = byte
-            events, byte = self.events_after(byte)
-            started = next((e for e in reversed(events) if isinstance(e, Started)), started)
+        started = None
+        for event in self.all_events():
+            started = event if isinstance(event, Started) else started
         return started
 
     def log_end(self, characters: int = 4000) -> str:

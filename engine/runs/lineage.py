@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
@@ -24,6 +24,7 @@ from engine.runs.exports import ExportNote, read_exports
 from engine.runs.folder import RunFolder, checkpoint_step
 
 Kind = Literal["files", "data", "model", "run", "export"]
+Part = TypeVar("Part")
 DATA: TypeAdapter[DataSource] = TypeAdapter(DataSource)
 BASE_MODEL: TypeAdapter[BaseModelSource] = TypeAdapter(BaseModelSource)
 DATASET_SPEC = "spec.json"
@@ -253,9 +254,9 @@ def _export(note: ExportNote) -> Node:
 def _join_run(lineage: Lineage, run: RunFacts) -> None:
     key = run_key(run.id)
     job = _asked(run.job)
-    if (data := _data(to_json(job.get("data")))) is not None:
+    if (data := _parse(DATA, to_json(job.get("data")))) is not None:
         lineage.join(_source(lineage, data), key)
-    base = _base_model(to_json(job.get("base_model")))
+    base = _parse(BASE_MODEL, to_json(job.get("base_model")))
     path = base.tokenizer if isinstance(base, FromScratch) else base.path if base else None
     if path is not None:
         source, how = _checkpoint(lineage, path)
@@ -279,19 +280,11 @@ def _asked(job: str | bytes) -> dict[str, Any]:
     return parsed if isinstance(parsed, dict) else {}
 
 
-@lru_cache(4096)
-def _data(source: bytes) -> DataSource | None:
+@lru_cache(8192)
+def _parse(kind: TypeAdapter[Part], source: bytes) -> Part | None:
     try:
-        return DATA.validate_json(source)
+        return kind.validate_json(source)
     except ValidationError:  # of another version
-        return None
-
-
-@lru_cache(4096)
-def _base_model(source: bytes) -> BaseModelSource | None:
-    try:
-        return BASE_MODEL.validate_json(source)
-    except ValidationError:
         return None
 
 
