@@ -24,7 +24,6 @@ CGROUPS, OWN_CGROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
 def cpu_name() -> str:
-    """Human-readable CPU name."""
     known = Path("/proc/cpuinfo")
     if known.is_file():
         for line in known.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -34,7 +33,6 @@ def cpu_name() -> str:
 
 
 def cpu_and_cores() -> str:
-    """CPU name and number of cores."""
     return f"{cpu_name()}, {psutil.cpu_count(logical=False) or psutil.cpu_count()} cores"
 
 

@@ -30,7 +30,6 @@ class StudioError(Exception):
 
     @property
     def phrase(self) -> Phrase:
-        """Both sentences, for use in another text."""
         return join(" ", (part for part in (self.problem, self.advice) if part))
 
     def __str__(self) -> str:

@@ -49,7 +49,6 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def shorten(text: str, characters: int) -> str:
-    """Shorten a text to its beginning and its end."""
     if len(text) <= characters:
         return text
     end = characters // 3
@@ -76,7 +75,6 @@ def concise(*sentences: str) -> tuple[str, ...]:
 
 
 def _length(sentences: Sequence[str]) -> int:
-    """Length of the joined sentences."""
     return len(" ".join(filter(None, sentences)))
 
 

@@ -33,7 +33,6 @@ FREE = {"out", "threshold", "raw", "resume", "number", "side", "batch_size"}
 
 
 def folder_of(out: Path) -> Path:
-    """Folder of the chunks of a result."""
     return sibling(out, f"{out.name}.part")
 
 
@@ -74,7 +73,6 @@ class Chunks:
         return cls(folder)
 
     def add(self, chunk: pa.Table) -> None:
-        """Store a chunk atomically."""
         path = self.folder / f"chunk-{len(self._paths):08}.parquet"
         with atomic_file(path) as file:
             pq.write_table(chunk, file, compression="zstd")
@@ -83,7 +81,6 @@ class Chunks:
 
     @property
     def schema(self) -> pa.Schema:
-        """A schema for the rows of all chunks."""
         schemas = [pq.read_schema(check_regular(path)) for path in self._paths]
         return pa.unify_schemas(schemas, promote_options="permissive")
 
@@ -99,7 +96,6 @@ class Chunks:
 
 
 def kept_rows(wanted: Apply) -> int:
-    """Number of rows that can be resumed."""
     folder = folder_of(wanted.out)
     if not folder.is_dir() or not _is_of(folder, identity(wanted)):
         return 0

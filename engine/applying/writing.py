@@ -64,7 +64,6 @@ def outer_names(schema: pa.Schema) -> dict[str, str]:
 
 
 def written_schema(schema: pa.Schema, threshold: float | None) -> pa.Schema:
-    """Schema of the written table."""
     return written(schema.empty_table(), threshold).schema
 
 

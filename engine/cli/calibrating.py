@@ -121,7 +121,6 @@ def _fit_temperature(settings: PredictionSettings, rows: Predictions) -> Predict
 def _with_threshold(
     settings: PredictionSettings, folder: Path, threshold: float, label: str | None
 ) -> PredictionSettings:
-    """Raises StudioError if no label is predicted by a threshold, or not this one."""
     info = checkpoint_info(folder)
     head = None if info.task is None else head_of(info.task)
     several = head is not None and head.is_multi_label

@@ -87,7 +87,6 @@ def changes(
 
 
 def _older(new: Dataset, since: int | None) -> Dataset:
-    """The version to compare with. Raises StudioError if it does not exist."""
     number = new.spec.made_from if since is None else since
     if number is None:
         raise StudioError(
@@ -109,7 +108,6 @@ def _number(dataset: Dataset) -> str:
 
 
 def _lineage(new: Dataset, old: Dataset) -> list[dict[str, Any]]:
-    """Each version between the two with its change, the oldest first."""
     versions: list[dict[str, Any]] = []
     spec, folder = new.spec, new.folder.absolute().parent
     while spec.made_from is not None and spec.version != old.spec.version:

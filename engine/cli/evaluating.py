@@ -158,7 +158,6 @@ evaluate_command = with_options(evaluate, [*COLUMNS.parameters(), *CLEANING.para
 
 
 def _require_model(model: Path | None) -> Path:
-    """Raises StudioError if no model is named."""
     if model is None:
         raise StudioError(
             phrase("It is not clear which model is to be evaluated."),
@@ -242,7 +241,6 @@ def _print_report(
     worst: dict[str, Any] | None,
     as_json: bool,
 ) -> None:
-    """Print the report, intervals, mean over seeds, comparison with the baselines, and slices."""
     own = {one.name: interval(one) for one in measures(scored.predictions)}
     besides = [compare_with_baseline(scored.predictions, other) for other in compared]
     if as_json:

@@ -149,7 +149,6 @@ def _files(files: tuple[HubFile, ...]) -> None:
 
 
 def print_plan(planned: Planned) -> None:
-    """Print the files of a download, its notes, size, revision and licence."""
     _files(planned.files)
     for note in planned.notes:
         echo_error(f"note: {note}")

@@ -155,7 +155,6 @@ def _sources(data: Path, validation: Path | None, test: Path | None) -> Sources:
 
 
 def _split(**values: float | str | None) -> Split:
-    """Raises StudioError if the fractions leave nothing for training."""
     try:
         return Split.model_validate({k: v for k, v in values.items() if v is not None})
     except ValidationError as error:

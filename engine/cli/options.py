@@ -75,7 +75,6 @@ def field_option(name: str, info: FieldInfo, heading: str) -> inspect.Parameter:
 
 
 def is_several(info: FieldInfo) -> bool:
-    """True if a field holds a list of texts."""
     return get_origin(info.annotation) is tuple
 
 

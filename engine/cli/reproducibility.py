@@ -38,7 +38,6 @@ def reproducibility(folder: Annotated[Path, typer.Argument(help="The run folder.
 
 
 def report_lines(report: Reproducibility) -> list[str]:
-    """Describe the reproducibility of a run."""
     lines = [f"{name}: {value}" for name, value in report.environment.items()]
     if report.branched is not None:
         lines.append(report.branched.sentence())
@@ -83,7 +82,6 @@ def compare(
 
 
 def _first_other_loss(first: RunFolder, second: RunFolder) -> int | None:
-    """The first step with different losses in two runs, or None."""
     here, there = _losses(first), _losses(second)
     return next((s for s in sorted(here.keys() & there.keys()) if here[s] != there[s]), None)
 
@@ -97,7 +95,6 @@ def _losses(run: RunFolder) -> dict[int, tuple[float | None, str]]:
 
 
 def _compare_weights(first: RunFolder, second: RunFolder) -> bool:
-    """Compare the weights of the last checkpoints, and print the differences."""
     folders = [run.checkpoint_folders()[-1:] for run in (first, second)]
     if not all(folders):
         echo("weights: not compared, because one of the runs has no checkpoint")

@@ -99,7 +99,6 @@ def kept(result: Path, part: SplitName) -> Predictions:
 
 
 def slices_of(predictions: Predictions, min_rows: int = MIN_ROWS) -> dict[str, Any]:
-    """The worst slices as JSON."""
     worst = worst_slices(predictions, min_rows=min_rows)
     return {
         "tried": worst.tried,
@@ -119,7 +118,6 @@ def slices_of(predictions: Predictions, min_rows: int = MIN_ROWS) -> dict[str, A
 
 
 def slice_lines(worst: dict[str, Any]) -> list[str]:
-    """Format the output of `slices_of`."""
     tried = f"{worst['tried']:,} slices of {worst['rows']:,} rows were tested"
     if not worst["slices"]:
         return [f"No slice is worse than chance explains; {tried}."]

@@ -65,7 +65,6 @@ def chosen_mapping(recognition: Recognised, named: dict[str, Any]) -> Mapping | 
 
 
 def given_cleaning(given: dict[str, Any]) -> Cleaning:
-    """The options about skipped rows."""
     return Cleaning(skip_empty=tuple(CLEANING.given(given).get("cleaning.skip_empty", ())))
 
 

@@ -46,7 +46,6 @@ VECTORS = "vectors"  # the folder in which a layer sweep caches its vectors unti
 
 
 def is_several(folder: Path) -> bool:
-    """True for a folder of several runs."""
     return (folder / SUMMARY).is_file()
 
 
@@ -246,7 +245,6 @@ def _mark_best(rows: list[dict[str, Any]], runs: list[RunFolder]) -> None:
 
 
 def _format_figure(figure: dict[str, Any]) -> str:
-    """A mean, with its deviation and interval if there are several runs."""
     if figure["deviation"] is None:
         return f"{figure['mean']:.4f}"
     low, high = figure["interval"]

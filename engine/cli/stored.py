@@ -62,7 +62,6 @@ def make_version(old: Dataset, write: Callable[[Path, int], DatasetSpec]) -> Dat
 
 
 def version_facts(version: Dataset) -> dict[str, object]:
-    """Facts about a new version, for JSON."""
     spec = version.spec
     return {
         "folder": str(version.folder),
@@ -74,7 +73,6 @@ def version_facts(version: Dataset) -> dict[str, object]:
 
 
 def tell_version(version: Dataset, as_json: bool, more: dict[str, object] | None = None) -> None:
-    """Print the facts and changes of a new version."""
     if as_json:
         echo_json(version_facts(version) | (more or {}))
         return

@@ -58,7 +58,6 @@ def model_card(checkpoint: Path, form: Form) -> str:
 
 
 def stored_results(run: RunFolder, checkpoint: Path) -> dict[SplitName, Predictions]:
-    """The stored predictions of this checkpoint by part."""
     found: dict[SplitName, Predictions] = {}
     for folder in (run.results, run.results / checkpoint.name):
         for part in PARTS:
@@ -99,14 +98,12 @@ def _metadata(
 
 
 def metrics_of(predictions: Predictions) -> dict[str, float]:
-    """The metrics of the task, in its order."""
     names = [metric.name for metric in TASKS[predictions.info.task].info.metrics]
     metrics = predictions.info.metrics
     return {name: metrics[name] for name in names if math.isfinite(metrics.get(name, math.nan))}
 
 
 def about_rows(info: CheckpointInfo, job: JobSpec | None) -> list[tuple[str, str]]:
-    """Names and values that describe the model and its training."""
     title = TASKS[info.task].info.title if info.task else "Encoder without a task head"
     network = phrase(
         "{family}, {layers} layers × {hidden}",
@@ -159,7 +156,6 @@ def _scores(run: RunFolder | None, results: dict[SplitName, Predictions]) -> str
 def baseline_comparisons(
     run: RunFolder, part: SplitName, predictions: Predictions
 ) -> list[BaselineComparison]:
-    """Comparisons with the stored baselines for these rows."""
     kept = baselines_in(run.results, part, predictions.info.fingerprint)
     return [compare_with_baseline(predictions, read_predictions(one.file)) for one in kept]
 
@@ -167,7 +163,6 @@ def baseline_comparisons(
 def score_rows(
     predictions: Predictions, found: Sequence[BaselineComparison]
 ) -> list[tuple[str, str, str]]:
-    """The main metric of the model and of its baselines, with intervals."""
     every = [(phrase("this model"), main_score(predictions)), *((b.name, b.score) for b in found)]
     return [(name, f"{score.value:.4f}", ends_text(score)) for name, score in every]
 
@@ -213,7 +208,6 @@ def times_tested(run: RunFolder, part: SplitName, predictions: Predictions) -> s
 def limits(
     info: CheckpointInfo, job: JobSpec | None, results: dict[SplitName, Predictions]
 ) -> list[str]:
-    """Limitations of the model, in sentences."""
     said: list[str] = []
     if job is not None:
         said.append(

@@ -64,7 +64,6 @@ def onnx_code(
 
 
 def _texts(task: TaskSpec, example: Example) -> str:
-    """The arguments of a tokenizer."""
     is_pair = "pair" in task.info.reads
     return f"{example.text!r}, {example.pair!r}" if is_pair else repr(example.text)
 

@@ -121,7 +121,6 @@ def _settings(runs: Sequence[Candidate], jobs: Sequence[JobSpec]) -> Iterator[Se
 
 
 def title_of(change: Change) -> str:
-    """The title of a setting, or its path."""
     if change.path == "data.fingerprint":
         return phrase("Data fingerprint")
     return change.path if change.title == change.path else Phrase(change.title, {})

@@ -230,7 +230,6 @@ def _mistakes(part: SplitName, predictions: Predictions) -> Section:
 
 
 def _read_columns(predictions: Predictions) -> tuple[str, ...]:
-    """The input columns that the rows have."""
     mapping = predictions.info.mapping
     others = filter(None, (mapping.beginning, mapping.negative))
     read = (*mapping.texts, *others, *mapping.endings)
@@ -282,7 +281,6 @@ def _interval(score: Interval) -> str:
 
 
 def _cut(text: str | None) -> str:
-    """A cell, truncated to a readable length."""
     if text is None or len(text) <= CELL_CHARACTERS:
         return text or ""
     return f"{text[:CELL_CHARACTERS]}…"

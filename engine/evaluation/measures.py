@@ -137,7 +137,6 @@ class LabelScores(NamedTuple):
 
 
 def label_scores(right: ArrayLike, predicted: ArrayLike, support: ArrayLike) -> LabelScores:
-    """Precision, recall and F1 from counts, int [C] each."""
     both = f1_or_0(np.stack([right, predicted, support], axis=-1).astype(np.float64))
     return LabelScores(ratio(right, predicted), ratio(right, support), both)
 
@@ -149,7 +148,6 @@ def ratio(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:
 
 
 def mean(values: NDArray[np.float64]) -> float:
-    """The mean; 0 for no values."""
     return float(values.mean()) if len(values) else 0.0
 
 

@@ -149,7 +149,6 @@ def binary_cross_entropies(
 
 
 def measures(rows: ScoredRows) -> tuple[Measure, ...]:
-    """Micro and macro F1 of all labels, and exact match."""
     gold, predicted = rows.members("gold"), rows.members("predicted")
     count = rows.label_count
     parts = np.hstack([gold & predicted, predicted, gold])

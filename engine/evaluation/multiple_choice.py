@@ -48,5 +48,4 @@ def report(scores: ArrayLike, right: ArrayLike) -> ChoiceReport:
 
 
 def measures(rows: ScoredRows) -> tuple[Measure, ...]:
-    """Accuracy."""
     return (mean_measure("accuracy", rows.figure("score")),)

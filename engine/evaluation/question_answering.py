@@ -234,6 +234,5 @@ def _best(figure: NDArray[np.float64], scores: _Scores, doubt: NDArray[np.float6
 
 
 def measures(rows: ScoredRows) -> tuple[Measure, ...]:
-    """F1 and exact match."""
     exact = [row.get("exact", np.nan) for row in rows.details]
     return mean_measure("f1", rows.figure("score")), mean_measure("exact_match", exact)

@@ -148,7 +148,6 @@ def _spans(tags: Sequence[str], are_spans: bool) -> list[Span]:
 
 
 def _figures(right: int, found: int, support: int) -> dict[str, Any]:
-    """Precision, recall and F1 by name."""
     scores = label_scores(right, found, support)._asdict()
     return {name: float(score) for name, score in scores.items()}
 

@@ -131,7 +131,6 @@ def main(scratch: Path) -> int:
 
 
 def load_and_ask(request: Request) -> tuple[Reloaded, Predictions]:
-    """Load the export and run the examples."""
     return _graph(request) if request.form == "onnx" else _folder(request)
 
 

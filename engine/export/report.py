@@ -15,7 +15,6 @@ WIDTH = 14
 
 
 def write_report(folder: Path, report: ExportReport) -> None:
-    """Write the report into `folder`, as text and as JSON."""
     (folder / TEXT).write_text("\n".join(_lines(report)) + "\n", encoding="utf-8")
     (folder / DATA).write_text(report.model_dump_json(indent=1) + "\n", encoding="utf-8")
 

@@ -111,7 +111,6 @@ def _rectangle(batch: list[list[Encoding]], pad: int) -> tuple[Integers, Integer
 
 
 def torch_run(network: "Network") -> Run:
-    """Run our own network."""
     import torch
 
     from engine.models.outputs import named_outputs

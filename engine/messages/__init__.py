@@ -23,7 +23,6 @@ class Message(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     def line(self) -> bytes:
-        """Encode as one line of JSON, with its newline."""
         return self.model_dump_json().encode("utf-8") + b"\n"
 
 

@@ -87,7 +87,6 @@ class Planned(Answer):
 
     @property
     def bytes(self) -> int:
-        """Total size of all files."""
         return sum(file.bytes for file in self.files)
 
     @property

@@ -49,7 +49,6 @@ class Refused(Answer):
 
     @property
     def phrase(self) -> Phrase:
-        """Both sentences as one text."""
         return join(" ", filter(None, (self.problem, self.advice)))
 
 

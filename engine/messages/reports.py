@@ -52,7 +52,6 @@ class LoadReport(Message):
         return tuple(sentences)
 
     def besides(self) -> dict[str, list[str]]:
-        """The remarks as data: all names, and the notes."""
         names = ("missing", "unexpected", "notes")
         return {name: [str(one) for one in getattr(self, name)] for name in names}
 

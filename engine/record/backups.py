@@ -81,7 +81,6 @@ def restore(backup: Path, record: Path) -> None:
 
 
 def date_of(backup: Path) -> str:
-    """UTC date of a backup, as year-month-day."""
     match = NAME.fullmatch(backup.name)
     return f"{match[2][:4]}-{match[2][4:6]}-{match[2][6:]}" if match else ""
 

@@ -63,7 +63,6 @@ class NewerRecord(StudioError):
 
 
 def program_version() -> str:
-    """The installed version of this program."""
     try:
         return version("bert-studio")
     except PackageNotFoundError:

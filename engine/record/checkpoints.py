@@ -40,7 +40,6 @@ _FOLDERS = select(_TABLE.c.folder).where(_TABLE.c.run_id == bindparam("run"))
 
 
 def checkpoints_of(session: Session, run_id: str) -> Sequence[Checkpoint]:
-    """The checkpoints of a run by step."""
     return session.scalars(
         select(Checkpoint).where(Checkpoint.run_id == run_id).order_by(Checkpoint.step)
     ).all()

@@ -80,7 +80,6 @@ def _notify(end: RunEnd, sound: bool) -> None:
 
 
 def notification_texts(end: RunEnd) -> tuple[str, str]:
-    """Title and text of the notification of an end."""
     if end.state == "finished":
         title = phrase("“{run}” finished", run=end.name)
     elif end.state == "stopped":

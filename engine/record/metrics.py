@@ -35,7 +35,6 @@ class Points:
         return len(self.steps)
 
     def finite(self) -> "Pairs":
-        """The points that are finite."""
         if not self.not_finite:
             return Pairs(self.steps, self.values)
         known = self.values == self.values
@@ -104,7 +103,6 @@ def add_metrics(session: Session, run_id: str, points: Sequence[Measured]) -> No
 
 
 def curves(session: Session, run_id: str) -> dict[str, Points]:
-    """All curves of a run by name."""
     return {name: points_of(session, run_id, name) for name in names_of(session, run_id)}
 
 

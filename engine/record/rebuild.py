@@ -211,7 +211,6 @@ def _salvage(file: Path) -> dict[str, Annotations]:
 
 
 def _tags(text: object) -> list[str]:
-    """Parse the tags of a row that may be damaged."""
     try:
         tags = json.loads(text) if isinstance(text, str) else []
     except ValueError:

@@ -85,7 +85,6 @@ class RunManager:
 
     @property
     def is_behind(self) -> bool:
-        """More events wait to be read."""
         return self._watch.is_behind
 
     # ── states of runs ───────────────────────────────────────────────────────────────────────
@@ -185,7 +184,6 @@ class RunManager:
         return self._leads
 
     def step_back(self) -> None:
-        """Let another process start the runs."""
         self._lead.close()
         self._leads = False
 
@@ -266,7 +264,6 @@ class RunManager:
         return []
 
     def stand_down(self) -> list[RunUpdate]:
-        """End the worker in reserve, if any."""
         self.workers.end_standby()
         return []
 

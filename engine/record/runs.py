@@ -152,7 +152,6 @@ def add_run(session: Session, folder: RunFolder, job: JobSpec, state: State) -> 
 
 
 def add_unreadable(session: Session, folder: RunFolder, why: StudioError) -> Run:
-    """List an unreadable run folder, with the reason."""
     run = Run(
         id=folder.path.name,
         name=folder.path.name,
@@ -171,7 +170,6 @@ def add_unreadable(session: Session, folder: RunFolder, why: StudioError) -> Run
 
 
 def all_runs(session: Session) -> Sequence[Run]:
-    """Every run, the newest first."""
     return session.scalars(select(Run).order_by(Run.created.desc(), Run.id.desc())).all()
 
 
@@ -191,12 +189,10 @@ def remove_run(session: Session, run_id: str) -> None:
 
 
 def run_ids(session: Session) -> set[str]:
-    """The ids of all runs."""
     return set(session.scalars(select(Run.id)))
 
 
 def names(session: Session) -> set[str]:
-    """The names of all runs."""
     return set(session.scalars(select(Run.name)))
 
 

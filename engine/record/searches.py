@@ -59,7 +59,6 @@ class Searches:
         return self._asked is not None or bool(self._unseen)
 
     def follow(self, updates: Iterable[RunUpdate]) -> list[RunUpdate]:
-        """React to updates of runs."""
         new_updates: list[RunUpdate] = []
         for update in updates:
             match update:
@@ -166,7 +165,6 @@ class _Asked:
 
     @property
     def is_open(self) -> bool:
-        """True until the answer has come."""
         return self._thread.is_alive()
 
     def _ask(self) -> None:
@@ -202,13 +200,11 @@ def _answer(question: Suggest) -> Answer:
 
 
 def group_of(run: Run) -> str | None:
-    """The id of the search that a run belongs to."""
     job = run.readable_job() if MARK in run.job else None
     return job.group.id if job is not None and job.group is not None else None
 
 
 def all_groups(record: Record) -> list[str]:
-    """The ids of all searches."""
     with record.read() as session:
         runs = session.scalars(select(Run).where(Run.job.contains(MARK, autoescape=True))).all()
     return list(dict.fromkeys(group for run in runs if (group := group_of(run)) is not None))

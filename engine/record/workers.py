@@ -38,7 +38,6 @@ class Workers:
         return [*self._by_run.values(), *self._replaced]
 
     def process_of(self, run_id: str) -> "subprocess.Popen[bytes] | None":
-        """The process that was started here for a run."""
         return self._by_run.get(run_id)
 
     def start(self, run: Run) -> None:
@@ -116,7 +115,6 @@ class StandbyWorker:
         self._last_wanted = time.monotonic()
 
     def keep(self) -> None:
-        """Restart its time limit."""
         self._last_wanted = time.monotonic()
 
     def is_usable(self) -> bool:
@@ -137,7 +135,6 @@ class StandbyWorker:
         return self._process
 
     def end(self) -> None:
-        """Kill it."""
         assert self._process.stdin is not None
         self._process.kill()
         self._process.wait()
@@ -177,7 +174,6 @@ class WorkerActivity:
         return watched.silent >= SILENCE
 
     def forget(self, run_id: str) -> None:
-        """Forget a worker that has ended."""
         self._watched.pop(run_id, None)
 
 
@@ -222,6 +218,5 @@ class QueueRunner:
             os.close(out)
 
     def leave(self) -> None:
-        """Detach the process."""
         if self._process is not None:
             launch.leave(self._process)

@@ -64,7 +64,6 @@ class ThresholdCurve:
         return float(self.thresholds[int(np.argmax(self.f1))])
 
     def at(self, threshold: float) -> tuple[float, float]:
-        """F1 and exact match at any threshold."""
         place = max(0, int((self.thresholds <= threshold).sum()) - 1)
         return float(self.f1[place]), float(self.exact_match[place])
 

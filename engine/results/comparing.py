@@ -42,7 +42,6 @@ class Matching:
 
     @property
     def sentence(self) -> Phrase:
-        """Number of matched rows, in words."""
         parts = [phrase("{n:,} row(s) are in both", n=len(self.first))]
         if self.only_first:
             parts.append(phrase("{n:,} row(s) only in the first", n=self.only_first))

@@ -116,11 +116,9 @@ class Curve:
         )
 
     def above(self, threshold: float) -> Conditions:
-        """The rows at or above a threshold."""
         return (ScoreBetween(label=self.label, least=threshold),)
 
     def below(self, threshold: float) -> Conditions:
-        """The rows below a threshold."""
         return (ScoreBetween(label=self.label, most=threshold),)
 
 

@@ -94,7 +94,6 @@ def with_thresholds(
 
 
 def best_thresholds(predictions: Predictions) -> dict[str, float]:
-    """The threshold of the best F1 of each label, without labels that no row has."""
     curves = (label_curve(predictions, label) for label in thresholded_labels(predictions))
     found = {curve.label: best_threshold(curve) for curve in curves}
     return {label: best for label, best in found.items() if best is not None}

@@ -82,7 +82,6 @@ def row_scores(predictions: Predictions) -> RowScores:
 
 
 def group(predictions: Predictions, conditions: Conditions) -> Group:
-    """The group of some conditions."""
     return group_of(predictions, conditions, mask(predictions, conditions))
 
 
@@ -92,13 +91,11 @@ def group_of(predictions: Predictions, conditions: Conditions, rows: NDArray[np.
 
 
 def groups(predictions: Predictions, by: Iterable[Conditions]) -> tuple[Group, ...]:
-    """The groups of conditions, without empty groups."""
     found = (group(predictions, conditions) for conditions in by)
     return tuple(one for one in found if one.count)
 
 
 def by_label(predictions: Predictions) -> tuple[Conditions, ...]:
-    """A group for each gold label."""
     return tuple((LabelIs(side="gold", label=label),) for label in labels(predictions))
 
 

@@ -62,7 +62,6 @@ def leave_one_out(
 
 
 def _add_cosines(kernel: Kernel, texts: Sequence[str], kind: dict[str, object]) -> None:
-    """Add the cosines of TF-IDF vectors."""
     terms = TfidfVectorizer(sublinear_tf=True, dtype=np.float32, **kind)
     try:
         rows = terms.fit_transform(texts)

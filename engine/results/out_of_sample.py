@@ -60,7 +60,6 @@ def cross_validate(
     vectors: NDArray[np.float32] | None = None,
     progress: ProgressCallback = no_progress,
 ) -> NDArray[np.float64]:
-    """`out_of_sample` by cross-validation."""
     fits = _fits(texts, given, classes, vectors)
     folds, found = stratified_folds(given), np.zeros((len(given), classes))
     done, total = 0, len(fits) * FOLDS

@@ -70,7 +70,6 @@ def details(predictions: Predictions) -> list[dict[str, Any]]:
 
 
 def text_columns(predictions: Predictions) -> tuple[str, ...]:
-    """The text columns that are present."""
     return tuple(name for name in predictions.info.mapping.texts if name in predictions.columns)
 
 
@@ -118,7 +117,6 @@ def _margin(predictions: Predictions) -> NDArray[np.float64]:
 
 
 def _no_answer(predictions: Predictions) -> NDArray[np.float64]:
-    """The no-answer score."""
     return np.array([row.get("null", np.nan) for row in details(predictions)], dtype=np.float64)
 
 

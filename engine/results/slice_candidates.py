@@ -41,7 +41,6 @@ class Candidate(NamedTuple):
     about: str
 
     def pairs_with(self, other: "Candidate") -> bool:
-        """The two are about different things."""
         return self.about != other.about
 
 
@@ -87,7 +86,6 @@ def _groups(some: Predictions) -> Iterator[tuple[str, Sequence[Conditions]]]:
 
 
 def other_columns(facts: PredictionInfo, columns: Sequence[str]) -> tuple[str, ...]:
-    """The columns that the task does not read."""
     return tuple(column for column in columns if column not in facts.mapping.columns)
 
 

@@ -265,7 +265,6 @@ def save_slice(path: Path, new: Slice) -> None:
 
 
 def delete_slice(path: Path, name: str, source: str) -> None:
-    """Remove a slice if it exists. Raises StudioError."""
     found = read_slices(path)
     left = [one for one in found if _key(one) != (name, source)]
     if len(left) < len(found):

@@ -54,18 +54,15 @@ class TypeFigures(LabelFigures):
 
 
 def kind_counts(predictions: Predictions) -> dict[SpanKind, int]:
-    """Number of spans of each kind."""
     counts = np.bincount(span_table(predictions).kinds, minlength=len(SPAN_KINDS))
     return {kind: int(count) for kind, count in zip(SPAN_KINDS, counts, strict=True)}
 
 
 def kind_conditions(kind: SpanKind) -> Conditions:
-    """The rows that have a span of a kind."""
     return (HasSpan(error=kind),)
 
 
 def type_confusion(predictions: Predictions) -> TypeConfusion:
-    """The confusion matrix of types."""
     table = span_table(predictions)
     size = len(table.types) + 1
     gold, predicted = (

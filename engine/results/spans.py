@@ -95,7 +95,6 @@ def rows_with_spans(
 
 @cached_per_table
 def span_table(predictions: Predictions) -> SpanTable:
-    """All spans of all rows with gold."""
     found = [
         (place, pair)
         for place, row in enumerate(details(predictions))
@@ -120,7 +119,6 @@ def span_table(predictions: Predictions) -> SpanTable:
 
 
 def row_spans(predictions: Predictions, place: int) -> RowSpans:
-    """The words and spans of one row; without gold, all spans are predicted ones."""
     row = details(predictions)[place]
     return RowSpans(tuple(row.get("words") or ()), tuple(_pairs_of(predictions, row)))
 

@@ -51,7 +51,6 @@ class Advice:
     fix: tuple[str, str] | None = None  # names of a data check and its fix
 
     def applied(self, job: JobSpec) -> JobSpec:
-        """Return the job with the change."""
         training = job.training.model_dump() | dict(self.change)
         return job.model_copy(update={"training": TrainingSpec.model_validate(training)})
 
@@ -80,7 +79,6 @@ class Measurements:
 
     @property
     def scores(self) -> Curve:
-        """Scores of the metric that ranks checkpoints."""
         return self.curves.get(self.prepared.best_metric, ())
 
     @property
@@ -103,7 +101,6 @@ class Measurements:
         return reached >= ENOUGH * self.prepared.steps and len(self.scores) >= FEW_EVALUATIONS
 
     def epoch(self, step: int) -> int:
-        """The epoch of a step, from 1."""
         per_epoch = math.ceil(self.prepared.examples / self.job.training.batch_size)
         return max(1, math.ceil(step / max(1, per_epoch)))
 

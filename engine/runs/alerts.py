@@ -115,6 +115,5 @@ def _outliers(values: Values, larger: float, far: float) -> list[tuple[int, floa
 
 
 def _above(finite: Values, windows: Values, some: slice, times: float) -> list[int]:
-    """Indices in `some` of values above `times` the minimum of their windows."""
     above = finite[some] > times * windows[some].min(axis=1)
     return [some.start + place for place in np.flatnonzero(above).tolist()]

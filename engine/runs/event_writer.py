@@ -29,7 +29,6 @@ class EventWriter:
         self.stop_wanted = stop_wanted
 
     def forward(self, event: Event) -> None:
-        """Pass on an event that has been written."""
         if isinstance(event, Measured | Prepared | Started):
             self.step = event.step
         if self._on_event is not None:

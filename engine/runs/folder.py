@@ -145,7 +145,6 @@ class RunFolder:
         return _events(whole, byte), byte + len(whole)
 
     def all_events(self) -> Iterator[AnyEvent]:
-        """All events, read piece by piece."""
         byte, before = 0, -1
         while byte != before:
             before = byte
@@ -171,7 +170,6 @@ class RunFolder:
             return 0
 
     def events_size(self) -> int:
-        """Size of the events in bytes."""
         try:
             return self.events_file.stat().st_size
         except FileNotFoundError:
@@ -201,7 +199,6 @@ class RunFolder:
         return printable[-characters:].strip()
 
     def created(self) -> datetime:
-        """Creation time of the job."""
         return modified_at(self.spec_file)
 
     def _line_start(self, byte: int) -> int:
@@ -256,7 +253,6 @@ class RunFolder:
             yield
 
     def has_worker(self) -> bool:
-        """True if a living worker holds the lock."""
         return is_held(self.lock_file)
 
     def ask_stop(self, reason: str = "") -> None:
@@ -319,7 +315,6 @@ class RunFolder:
     # ── what was saved ───────────────────────────────────────────────────────────────────────
 
     def checkpoint(self, step: int) -> Path:
-        """Path of the checkpoint of a step."""
         return self.checkpoints / f"step-{step:08d}"
 
     def checkpoint_folders(self) -> list[Path]:
@@ -346,7 +341,6 @@ def modified_at(path: Path) -> datetime:
 
 
 def checkpoint_step(checkpoint: Path) -> int:
-    """The step in the name of a checkpoint folder."""
     match = STEP.fullmatch(checkpoint.name)
     return int(match[1]) if match else 0
 

@@ -132,7 +132,6 @@ def run_folder_name(job: JobSpec, seeds: int) -> str:
 
 
 def without_seed(job: JobSpec) -> JobSpec:
-    """The common part of jobs that differ only in the seed."""
     return job.model_copy(
         update={
             "name": "",
@@ -181,7 +180,6 @@ class Aggregate:
 
 
 def aggregate(values: Sequence[float]) -> Aggregate | None:
-    """Aggregate the values; None if there are none."""
     if not values:
         return None
     deviation = statistics.stdev(values) if len(values) > 1 else None

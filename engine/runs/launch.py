@@ -25,7 +25,6 @@ OOM_SCORE_RAISE = 500  # added to the worker's oom_score_adj, so that the window
 
 
 def command(folder: Path) -> list[str]:
-    """The command line of the worker for `folder`."""
     return worker("train", str(folder))
 
 

@@ -84,11 +84,9 @@ class Lineage:
             self._from.setdefault(source, {})[target] = edge
 
     def sources(self, key: str) -> list[Edge]:
-        """The direct sources of an item."""
         return list(self._into.get(key, {}).values())
 
     def targets(self, key: str) -> list[Edge]:
-        """The direct results of an item."""
         return list(self._from.get(key, {}).values())
 
     def ancestors(self, key: str) -> list[str]:
@@ -109,7 +107,6 @@ class Lineage:
             yield from row
 
     def edges_among(self, keys: Iterable[str]) -> list[Edge]:
-        """The edges between these items."""
         wanted = set(keys)
         return [
             edge
@@ -147,7 +144,6 @@ class Lineage:
 
 
 def data_key(folder: Path) -> str:
-    """The key of a version of a data set."""
     return f"data:{folder}"
 
 
@@ -212,7 +208,6 @@ def _versions(home: Home) -> Iterator[Path]:
 
 
 def read_dataset(folder: Path) -> DatasetSpec | None:
-    """Read the spec of a version; None if it is missing or unreadable."""
     try:
         return DatasetSpec.model_validate_json(read_regular(folder / DATASET_SPEC))
     except (OSError, ValueError):

@@ -45,7 +45,6 @@ def needed_for(
 
 
 def as_text(needed: list[Needed]) -> list[str]:
-    """The requirements as lines of text."""
     lines = list[str]()
     for one in needed:
         lines.append(one.title)

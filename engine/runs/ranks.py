@@ -40,7 +40,6 @@ class Rank:
         return self.store is not None
 
     def environment(self) -> dict[str, str]:
-        """Environment of a new process with this rank."""
         return {
             "RANK": str(self.number),
             "WORLD_SIZE": str(self.world),

@@ -43,7 +43,6 @@ def reasons_to_keep(
 
 
 def is_milestone(step: int, plan: TrainingSpec) -> bool:
-    """True if the checkpoint of a step is kept for good."""
     return plan.keep_every > 0 and step % plan.keep_every == 0
 
 
@@ -55,7 +54,6 @@ def max_checkpoints(steps: int, save_every: int, plan: TrainingSpec) -> int:
 
 
 def retained_checkpoints(run: RunFolder) -> list[KeptCheckpoint]:
-    """The checkpoints in a run folder, by step."""
     plan, folders = run.job().training, run.checkpoint_folders()
     best = run.best_step()
     reasons = reasons_to_keep(map(checkpoint_step, folders), -1 if best is None else best, plan)

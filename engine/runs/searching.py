@@ -99,7 +99,6 @@ def _value(field: SearchField, rng: random.Random) -> JsonValue:
 
 
 def is_possible(job: JobSpec, values: Setting) -> bool:
-    """True if a job can have these values together."""
     try:
         with_values(job, values)
     except ValidationError:
@@ -181,7 +180,6 @@ def _trial(runs: list[SearchRun]) -> Trial:
 
 
 def best_trial(trials: Sequence[Trial], higher_is_better: bool) -> Trial | None:
-    """The finished trial with the best mean score."""
     ended = [trial for trial in trials if trial.state == "finished" and trial.score is not None]
     sign = 1 if higher_is_better else -1
     return max(ended, key=lambda trial: sign * (trial.score or 0.0), default=None)
@@ -241,7 +239,6 @@ def _search(runs: Sequence[SearchRun]) -> SearchSpec:
 
 
 def best_so_far(values: Sequence[float], higher_is_better: bool) -> list[float]:
-    """The best value up to each index."""
     best: list[float] = []
     for value in values:
         better = not best or (value > best[-1]) == higher_is_better

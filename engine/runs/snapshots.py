@@ -37,7 +37,6 @@ def count_snapshots(steps: int, every: int) -> int:
 
 
 def snapshot(run: RunFolder, step: int) -> Path:
-    """Path of the snapshot of a step."""
     return run.snapshots / f"step-{step:08d}"
 
 

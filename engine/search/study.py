@@ -30,7 +30,6 @@ warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning
 def study(
     higher_is_better: bool, sampler: optuna.samplers.BaseSampler | None = None
 ) -> optuna.Study:
-    """An empty study in memory."""
     direction = StudyDirection.MAXIMIZE if higher_is_better else StudyDirection.MINIMIZE
     return optuna.create_study(direction=direction, sampler=sampler)
 

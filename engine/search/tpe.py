@@ -72,7 +72,6 @@ def _is_possible(question: Suggest, values: Setting) -> bool:
 
 
 def _untried(question: Suggest, tried: list[Setting]) -> Setting | None:
-    """Any untried combination; none for ranges."""
     fields = question.search.varied
     if any(field.is_range for field in fields):
         return None

@@ -11,7 +11,6 @@ from engine.tasks.learner import Learner
 
 
 def learner_for(task: TaskSpec) -> Learner:
-    """Create the learner of a task from its settings."""
     module = import_module(f"{__name__}.{task.kind}")
     learner: type[Learner] = getattr(module, f"{class_name(task.kind)}Learner")
     return learner(task)

@@ -48,7 +48,6 @@ def stacked(checkpoint: Checkpoint, given: Sequence[Inputs]) -> Stacked:
 
 
 def truncation_note(inputs: int, tokens: int) -> str:
-    """A note on truncated inputs."""
     return phrase(
         "{n:,} input(s) with {tokens:,} tokens or more, of which only {tokens:,} are read.",
         n=inputs,
@@ -57,12 +56,10 @@ def truncation_note(inputs: int, tokens: int) -> str:
 
 
 def max_tokens(checkpoint: Checkpoint) -> int:
-    """The maximum tokens of a text."""
     return min(checkpoint.network.spec.max_positions, MAX_TOKENS)
 
 
 def inputs(checkpoint: Checkpoint, question: TextQuestion) -> Inputs:
-    """The input of a question."""
     return typed(checkpoint, question.text, question.pair, question.masked)
 
 

@@ -68,7 +68,6 @@ class Batch(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of examples."""
         return len(self.tokens) // self.inputs_per_example
 
     @property
@@ -100,7 +99,6 @@ class Batch(NamedTuple):
         return found
 
     def with_tensors(self, tensors: Iterable[Tensor]) -> "Batch":
-        """Replace `tensors`."""
         others = iter(tensors)
         return self._moved(lambda _: next(others))
 

@@ -225,7 +225,6 @@ def _positions(learner: Learner, train: Rows, rows: Rows) -> Numbers:
 
 
 def _cosines(_: Learner, train: Rows, rows: Rows) -> Numbers:
-    """The cosine of the text with each ending."""
     vectorizer = tfidf().fit(with_a_word(list(train.all_texts())))
     texts = [
         f"{text} {begun}"

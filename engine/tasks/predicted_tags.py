@@ -96,7 +96,6 @@ class TagCollector(PredictionCollector):
         return found.model_copy(update={"loss": loss, "unseen": int(unseen.sum())})
 
     def predicted(self) -> list[list[str]]:
-        """The tags of each example."""
         return self._by_row(
             [OUTSIDE if n == UNKNOWN else self._tags[n] for n in self._guesses.tolist()]
         )

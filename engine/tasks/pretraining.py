@@ -200,7 +200,6 @@ class PretrainingLearner(Learner):
 
     @property
     def _words(self) -> str:
-        """The name of the loss term of words."""
         return "clm" if self.causal else "mlm"
 
     def baselines(self) -> tuple[Baseline, ...]:

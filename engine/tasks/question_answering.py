@@ -106,7 +106,6 @@ class QuestionAnsweringLearner(Learner):
 
     @property
     def _decided(self) -> QuestionAnswering:
-        """The task with the no-answer threshold of the model."""
         threshold = self.prediction.no_answer_threshold
         if threshold is None:
             return self.task

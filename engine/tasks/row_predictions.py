@@ -39,7 +39,6 @@ class RowPredictions:
     settings: Mapping[str, float] = field(default_factory=dict)
 
     def record(self) -> dict[str, Any]:
-        """The columns by name, without None."""
         columns: dict[str, Any] = {
             "predicted": self.predicted,
             "gold": self.gold,

@@ -219,7 +219,6 @@ def fit_baselines(
 
 
 def _unigram(wanted: FitBaselines) -> BaselinesFitted:
-    """The unigram baseline of the stored rows."""
     found = unigram(read_predictions(predictions_file(wanted.into, wanted.part)))
     file = predictions_file(wanted.into, wanted.part, baseline="unigram")
     found.write(file)

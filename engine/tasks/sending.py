@@ -29,5 +29,4 @@ def sent_together(tensors: Sequence[Tensor], device: torch.device) -> list[Tenso
 
 
 def _as(part: Tensor, like: Tensor) -> Tensor:
-    """Bytes viewed with the shape and dtype of another tensor."""
     return part[: like.nbytes].view(like.dtype).view(like.shape)

@@ -123,7 +123,6 @@ class SentenceSimilarityLearner(Learner):
             self.task = self.task.model_copy(update={"range": self._range})
 
     def objective_of(self, rows: Rows) -> Objective:
-        """The objective of the task; `auto` follows the columns."""
         wanted = self.task.objective
         if wanted == "auto":
             wanted = "cosine" if rows.labels is not None else "in_batch_negatives"
@@ -197,7 +196,6 @@ class SentenceSimilarityLearner(Learner):
         return ranking_losses(texts, targets, self.task.scale)
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
-        """The cosine of two texts."""
         if not (question.pair or "").strip():
             raise StudioError(
                 phrase("This model says how similar two texts are."), phrase("Type a second text.")
