@@ -117,15 +117,15 @@ def compose(
     is_scratch = isinstance(base, dict) and isinstance(base.get("model"), dict)
     if is_scratch and isinstance(asked, dict) and not names_causal:
         base["model"]["causal"] = asked.get("objective") == "clm"
-    for text in texts_among(_validated(raw), varied):
+    for text in texts_among(validated(raw), varied):
         varied.remove(text)
         assign(raw, text)
-    search = search_of(_validated(raw), varied, given["search"], SEARCH.given(given))
+    search = search_of(validated(raw), varied, given["search"], SEARCH.given(given))
     if search is not None:
         put_all(raw, {field.path: first_value(field) for field in search.fields})
-    job = take_recommended(_validated(raw), raw.get("training", {}), raw.get("features", {}))
+    job = take_recommended(validated(raw), raw.get("training", {}), raw.get("features", {}))
     if search is not None:
-        job = _validated(job.model_dump() | {"search": search})
+        job = validated(job.model_dump() | {"search": search})
     echo_json_text(job.model_dump_json(indent=1))
 
 
@@ -148,11 +148,11 @@ job_command = with_options(
 )
 
 
-def _validated(raw: dict[str, Any]) -> JobSpec:
+def validated(raw: dict[str, Any], subject: str = "The job") -> JobSpec:
     try:
         return JobSpec.model_validate(raw)
     except ValidationError as error:
-        raise describe_validation(error, "The job") from error
+        raise describe_validation(error, subject) from error
 
 
 def _base_model(folder: Path | None, task: str, given: dict[str, Any]) -> dict[str, Any]:

@@ -41,8 +41,8 @@ def export(
 
     The folder is created only after the export has been verified; it contains a report.
     """
+    from engine.export.exporting import TEXT
     from engine.export.exporting import export as carry_out
-    from engine.export.report import TEXT
 
     done = carry_out(
         Export(

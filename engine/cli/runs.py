@@ -5,12 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
-from engine.cli.compose import Assignments, assign
+from engine.cli.compose import Assignments, assign, validated
 from engine.config.changes import changes
-from engine.config.job import RUN_NAME_LENGTH, JobSpec
-from engine.config.validation import describe_validation
+from engine.config.job import RUN_NAME_LENGTH
 from engine.errors import StudioError
 from engine.messages.batch import Target
 from engine.messages.events import Measured
@@ -37,10 +35,7 @@ def branch(
     raw["name"] = name or f"{raw['name']}, from step {step}"[:RUN_NAME_LENGTH]
     for assignment in assignments:
         assign(raw, assignment)
-    try:
-        job = JobSpec.model_validate(raw)
-    except ValidationError as error:
-        raise describe_validation(error, "The job of the branch") from error
+    job = validated(raw, "The job of the branch")
     new_run = make_branch(source, step, job, into.absolute())
     for change in changes(source.job(), job):
         echo(change.sentence())

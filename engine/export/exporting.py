@@ -18,7 +18,6 @@ from engine.export.comparing import broken, compare
 from engine.export.examples import Examples, examples
 from engine.export.onnx_graph import quantise, write_graph
 from engine.export.reloading import Reloaded, fingerprint, reload
-from engine.export.report import write_report
 from engine.export.running import Request, predict, torch_run
 from engine.files.atomic_write import apply_user_umask, atomic_folder, check_new_folder, verify
 from engine.files.untrusted import plain_file
@@ -43,6 +42,15 @@ MOST_NUMBERS = 50_000_000  # per output over all texts; 200 MB
 MOST_PLACES = 16  # compared tokens per text
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 LIBRARIES = ("torch", "tokenizers", "safetensors", "numpy", "onnx", "onnxscript", "onnxruntime")
+
+TEXT, DATA = "export-report.txt", "export-report.json"
+FORMS = {
+    "hf": "Hugging Face layout (safetensors)",
+    "tf1": "TensorFlow 1 checkpoint (Google's BERT code)",
+    "onnx": "ONNX graph",
+}
+MOST_SHOWN = 200  # characters of a text
+WIDTH = 14
 
 Emit = Callable[[Working], object]
 
@@ -217,3 +225,49 @@ def _versions() -> dict[str, str]:
         "Python": platform.python_version(),
         **{name: version(name) for name in LIBRARIES},
     }
+
+
+def write_report(folder: Path, report: ExportReport) -> None:
+    (folder / TEXT).write_text("\n".join(_lines(report)) + "\n", encoding="utf-8")
+    (folder / DATA).write_text(report.model_dump_json(indent=1) + "\n", encoding="utf-8")
+
+
+def _lines(report: ExportReport) -> list[str]:
+    facts = {
+        "Checkpoint": report.checkpoint,
+        "Form": f"{FORMS[report.form]}, {report.precision}",
+        "Written": report.at.isoformat(timespec="seconds"),
+        "Heads": ", ".join(report.heads) or "none",
+        "Weights": f"{report.tensors} tensors, {report.parameters:,} parameters",
+        "Labels": ", ".join(report.labels) or "none",
+    }
+    if report.pruned_heads:
+        facts["Pruned heads"] = f"{report.pruned_heads}, left out: their layers are narrower"
+    how = f"{len(report.texts)} texts ({', '.join(report.sources)}), alone and in padded batches"
+    checked = [
+        f"The files were reloaded in a separate process and verified with {how}.",
+        "Tokens and labels are identical to the model's.",
+    ]
+    if report.weights_equal:
+        rounded = "" if report.precision == "float32" else f", rounded to {report.precision}"
+        checked.append(f"All weights are those of the model{rounded}, bit for bit.")
+    return [
+        "BERT Studio export report",
+        "",
+        *(f"{name:{WIDTH}}{value}" for name, value in facts.items()),
+        *(f"{'Note':{WIDTH}}{note}" for note in report.notes),
+        "",
+        *checked,
+        *(one.sentence() for one in report.comparisons),
+        "",
+        "Versions",
+        *(f"  {name:{WIDTH}}{number}" for name, number in report.versions.items()),
+        "",
+        "Texts",
+        *(f"  {number:3}  {_shown(text)}" for number, text in enumerate(report.texts, 1)),
+    ]
+
+
+def _shown(text: str) -> str:
+    line = " ".join(text.split()) or "(empty)"
+    return line if len(line) <= MOST_SHOWN else f"{line[:MOST_SHOWN]} …"

@@ -3,6 +3,7 @@
 Shapes: B sequences.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,18 +42,9 @@ class RegressionLearner(WholeTextLearner):
         if numbers is None:
             raise MissingRole("label")
         read = [number for cell in rows.labels or () if (number := parse_number(cell)) is not None]
-        low, high = min(read), max(read)  # as written, before rounding to float32
-        if low == high:
-            raise StudioError(
-                phrase(
-                    "The number is {low} in all {count} training rows: nothing to learn.",
-                    low=np.format_float_positional(low, trim="-"),
-                    count=len(rows),
-                ),
-                phrase("Choose another label column, or add rows with other numbers."),
-            )
+        ends = range_of(read)
         if self.task.range is None:
-            self.task = self.task.model_copy(update={"range": (low, high)})
+            self.task = self.task.model_copy(update={"range": ends})
 
     def targets(self, rows: Rows) -> np.ndarray | None:
         return None if rows.labels is None else parse_numbers(rows.labels, rows.lines)
@@ -61,7 +53,7 @@ class RegressionLearner(WholeTextLearner):
         return rng.random(count, dtype=np.float32)
 
     def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
-        return _texts(batch.targets.cpu().numpy())
+        return number_texts(batch.targets.cpu().numpy())
 
     @torch.no_grad()
     def init_output_bias(self, network: Network, examples: Examples, tokenizer: Tokenizer) -> None:
@@ -112,14 +104,32 @@ class NumberCollector(LogitsCollector):
 
     def row_predictions(self) -> RowPredictions:
         """The loss of a row is its squared error; rows are not simply right or wrong."""
-        found = RowPredictions(_texts(self.logits[:, 0]), scores=self.logits)
+        found = RowPredictions(number_texts(self.logits[:, 0]), scores=self.logits)
         if self._targets is None:
             return found
         away = self.logits[:, 0].astype(np.float64) - self._targets.astype(np.float64)
-        return replace(found, gold=_texts(self._targets), loss=away**2)
+        return replace(found, gold=number_texts(self._targets), loss=away**2)
 
 
-def _texts(numbers: np.ndarray) -> list[str]:
+def range_of(numbers: Sequence[float]) -> tuple[float, float]:
+    """The lowest and the highest of the numbers as written, before rounding to float32.
+
+    Raises StudioError if all are the same.
+    """
+    low, high = min(numbers), max(numbers)
+    if low == high:
+        raise StudioError(
+            phrase(
+                "The number is {low} in all {count} training rows: nothing to learn.",
+                low=np.format_float_positional(low, trim="-"),
+                count=len(numbers),
+            ),
+            phrase("Choose another label column, or add rows with other numbers."),
+        )
+    return low, high
+
+
+def number_texts(numbers: np.ndarray) -> list[str]:
     """The shortest text of each number that identifies it."""
     return [np.format_float_positional(one, trim="-") for one in numbers]
 

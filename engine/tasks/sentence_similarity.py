@@ -53,6 +53,7 @@ from engine.tasks.learner import (
     TaskPredictions,
 )
 from engine.tasks.learner import random_tokens as random_ids
+from engine.tasks.regression import number_texts, range_of
 from engine.tasks.row_predictions import RowPredictions
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -333,11 +334,11 @@ class SimilarityCollector(PredictionCollector):
     def row_predictions(self) -> RowPredictions:
         """The cosine if there are numbers; the nearer text of triplets; the rank of pairs."""
         if self._targets is None:
-            return RowPredictions(_texts(self.cosines[:, 0]), scores=self.cosines)
+            return RowPredictions(number_texts(self.cosines[:, 0]), scores=self.cosines)
         match self._objective:
             case "cosine":
                 away = self.cosines[:, 0].astype(np.float64) - self._targets
-                said, gold = _texts(self.cosines[:, 0]), _texts(self._targets)
+                said, gold = number_texts(self.cosines[:, 0]), number_texts(self._targets)
                 return RowPredictions(said, gold, loss=away**2, scores=self.cosines)
             case "triplets":
                 right = self._right()
@@ -414,16 +415,7 @@ def usual_range(numbers: Sequence[float]) -> tuple[float, float]:
 
     Raises StudioError if all are the same.
     """
-    low, high = min(numbers), max(numbers)
-    if low == high:
-        raise StudioError(
-            phrase(
-                "The number is {low} in all {count} training rows: nothing to learn.",
-                low=np.format_float_positional(low, trim="-"),
-                count=len(numbers),
-            ),
-            phrase("Choose another label column, or add rows with other numbers."),
-        )
+    low, high = range_of(numbers)
     return (0.0, 1.0) if low >= -1 and high <= 1 else (min(low, 0.0), high)
 
 
@@ -464,10 +456,6 @@ def vectors_of_texts(checkpoint: Checkpoint, texts: Sequence[str]) -> Tensor:
         ids = torch.tensor([tokenizer.encode(prompt + text, None, longest).ids], device=device)
         found.append(finite(network.logits(ids, torch.zeros_like(ids)))[0])
     return torch.stack(found)
-
-
-def _texts(numbers: NDArray[np.float32]) -> list[str]:
-    return [np.format_float_positional(one, trim="-") for one in numbers]
 
 
 def _similar(learner: Learner, train: Rows, rows: Rows) -> TaskPredictions:

@@ -24,8 +24,8 @@ from engine.files.regular_file import read_regular
 from engine.messages.events import EVENT, Ended, Event, Started
 from engine.phrases import phrase
 from engine.runs import launch
-from engine.runs.event_writer import EventWriter
 from engine.runs.folder import RunFolder
+from engine.runs.full_disk import EventWriter
 from engine.runs.ranks import RANK_LOST, Rank
 from engine.worker import BUG, FAILED
 

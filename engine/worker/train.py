@@ -16,9 +16,8 @@ from engine.errors import DiskFull
 from engine.messages.events import Ended, Event, Started
 from engine.phrases import phrase
 from engine.runs import launch
-from engine.runs.event_writer import EventWriter
 from engine.runs.folder import RunFolder, checkpoint_step
-from engine.runs.full_disk import reserve
+from engine.runs.full_disk import EventWriter, reserve
 from engine.runs.ranks import RANK_LOST, Rank, RankLost, this_rank
 from engine.system.errors import explain_error
 from engine.system.terminal import echo_error

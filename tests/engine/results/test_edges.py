@@ -10,7 +10,6 @@ from engine.results import (
     curves,
     groups,
     measures,
-    slice_candidates,
     slices,
     span_figures,
 )
@@ -67,7 +66,7 @@ OF_LABELS = (
 )
 OF_ALL: tuple[Callable[[Predictions], object], ...] = (
     slices.worst_slices,
-    slice_candidates.length_figure,
+    slices.length_figure,
     groups.row_scores,
     lambda made: [measures.interval(one) for one in measures.measures(made)],
     lambda made: comparing.compare(made, made).sentence,

@@ -9,8 +9,14 @@ from sklearn.preprocessing import StandardScaler
 
 from engine.results import out_of_sample as module
 from engine.results.labelling import label_errors, most_diverse, most_uncertain, thresholds
-from engine.results.leave_one_out import SCALES, leave_one_out
-from engine.results.out_of_sample import FOLDS, cross_validate, out_of_sample, stratified_folds
+from engine.results.out_of_sample import (
+    FOLDS,
+    SCALES,
+    cross_validate,
+    leave_one_out,
+    out_of_sample,
+    stratified_folds,
+)
 
 
 def test_the_confident_joint_is_that_of_the_paper() -> None:

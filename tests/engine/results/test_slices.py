@@ -7,8 +7,14 @@ from scipy import stats
 
 from engine.results.conditions import CellHasWord, CellIs, HasSpan, LabelIs, mask
 from engine.results.predictions import Predictions
-from engine.results.slice_candidates import candidates, length_figure
-from engine.results.slices import MIN_ROWS, Slice, score_slices, worst_slices
+from engine.results.slices import (
+    MIN_ROWS,
+    Slice,
+    candidates,
+    length_figure,
+    score_slices,
+    worst_slices,
+)
 from tests.engine.results.made import classified, facts, tagged
 
 WORDS = ("a", "plot", "film", "not", "good", "dull", "great", "long")
