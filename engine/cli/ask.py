@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from engine.cli.options import remark_loading
+from engine.cli.options import AsJson, remark_loading
 from engine.files.shipped import starter_model
 from engine.phrases import phrase
 from engine.system.terminal import echo, echo_error, echo_json
@@ -21,7 +21,7 @@ def fill(
     ],
     model: Model = None,
     top: Annotated[int, typer.Option(min=1, help="Number of predictions for each mask.")] = 5,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Predict the tokens behind [MASK]."""
     from engine.errors import StudioError
@@ -101,21 +101,15 @@ def attention(
     pair: Annotated[str | None, typer.Option(help="A second text.")] = None,
 ) -> None:
     """Write the attention weights of every head, and print the tokens."""
-    import io
-
-    import numpy as np
-
     from engine.explore.attention import weights
-    from engine.files.atomic_write import write_file
     from engine.models import checkpoint
     from engine.tasks.inputs import typed
+    from engine.tasks.similarity import save_array
 
     loaded = checkpoint.load(model or starter_model())
     remark_loading(loaded.report)
     tokens, array = weights(loaded, text, pair)
     _remark_truncated(typed(loaded, text, pair).truncated, len(tokens))
-    content = io.BytesIO()
-    np.save(content, array)
-    write_file(out, content.getvalue(), shared=True)
+    save_array(out, array)
     echo(" ".join(token.text for token in tokens))
     echo(f"{' x '.join(map(str, array.shape))} float32 written to {out}")

@@ -7,6 +7,7 @@ import typer
 
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.prediction_settings import prediction_settings, save_settings
+from engine.cli.options import AsJson
 from engine.cli.results import Part, kept
 from engine.config.prediction import PredictionSettings
 from engine.config.tasks import head_of
@@ -61,7 +62,7 @@ def calibrate(
         typer.Option(help="Fit on these predictions instead of the stored ones of --part."),
     ] = None,
     part: Part = "validation",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Set the thresholds and the temperature of a fine-tuned model, or print them.
 

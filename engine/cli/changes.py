@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import typer
 
+from engine.cli.options import AsJson, StoredPath
 from engine.cli.stored import needed_dataset
 from engine.data.datasets.differences import RowDifference, count_differences, differences
 from engine.data.datasets.store import Dataset, open_dataset
@@ -34,7 +35,7 @@ SPLIT = "split"  # instead of a column name
 
 
 def changes(
-    data: Annotated[Path, typer.Argument(help="A stored data set by name or folder.")],
+    data: StoredPath,
     since: Annotated[
         int | None,
         typer.Option(min=1, help="The older version. Default: the one that this was made from."),
@@ -43,7 +44,7 @@ def changes(
         Path | None,
         typer.Option(help="Write every changed cell: .csv, .tsv, .jsonl, .parquet or .xlsx."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print the rows and cells that differ between a version and an older one.
 

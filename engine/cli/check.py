@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from engine.cli.options import Encoding, choice_option, with_options
+from engine.cli.options import AsJson, Encoding, StoredPath, choice_option, with_options
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import (
     CLEANING,
@@ -42,7 +42,7 @@ def check(
         ),
     ],
     encoding: Encoding = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
     **given: Any,
 ) -> None:
     """Read data to the end and report the contents, or the problems with their lines.
@@ -197,7 +197,7 @@ def _examined(dataset: Dataset) -> list[Finding]:
 
 
 def fix(
-    data: Annotated[Path, typer.Argument(help="A stored data set by name or folder.")],
+    data: StoredPath,
     found: Annotated[
         str,
         typer.Argument(metavar="CHECK", help="The finding, by its name in the output of `check`."),
@@ -205,7 +205,7 @@ def fix(
     by: Annotated[
         str, typer.Argument(metavar="FIX", help="The fix, by its name in the output of `check`.")
     ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Fix what `check` found in a stored data set: drop rows, move them, merge labels, and more.
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from engine.cli.options import AsJson
 from engine.phrases import phrase
 from engine.system.terminal import echo, echo_error, echo_json_text
 
@@ -17,7 +18,7 @@ def doctor(
     device: Annotated[
         Literal["cpu", "cuda", "mps"], typer.Option(help="The device to check.")
     ] = "cpu",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> int:
     """Check training, evaluation, prediction and Explore on a device; takes about two minutes.
 

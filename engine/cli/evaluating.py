@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from engine.cli.options import (
+    AsJson,
     BatchSize,
     Encoding,
     HowPrecise,
+    Stored,
     print_precision,
     remark_loading,
     with_options,
@@ -64,9 +66,7 @@ def evaluate(
         Path | None,
         typer.Option(help="A run folder: score its best checkpoint, and store the predictions."),
     ] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="A stored data set by name or folder, instead of a file.")
-    ] = None,
+    data: Stored = None,
     part: Annotated[
         SplitName, typer.Option(help="Part of --run or --data to score.")
     ] = "validation",
@@ -87,7 +87,7 @@ def evaluate(
         bool,
         typer.Option("--slices", help="Find the rows in which the model is worse than elsewhere."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
     encoding: Encoding = None,
     max_length: Annotated[
         int | None,

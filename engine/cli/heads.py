@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from engine.cli.options import Encoding, remark_loading, with_options
+from engine.cli.options import AsJson, Encoding, Stored, remark_loading, with_options
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import COLUMNS, needed_mapping, recognised
 from engine.cli.stored import needed_dataset
@@ -59,9 +59,7 @@ def heads(
         Path | None,
         typer.Option(help="A file with a column of texts, and of labels if a loss is needed."),
     ] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="A stored data set by name or folder, instead of a file.")
-    ] = None,
+    data: Stored = None,
     part: Annotated[SplitName, typer.Option(help="Part of --data.")] = "validation",
     method: Annotated[
         Method,
@@ -101,7 +99,7 @@ def heads(
         ),
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Number of heads to print, by importance.")] = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
     encoding: Encoding = None,
     **given: Any,
 ) -> None:

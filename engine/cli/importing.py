@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from engine.checkpoints.elsewhere import datasets_elsewhere, hub_cache
 from engine.cli.hub import print_plan
-from engine.cli.options import Encoding, choice_option, with_options
+from engine.cli.options import AsJson, Encoding, choice_option, with_options
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, needed_mapping, notes_of, recognised
 from engine.cli.stored import stored_version, version_facts
@@ -55,7 +55,7 @@ def import_data(
     split_column: Annotated[str | None, typer.Option(help=SPLIT["column"].description)] = None,
     seed: Annotated[int | None, typer.Option(help=SPLIT["seed"].description)] = None,
     encoding: Encoding = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
     **given: Any,
 ) -> None:
     """Import files as a stored data set, which the window and other commands find by its name.

@@ -8,7 +8,7 @@ from typing import Annotated
 import pyarrow as pa
 import typer
 
-from engine.cli.options import Encoding, remark_loading
+from engine.cli.options import AsJson, Encoding, StoredPath, remark_loading
 from engine.cli.progress import ProgressLine
 from engine.cli.stored import make_version, needed_dataset, tell_version
 from engine.config.dataset import SPLITS, SplitName
@@ -27,7 +27,7 @@ SHOWN_CHARACTERS = 80  # of their texts
 
 
 def label_errors(
-    data: Annotated[Path, typer.Argument(help="A stored data set by name or folder.")],
+    data: StoredPath,
     out: Annotated[
         Path, typer.Option(help="Write the list: .csv, .tsv, .jsonl, .parquet or .xlsx.")
     ],
@@ -41,7 +41,7 @@ def label_errors(
             help="Fine-tune the model itself on five folds; resumes after a cancellation.",
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the rows whose label is probably wrong, the least credible first.
 
@@ -93,7 +93,7 @@ def _table(dataset: Dataset, errors: LabelErrorsFound) -> pa.Table:
 
 
 def relabel(
-    data: Annotated[Path, typer.Argument(help="A stored data set by name or folder.")],
+    data: StoredPath,
     file: Annotated[
         Path, typer.Argument(help="A table with the columns “row” and “new_label”, one row each.")
     ],
@@ -108,7 +108,7 @@ def relabel(
         typer.Option(help="Row numbers count within this part, as in an export from Results."),
     ] = None,
     encoding: Encoding = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Correct labels, tags or answers of a stored data set from a file, and print the differences.
 

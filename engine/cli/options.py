@@ -20,6 +20,11 @@ MAX_METAVAR_CHARACTERS = 60  # characters; longer ones are named in the help
 Encoding = Annotated[
     str | None, typer.Option(help="Encoding of the file, such as cp1252. Default: detected.")
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+StoredPath = Annotated[Path, typer.Argument(help="A stored data set by name or folder.")]
+Stored = Annotated[
+    Path | None, typer.Option(help="A stored data set by name or folder, instead of a file.")
+]
 Model = Annotated[Path, typer.Option(help="A fine-tuned checkpoint folder.")]
 MaxLength = Annotated[
     int, typer.Option(min=8, help="Max. length: longer inputs are truncated to this many tokens.")

@@ -8,6 +8,7 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from engine.cli.options import AsJson
 from engine.cli.several import is_several, runs_of
 from engine.config.dataset import SplitName
 from engine.results.comparing import Comparison, compare
@@ -25,7 +26,6 @@ SHOWN_ROWS = 10  # of each kind of flip
 SHOWN_TEXT = 80  # characters of a row
 
 Part = Annotated[SplitName, typer.Option(help="For a run folder: the part of the data set.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def slices(

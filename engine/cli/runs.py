@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from engine.cli.compose import Assignments, assign, validated
+from engine.cli.options import AsJson
 from engine.config.changes import changes
 from engine.config.job import RUN_NAME_LENGTH
 from engine.errors import StudioError
@@ -77,7 +78,7 @@ def batch(
     step: Annotated[
         int | None, typer.Option(help="Training step, counted from 1; default: the last one.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the batch of a training step: token ids, masks, pairs, padding and targets.
 

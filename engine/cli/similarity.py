@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from engine.cli.options import BatchSize, Encoding, remark_loading, with_options
+from engine.cli.options import AsJson, BatchSize, Encoding, Stored, remark_loading, with_options
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import COLUMNS, read_table
 from engine.cli.stored import needed_dataset
@@ -38,9 +38,6 @@ Encoder = Annotated[
     ),
 ]
 Part = Annotated[SplitName, typer.Option(help="Part of --data.")]
-Stored = Annotated[
-    Path | None, typer.Option(help="A stored data set by name or folder, instead of a file.")
-]
 Longest = Annotated[
     int | None, typer.Option(min=2, help="Max. length in tokens. Default: that of the model.")
 ]
@@ -57,7 +54,7 @@ class Texts(NamedTuple):
 def similarity(
     texts: Annotated[list[str], typer.Argument(help="Two texts or more.")],
     model: Encoder = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print the cosine similarity of texts with a sentence encoder."""
     from engine.tasks.similarity import pairwise_cosines, sentence_vectors
@@ -99,14 +96,14 @@ def vectors(
     **given: Any,
 ) -> None:
     """Write one vector for each row of a file or of a stored data set."""
-    from engine.tasks.similarity import save_vectors, vector_table
+    from engine.tasks.similarity import save_array, vector_table
 
     check_suffix(out, (".npy", ".parquet", ".jsonl"))
     rows = _rows(file, data, part, encoding, TEXT_COLUMN.given(given))
     loaded = _loaded(model)
     encoded = _encode(loaded, rows.texts, max_length, batch_size)
     if out.suffix.lower() == ".npy":
-        save_vectors(out, encoded)
+        save_array(out, encoded)
     else:
         table = vector_table(rows.cells, encoded, VECTOR)
         write_table(out, table.schema, [table])
@@ -123,7 +120,7 @@ def nearest(
     max_length: Longest = None,
     batch_size: BatchSize = 32,
     encoding: Encoding = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
     **given: Any,
 ) -> None:
     """Print the rows whose texts are nearest to a text, by the cosine of their vectors."""

@@ -291,6 +291,7 @@ class Learner(ABC):
 
     prediction = USUAL_PREDICTION
     no_target = IGNORED  # at ignored positions
+    term = ""  # the name of the loss term, if there is one
     target_shape: tuple[int, ...] = ()  # of an example
 
     def __init__(self, task: TaskSpec) -> None:
@@ -429,9 +430,9 @@ class Learner(ABC):
         each is its contribution to the mean over the larger one.
         """
 
-    @abstractmethod
     def counts(self, batch: Batch) -> Mapping[str, float]:
         """The divisor of each loss term's mean over the batch; never 0."""
+        return {self.term: batch.size or 1}
 
     @abstractmethod
     def metrics(self, examples: Examples) -> Metrics:

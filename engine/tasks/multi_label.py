@@ -38,7 +38,6 @@ from engine.tasks.baselines import (
 from engine.tasks.finite import finite
 from engine.tasks.inputs import Inputs
 from engine.tasks.learner import (
-    USUAL_PREDICTION,
     Baseline,
     Batch,
     Counts,
@@ -166,7 +165,7 @@ class LabelsCollector(LogitsCollector):
         self,
         examples: Examples,
         labels: tuple[str, ...],
-        settings: PredictionSettings = USUAL_PREDICTION,
+        settings: PredictionSettings,
     ) -> None:
         super().__init__(examples, len(labels), settings)
         self._labels = labels

@@ -63,6 +63,7 @@ class MultipleChoiceLearner(Learner):
     """A softmax over the scores of the endings, and cross-entropy."""
 
     task: MultipleChoice
+    term = "choices"
 
     def __init__(self, task: MultipleChoice) -> None:
         super().__init__(task)
@@ -134,9 +135,6 @@ class MultipleChoiceLearner(Learner):
         scores = network.logits(*batch.inputs)  # [B * E, 1]
         scores = scores.reshape(batch.size, batch.inputs_per_example)  # [B, E]
         return {"choices": share_of_mean(scores, batch.targets, counts["choices"])}
-
-    def counts(self, batch: Batch) -> dict[str, float]:
-        return {"choices": batch.size or 1}
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
         """Probabilities of the choices, best first; the second text is the start of each choice."""

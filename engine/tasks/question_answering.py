@@ -111,6 +111,7 @@ class QuestionAnsweringLearner(Learner):
     cross-entropies. Windows without an answer have [CLS] as their target."""
 
     task: QuestionAnswering
+    term = "answers"
     target_shape = (2,)
 
     @property
@@ -177,9 +178,6 @@ class QuestionAnsweringLearner(Learner):
         logits = span_logits(network, batch)
         ends = F.cross_entropy(logits, batch.targets, reduction="sum") / 2
         return {"answers": ends / counts["answers"]}
-
-    def counts(self, batch: Batch) -> dict[str, float]:
-        return {"answers": batch.size or 1}
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
         """The best spans of the second text, read in windows; none if no answer is preferred."""

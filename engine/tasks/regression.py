@@ -36,6 +36,7 @@ class RegressionLearner(WholeTextLearner):
     """One output on the pooled vector of [CLS], and the mean squared error."""
 
     task: Regression
+    term = "number"
 
     def fit_labels(self, rows: Rows) -> None:
         numbers = self.targets(rows)
@@ -66,9 +67,6 @@ class RegressionLearner(WholeTextLearner):
         numbers = network.logits(*batch.inputs)[:, 0]  # [B]
         summed = F.mse_loss(numbers, batch.targets, reduction="sum")
         return {"number": summed / counts["number"]}
-
-    def counts(self, batch: Batch) -> dict[str, float]:
-        return {"number": len(batch.targets) or 1}
 
     def explain(self, checkpoint: Checkpoint, given: Inputs, question: Predict) -> Predicted:
         """The number, and the range of the training rows if known."""

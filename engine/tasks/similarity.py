@@ -112,10 +112,10 @@ def nearest(query: NDArray[np.float32], vectors: NDArray[np.float32], count: int
     return Nearest(order, cosines[order])
 
 
-def save_vectors(path: Path, vectors: NDArray[np.float32]) -> None:
-    """Write float32 [N, D] as .npy, atomically."""
+def save_array(path: Path, array: NDArray[np.float32]) -> None:
+    """Write an array as .npy, atomically."""
     content = io.BytesIO()
-    np.save(content, vectors)
+    np.save(content, array)
     write_file(path, content.getvalue(), shared=True)
 
 

@@ -31,7 +31,7 @@ SHARE = 0.1  # fraction of the rows that is listed as suspicious, unless more ar
 MOST_LAYERS = 6  # for leave-one-out models
 LAYER_ROWS = 100_000  # beyond, vectors of several layers may not fit into memory
 MAX_LENGTH = 128  # tokens of a row
-BATCH = 32
+BATCH = 32  # rows
 
 Report = Callable[[str, int, int], None]
 
@@ -68,14 +68,7 @@ def find_label_errors(
     likely = int(found.is_likely.sum())
     listed = found.order[: min(SHOWN, max(likely, round(SHARE * len(given))))]
     return LabelErrorsFound(
-        suggestions=tuple(
-            Suggestion(
-                row=int(numbers[n]),
-                label=names[found.suggested[n]],
-                probability=float(np.clip(p[n, found.suggested[n]], 0, 1)),
-            )
-            for n in listed
-        ),
+        suggestions=_suggestions(listed, numbers, found.suggested, names, p),
         likely=likely,
         rows=len(given),
     )
@@ -94,7 +87,7 @@ def vectors_for_errors(loaded: Checkpoint, rows: Rows, report: Report) -> NDArra
     """Vectors of a frozen encoder for finding label errors, float32 [N, layers, D]."""
     stage, few = phrase("Reading the rows with the model"), len(rows) <= EXACT_ROWS
     layers = some_layers(loaded, MOST_LAYERS) if few else _layers(loaded, rows)
-    return layer_vectors(loaded, rows, layers, MAX_LENGTH, lambda d, t: report(stage, d, t))
+    return layer_vectors(loaded, rows, layers, lambda d, t: report(stage, d, t))
 
 
 def suggest_labels(
@@ -121,20 +114,31 @@ def suggest_labels(
     if order == "diverse":
         reading = phrase("Reading the rows with the model")
         rows = _rows(dataset, numbers)
-        vectors = mean_vectors(loaded, rows, MAX_LENGTH, lambda d, t: report(reading, d, t))
+        vectors = mean_vectors(loaded, rows, lambda d, t: report(reading, d, t))
         chosen = most_diverse(vectors, SHOWN)
     else:
         chosen = most_uncertain(p)[:SHOWN]
     return LabelsSuggested(
-        suggestions=tuple(
-            Suggestion(
-                row=int(numbers[n]),
-                label=names[int(p[n].argmax())],
-                probability=float(np.clip(p[n].max(), 0, 1)),
-            )
-            for n in chosen
-        ),
+        suggestions=_suggestions(chosen, numbers, p.argmax(axis=1), names, p),
         rows=len(numbers),
+    )
+
+
+def _suggestions(
+    listed: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    names: Sequence[str],
+    p: NDArray[np.float64],
+) -> tuple[Suggestion, ...]:
+    """A suggestion for each of `listed`, from the row index, the label [N] and p [N, C] of each."""
+    return tuple(
+        Suggestion(
+            row=int(numbers[n]),
+            label=names[labels[n]],
+            probability=float(np.clip(p[n, labels[n]], 0, 1)),
+        )
+        for n in listed
     )
 
 
@@ -165,9 +169,7 @@ def _from_labelled(
     given = np.full(len(rows), -1, dtype=np.int64)
     given[: len(known)] = [names.index(label) for label in labels]
     stage = phrase("Reading the rows with the model")
-    vectors = layer_vectors(
-        loaded, rows, _layers(loaded, rows), MAX_LENGTH, lambda d, t: report(stage, d, t)
-    )
+    vectors = layer_vectors(loaded, rows, _layers(loaded, rows), lambda d, t: report(stage, d, t))
     return predict_other_rows(_texts(rows), given, given >= 0, len(names), vectors), names
 
 
@@ -209,17 +211,14 @@ def _cells(dataset: Dataset, column: str, numbers: NDArray[np.int64]) -> list[st
     return [cell or "" for cell in dataset.column(column).take(numbers).to_pylist()]
 
 
-BATCH = 32  # rows per batch
-
-
 def mean_vectors(
-    loaded: Checkpoint, rows: Rows, max_length: int = 128, progress: ProgressCallback = no_progress
+    loaded: Checkpoint, rows: Rows, progress: ProgressCallback = no_progress
 ) -> NDArray[np.float32]:
     """The mean hidden state of the last layer over all tokens of a row, float32 [N, D].
 
-    A text and its second one are one input, truncated to `max_length` tokens.
+    A text and its second one are one input, truncated to MAX_LENGTH tokens.
     """
-    vectors: NDArray[np.float32] = layer_vectors(loaded, rows, (-1,), max_length, progress)[:, 0]
+    vectors: NDArray[np.float32] = layer_vectors(loaded, rows, (-1,), progress)[:, 0]
     return vectors
 
 
@@ -234,7 +233,6 @@ def layer_vectors(
     loaded: Checkpoint,
     rows: Rows,
     layers: Sequence[int],
-    max_length: int = 128,
     progress: ProgressCallback = no_progress,
 ) -> NDArray[np.float32]:
     """The mean hidden states of these layers, float32 [N, len(layers), D].
@@ -244,7 +242,7 @@ def layer_vectors(
     """
     network, tokenizer = loaded.network, loaded.tokenizer
     device = next(network.parameters()).device
-    longest = min(max_length, loaded.spec.max_positions)
+    longest = min(MAX_LENGTH, loaded.spec.max_positions)
     found = np.zeros((len(rows), len(layers), loaded.spec.hidden_size), dtype=np.float32)
     keeps = tuple(layers) != (-1,)
     network.eval()

@@ -143,7 +143,7 @@ class ClassCollector(LogitsCollector):
         self,
         examples: Examples,
         labels: tuple[str, ...],
-        settings: PredictionSettings = USUAL_PREDICTION,
+        settings: PredictionSettings,
     ) -> None:
         super().__init__(examples, len(labels), settings)
         self._labels = labels
@@ -187,7 +187,7 @@ def class_predictions(
     logits: np.ndarray,
     targets: np.ndarray | None,
     names: Sequence[str],
-    settings: PredictionSettings = USUAL_PREDICTION,
+    settings: PredictionSettings,
 ) -> RowPredictions:
     """The row predictions of single classes.
 
