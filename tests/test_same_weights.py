@@ -17,9 +17,7 @@ def drawn() -> list[float]:
 
 
 @pytest.mark.parametrize("before", [5, 7])
-def test_whatever_was_drawn_before(
-    drawn: list[float], before: int, request: pytest.FixtureRequest
-) -> None:
+def test_whatever_was_drawn_before(drawn, before, request):
     assert drawn == first_of("drawn")
     assert torch.rand(3).tolist() == first_of(request.node.name)
     torch.rand(before)

@@ -10,8 +10,8 @@ README = Path(__file__).parents[2] / "benchmarks" / "README.md"
 
 
 def test_every_case_is_in_the_table_and_explains_its_options(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    capsys,
+):
     rows = README.read_text(encoding="utf-8").splitlines()
     for name, case in CASES.items():
         assert f"| `{name}` | {case.description} |" in rows
@@ -21,7 +21,7 @@ def test_every_case_is_in_the_table_and_explains_its_options(
         assert f"usage: python -m benchmarks {name} " in capsys.readouterr().out
 
 
-def test_without_a_case_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_case_all_are_listed(capsys):
     main([])
     listed = capsys.readouterr().out
     assert all(case.description in listed for case in CASES.values())
@@ -29,7 +29,7 @@ def test_without_a_case_all_are_listed(capsys: pytest.CaptureFixture[str]) -> No
         main(["nothing"])
 
 
-def test_a_part_gets_the_options_behind_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_part_gets_the_options_behind_its_name(capsys):
     with pytest.raises(SystemExit):
         main(["quality", "night", "--help"])
     assert "usage: python -m benchmarks quality night " in capsys.readouterr().out

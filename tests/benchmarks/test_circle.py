@@ -13,7 +13,6 @@ import pytest
 from app.__main__ import command
 from benchmarks.quality import circle
 from engine.data.datasets.store import open_dataset
-from engine.files.home import Home
 from engine.runs.folder import RunFolder
 
 TINY = (
@@ -57,9 +56,7 @@ MADE = {"sst2": (sst2, "accuracy"), "wnut17": (wnut17, "f1")}
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_the_circle_is_closed(
-    name: str, home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_circle_is_closed(name, home, tmp_path, capsys):
     work, said = tmp_path / "work", dict[str, str]()
 
     def run(*words: object) -> str:

@@ -1,9 +1,5 @@
 """The benchmark of the page of runs, with a few of them."""
 
-from pathlib import Path
-
-import pytest
-
 from app.pages.runs.rows import read_rows
 from app.shell import opening
 from benchmarks import runs
@@ -12,7 +8,7 @@ from engine.record.metrics import curves
 from engine.record.opening import open_record
 
 
-def test_the_home_has_runs_as_workers_leave_them(tmp_path: Path) -> None:
+def test_the_home_has_runs_as_workers_leave_them(tmp_path):
     runs.make_home(tmp_path / "home", runs=24, points=25)
     home = Home(tmp_path / "home")
     record = open_record(home.record, home.backups)
@@ -27,9 +23,7 @@ def test_the_home_has_runs_as_workers_leave_them(tmp_path: Path) -> None:
     assert rows[0].folder.joinpath("spec.json").is_file()
 
 
-def test_every_limit_is_measured(
-    tmp_path: Path, qapp: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_limit_is_measured(tmp_path, qapp, monkeypatch):
 
     monkeypatch.setattr(opening, "make_application", lambda _: qapp)
     runs.make_home(tmp_path / "home", runs=12, points=10)

@@ -91,9 +91,7 @@ def last_figures(folder: Path) -> dict[tuple[str, int], float | None]:
 
 
 @needs_starter
-def test_from_a_file_to_history_with_a_kill_between(
-    qtbot: Any, window: Callable[[], MainWindow], home: Home, tmp_path: Path
-) -> None:
+def test_from_a_file_to_history_with_a_kill_between(qtbot, window, home, tmp_path):
     shown = window()
 
     # a file is dropped, looked at, and imported
@@ -172,9 +170,7 @@ def state_of(window: MainWindow, run_id: str) -> str:
 
 
 @needs_starter
-def test_a_word_is_hidden_and_guessed_and_a_head_is_opened(
-    qtbot: Any, window: Callable[[], MainWindow]
-) -> None:
+def test_a_word_is_hidden_and_guessed_and_a_head_is_opened(qtbot, window):
     shown = window()
     explore = page(shown, "explore")
     assert isinstance(explore, ExplorePage)

@@ -47,50 +47,48 @@ def linux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Linux:
     return Linux(tmp_path, monkeypatch)
 
 
-def test_a_plain_machine_leaves_no_choice(linux: Linux) -> None:
+def test_a_plain_machine_leaves_no_choice(linux):
     linux.has([0], [1], [2], [3])
     assert cores.thread_candidates() == (4,)
 
 
-def test_a_process_that_may_use_two_of_many_cores_tries_two(linux: Linux) -> None:
+def test_a_process_that_may_use_two_of_many_cores_tries_two(linux):
     linux.has(*([n] for n in range(64)), allowed=[8, 9])
     assert cores.thread_candidates() == (2,)
 
 
-def test_hardware_threads_are_tried_after_the_physical_cores(linux: Linux) -> None:
+def test_hardware_threads_are_tried_after_the_physical_cores(linux):
     linux.has(*([n, n + 4] for n in range(4)))
     assert cores.thread_candidates() == (4, 8)
 
 
-def test_both_threads_of_one_core_are_one_core(linux: Linux) -> None:
+def test_both_threads_of_one_core_are_one_core(linux):
     linux.has(*([n, n + 4] for n in range(4)), allowed=[0, 4])
     assert cores.thread_candidates() == (1, 2)
     assert cores.physical_cores([0, 1, 4]) == [[0, 4], [1]]
 
 
-def test_the_quick_ones_of_two_kinds_are_tried(linux: Linux) -> None:
+def test_the_quick_ones_of_two_kinds_are_tried(linux):
     quick, slow = [[2 * n, 2 * n + 1] for n in range(6)], [[n] for n in range(12, 20)]
     linux.has(*quick, *slow)
     assert cores.thread_candidates() == (14, 20, 6)
 
 
-def test_quick_ones_without_threads_are_named_by_the_system(linux: Linux) -> None:
+def test_quick_ones_without_threads_are_named_by_the_system(linux):
     linux.has(*([n] for n in range(20)))
     linux.write("devices/cpu_core/cpus", "0-7")
     linux.write("devices/cpu_atom/cpus", "8-19")
     assert cores.thread_candidates() == (20, 8)
 
 
-def test_arm_says_how_much_each_core_can_do(linux: Linux) -> None:
+def test_arm_says_how_much_each_core_can_do(linux):
     linux.has(*([n] for n in range(6)))
     for core, capacity in enumerate((446, 446, 1024, 1024, 446, 446)):
         linux.write(f"devices/system/cpu/cpu{core}/cpu_capacity", capacity)
     assert cores.thread_candidates() == (6, 2)
 
 
-def test_a_system_that_says_nothing_has_what_psutil_counts(
-    linux: Linux, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_system_that_says_nothing_has_what_psutil_counts(linux, monkeypatch):
     monkeypatch.setattr(cores, "allowed_cores", lambda: list(range(8)))
     monkeypatch.setattr(psutil, "cpu_count", lambda logical=True: 8 if logical else 4)
     assert cores.thread_candidates() == (4, 8)
@@ -119,16 +117,14 @@ def test_a_system_that_says_nothing_has_what_psutil_counts(
         ("", "", {}, math.inf),
     ],
 )
-def test_the_time_of_a_container_is_read(
-    own: str, cgroup: str, files: dict[str, str], expected: float, linux: Linux
-) -> None:
+def test_the_time_of_a_container_is_read(own, cgroup, files, expected, linux):
     linux.write("own", own)
     for name, text in files.items():
         linux.write(f"cgroup/{cgroup}/{name}", text)
     assert cores.cpu_limit() == expected
 
 
-def test_a_container_with_time_for_less_gets_fewer_threads(linux: Linux) -> None:
+def test_a_container_with_time_for_less_gets_fewer_threads(linux):
     linux.has(*([n, n + 32] for n in range(32)))
     linux.write("own", "0::/")
     linux.write("cgroup/cpu.max", "150000 100000")
@@ -137,7 +133,7 @@ def test_a_container_with_time_for_less_gets_fewer_threads(linux: Linux) -> None
     assert cores.thread_candidates() == (32, 40)
 
 
-def test_cores_are_shared_evenly_and_threads_of_one_stay_together(linux: Linux) -> None:
+def test_cores_are_shared_evenly_and_threads_of_one_stay_together(linux):
     linux.has(*([n, n + 4] for n in range(4)))
     assert [cores.divide_cores(range(8), n, 2) for n in (0, 1)] == [[0, 4, 1, 5], [2, 6, 3, 7]]
     assert [cores.divide_cores([0, 1, 2], n, 2) for n in (0, 1)] == [[0], [1, 2]]
@@ -145,7 +141,7 @@ def test_cores_are_shared_evenly_and_threads_of_one_stay_together(linux: Linux) 
     assert cores.divide_cores([1, 3], 0, 1) == [1, 3]
 
 
-def test_this_machine_is_understood() -> None:
+def test_this_machine_is_understood():
     tries = cores.thread_candidates()
     assert 1 <= tries[0] <= max(tries) <= len(cores.allowed_cores()) <= (os.cpu_count() or 1)
     assert sorted(
@@ -156,7 +152,7 @@ def test_this_machine_is_understood() -> None:
 @pytest.mark.skipif(
     not cores.supports_affinity(), reason="this system has nothing to keep a process with"
 )
-def test_a_process_keeps_to_its_cores_with_all_its_threads() -> None:
+def test_a_process_keeps_to_its_cores_with_all_its_threads():
     one = cores.allowed_cores()[-1]
     code = (
         "import os, sys, threading; from engine.cores import pin_to, allowed_cores;"
@@ -184,12 +180,12 @@ def test_a_process_keeps_to_its_cores_with_all_its_threads() -> None:
         ("2,2,1-3", (1, 2, 3)),
     ],
 )
-def test_a_list_of_cores_is_read_and_written(text: str, numbers: tuple[int, ...]) -> None:
+def test_a_list_of_cores_is_read_and_written(text, numbers):
     assert numbers_in(text) == numbers
     assert numbers_in(listed(numbers)) == numbers
 
 
-def test_a_list_is_written_as_short_as_it_can_be() -> None:
+def test_a_list_is_written_as_short_as_it_can_be():
     assert listed([8, 3, 0, 1, 2, 10, 11]) == "0-3,8,10-11"
 
 
@@ -204,6 +200,6 @@ def test_a_list_is_written_as_short_as_it_can_be() -> None:
         ("0-9999999", "is neither a number nor a range"),
     ],
 )
-def test_what_is_no_list_of_cores_is_said(text: str, said: str) -> None:
+def test_what_is_no_list_of_cores_is_said(text, said):
     with pytest.raises(ValueError, match=said):
         numbers_in(text)

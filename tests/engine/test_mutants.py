@@ -51,7 +51,7 @@ def train(home: Home, *names: str) -> None:
 
 
 @times(15, 1000)
-def test_a_damaged_record_never_ends_the_start_and_loses_no_run(home: Home, count: int) -> None:
+def test_a_damaged_record_never_ends_the_start_and_loses_no_run(home, count):
     train(home, "one", "two")
     rebuild(home)
     record = open_record(home.record, home.backups)
@@ -84,7 +84,7 @@ def test_a_damaged_record_never_ends_the_start_and_loses_no_run(home: Home, coun
 
 @times(50, 2000)
 @pytest.mark.usefixtures("qapp")
-def test_damaged_settings_are_set_aside_for_the_defaults(tmp_path: Path, count: int) -> None:
+def test_damaged_settings_are_set_aside_for_the_defaults(tmp_path, count):
     file = tmp_path / "settings.json"
     settings = Settings(file)
     settings.keep("page", "runs")
@@ -98,7 +98,7 @@ def test_damaged_settings_are_set_aside_for_the_defaults(tmp_path: Path, count: 
 
 
 @times(100, 5000)
-def test_every_changed_byte_of_a_checkpoint_is_found(tmp_path: Path, count: int) -> None:
+def test_every_changed_byte_of_a_checkpoint_is_found(tmp_path, count):
     with atomic_folder(tmp_path / "step-00000001") as inside:
         (inside / "model.safetensors").write_bytes(random.Random(1).randbytes(3000))
         (inside / "config.json").write_text('{"a": 1}')
@@ -132,9 +132,7 @@ FILES: dict[str, Callable[[RunFolder], Path]] = {
 
 @times(12, 500)
 @pytest.mark.parametrize("kind", FILES)
-def test_a_damaged_run_folder_is_listed_and_hides_no_other(
-    home: Home, kind: str, count: int
-) -> None:
+def test_a_damaged_run_folder_is_listed_and_hides_no_other(home, kind, count):
     train(home, "bad", "good")
     file = FILES[kind](RunFolder(home.runs / "bad"))
     good = file.read_bytes()

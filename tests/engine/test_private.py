@@ -10,7 +10,6 @@ import pytest
 
 from app.__main__ import main
 from engine.files.atomic_write import UMASK
-from engine.files.home import Home
 from engine.runs.folder import RunFolder
 from engine.runs.launch import CODE, environment
 from tests.engine.training import small
@@ -53,9 +52,7 @@ def readable_by_others(folder: Path) -> list[str]:
     ]
 
 
-def test_only_the_user_can_read_a_home_and_runs(
-    tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_the_user_can_read_a_home_and_runs(tmp_path, home, monkeypatch):
     home.root.chmod(0o755)
     job = tmp_path / "job.json"
     job.write_text(small.classifying(tmp_path, epochs=1).model_dump_json())

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from engine.files.home import Home
 from engine.files.shipped import sample_data
 from engine.runs.launch import CODE, environment
 from tests.engine.test_private import OPEN_AND_CLOSE
@@ -36,8 +35,8 @@ def traced(out: Path, *arguments: str) -> list[str]:
 
 
 def test_neither_a_training_nor_the_window_opens_a_socket_to_the_network(
-    tmp_path: Path, home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    tmp_path, home, monkeypatch
+):
     job = tmp_path / "job.json"
     job.write_text(small.classifying(tmp_path, epochs=1).model_dump_json())
     train = ("-m", "app", "train", str(job), "--into", str(home.runs / "one"))
@@ -55,7 +54,7 @@ assert app.__main__.main(["fill", "a [MASK] film", "--json"]) == 0
 """
 
 
-def test_a_prediction_works_without_a_network(tmp_path: Path, home: Home) -> None:
+def test_a_prediction_works_without_a_network(tmp_path, home):
     alone = ("unshare", "-rn", sys.executable)
     if shutil.which("unshare") is None or run(*alone, "-c", "pass").returncode:
         pytest.skip("no network may be taken away here")
@@ -63,9 +62,7 @@ def test_a_prediction_works_without_a_network(tmp_path: Path, home: Home) -> Non
     assert told.returncode == 0 and '"predictions"' in told.stdout, told.stderr
 
 
-def test_a_locale_with_a_decimal_comma_changes_no_number(
-    tmp_path: Path, home: Home, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_locale_with_a_decimal_comma_changes_no_number(tmp_path, home, capsys):
     make = ["localedef", "-i", "de_DE", "-f", "UTF-8", str(tmp_path / "de_DE.UTF-8")]
     if shutil.which("localedef") is None or subprocess.run(make, capture_output=True).returncode:
         pytest.skip("the sources of this locale are not installed")
@@ -100,13 +97,13 @@ assert opened == [], opened
 """
 
 
-def test_nothing_but_sqlite_opens_the_record_while_it_is_in_use(home: Home) -> None:
+def test_nothing_but_sqlite_opens_the_record_while_it_is_in_use(home):
     """A plain open and close in this process would drop its locks."""
     done = run(sys.executable, "-c", ONLY_BY_SQLITE, BERT_STUDIO_HOME=str(home.root))
     assert done.returncode == 0, done.stderr
 
 
-def test_no_process_is_forked() -> None:
+def test_no_process_is_forked():
     """A fork would share the record, torch's threads and Qt."""
     found = [
         str(file.relative_to(CODE))

@@ -20,12 +20,12 @@ HOSTILE = "a\x1b[2Jb\u202ec\x9bd\ud800e"
 WRITTEN = r"a\x1b[2Jb\u202ec\x9bd\ud800e"
 
 
-def test_terminal_control_characters_are_escaped() -> None:
+def test_terminal_control_characters_are_escaped():
     assert visible(HOSTILE + "\n\té\u3000न\u200dम") == WRITTEN + "\n\té\u3000न\u200dम"
     assert one_line("a\nb\tc\r") == r"a\nb\tc\x0d"
 
 
-def test_the_terminal_gets_no_foreign_escape_sequence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_terminal_gets_no_foreign_escape_sequence(capsys):
     echo(HOSTILE)
     echo_error(HOSTILE)
     echo_error("two", "lines\nin three")
@@ -38,7 +38,7 @@ def test_the_terminal_gets_no_foreign_escape_sequence(capsys: pytest.CaptureFixt
     assert told.isprintable() and "😀" in told
 
 
-def test_the_progress_line_escapes_notes_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_progress_line_escapes_notes_of_a_run(capsys):
     ProgressLine(sys.stdout).on_event(
         Noted(at=datetime(2030, 1, 1, tzinfo=UTC), text=HOSTILE + "\nx")
     )
@@ -46,9 +46,7 @@ def test_the_progress_line_escapes_notes_of_a_run(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.parametrize("command", ["check", "evaluate", "predict", "job"])
-def test_no_command_prints_the_escape_sequences_of_a_file(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str
-) -> None:
+def test_no_command_prints_the_escape_sequences_of_a_file(capsys, tmp_path, command):
     data = tmp_path / "name\x1b[31m.csv"
     data.write_text("a\x1b[2J,b\u202e\n1,2\n3,4\n", encoding="utf-8")
     options = {
@@ -72,13 +70,13 @@ def test_no_command_prints_the_escape_sequences_of_a_file(
         BadFile(Path("f" * 255), phrase("it has no “{name}”.", name="z" * 999), "y" * 200),
     ],
 )
-def test_a_refusal_is_short_and_the_rest_is_in_its_details(error: StudioError) -> None:
+def test_a_refusal_is_short_and_the_rest_is_in_its_details(error):
     assert len(str(error)) <= SENTENCE_CHARACTERS
     assert len(error.details) > SENTENCE_CHARACTERS
     assert len(error.details) <= 100_000
 
 
-def test_a_long_name_is_cut_and_the_sentence_can_still_be_translated() -> None:
+def test_a_long_name_is_cut_and_the_sentence_can_still_be_translated():
     error = StudioError(
         phrase("“{name}” is wrong.", name="<" + "x" * 999 + ">"), phrase("Choose another.")
     )
@@ -87,20 +85,20 @@ def test_a_long_name_is_cut_and_the_sentence_can_still_be_translated() -> None:
     assert german.startswith("“<xxx") and german.endswith("xxx>” ist falsch.")
 
 
-def test_a_short_sentence_stays_as_it_is() -> None:
+def test_a_short_sentence_stays_as_it_is():
     said = phrase("{count} rows of {file}.", count=3, file="a.csv")
     assert concise(said)[0] is said
     assert StudioError(said).details == ""
 
 
-def test_a_remark_on_a_long_name_is_short() -> None:
+def test_a_remark_on_a_long_name_is_short():
     remarks = Remarks()
     remarks.saw(phrase("Row without “{key}”", key="k" * 10_000), 3)
     (sentence,) = remarks.sentences()
     assert len(sentence) <= SENTENCE_CHARACTERS and "line 3" in sentence
 
 
-def test_texts_of_a_foreign_run_are_short_and_visible() -> None:
+def test_texts_of_a_foreign_run_are_short_and_visible():
     event = Ended.model_validate(
         {
             "at": "2030-01-01T00:00:00Z",

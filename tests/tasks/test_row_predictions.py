@@ -56,7 +56,7 @@ def of(tmp_path: Path) -> Callable[[str], Said]:
     return lambda kind: Said(kind, tmp_path)
 
 
-def test_the_rows_are_kept_with_their_cells_and_facts(said: Said, tmp_path: Path) -> None:
+def test_the_rows_are_kept_with_their_cells_and_facts(said, tmp_path):
     found, dataset = said.found, said.dataset
     assert len(found) == dataset.spec.rows["validation"] > 3
     assert found.columns == dataset.spec.columns
@@ -80,11 +80,11 @@ def test_the_rows_are_kept_with_their_cells_and_facts(said: Said, tmp_path: Path
     assert again.info == found.info and again.table.equals(found.table)
 
 
-def test_it_measures_what_its_learner_says(said: Said) -> None:
+def test_it_measures_what_its_learner_says(said):
     assert {*said.found.info.metrics} == {*said.learner.measured, "examples"}
 
 
-def test_the_losses_of_the_rows_average_to_that_of_the_report(said: Said) -> None:
+def test_the_losses_of_the_rows_average_to_that_of_the_report(said):
     losses = said.found.numbers("loss").astype(np.float64)
     weights = np.ones(len(losses))
     if said.learner.task.kind == "token_classification":  # a word each
@@ -95,7 +95,7 @@ def test_the_losses_of_the_rows_average_to_that_of_the_report(said: Said) -> Non
     assert mean == pytest.approx(said.collected.report().metrics()["loss"], rel=1e-5)
 
 
-def test_rows_without_labels_are_kept_as_well(said: Said) -> None:
+def test_rows_without_labels_are_kept_as_well(said):
     examples = said.collected._examples if hasattr(said.collected, "_examples") else None
     if examples is None:
         said.collected._targets = None  # type: ignore[attr-defined]
@@ -112,9 +112,7 @@ def test_rows_without_labels_are_kept_as_well(said: Said) -> None:
 
 
 @pytest.mark.parametrize("kind", ["text_classification", "pair_classification", "multiple_choice"])
-def test_a_class_is_right_or_wrong_and_as_likely_as_its_score(
-    kind: str, of: Callable[[str], Said]
-) -> None:
+def test_a_class_is_right_or_wrong_and_as_likely_as_its_score(kind, of):
     said = of(kind)
     found, table = said.found, said.found.table
     gold, predicted = table["gold"].to_pylist(), table["predicted"].to_pylist()
@@ -129,7 +127,7 @@ def test_a_class_is_right_or_wrong_and_as_likely_as_its_score(
     np.testing.assert_allclose(found.numbers("loss"), losses, rtol=1e-5)
 
 
-def test_sets_of_labels_are_right_as_a_whole(of: Callable[[str], Said]) -> None:
+def test_sets_of_labels_are_right_as_a_whole(of):
     said = of("multi_label")
     found, names = said.found, said.learner.labels
     sets = said.details()
@@ -147,7 +145,7 @@ def test_sets_of_labels_are_right_as_a_whole(of: Callable[[str], Said]) -> None:
     np.testing.assert_allclose(found.numbers("probability"), sure, rtol=1e-6)
 
 
-def test_a_number_is_neither_right_nor_wrong(of: Callable[[str], Said]) -> None:
+def test_a_number_is_neither_right_nor_wrong(of):
     found = of("regression").found
     gold = np.array([float(one) for one in found.table["gold"].to_pylist()])
     np.testing.assert_allclose(found.numbers("loss"), (found.scores[:, 0] - gold) ** 2, rtol=1e-4)
@@ -156,7 +154,7 @@ def test_a_number_is_neither_right_nor_wrong(of: Callable[[str], Said]) -> None:
     assert np.isnan(found.numbers("score")).all() and np.isnan(found.numbers("probability")).all()
 
 
-def test_tags_are_scored_as_seqeval_scores_a_sentence(of: Callable[[str], Said]) -> None:
+def test_tags_are_scored_as_seqeval_scores_a_sentence(of):
     said = of("token_classification")
     for one, score, gold in zip(
         said.details(),
@@ -171,7 +169,7 @@ def test_tags_are_scored_as_seqeval_scores_a_sentence(of: Callable[[str], Said])
         )
 
 
-def test_answers_are_scored_as_the_report_scores_them(of: Callable[[str], Said]) -> None:
+def test_answers_are_scored_as_the_report_scores_them(of):
     said = of("question_answering")
     found = said.found
     assert found.numbers("score").mean() == pytest.approx(found.info.metrics["f1"])

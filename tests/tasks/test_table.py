@@ -22,7 +22,6 @@ from engine.config.tasks.pair_classification import PairClassification
 from engine.config.tasks.regression import Regression
 from engine.data.columns.fit import likely_task, task_problems
 from engine.data.datasets.importing import import_dataset
-from engine.files.home import Home
 from engine.messages.events import Measured
 from engine.models.heads import Heads
 from engine.models.outputs import head_outputs
@@ -73,30 +72,28 @@ def labels_of(job: JobSpec) -> Counter[str] | None:
         return Counter(row[job.data.mapping.label] for row in csv.DictReader(file))
 
 
-def test_a_task_has_one_name() -> None:
+def test_a_task_has_one_name():
     for kind in TASKS:
         task = task_of({"kind": kind})
         assert type(task) is TASKS[kind] and type(task).__name__ == class_name(kind)
         assert task.kind == kind and task_of(task.model_dump(mode="json")) == task
 
 
-def test_its_best_metric_is_one_of_its_metrics() -> None:
+def test_its_best_metric_is_one_of_its_metrics():
     for kind in TASKS:
         facts = TASKS[kind].info
         names = [metric.name for metric in facts.metrics]
         assert facts.best_metric in names and "loss" in names and len({*names}) == len(names)
 
 
-def test_metrics_of_the_same_name_are_equal() -> None:
+def test_metrics_of_the_same_name_are_equal():
     for kind in TASKS:
         for metric in TASKS[kind].info.metrics:
             assert metric_of(metric.name) == metric
 
 
 @pytest.mark.parametrize("kind", TASKS)
-def test_a_run_measures_what_the_task_names_and_has_a_best_score(
-    kind: str, home: Home, tmp_path: Path
-) -> None:
+def test_a_run_measures_what_the_task_names_and_has_a_best_score(kind, home, tmp_path):
     job = JOBS[kind](tmp_path, steps=2, epochs=1, save_every=0)
     assert job.task.kind == kind
     run = small.new_run(home.runs / kind, job)
@@ -112,14 +109,14 @@ def test_a_run_measures_what_the_task_names_and_has_a_best_score(
     record.close()
 
 
-def test_it_has_a_learner() -> None:
+def test_it_has_a_learner():
     for kind in TASKS:
         learner = learner_for(task_of(kind))
         assert type(learner).__name__ == f"{class_name(kind)}Learner"
         assert isinstance(learner.tokenization, str)
 
 
-def test_its_head_is_one_of_transformers_and_known_again() -> None:
+def test_its_head_is_one_of_transformers_and_known_again():
     for kind in HEADED:
         head = head_of(kind)
         made = Heads(outputs=head.outputs or 3, kind=kind)
@@ -134,7 +131,7 @@ def test_its_head_is_one_of_transformers_and_known_again() -> None:
         assert head_outputs(made) == head.tensors
 
 
-def test_it_has_a_card_sentences_and_a_view() -> None:
+def test_it_has_a_card_sentences_and_a_view():
     for kind in TASKS:
         part = task_part(kind)
         assert part.kind == kind and part.outputs(3)
@@ -148,7 +145,7 @@ def test_it_has_a_card_sentences_and_a_view() -> None:
             assert view_class(kind) is part.view
 
 
-def test_the_window_has_words_for_it_and_its_metrics() -> None:
+def test_the_window_has_words_for_it_and_its_metrics():
     for kind in TASKS:
         assert run_texts.task_title(kind) == TASKS[kind].info.title
         for metric in TASKS[kind].info.metrics:
@@ -157,14 +154,12 @@ def test_the_window_has_words_for_it_and_its_metrics() -> None:
             assert ("%" in run_texts.metric_value(name, 0.5)) == (metric.unit == "share")
 
 
-def test_the_command_line_composes_jobs_for_it() -> None:
+def test_the_command_line_composes_jobs_for_it():
     for kind in TASKS:
         assert repr(kind) in str(inspect.signature(job_command).parameters["task"].annotation)
 
 
-def test_without_a_task_the_command_line_takes_that_of_the_columns(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_task_the_command_line_takes_that_of_the_columns(tmp_path, capsys):
     pairs(tmp_path)
     assert main(["job", "--data", str(tmp_path / "pairs.csv"), "--size", "tiny"]) == 0
     job = JobSpec.model_validate_json(capsys.readouterr().out)
@@ -172,8 +167,8 @@ def test_without_a_task_the_command_line_takes_that_of_the_columns(
 
 
 def test_a_job_that_names_no_task_takes_that_of_the_labels_of_an_imported_data_set(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    tmp_path, capsys
+):
     """As in the wizard, numbers on a scale are no classes."""
     file, folder = tmp_path / "numbers.csv", tmp_path / "numbers"
     rows = [f"a text,{number}" for number in SCALE]
@@ -185,7 +180,7 @@ def test_a_job_that_names_no_task_takes_that_of_the_labels_of_an_imported_data_s
 
 
 @pytest.mark.parametrize("kind", TASKS)
-def test_columns_that_it_reads_are_enough_and_make_it_likely(kind: str, tmp_path: Path) -> None:
+def test_columns_that_it_reads_are_enough_and_make_it_likely(kind, tmp_path):
     facts = TASKS[kind].info
     given = {"flags": ("yes",), "endings": ("a", "b")}
     roles = [*facts.reads, *(["flags"] if "flags" in facts.may_read else [])]
@@ -198,5 +193,5 @@ def test_columns_that_it_reads_are_enough_and_make_it_likely(kind: str, tmp_path
     assert task_problems(COLUMNS, bare, task, labels) or roles == ["text"]
 
 
-def test_every_task_has_its_job_here() -> None:
+def test_every_task_has_its_job_here():
     assert {*JOBS} == {*TASKS}

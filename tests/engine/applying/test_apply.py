@@ -44,8 +44,8 @@ def at_once(model: FineTuned) -> tuple[Rows, list[dict[str, object]]]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_task_says_in_chunks_what_it_says_of_all_rows_together(
-    tuned: Tuned, tmp_path: Path, small_chunks: None, kind: str
-) -> None:
+    tuned, tmp_path, small_chunks, kind
+):
     model, told = tuned(kind), []
     answer = apply(asked(model, tmp_path / "out.jsonl"), Predictor(model.checkpoint), told.append)
     rows, said = at_once(model)
@@ -65,9 +65,7 @@ def test_every_task_says_in_chunks_what_it_says_of_all_rows_together(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_truncated_is_counted_over_all_chunks(
-    tuned: Tuned, tmp_path: Path, small_chunks: None, kind: str
-) -> None:
+def test_what_is_truncated_is_counted_over_all_chunks(tuned, tmp_path, small_chunks, kind):
     model = tuned(kind)
     short = apply(asked(model, tmp_path / "short.jsonl"), Predictor(model.checkpoint))
     assert short.notes == ()
@@ -84,9 +82,7 @@ def test_what_is_truncated_is_counted_over_all_chunks(
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".xlsx"])
-def test_the_result_has_every_column_and_marks_what_is_unsure(
-    tuned: Tuned, tmp_path: Path, suffix: str
-) -> None:
+def test_the_result_has_every_column_and_marks_what_is_unsure(tuned, tmp_path, suffix):
     model = tuned("text_classification")
     out = tmp_path / f"out{suffix}"
     shares = [one["probability"] for one in at_once(model)[1]]
@@ -106,8 +102,8 @@ def test_the_result_has_every_column_and_marks_what_is_unsure(
 
 
 def test_what_was_ended_goes_on_behind_the_last_chunk_and_gives_the_same_file(
-    tuned: Tuned, tmp_path: Path, small_chunks: None
-) -> None:
+    tuned, tmp_path, small_chunks
+):
     model = tuned("text_classification")
     predictor = Predictor(model.checkpoint)
     whole = apply(asked(model, tmp_path / "whole.csv"), predictor)
@@ -132,8 +128,8 @@ def test_what_was_ended_goes_on_behind_the_last_chunk_and_gives_the_same_file(
 
 
 def test_chunks_of_something_else_are_not_resumed_and_go_where_nobody_resumes(
-    tuned: Tuned, tmp_path: Path, small_chunks: None
-) -> None:
+    tuned, tmp_path, small_chunks
+):
     model = tuned("text_classification")
     predictor = Predictor(model.checkpoint)
     wanted = asked(model, tmp_path / "out.csv")
@@ -150,9 +146,7 @@ def test_chunks_of_something_else_are_not_resumed_and_go_where_nobody_resumes(
     assert apply(wanted, predictor).rows == 96
 
 
-def test_another_threshold_takes_up_the_same_chunks(
-    tuned: Tuned, tmp_path: Path, small_chunks: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_threshold_takes_up_the_same_chunks(tuned, tmp_path, small_chunks, monkeypatch):
     model = tuned("text_classification")
     predictor = Predictor(model.checkpoint)
     wanted = asked(model, tmp_path / "out.csv", threshold=0.9, resume=True)
@@ -166,7 +160,7 @@ def test_another_threshold_takes_up_the_same_chunks(
     assert apply(more, predictor).unsure is None
 
 
-def test_the_first_rows_are_those_of_the_whole(tuned: Tuned, tmp_path: Path) -> None:
+def test_the_first_rows_are_those_of_the_whole(tuned, tmp_path):
     model = tuned("token_classification")
     wanted = asked(model, tmp_path / "out.csv", threshold=0.5)
     first = predict_first(PredictFirst(asked=wanted, rows=4), Predictor(model.checkpoint))
@@ -178,14 +172,14 @@ def test_the_first_rows_are_those_of_the_whole(tuned: Tuned, tmp_path: Path) -> 
     assert [row[0] for row in first.rows] == [row[0] for row in rows[:4]]
 
 
-def test_a_number_has_no_threshold(tuned: Tuned, tmp_path: Path) -> None:
+def test_a_number_has_no_threshold(tuned, tmp_path):
     model = tuned("regression")
     wanted = asked(model, tmp_path / "out.csv", threshold=0.5)
     with pytest.raises(StudioError, match="without probabilities"):
         apply(wanted, Predictor(model.checkpoint))
 
 
-def test_the_file_itself_is_never_written_over(tuned: Tuned, tmp_path: Path) -> None:
+def test_the_file_itself_is_never_written_over(tuned, tmp_path):
     model = tuned("text_classification")
     before = model.file.read_bytes()
     with pytest.raises(StudioError, match="is the file that is read"):
@@ -193,9 +187,7 @@ def test_the_file_itself_is_never_written_over(tuned: Tuned, tmp_path: Path) -> 
     assert model.file.read_bytes() == before
 
 
-def test_a_broken_line_is_named_and_the_rows_before_it_are_kept(
-    tuned: Tuned, tmp_path: Path, small_chunks: None
-) -> None:
+def test_a_broken_line_is_named_and_the_rows_before_it_are_kept(tuned, tmp_path, small_chunks):
     model = tuned("text_classification")
     rows = [json.dumps({"text": f"a film {n}"}) for n in range(25)]
     broken = tmp_path / "rows.jsonl"
@@ -214,7 +206,7 @@ def test_a_broken_line_is_named_and_the_rows_before_it_are_kept(
     assert kept_rows(wanted) in (0, 10, 20) and not wanted.out.exists()
 
 
-def test_the_least_certain_part_of_a_prediction_counts() -> None:
+def test_the_least_certain_part_of_a_prediction_counts():
     assert certainty({"label": "a", "probability": 0.7, "p(a)": 0.7}) == 0.7
     assert certainty({"tags": ["O", "B"], "probabilities": [0.9, 0.4]}) == 0.4
     assert certainty({"labels": "a", "p(a)": 0.9, "p(b)": 0.3}) == 0.7

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pydantic import BaseModel
 
 from engine.cli import compose, main
 from engine.cli.options import flag_of
@@ -68,9 +67,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     return printed.err
 
 
-def test_a_checkpoint_of_a_run_is_exported(
-    capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
-) -> None:
+def test_a_checkpoint_of_a_run_is_exported(capsys, model, tmp_path):
     """In half precision, verified on the validation rows of its run in a clean process."""
     out = tmp_path / "out"
     printed = output(capsys, "export", model, "--to", str(out), "--precision", "float16")
@@ -82,16 +79,14 @@ def test_a_checkpoint_of_a_run_is_exported(
     assert written["precision"] == "float16"
 
 
-def test_an_export_reports_impossible_combinations(
-    capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
-) -> None:
+def test_an_export_reports_impossible_combinations(capsys, model, tmp_path):
     command = ("export", model, "--to", str(tmp_path / "out"))
     assert "does not support int8" in refusal(capsys, *command, "--format=tf1", "--precision=int8")
     assert "already exists" in refusal(capsys, "export", model, "--to", model)
     assert not (tmp_path / "out").exists()
 
 
-def test_a_job_is_composed_from_options(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_job_is_composed_from_options(capsys, tmp_path):
     data = small.sentences(tmp_path / "reviews.csv")
     printed = output(
         capsys,
@@ -113,17 +108,13 @@ def test_a_job_is_composed_from_options(capsys: pytest.CaptureFixture[str], tmp_
 
 
 @pytest.mark.parametrize("stem", ["reviews", "r" * 240])
-def test_a_run_without_a_name_has_that_of_its_data_and_task(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, stem: str
-) -> None:
+def test_a_run_without_a_name_has_that_of_its_data_and_task(capsys, tmp_path, stem):
     data = small.sentences(tmp_path / f"{stem}.csv")
     name = json.loads(output(capsys, "job", "--data", str(data), *SIZE))["name"]
     assert name == f"{stem} · Text classification"[:RUN_NAME_LENGTH]
 
 
-def test_the_default_base_model_depends_on_the_task(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_default_base_model_depends_on_the_task(capsys, tmp_path):
     labelled, texts = (
         small.sentences(tmp_path / "rows.csv"),
         small.paragraphs(tmp_path / "text.txt"),
@@ -137,9 +128,7 @@ def test_the_default_base_model_depends_on_the_task(
         assert job.base_model == FromCheckpoint(path=usual)
 
 
-def test_a_composed_job_trains_and_can_be_resumed(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_composed_job_trains_and_can_be_resumed(capsys, tmp_path):
     data = small.paragraphs(tmp_path / "text.txt")
     composed = output(
         capsys,
@@ -163,9 +152,7 @@ def test_a_composed_job_trains_and_can_be_resumed(
     output(capsys, "resume", str(run))
 
 
-def test_training_gives_advice_if_nothing_was_learned(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_training_gives_advice_if_nothing_was_learned(capsys, tmp_path):
     job = tmp_path / "job.json"
     job.write_text(small.classifying(tmp_path, steps=8, learning_rate=1e-7).model_dump_json())
     assert main(["train", str(job), "--into", str(tmp_path / "run")]) == 0
@@ -174,9 +161,7 @@ def test_training_gives_advice_if_nothing_was_learned(
     assert "Try a learning rate of 0.0005. (--learning-rate 0.0005)" in told
 
 
-def test_a_job_has_the_recommended_settings_by_default(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_job_has_the_recommended_settings_by_default(capsys, tmp_path):
     data = str(small.sentences(tmp_path / "reviews.csv"))
     assert main(["job", "--data", data, "--epochs=2"]) == 0
     printed = capsys.readouterr()
@@ -197,9 +182,7 @@ def test_a_job_has_the_recommended_settings_by_default(
     assert spec == TrainingSpec(learning_rate=7e-5), "nothing is known of that model"
 
 
-def test_a_job_sets_precision_and_device(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_job_sets_precision_and_device(capsys, tmp_path):
     data = str(small.sentences(tmp_path / "data.csv"))
     asked = ("--precision=fp16", "--device=cuda", "--threads=2", "--cores=0-1")
     job = JobSpec.model_validate_json(output(capsys, "job", "--data", data, *SIZE, *asked))
@@ -210,9 +193,7 @@ def test_a_job_sets_precision_and_device(
     assert "“1-0” runs backwards: write 0-1" in refused
 
 
-def test_paths_in_a_job_file_are_relative_to_its_folder(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_in_a_job_file_are_relative_to_its_folder(capsys, tmp_path, monkeypatch):
     job = small.pretraining(tmp_path, steps=2).model_dump(mode="json")
     job["data"]["path"] = "text.txt"
     (tmp_path / "job.json").write_text(json.dumps(job))
@@ -221,9 +202,7 @@ def test_paths_in_a_job_file_are_relative_to_its_folder(
     assert load(RunFolder(tmp_path / "run").checkpoint_folders()[-1])
 
 
-def test_evaluate_gives_figures(
-    capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
-) -> None:
+def test_evaluate_gives_figures(capsys, model, tmp_path):
     data = small.sentences(tmp_path / "test.csv", rows=30)
     metrics = json.loads(output(capsys, "evaluate", str(data), "--model", model, "--json"))
     assert {"accuracy", "f1_macro", "loss", "examples"} <= set(metrics)
@@ -234,9 +213,7 @@ def test_evaluate_gives_figures(
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
-def test_predict_writes_a_row_for_each_row(
-    capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path, ending: str
-) -> None:
+def test_predict_writes_a_row_for_each_row(capsys, model, tmp_path, ending):
     data, out = small.sentences(tmp_path / "new.csv", rows=10), tmp_path / f"out.{ending}"
     output(capsys, "predict", str(data), "--model", model, "--out", str(out))
     content = out.read_text(encoding="utf-8")
@@ -252,9 +229,7 @@ def test_predict_writes_a_row_for_each_row(
         assert shares[row["predicted_label"]] == max(shares.values())
 
 
-def test_predict_keeps_every_column_and_escapes_formulas(
-    capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
-) -> None:
+def test_predict_keeps_every_column_and_escapes_formulas(capsys, model, tmp_path):
     data = tmp_path / "new.csv"
     given = [
         {"id": "7", "text": "=1+1 a lovely film", "label": "?", "note": "@x"},
@@ -280,8 +255,8 @@ def test_predict_keeps_every_column_and_escapes_formulas(
 
 
 def test_predict_marks_unsure_rows_and_resumes_after_a_cancellation(
-    capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    capsys, model, tmp_path, monkeypatch
+):
     data, out = small.sentences(tmp_path / "new.csv", rows=30), tmp_path / "out.csv"
     asked = ["predict", str(data), "--model", model, "--out", str(out), "--threshold", "1"]
     monkeypatch.setattr("engine.applying.apply.CHUNK_ROWS", 8)
@@ -300,12 +275,12 @@ def test_predict_marks_unsure_rows_and_resumes_after_a_cancellation(
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_fast_predictions_are_near_the_exact_ones_in_their_order_and_say_how(
-    capsys: pytest.CaptureFixture[str],
-    model: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    quick: bool,
-) -> None:
+    capsys,
+    model,
+    tmp_path,
+    monkeypatch,
+    quick,
+):
     monkeypatch.setattr("engine.serving.serving.MIN_SPEEDUP", 0 if quick else 1e9)
     data, written = small.sentences(tmp_path / "new.csv", rows=40), {}
     for precision in ("exact", "fast"):
@@ -320,9 +295,7 @@ def test_fast_predictions_are_near_the_exact_ones_in_their_order_and_say_how(
         assert float(some["p(good)"]) == pytest.approx(float(right["p(good)"]), abs=0.02)
 
 
-def test_attention_is_written_as_an_array(
-    capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
-) -> None:
+def test_attention_is_written_as_an_array(capsys, model, tmp_path):
     out = tmp_path / "heads.npy"
     printed = output(capsys, "attention", "a lovely film", "--model", model, "--out", str(out))
     array = np.load(out)
@@ -331,7 +304,7 @@ def test_attention_is_written_as_an_array(
     assert len(printed.splitlines()[0].split()) == array.shape[2]
 
 
-def test_fill_ranks_words(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_fill_ranks_words(capsys, tmp_path):
     job = tmp_path / "job.json"
     job.write_text(small.pretraining(tmp_path, steps=2).model_dump_json())
     main(["train", str(job), "--into", str(tmp_path / "run")])
@@ -343,9 +316,7 @@ def test_fill_ranks_words(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert len(shares) == 3 and shares == sorted(shares, reverse=True)
 
 
-def test_truncation_of_a_text_is_reported(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_truncation_of_a_text_is_reported(capsys, tmp_path):
     text, out = f"[MASK] {'a ' * 600}", tmp_path / "heads.npy"
     for command in (["fill", text, "--top=2"], ["attention", text, "--out", str(out)]):
         assert main(command) == 0
@@ -354,16 +325,14 @@ def test_truncation_of_a_text_is_reported(
     assert np.load(out).shape[2] == 512
 
 
-def test_check_reports_the_contents_of_a_file(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_check_reports_the_contents_of_a_file(capsys, tmp_path):
     data = small.sentences(tmp_path / "reviews.csv")
     facts = json.loads(output(capsys, "check", str(data), "--json"))
     assert facts["ok"] and facts["rows"] == 96
     assert facts["columns"] == ["text", "label"]
 
 
-def test_check_reports_misleading_data(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_check_reports_misleading_data(capsys, tmp_path):
     data = tmp_path / "data.csv"
     rows = [f"a film number {n},{'good' if n % 3 else 'bad'}" for n in range(40)]
     data.write_text("\n".join(["text,label", *rows, "twice,good", "Twice ,bad"]))
@@ -376,9 +345,7 @@ def test_check_reports_misleading_data(capsys: pytest.CaptureFixture[str], tmp_p
     assert "  lines 42, 43" in printed
 
 
-def test_check_names_the_line_of_a_problem(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_check_names_the_line_of_a_problem(capsys, tmp_path):
     data = tmp_path / "bad.jsonl"
     data.write_text('{"text": "one"}\n{"text": oops}\n')
     assert main(["check", str(data), "--json"]) == 1
@@ -389,9 +356,7 @@ def test_check_names_the_line_of_a_problem(
     assert "bad.jsonl, line 2" in printed.err
 
 
-def test_user_errors_give_one_sentence_and_exit_code_one(
-    capsys: pytest.CaptureFixture[str], model: str, trained: Path, tmp_path: Path
-) -> None:
+def test_user_errors_give_one_sentence_and_exit_code_one(capsys, model, trained, tmp_path):
     data = small.sentences(tmp_path / "reviews.csv")
     job = tmp_path / "job.json"
     job.write_text(small.classifying(tmp_path).model_dump_json())
@@ -429,7 +394,7 @@ def test_user_errors_give_one_sentence_and_exit_code_one(
     )
 
 
-def test_wrong_usage_is_exit_code_two(capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_is_exit_code_two(capsys):
     assert main(["fill"]) == 2
     assert main(["cook"]) == 2
     assert main(["fill", "x", "--top", "many"]) == 2
@@ -442,9 +407,7 @@ def test_wrong_usage_is_exit_code_two(capsys: pytest.CaptureFixture[str]) -> Non
     assert "--help" in capsys.readouterr().err
 
 
-def test_a_bug_is_reported_as_a_bug(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_bug_is_reported_as_a_bug(capsys, monkeypatch, tmp_path):
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
@@ -453,14 +416,14 @@ def test_a_bug_is_reported_as_a_bug(
     assert "unexpected error in BERT Studio" in capsys.readouterr().err
 
 
-def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_names_every_command(capsys):
     printed = output(capsys, "--help")
     commands = ("job", "train", "resume", "check", "predict", "evaluate", "fill", "attention")
     for command in (*commands, "tour"):
         assert command in printed
 
 
-def test_training_imports_neither_qt_nor_the_record_nor_unused_libraries(trained: Path) -> None:
+def test_training_imports_neither_qt_nor_the_record_nor_unused_libraries(trained):
     code = f"from engine.worker.__main__ import main; assert main(['train', {str(trained)!r}]) == 0"
     foreign = (
         *("PySide6", "sqlalchemy", "engine.record", "torch._dynamo", "sympy"),
@@ -469,7 +432,7 @@ def test_training_imports_neither_qt_nor_the_record_nor_unused_libraries(trained
     assert loaded(code, *foreign) == []
 
 
-def test_a_command_loads_no_other_and_no_record() -> None:
+def test_a_command_loads_no_other_and_no_record():
     code = "from app.__main__ import main; main(['lineage', '--help'])"
     assert loaded(code, "engine.cli.jobs", "sqlalchemy", "torch") == []
 
@@ -487,7 +450,7 @@ def loaded(code: str, *beginnings: str) -> list[str]:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
-def test_ctrl_c_stops_and_saves(tmp_path: Path) -> None:
+def test_ctrl_c_stops_and_saves(tmp_path):
     job = tmp_path / "job.json"
     job.write_text(small.classifying(tmp_path, epochs=2000).model_dump_json())
     worker = subprocess.Popen(
@@ -507,9 +470,7 @@ def test_ctrl_c_stops_and_saves(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spec", [TrainingSpec, HardwareSpec])
-def test_every_setting_is_an_option_with_the_help_of_its_field(
-    capsys: pytest.CaptureFixture[str], spec: type[BaseModel]
-) -> None:
+def test_every_setting_is_an_option_with_the_help_of_its_field(capsys, spec):
     printed = "".join(output(capsys, "job", "--help").split())  # lines break anywhere
     for name, info in settings_of(spec).items():
         assert flag_of(name) in printed and info.description
@@ -549,9 +510,7 @@ def rows_for(kind: str, folder: Path) -> Path:
         *((task, "task") for task in TASKS.values()),
     ],
 )
-def test_every_setting_can_be_given_by_its_path(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, spec: type[BaseModel], path: str
-) -> None:
+def test_every_setting_can_be_given_by_its_path(capsys, tmp_path, spec, path):
     kind = spec.model_fields["kind"].default if path == "task" else "text_classification"
     settings = [name for name in settings_of(spec) if name != "cache"]
     usual = spec.model_construct().model_dump(mode="json", include=set(settings))
@@ -562,15 +521,13 @@ def test_every_setting_can_be_given_by_its_path(
     assert job.task.kind == kind
 
 
-def test_no_option_sets_two_fields() -> None:
+def test_no_option_sets_two_fields():
     names = [one.name for one in signature(compose.job_command).parameters.values()]
     assert len(names) == len(set(names))
     assert set(settings_of(TrainingSpec)) | set(settings_of(HardwareSpec)) <= set(names)
 
 
-def test_options_that_need_another_say_so(
-    capsys: pytest.CaptureFixture[str], model: str, tmp_path: Path
-) -> None:
+def test_options_that_need_another_say_so(capsys, model, tmp_path):
     data = str(small.sentences(tmp_path / "reviews.csv"))
     assert "--vocab-size is for a model from scratch" in refusal(
         capsys, "job", "--data", data, "--vocab-size=100"

@@ -4,7 +4,6 @@ import csv
 import json
 import shutil
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from engine.config.dataset import FileData, Split
 from engine.data.datasets.store import open_dataset
 from engine.documents.card import model_card
 from engine.documents.report import run_report
-from engine.files.home import Home
 from engine.results.predictions import read_predictions
 from engine.results.store import (
     best_checkpoint,
@@ -50,7 +48,7 @@ def asked(capsys: pytest.CaptureFixture[str]) -> Any:
     return ask
 
 
-def test_a_run_is_scored_with_intervals_and_baselines(run: RunFolder, asked: Any) -> None:
+def test_a_run_is_scored_with_intervals_and_baselines(run, asked):
     predictions_file(run.results, "validation").unlink()
     said = asked("--run", run.path, "--baseline")
     found = read_predictions(predictions_file(run.results, "validation"))
@@ -69,9 +67,7 @@ def test_a_run_is_scored_with_intervals_and_baselines(run: RunFolder, asked: Any
     assert [one.info.part for one in stored_predictions(run.results)] == ["validation"]
 
 
-def test_evaluation_report_and_card_have_the_mean_over_seeds(
-    run: RunFolder, asked: Any, tmp_path: Path
-) -> None:
+def test_evaluation_report_and_card_have_the_mean_over_seeds(run, asked, tmp_path):
     def beside(name: str, **training: object) -> RunFolder:
         copied = RunFolder(shutil.copytree(run.path, tmp_path / name))
         job = copied.job()
@@ -98,7 +94,7 @@ def test_evaluation_report_and_card_have_the_mean_over_seeds(
     assert "Mean of" not in asked("--run", run.path)
 
 
-def test_the_worst_slices_are_part_of_an_evaluation(run: RunFolder, asked: Any) -> None:
+def test_the_worst_slices_are_part_of_an_evaluation(run, asked):
     said = asked("--run", run.path, "--slices").splitlines()
     found = read_predictions(predictions_file(run.results, "validation"))
     assert said[-len(slice_lines(slices_of(found))) :] == slice_lines(slices_of(found))
@@ -106,9 +102,7 @@ def test_the_worst_slices_are_part_of_an_evaluation(run: RunFolder, asked: Any) 
     assert "slices" not in json.loads(asked("--run", run.path, "--json"))
 
 
-def test_looks_at_test_rows_are_counted_and_rows_written(
-    run: RunFolder, asked: Any, tmp_path: Path
-) -> None:
+def test_looks_at_test_rows_are_counted_and_rows_written(run, asked, tmp_path):
     before = len(logged_evaluations(run.results))
     out = tmp_path / "rows.csv"
     said = asked("--run", run.path, "--part", "test", "--predictions", out)
@@ -122,9 +116,7 @@ def test_looks_at_test_rows_are_counted_and_rows_written(
     assert {"gold", "predicted", "probability", "loss", "label"} <= set(rows[0])
 
 
-def test_a_stored_part_is_scored_by_a_model(
-    run: RunFolder, asked: Any, home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stored_part_is_scored_by_a_model(run, asked, home, tmp_path, capsys):
     best = run.best_step()
     assert best is not None
     before = predictions_file(run.results, "validation").stat().st_mtime_ns
@@ -148,9 +140,7 @@ def test_a_stored_part_is_scored_by_a_model(
         own.rename(run.checkpoint(best))
 
 
-def test_a_file_is_scored_and_its_rows_are_written(
-    run: RunFolder, asked: Any, tmp_path: Path
-) -> None:
+def test_a_file_is_scored_and_its_rows_are_written(run, asked, tmp_path):
     file = small.sentences(tmp_path / "new.csv", rows=12)
     best = run.best_step()
     assert best is not None
@@ -163,8 +153,8 @@ def test_a_file_is_scored_and_its_rows_are_written(
 
 
 def test_rows_of_a_file_without_a_label_are_skipped_when_that_is_asked_for(
-    run: RunFolder, asked: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+    run, asked, tmp_path, capsys
+):
     file = small.sentences(tmp_path / "new.csv", rows=12)
     file.write_text(file.read_text(encoding="utf-8") + "a text that nobody has labelled,\n")
     best = run.best_step()
@@ -193,9 +183,7 @@ def test_rows_of_a_file_without_a_label_are_skipped_when_that_is_asked_for(
         (["--run", "RUN", "--encoding", "latin-1"], "since it was imported"),
     ],
 )
-def test_contradictory_options_are_refused(
-    run: RunFolder, given: list[str], problem: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_contradictory_options_are_refused(run, given, problem, capsys):
     looks = len(logged_evaluations(run.results))
     assert main(["evaluate", *(one.replace("RUN", str(run.path)) for one in given)]) == 1
     assert problem in capsys.readouterr().err

@@ -12,7 +12,6 @@ from engine.config.dataset import FileData, Split, StoredData
 from engine.data.datasets.store import resolve
 from engine.explore.head_importance import weigh
 from engine.explore.head_pruning import prune
-from engine.files.home import Home
 from engine.messages.explore.text_set import PruneHeads, TextSet, WeighHeads
 from engine.models.checkpoint import load
 from engine.models.heads import Heads
@@ -56,7 +55,7 @@ def chosen(place: Path) -> TextSet:
     return TextSet(data=StoredData(folder=place / "data"), part="train")
 
 
-def test_patterns_name_the_head_that_does_most_of_each(run, tmp_path: Path) -> None:
+def test_patterns_name_the_head_that_does_most_of_each(run, tmp_path):
     out = tmp_path / "heads.csv"
     code, said, _ = run("--out", str(out))
     assert code == 0 and f"4 heads written to {out}" in said
@@ -75,7 +74,7 @@ def test_patterns_name_the_head_that_does_most_of_each(run, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("replacement", ["zero", "mean"])
-def test_importance_is_that_of_the_window(run, place: Path, tmp_path: Path, replacement) -> None:
+def test_importance_is_that_of_the_window(run, place, tmp_path, replacement):
     code, said, _ = run("--method", "each", "--replacement", replacement, "--json")
     told = json.loads(said)
     question = WeighHeads(
@@ -91,7 +90,7 @@ def test_importance_is_that_of_the_window(run, place: Path, tmp_path: Path, repl
         assert one["loss off low"] == pytest.approx(values[(1, *head, 1)], abs=1e-6)
 
 
-def test_heads_are_printed_by_importance(run) -> None:
+def test_heads_are_printed_by_importance(run):
     code, said, _ = run("--method", "importance", "--top", "2")
     lines = said.splitlines()
     assert code == 0 and lines[0].startswith("mean loss ") and lines[1] == "heads by importance:"
@@ -99,7 +98,7 @@ def test_heads_are_printed_by_importance(run) -> None:
     assert first >= second
 
 
-def test_pruned_heads_and_the_model_without_them(run, place: Path, tmp_path: Path) -> None:
+def test_pruned_heads_and_the_model_without_them(run, place, tmp_path):
     save, out = tmp_path / "pruned", tmp_path / "rounds.csv"
     options = ("--method", "pruning", "--max-fall", "1", "--save", str(save), "--out", str(out))
     code, said, _ = run(*options, "--json")
@@ -120,7 +119,7 @@ def test_pruned_heads_and_the_model_without_them(run, place: Path, tmp_path: Pat
     assert "3 heads can go: " in said and said.count("round ") == 4
 
 
-def test_results_for_a_stored_data_set_are_cached(run, place: Path, home: Home) -> None:
+def test_results_for_a_stored_data_set_are_cached(run, place, home):
     texts = ("--data", str(place / "data"), "--part", "train")
     code, said, _ = run("--method", "importance", "--json", texts=texts)
     assert code == 0 and json.loads(said)["texts"] == len(TEXTS)
@@ -137,14 +136,12 @@ def test_results_for_a_stored_data_set_are_cached(run, place: Path, home: Home) 
         (("--out", "x.txt"), ".csv, .tsv"),
     ],
 )
-def test_an_option_without_effect_is_refused(run, options: tuple[str, ...], said: str) -> None:
+def test_an_option_without_effect_is_refused(run, options, said):
     code, _, err = run(*options)
     assert code == 1 and said in err
 
 
-def test_a_part_without_rows_and_texts_without_labels_are_refused(
-    run, place: Path, tmp_path: Path
-) -> None:
+def test_a_part_without_rows_and_texts_without_labels_are_refused(run, place, tmp_path):
     code, _, err = run(texts=("--data", str(place / "data")))
     assert code == 1 and "no rows in this split" in err
     (tmp_path / "bare.txt").write_text("a b\nc d\n")

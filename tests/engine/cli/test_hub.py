@@ -8,7 +8,6 @@ import pytest
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.source import source_of
 from engine.cli import main
-from engine.files.home import Home
 from engine.hub import token
 from engine.hub.shelf import OFFERED
 from engine.messages.hub import Found, PlanDownload, Planned, SearchHub
@@ -33,7 +32,7 @@ def published(hub: Hub, tmp_path: Path) -> Repo:
 
 
 @pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # of the library
-def test_a_model_is_got_and_sent_again(hub: Hub, published: Repo, home: Home, capsys: Said) -> None:
+def test_a_model_is_got_and_sent_again(hub, published, home, capsys):
     home.make()
     hub.cut, hub.cuts = 2_000, 3
     assert main(["get", NAME]) == 0
@@ -52,9 +51,7 @@ def test_a_model_is_got_and_sent_again(hub: Hub, published: Repo, home: Home, ca
     assert hub.repos["me/tiny"].private and "README.md" in hub.pushed["me/tiny"]
 
 
-def test_a_dry_run_and_the_list_fetch_nothing(
-    hub: Hub, published: Repo, home: Home, capsys: Said
-) -> None:
+def test_a_dry_run_and_the_list_fetch_nothing(hub, published, home, capsys):
     home.make()
     assert main(["get", NAME, "--dry-run"]) == 0
     listed = capsys.readouterr().out
@@ -70,7 +67,7 @@ def test_a_dry_run_and_the_list_fetch_nothing(
     assert "no model somebody/nothing" in capsys.readouterr().err
 
 
-def test_the_worker_answers_without_torch(hub: Hub, published: Repo, tmp_path: Path) -> None:
+def test_the_worker_answers_without_torch(hub, published, tmp_path):
     environment = launch.environment() | {
         "HF_ENDPOINT": hub.address,
         "HF_HUB_OFFLINE": "0",

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from pathlib import Path
 
 import pytest
 
@@ -29,9 +28,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("task", CASES)
-def test_a_task_is_learned_judged_and_used(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, task: str
-) -> None:
+def test_a_task_is_learned_judged_and_used(capsys, tmp_path, task):
     columns, said, figure, least = CASES[task]
     data, job, run = (tmp_path / name for name in ("data.csv", "job.json", "run"))
     small.labelled(data)
@@ -62,9 +59,7 @@ def test_a_task_is_learned_judged_and_used(
         assert again["exact_match"] == 1
 
 
-def test_a_label_that_is_no_number_is_named(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_label_that_is_no_number_is_named(capsys, tmp_path):
     data = tmp_path / "data.csv"
     data.write_text("text,score\n" + "a film,1\n" * 6 + "a story,much\n" + "a story,2.5\n" * 6)
     given = ["--data", str(data), *SIZE, "--task=regression"]
@@ -72,9 +67,7 @@ def test_a_label_that_is_no_number_is_named(
     assert "1 of 13 rows have no number as their label, such as “much”" in printed
 
 
-def test_a_weight_for_an_unknown_label_is_refused(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_weight_for_an_unknown_label_is_refused(capsys, tmp_path):
     data, job = small.sentences(tmp_path / "data.csv"), tmp_path / "job.json"
     weights = '--set=task.class_weights={"great": 2}'
     job.write_text(output(capsys, "job", "--data", str(data), *SIZE, weights))
@@ -82,9 +75,7 @@ def test_a_weight_for_an_unknown_label_is_refused(
     assert "“great”" in printed and "“bad”, “good”" in printed
 
 
-def test_a_class_that_is_never_predicted_is_warned_of_once(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_class_that_is_never_predicted_is_warned_of_once(capsys, tmp_path):
     data, job, run = tmp_path / "data.csv", tmp_path / "job.json", tmp_path / "run"
     text = "a fine film" + " so" * 20  # the number behind it is truncated
     numbered = [f"{text} {n},{'rare' if n % 5 == 0 else 'common'}\n" for n in range(100)]
@@ -100,9 +91,7 @@ def test_a_class_that_is_never_predicted_is_warned_of_once(
 
 
 @pytest.mark.parametrize("name, mapping", [("stsb/sts-train.csv", "column 6|column 7|column 5")])
-def test_published_scores_are_imported(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, assets: Path, name: str, mapping: str
-) -> None:
+def test_published_scores_are_imported(capsys, tmp_path, assets, name, mapping):
     facts = json.loads(output(capsys, "check", str(assets / "datasets" / name), "--json"))
     found = facts["mapping"]
     assert "|".join((found["text"], found["pair"], found["label"])) == mapping

@@ -175,14 +175,12 @@ def refused(
     return wrong
 
 
-def test_the_tables_name_every_command() -> None:
+def test_the_tables_name_every_command():
     assert {*COMMANDS, *app.__main__.COMMANDS} == set(READING)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_unreadable_inputs_are_refused_with_a_sentence(
-    fault: Callable[[Path], Path], place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unreadable_inputs_are_refused_with_a_sentence(fault, place, capsys):
     path = fault(place)
     with without_the_rights_of_root():
         assert refused(READING, path, place, capsys) == []
@@ -191,9 +189,7 @@ def test_unreadable_inputs_are_refused_with_a_sentence(
 @pytest.mark.parametrize(
     "fault", [f for f in FAULTS if f is not strange], ids=lambda fault: fault.__name__
 )
-def test_unwritable_outputs_are_refused_with_a_sentence(
-    fault: Callable[[Path], Path], place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unwritable_outputs_are_refused_with_a_sentence(fault, place, capsys):
     path = fault(place)
     makes_parents = ("train", "cluster", "tour", "export", "export-curves", "branch")
     table = {
@@ -206,9 +202,7 @@ def test_unwritable_outputs_are_refused_with_a_sentence(
 
 
 @pytest.mark.parametrize("out", ["", "/", ".", ".."])
-def test_a_place_without_a_name_is_refused_in_a_sentence(
-    out: str, place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_place_without_a_name_is_refused_in_a_sentence(out, place, capsys, monkeypatch):
     monkeypatch.chdir(place / "run")  # nothing may be created in a folder that is in use
     last = RunFolder(place / "run").checkpoint_folders()[-1]
     before = sorted(place.rglob("*"))
@@ -229,9 +223,7 @@ def test_a_place_without_a_name_is_refused_in_a_sentence(
     assert sorted(place.rglob("*")) == before
 
 
-def test_a_read_only_disk_is_named(
-    tmp_path: Path, place: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_read_only_disk_is_named(tmp_path, place, capsys):
     with small_disk(tmp_path / "disk", 1024, "ro") as disk:
         assert refused(WRITING, disk / "x", place, capsys) == []
         assert app.__main__.main(["train", str(place / "job.json"), f"--into={disk}/x"]) == 1
@@ -243,12 +235,12 @@ def test_a_read_only_disk_is_named(
     [("data.csv", "not a folder"), ("n" * 300, "too long"), ("\n".join(["n" * 90] * 40), "n")],
 )
 def test_a_home_that_cannot_be_is_refused(
-    home: str,
-    says: str,
-    place: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    home,
+    says,
+    place,
+    capsys,
+    monkeypatch,
+):
     monkeypatch.setenv("BERT_STUDIO_HOME", str(place / home))
     for command in ("rebuild", "tour"):
         assert app.__main__.main([command]) == 1
@@ -264,9 +256,7 @@ def ended(run: Path, on_event: Callable[[Event], None]) -> tuple[int, Ended]:
     return code, last
 
 
-def test_a_folder_that_is_closed_during_training_is_no_mistake_of_the_program(
-    place: Path, tmp_path: Path
-) -> None:
+def test_a_folder_that_is_closed_during_training_is_no_mistake_of_the_program(place, tmp_path):
     run = RunFolder.create(tmp_path / "run", small.classifying(place, epochs=1))
 
     def close(event: Event) -> None:
@@ -280,8 +270,8 @@ def test_a_folder_that_is_closed_during_training_is_no_mistake_of_the_program(
 
 
 def test_a_disk_that_fails_during_training_is_no_mistake_of_the_program(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    place, tmp_path, monkeypatch
+):
     run = RunFolder.create(tmp_path / "run", small.classifying(place, epochs=1))
 
     def fail(event: Event) -> None:
@@ -297,9 +287,7 @@ def test_a_disk_that_fails_during_training_is_no_mistake_of_the_program(
     assert "input/output error" in last.problem
 
 
-def test_a_mistake_of_the_program_during_training_is_exit_code_three(
-    place: Path, tmp_path: Path
-) -> None:
+def test_a_mistake_of_the_program_during_training_is_exit_code_three(place, tmp_path):
     run = RunFolder.create(tmp_path / "run", small.classifying(place, epochs=1))
 
     def break_it(event: Event) -> None:
@@ -312,12 +300,12 @@ def test_a_mistake_of_the_program_during_training_is_exit_code_three(
 
 @pytest.mark.parametrize("bug, code", [(True, 3), (False, 1)])
 def test_a_tour_that_fails_ends_as_a_training_does(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    bug: bool,
-    code: int,
-) -> None:
+    tmp_path,
+    monkeypatch,
+    capsys,
+    bug,
+    code,
+):
     def work(folder: Path, on_event: Callable[[Event], None]) -> int:
         on_event(Ended(outcome="failed", problem="It broke.", advice="Try again.", bug=bug))
         return code
@@ -328,9 +316,7 @@ def test_a_tour_that_fails_ends_as_a_training_does(
     assert (said.out + said.err).count("It broke. Try again.") == 1
 
 
-def test_the_reason_for_a_failed_training_is_printed_once(
-    place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_reason_for_a_failed_training_is_printed_once(place, tmp_path, capsys):
     job = small.classifying(tmp_path, epochs=1)
     hardware = job.hardware.model_copy(update={"cores": "9999"})
     file = tmp_path / "job.json"
@@ -363,7 +349,7 @@ def test_the_reason_for_a_failed_training_is_printed_once(
         (errno.ETIMEDOUT, "cannot be used"),
     ],
 )
-def test_every_error_that_names_a_file_has_a_sentence(code: int, says: str) -> None:
+def test_every_error_that_names_a_file_has_a_sentence(code, says):
     error = explain_error(
         OSError(code, os.strerror(code), f"/none/.model.tmp-0123abcd/{'x' * 4000}")
     )
@@ -372,13 +358,13 @@ def test_every_error_that_names_a_file_has_a_sentence(code: int, says: str) -> N
     assert len(str(error)) <= LONGEST and ".tmp-" not in str(error)
 
 
-def test_an_error_of_a_library_is_understood_by_its_code() -> None:
+def test_an_error_of_a_library_is_understood_by_its_code():
     full = explain_error(RuntimeError("Error while serializing: No space left (os error 28)"))
     assert isinstance(full, DiskFull)
     arrow = explain_error(FileNotFoundError("[Errno 2] Failed to open local file '/none/rows'"))
     assert arrow is not None and "/none" in arrow.problem
 
 
-def test_a_bug_is_not_explained_away() -> None:
+def test_a_bug_is_not_explained_away():
     for error in (ZeroDivisionError(), KeyError("x"), OSError("odd"), BrokenPipeError(32, "pipe")):
         assert explain_error(error) is None

@@ -31,7 +31,7 @@ def run(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def test_the_worst_slices_are_printed(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_worst_slices_are_printed(run, capsys):
     found = worst_slices(reviews(600, 0, planted=True))
     lines = output(capsys, "slices", run).splitlines()
     assert lines[0].startswith(found.slices[0].sentence)
@@ -50,7 +50,7 @@ def test_the_worst_slices_are_printed(run: Path, capsys: pytest.CaptureFixture[s
     )
 
 
-def test_two_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_results_are_compared(tmp_path, capsys):
     rng = np.random.default_rng(0)
     gold = rng.choice(["bad", "good"], 200)
     other = np.where(gold == "good", "bad", "good")
@@ -72,9 +72,7 @@ def test_two_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert told["metrics"]["accuracy"]["difference"]["low"] > 0
 
 
-def test_results_without_common_rows_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_without_common_rows_are_refused(tmp_path, capsys):
     for name in ("a", "b"):
         classified(["good"], ["good"], text=[name]).write(tmp_path / name)
     lines = output(capsys, "compare-results", tmp_path / "a", tmp_path / "b").splitlines()
@@ -83,9 +81,7 @@ def test_results_without_common_rows_are_refused(
     assert told["metrics"] == {} and told["only_first"] == told["only_second"] == 1
 
 
-def test_a_file_without_results_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_without_results_is_refused(tmp_path, capsys):
     for path in (tmp_path, tmp_path / "none.parquet"):
         assert main(["slices", str(path)]) == 1
         assert "is missing" in capsys.readouterr().err
@@ -94,9 +90,7 @@ def test_a_file_without_results_is_refused(
     assert "cannot be read" in capsys.readouterr().err
 
 
-def test_figures_that_are_not_known_are_null(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_figures_that_are_not_known_are_null(tmp_path, capsys):
     made = classified(["good", None], ["good", "bad"], text=["a", "b"])
     Predictions(made.info, made.table).write(tmp_path / "a")
     told = json.loads(output(capsys, "compare-results", tmp_path / "a", tmp_path / "a", "--json"))
@@ -123,9 +117,7 @@ def seeded(job: JobSpec, seeds: int) -> TrainingSpec:
     return job.training.model_copy(update={"seed": 1, "seeds": seeds})
 
 
-def test_jobs_with_several_seeds_are_compared_over_their_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_jobs_with_several_seeds_are_compared_over_their_runs(tmp_path, capsys):
     job = small.classifying(tmp_path, epochs=1)
     first = of_seeds(tmp_path / "first", job, {1: 0.70, 2: 0.72, 3: 0.71}, unfinished=4)
     second = of_seeds(tmp_path / "second", job, {1: 0.74, 2: 0.76, 3: 0.76}, unfinished=4)

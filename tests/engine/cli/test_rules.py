@@ -9,7 +9,6 @@ from engine.cli import main
 from engine.config.dataset import Cleaning, FileData, Mapping, Reading, Split
 from engine.config.job import JobSpec
 from engine.data.datasets.importing import import_dataset
-from engine.files.home import Home
 from tests.engine.cli.test_commands import SIZE, output, refusal
 from tests.engine.training import small
 
@@ -56,9 +55,7 @@ def job_of(folder: Path, file: Path, task: str, cleaning: Cleaning | None = None
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_same_is_refused_everywhere(
-    case: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_same_is_refused_everywhere(case, capsys, tmp_path):
     lines, task, says = CASES[case]
     file = written(tmp_path, lines)
     asked = ["--task", task] if task else []
@@ -69,9 +66,7 @@ def test_the_same_is_refused_everywhere(
     assert says in refusal(capsys, "train", str(job), "--into", str(tmp_path / "run"))
 
 
-def test_refusals_are_also_given_as_json(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_refusals_are_also_given_as_json(capsys, tmp_path):
     """With the findings of the checks."""
     file = written(tmp_path, ["text,label", *FINE, "a film,", FINE[0]])
     assert main(["check", str(file), "--json"]) == 1
@@ -84,9 +79,7 @@ def test_refusals_are_also_given_as_json(
     assert "rows: 22" in printed.out and "1 of 22 rows have no label." in printed.err
 
 
-def test_all_problems_of_data_are_reported_at_once(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_all_problems_of_data_are_reported_at_once(capsys, tmp_path):
     lines = ["text,stars", *(f"a film {n},{n % 5}" for n in range(20)), ",3", "a book,", "b,many"]
     file = written(tmp_path, lines)
     asked = ["--task", "regression"]
@@ -97,9 +90,7 @@ def test_all_problems_of_data_are_reported_at_once(
             assert what in one
 
 
-def test_answers_that_their_passage_does_not_have_are_counted_before_a_training(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_answers_that_their_passage_does_not_have_are_counted_before_a_training(capsys, tmp_path):
     """Columns are recognised by their cells or by the requested task."""
     for answers, asked in (
         (("Ann", "ann"), []),
@@ -119,9 +110,7 @@ def test_answers_that_their_passage_does_not_have_are_counted_before_a_training(
         capsys.readouterr()
 
 
-def test_answers_of_a_stored_data_set_are_spelled_as_in_their_passages(
-    capsys: pytest.CaptureFixture[str], home: Home, tmp_path: Path
-) -> None:
+def test_answers_of_a_stored_data_set_are_spelled_as_in_their_passages(capsys, home, tmp_path):
     rows = [f"who is it {n}?,It is Ann at {n}.,{'aA'[n % 2]}nn" for n in range(20)]
     file = written(tmp_path, ["question,context,answer", *rows])
     assert main(["import", str(file), "--name", "who"]) == 0
@@ -133,9 +122,7 @@ def test_answers_of_a_stored_data_set_are_spelled_as_in_their_passages(
     assert (told["ok"], told["task"], told["problems"]) == (True, "question_answering", [])
 
 
-def test_guessed_columns_are_reported(
-    capsys: pytest.CaptureFixture[str], home: Home, tmp_path: Path
-) -> None:
+def test_guessed_columns_are_reported(capsys, home, tmp_path):
     lines = ["opinion,verdict", *(f"a film number {n},{'ab'[n % 2]}" for n in range(20))]
     file = written(tmp_path, lines)
     for named in ([], ["--text", "opinion", "--label", "verdict"]):
@@ -149,9 +136,7 @@ def test_guessed_columns_are_reported(
             assert ("We guessed" in printed.out + printed.err) == (not named)
 
 
-def test_yes_no_columns_are_labels_if_the_task_can_have_several(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_yes_no_columns_are_labels_if_the_task_can_have_several(capsys, tmp_path):
     rows = [f"{n},a film number {n},{n % 2},{n % 3 % 2},{int(n % 5 == 0)}" for n in range(30)]
     file = written(tmp_path, ["id,comment,toxic,obscene,threat", *rows])
     flags = ["toxic", "obscene", "threat"]
@@ -171,9 +156,7 @@ def test_yes_no_columns_are_labels_if_the_task_can_have_several(
         )
 
 
-def test_labels_are_guessed_for_a_named_text_column(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_labels_are_guessed_for_a_named_text_column(capsys, tmp_path):
     """The job for them is a classification, not pre-training."""
     few = ("very good", "quite bad")
     lines = ["opinion,verdict", *(f"{few[n % 2]},{'ab'[n % 2]}" for n in range(20))]
@@ -186,9 +169,7 @@ def test_labels_are_guessed_for_a_named_text_column(
     assert "We guessed the label column" in printed.err
 
 
-def test_incomplete_rows_are_skipped_on_request(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_incomplete_rows_are_skipped_on_request(capsys, tmp_path):
     file = written(tmp_path, ["text,label", *FINE, "a film,", "another,"])
     facts = json.loads(output(capsys, "check", str(file), "--skip-empty=label", "--json"))
     assert facts["rows"] == 20
@@ -200,9 +181,7 @@ def test_incomplete_rows_are_skipped_on_request(
     assert "Row without “label” skipped: 2 times, first in line 22." in printed.err
 
 
-def test_a_label_of_validation_rows_alone_is_refused_before_the_start(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_label_of_validation_rows_alone_is_refused_before_the_start(capsys, tmp_path):
     file, other = written(tmp_path, ["text,label", *FINE]), tmp_path / "dev.csv"
     says = "Validation rows have labels that no training row has: “2”."
     other.write_text("text,label\na film,1\na film,2\n")
@@ -222,9 +201,7 @@ def test_a_label_of_validation_rows_alone_is_refused_before_the_start(
     assert main(["job", *given, *SIZE]) == 0, "another spelling is the same label"
 
 
-def test_the_task_is_recognised_from_all_rows_and_gets_its_own_labels(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_the_task_is_recognised_from_all_rows_and_gets_its_own_labels(capsys, tmp_path):
     verdicts = ("agrees", "differs", "neither")
     rows = [f"a dog {n},some dog {n},{n % 37 / 10},{verdicts[n % 3]}" for n in range(120)]
     file = written(tmp_path, ["sentence_A,sentence_B,relatedness_score,judgment", *rows])
@@ -242,7 +219,7 @@ def test_the_task_is_recognised_from_all_rows_and_gets_its_own_labels(
         assert made.data.mapping == Mapping(**pairs, label=label)
 
 
-def test_xml_read_as_text_is_reported(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_xml_read_as_text_is_reported(capsys, tmp_path):
     file = tmp_path / "book.xml"
     file.write_text('<?xml version="1.0"?>\n<book>\n<p>One line.</p>\n</book>\n')
     facts = json.loads(output(capsys, "check", str(file), "--json"))

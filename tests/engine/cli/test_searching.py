@@ -59,9 +59,7 @@ def searched(
     return summary
 
 
-def test_tpe_trains_its_budget_one_after_another_and_marks_the_best(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tpe_trains_its_budget_one_after_another_and_marks_the_best(tmp_path, monkeypatch, capsys):
     summary = searched(tmp_path, monkeypatch, RATES, SIZES, method="tpe", budget=4)
     rows = summary["rows"]
     assert isinstance(rows, list) and len(rows) == 4
@@ -71,9 +69,7 @@ def test_tpe_trains_its_budget_one_after_another_and_marks_the_best(
     assert "(best)" in capsys.readouterr().out
 
 
-def test_an_interrupted_search_continues_identically(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_search_continues_identically(tmp_path, monkeypatch):
     (tmp_path / "whole").mkdir()
     (tmp_path / "again").mkdir()
     whole = searched(tmp_path / "whole", monkeypatch, RATES, SIZES, method="tpe", budget=4)
@@ -93,9 +89,7 @@ def test_an_interrupted_search_continues_identically(
     assert again["rows"] == whole["rows"]
 
 
-def test_poor_runs_are_pruned_and_a_failed_one_does_not_stop_the_search(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_poor_runs_are_pruned_and_a_failed_one_does_not_stop_the_search(tmp_path, monkeypatch):
     sizes = SearchField(path=SIZE, values=(60, 13, 50, 40, 30, 20, 10))
     summary = searched(tmp_path, monkeypatch, sizes, prune=True)
     runs = summary["runs"]
@@ -106,7 +100,7 @@ def test_poor_runs_are_pruned_and_a_failed_one_does_not_stop_the_search(
     assert isinstance(words, Ended) and words.problem.startswith("Pruned at step 1: its best")
 
 
-def test_a_command_line_gives_values_ranges_and_whole_parts(tmp_path: Path) -> None:
+def test_a_command_line_gives_values_ranges_and_whole_parts(tmp_path):
     job = fake_worker.job()
     varied = [
         f"{RATE}=1e-5,3e-5",
@@ -130,7 +124,7 @@ def test_a_command_line_gives_values_ranges_and_whole_parts(tmp_path: Path) -> N
     assert texts_among(job, [cores, varied[0]]) == [cores]
 
 
-def test_a_search_without_values_and_an_unknown_field_are_refused() -> None:
+def test_a_search_without_values_and_an_unknown_field_are_refused():
     job = fake_worker.job()
     assert search_of(job, [], None, {}) is None
     with pytest.raises(StudioError, match="needs a field with several values"):

@@ -22,11 +22,11 @@ def job(tmp_path: Path) -> JobSpec:
 
 
 def test_three_seeds_make_three_runs_and_one_table(
-    job: JobSpec,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    job,
+    tmp_path,
+    capsys,
+    monkeypatch,
+):
     """The second run is stopped; `resume` continues it and leaves the first unchanged."""
     (tmp_path / "job.json").write_text(job.model_dump_json())
     into = tmp_path / "into"
@@ -72,7 +72,7 @@ def test_three_seeds_make_three_runs_and_one_table(
     assert main(["train", str(tmp_path / "job.json"), "--into", str(into)]) == 1, "it is there"
 
 
-def test_the_figures_are_those_of_the_best_checkpoint(job: JobSpec, tmp_path: Path) -> None:
+def test_the_figures_are_those_of_the_best_checkpoint(job, tmp_path):
     run = RunFolder.create(tmp_path / "run", job)
     for step, value in ((1, 0.5), (2, 0.9), (3, 0.7)):
         run.append(measured("loss", step, 1.0 / step))
@@ -86,14 +86,14 @@ def test_the_figures_are_those_of_the_best_checkpoint(job: JobSpec, tmp_path: Pa
     assert best_metrics(bare) == (4, {"loss": 0.25})
 
 
-def test_a_name_of_maximum_length_stays_valid(job: JobSpec) -> None:
+def test_a_name_of_maximum_length_stays_valid(job):
     long = job.model_copy(update={"name": "x" * 200})
     for part in expand(long):
         assert JobSpec.model_validate(part.model_dump()) == part
         assert expand(part) == (part,)
 
 
-def test_spread() -> None:
+def test_spread():
     assert aggregate([]) is None
     one, two = aggregate([0.5]), aggregate([1.0, 3.0])
     assert one is not None and (one.mean, one.deviation, one.runs) == (0.5, None, 1)
@@ -101,7 +101,7 @@ def test_spread() -> None:
     assert (two.mean, two.deviation, two.runs) == (2.0, pytest.approx(2**0.5), 2)
 
 
-def test_a_folder_in_use_is_refused(job: JobSpec, tmp_path: Path) -> None:
+def test_a_folder_in_use_is_refused(job, tmp_path):
     (tmp_path / "into").mkdir()
     (tmp_path / "into" / "mine").touch()
     with pytest.raises(StudioError, match="already exists"):
@@ -123,9 +123,7 @@ def test_a_folder_in_use_is_refused(job: JobSpec, tmp_path: Path) -> None:
         "[" * 100_000,
     ],
 )
-def test_a_summary_with_foreign_paths_is_refused(
-    job: JobSpec, tmp_path: Path, capsys: pytest.CaptureFixture[str], summary: str
-) -> None:
+def test_a_summary_with_foreign_paths_is_refused(job, tmp_path, capsys, summary):
     other = RunFolder.create(tmp_path / "other", expand(job)[0])
     into = tmp_path / "into"
     into.mkdir()

@@ -22,7 +22,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_two_texts_and_a_table_of_several(capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_texts_and_a_table_of_several(capsys):
     assert main(["similarity", TEXTS[0], TEXTS[2]]) == 0
     two = float(capsys.readouterr().out)
     assert main(["similarity", *TEXTS, "--json"]) == 0
@@ -32,7 +32,7 @@ def test_two_texts_and_a_table_of_several(capsys: pytest.CaptureFixture[str]) ->
     np.testing.assert_allclose(cosines, cosines.T, atol=1e-6)
 
 
-def test_vectors_of_a_file(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_vectors_of_a_file(file, capsys):
     """The mean of the last hidden states, the default for encoders."""
     wanted = sentence_vectors(checkpoint.load(minilm()), TEXTS)
     for suffix in (".npy", ".parquet"):
@@ -44,9 +44,7 @@ def test_vectors_of_a_file(file: Path, capsys: pytest.CaptureFixture[str]) -> No
     np.testing.assert_allclose(np.stack(table["vector"].to_pylist()), wanted, atol=1e-6)
 
 
-def test_texts_that_are_not_read_to_their_end_are_counted(
-    file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_texts_that_are_not_read_to_their_end_are_counted(file, capsys):
     file.write_text(f"text\n{'a dog ' * 300}\n{'a cat ' * 300}\na fish\n")
     said = "with 8 tokens or more, of which only 8 are read."
     assert main(["vectors", str(file), "--max-length=8", "--out", f"{file}.npy"]) == 0
@@ -59,7 +57,7 @@ def test_texts_that_are_not_read_to_their_end_are_counted(
     assert "note: " not in capsys.readouterr().err
 
 
-def test_the_nearest_rows_come_first(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_nearest_rows_come_first(file, capsys):
     assert main(["nearest", "a little dog", str(file), "--top", "2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["nearest"]
     assert [one["text"] for one in found] == [TEXTS[0], TEXTS[2]]
@@ -75,8 +73,6 @@ def test_the_nearest_rows_come_first(file: Path, capsys: pytest.CaptureFixture[s
         (["vectors", "x.csv", "--out", "x.txt"], ".npy, .parquet, .jsonl"),
     ],
 )
-def test_missing_parts_are_reported(
-    asked: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_parts_are_reported(asked, said, capsys):
     assert main(asked) == 1
     assert said in capsys.readouterr().err

@@ -30,9 +30,7 @@ def films(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return datasets / "films"
 
 
-def test_a_stored_data_set_is_checked_by_name_or_folder(
-    capsys: pytest.CaptureFixture[str], films: Path
-) -> None:
+def test_a_stored_data_set_is_checked_by_name_or_folder(capsys, films):
     by_name = json.loads(output(capsys, "check", "films", "--json"))
     for words in ("films/1", str(films), str(films / "1")):
         assert json.loads(output(capsys, "check", words, "--json")) == by_name
@@ -45,9 +43,7 @@ def test_a_stored_data_set_is_checked_by_name_or_folder(
     assert "fixes: leaked_rows drop (Drop them from training)" in printed
 
 
-def test_model_and_data_set_of_a_job_are_set_by_folder_and_name(
-    capsys: pytest.CaptureFixture[str], films: Path, tmp_path: Path
-) -> None:
+def test_model_and_data_set_of_a_job_are_set_by_folder_and_name(capsys, films, tmp_path):
     """Also each of several; impossible values are refused."""
     whole = [f"base_model={tmp_path / 'mine'}", "data=films"]
     made = json.loads(output(capsys, "job", "--data", "films", *(f"--set={w}" for w in whole)))
@@ -62,9 +58,7 @@ def test_model_and_data_set_of_a_job_are_set_by_folder_and_name(
 
 
 @pytest.mark.parametrize("way", ["leaked_rows drop", "leaked_rows move", "label_spellings merge"])
-def test_a_fix_makes_the_next_version(
-    capsys: pytest.CaptureFixture[str], films: Path, way: str
-) -> None:
+def test_a_fix_makes_the_next_version(capsys, films, way):
     before = open_dataset(films / "1").spec
     made = json.loads(output(capsys, "fix", "films", *way.split(), "--json"))
     assert (made["version"], made["made_from"], made["folder"]) == (2, 1, str(films / "2"))
@@ -77,9 +71,7 @@ def test_a_fix_makes_the_next_version(
     assert "version 3 of “x”, made from version 1" in printed
 
 
-def test_a_fix_that_cannot_be_is_refused(
-    capsys: pytest.CaptureFixture[str], films: Path, tmp_path: Path
-) -> None:
+def test_a_fix_that_cannot_be_is_refused(capsys, films, tmp_path):
     assert "no check “ducks”" in refusal(capsys, "fix", "films", "ducks", "drop")
     assert "finds nothing" in refusal(capsys, "fix", "films", "mixed_scripts", "drop-mixed")
     said = refusal(capsys, "fix", "films", "leaked_rows", "repair")
@@ -91,9 +83,7 @@ def test_a_fix_that_cannot_be_is_refused(
     assert "not a version of a data set" in said
 
 
-def test_differences_of_two_versions_are_printed_and_written(
-    capsys: pytest.CaptureFixture[str], films: Path, tmp_path: Path
-) -> None:
+def test_differences_of_two_versions_are_printed_and_written(capsys, films, tmp_path):
     """A fix, edits and a relabelling one after another, each with its lineage and cells."""
     first = open_dataset(films / "1")
     assert "not made from a version" in refusal(capsys, "changes", "films")
@@ -150,9 +140,7 @@ def films_and_mistakes(folder: Path) -> tuple[Dataset, list[int]]:
     return stored(folder, rows), wrong
 
 
-def test_likely_label_errors_are_listed_and_corrected(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_likely_label_errors_are_listed_and_corrected(capsys, tmp_path):
     data, wrong = films_and_mistakes(tmp_path)
     out, name = tmp_path / "errors.csv", str(data.folder.parent)
     model = str(fine_tuned(tmp_path, "text_classification").checkpoint)
@@ -176,9 +164,7 @@ def test_likely_label_errors_are_listed_and_corrected(
     assert "row 4: bad → good  a fine and lovely film 2" in printed
 
 
-def test_rows_of_a_part_are_those_of_results(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_rows_of_a_part_are_those_of_results(capsys, tmp_path):
     data, _ = films_and_mistakes(tmp_path)
     file = tmp_path / "rows.jsonl"
     file.write_text('{"row": 1, "text": "a fine and lovely film of 1", "label": "bad"}\n')
@@ -200,16 +186,14 @@ def test_rows_of_a_part_are_those_of_results(
         (["row,text,new_label", "0,another film,bad"], "the row has another text"),
     ],
 )
-def test_a_table_that_does_not_fit_is_refused(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, lines: list[str], says: str
-) -> None:
+def test_a_table_that_does_not_fit_is_refused(capsys, tmp_path, lines, says):
     data, _ = films_and_mistakes(tmp_path)
     (tmp_path / "new.csv").write_text("\n".join(lines) + "\n")
     assert says in refusal(capsys, "relabel", str(data.folder), str(tmp_path / "new.csv"))
     assert not (data.folder.parent / "2").exists()
 
 
-def test_an_escaped_text_is_recognised(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_an_escaped_text_is_recognised(capsys, tmp_path):
     data, _ = films_and_mistakes(tmp_path)
     file = tmp_path / "new.csv"
     file.write_text("row,text,new_label\n7,'=a fine and lovely film,bad\n")
@@ -230,9 +214,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     return Home()
 
 
-def test_files_are_imported_as_the_data_page_does(
-    capsys: pytest.CaptureFixture[str], home: Home, tmp_path: Path
-) -> None:
+def test_files_are_imported_as_the_data_page_does(capsys, home, tmp_path):
     train = small.sentences(tmp_path / "films.csv", 40)
     test = small.sentences(tmp_path / "test.csv", 10)
     made = made_of(capsys, "import", str(train), "--test", str(test), "--validation-fraction=0.2")
@@ -256,9 +238,7 @@ def corrected(
     return made_of(capsys, "relabel", name, str(file))
 
 
-def test_tags_are_corrected_word_by_word(
-    capsys: pytest.CaptureFixture[str], home: Home, tmp_path: Path
-) -> None:
+def test_tags_are_corrected_word_by_word(capsys, home, tmp_path):
     data, file = tmp_path / "names.conll", tmp_path / "new.jsonl"
     data.write_text("Ann B-person\nLee I-person\nsings O\n\nOslo B-place\nis O\nfar O\n\n" * 4)
     made_of(capsys, "import", str(data))
@@ -276,9 +256,7 @@ def test_tags_are_corrected_word_by_word(
         assert said in refusal(capsys, "relabel", "names/1", str(file))
 
 
-def test_answers_are_corrected_in_place(
-    capsys: pytest.CaptureFixture[str], home: Home, tmp_path: Path
-) -> None:
+def test_answers_are_corrected_in_place(capsys, home, tmp_path):
     data, file = small.questions(tmp_path / "asked.json"), tmp_path / "new.jsonl"
     made_of(capsys, "import", str(data))
     rows = open_dataset(home.datasets / "asked" / "1").page(0, 48)

@@ -27,9 +27,7 @@ def conll(folder: Path) -> tuple[Path, list[str]]:
         ("token_classification", conll, "f1", {"words", "tags", "probabilities", "spans"}),
     ],
 )
-def test_a_task_is_composed_trained_judged_and_asked(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, task, files, figure, said
-) -> None:
+def test_a_task_is_composed_trained_judged_and_asked(capsys, tmp_path, task, files, figure, said):
     data, columns = files(tmp_path)
     small = [f"--set=base_model.model.{name}={getattr(NETWORK, name)}" for name in SMALL]
     start = ["--size", "tiny", "--vocab-size", "120", *small]

@@ -1,7 +1,6 @@
 """The comparison report agrees with the folders of its runs."""
 
 import statistics
-from pathlib import Path
 
 import pytest
 
@@ -42,7 +41,7 @@ def sections(runs: list[Candidate]) -> dict[str, Section]:
     return {one.key: one for one in report.sections}
 
 
-def test_settings_that_differ_are_told_of_each_run(sections: dict[str, Section]) -> None:
+def test_settings_that_differ_are_told_of_each_run(sections):
     found = sections["different"]
     table = [found.header, *found.rows]
     by_run = {row[0]: dict(zip(table[0][1:], row[1:], strict=True)) for row in table[1:]}
@@ -54,9 +53,7 @@ def test_settings_that_differ_are_told_of_each_run(sections: dict[str, Section])
     assert '"learning_rate"' in sections["repeat"].code
 
 
-def test_runs_that_differ_in_the_seed_alone_have_a_mean(
-    sections: dict[str, Section], runs: list[Candidate]
-) -> None:
+def test_runs_that_differ_in_the_seed_alone_have_a_mean(sections, runs):
     values = [best_metrics(RunFolder(run.folder))[1]["validation_accuracy"] for run in runs[:2]]
     first = sections["seeds"].rows[0]
     assert first[:2] == ("first, again", "2")
@@ -66,9 +63,7 @@ def test_runs_that_differ_in_the_seed_alone_have_a_mean(
     assert sections["seeds"].rows[1][:2] == ("quick", "1")
 
 
-def test_scores_stand_with_intervals_and_what_may_be_claimed(
-    sections: dict[str, Section], runs: list[Candidate]
-) -> None:
+def test_scores_stand_with_intervals_and_what_may_be_claimed(sections, runs):
     kept = [
         read_predictions(predictions_file(RunFolder(r.folder).results, "validation")) for r in runs
     ]
@@ -85,7 +80,7 @@ def test_scores_stand_with_intervals_and_what_may_be_claimed(
     assert f"quick: {compared.sentence}" in found.sentences
 
 
-def test_environment_weights_and_the_place_of_the_curves(sections: dict[str, Section]) -> None:
+def test_environment_weights_and_the_place_of_the_curves(sections):
     assert dict(sections["environment"].rows)["torch"]
     assert [row[0] for row in sections["weights"].rows] == list(CHANGES)
     assert len({row[2] for row in sections["weights"].rows}) == 3
@@ -95,6 +90,6 @@ def test_environment_weights_and_the_place_of_the_curves(sections: dict[str, Sec
 
 
 @pytest.mark.parametrize("count", [0, 1, MOST_RUNS + 1])
-def test_only_several_runs_are_compared(count: int, tmp_path: Path) -> None:
+def test_only_several_runs_are_compared(count, tmp_path):
     with pytest.raises(StudioError, match="2 to 50 runs"):
         comparison_report([Candidate(str(n), str(n), tmp_path) for n in range(count)])

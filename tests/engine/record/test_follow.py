@@ -1,6 +1,5 @@
 import os
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -78,7 +77,7 @@ def followed(record: Record, home: Home) -> Followed:
     return Followed(record, home)
 
 
-def test_a_run_goes_from_start_to_end(followed: Followed) -> None:
+def test_a_run_goes_from_start_to_end(followed):
     assert followed.record_events().state == "starting"
     assert followed.record_events(Started(pid=1)).state == "running"
     run = followed.record_events(PREPARED, measured("loss", 3, 0.25), Progressed(stage="x", done=1))
@@ -94,13 +93,13 @@ def test_a_run_goes_from_start_to_end(followed: Followed) -> None:
     assert run.started is not None and run.ended is not None and run.started <= run.ended
 
 
-def test_a_wish_to_stop_shows_from_the_start_of_the_worker(followed: Followed) -> None:
+def test_a_wish_to_stop_shows_from_the_start_of_the_worker(followed):
     followed.folder.ask_stop()
     assert followed.record_events(Started(pid=1)).state == "stopping"
     assert followed.record_events(Ended(outcome="stopped", step=2)).state == "stopped"
 
 
-def test_a_run_that_waits_for_disk_space_is_paused(followed: Followed) -> None:
+def test_a_run_that_waits_for_disk_space_is_paused(followed):
     run = followed.record_events(
         Started(pid=1), PREPARED, Waiting(problem="Full.", advice="Free 3 MB.")
     )
@@ -117,7 +116,7 @@ def test_a_run_that_waits_for_disk_space_is_paused(followed: Followed) -> None:
     assert (run.state, run.problem) == ("stopped", "Full.")
 
 
-def test_a_failure_is_shown_until_the_run_resumes(followed: Followed) -> None:
+def test_a_failure_is_shown_until_the_run_resumes(followed):
     end = Ended(outcome="failed", problem="No.", advice="Do.", details="Trace", bug=True)
     run = followed.record_events(Started(pid=1), measured("loss", 30, 1), end)
     assert run.step == 30
@@ -134,7 +133,7 @@ def test_a_failure_is_shown_until_the_run_resumes(followed: Followed) -> None:
     )
 
 
-def test_nothing_is_counted_twice_or_lost_when_the_window_dies(followed: Followed) -> None:
+def test_nothing_is_counted_twice_or_lost_when_the_window_dies(followed):
     for event in (Started(pid=1), Noted(text="a"), measured("loss", 1, 1.0)):
         followed.folder.append(event)
     with pytest.raises(ZeroDivisionError), followed.record.session() as session:  # noqa: PT012
@@ -148,14 +147,14 @@ def test_nothing_is_counted_twice_or_lost_when_the_window_dies(followed: Followe
         assert list(curves(session, "one")["loss"].finite()) == [(1, 1.0)]
 
 
-def test_the_curve_stays_after_a_resume(followed: Followed) -> None:
+def test_the_curve_stays_after_a_resume(followed):
     followed.record_events(Started(pid=1), *(measured("loss", s, s) for s in (1, 2, 3)))
     followed.record_events(Started(pid=2, step=1), measured("loss", 2, 22))
     with followed.record.read() as session:
         assert curves(session, "one")["loss"].values.tolist() == [1, 22, 3]
 
 
-def test_a_history_of_many_thousand_events_is_recorded_whole(followed: Followed) -> None:
+def test_a_history_of_many_thousand_events_is_recorded_whole(followed):
     lines = [Started(pid=1).line(), *(measured("loss", s, 1 / s).line() for s in range(1, 20_001))]
     followed.folder.events_file.write_bytes(b"".join(lines))
     run, heard = followed.catch_up()
@@ -164,7 +163,7 @@ def test_a_history_of_many_thousand_events_is_recorded_whole(followed: Followed)
         assert len(curves(session, "one")["loss"]) == 20_000
 
 
-def test_the_best_metric_is_that_which_the_worker_names(followed: Followed) -> None:
+def test_the_best_metric_is_that_which_the_worker_names(followed):
     run = followed.record_events(
         Started(pid=1), PREPARED, measured("validation_accuracy", 1, float("nan"))
     )
@@ -174,7 +173,7 @@ def test_the_best_metric_is_that_which_the_worker_names(followed: Followed) -> N
     assert (run.best_score, run.best_step) == (0.75, 3)
 
 
-def test_of_equal_scores_the_one_with_the_lower_loss_is_best(followed: Followed) -> None:
+def test_of_equal_scores_the_one_with_the_lower_loss_is_best(followed):
     scores = [measured("validation_accuracy", step, 0.5) for step in (1, 2, 3, 4)]
     run = followed.record_events(Started(pid=1), PREPARED, *scores)
     assert (run.best_score, run.best_step) == (0.5, 1)
@@ -184,7 +183,7 @@ def test_of_equal_scores_the_one_with_the_lower_loss_is_best(followed: Followed)
 
 
 @pytest.mark.parametrize("kind", TASKS)
-def test_a_run_of_every_task_has_a_best_metric(followed: Followed, kind: str) -> None:
+def test_a_run_of_every_task_has_a_best_metric(followed, kind):
     facts = TASKS[kind].info
     higher = {metric.name: metric.higher_is_better for metric in facts.metrics}[facts.best_metric]
     name = f"validation_{facts.best_metric}"
@@ -195,13 +194,13 @@ def test_a_run_of_every_task_has_a_best_metric(followed: Followed, kind: str) ->
     assert run.best_metric == name
 
 
-def test_points_copied_by_a_branch_count_once_its_metric_is_known(followed: Followed) -> None:
+def test_points_copied_by_a_branch_count_once_its_metric_is_known(followed):
     followed.record_events(measured("validation_accuracy", 2, 0.9))
     run = followed.record_events(Started(pid=1, step=2), PREPARED)
     assert (run.best_score, run.best_step) == (0.9, 2)
 
 
-def test_checkpoints_come_and_go(followed: Followed) -> None:
+def test_checkpoints_come_and_go(followed):
     folder = followed.folder
     followed.record_events(Started(pid=1))
     for step in (2, 4, 6):
@@ -212,14 +211,14 @@ def test_checkpoints_come_and_go(followed: Followed) -> None:
     assert found == [(folder.checkpoint(4), 4, True), (folder.checkpoint(6), 6, False)]
 
 
-def test_a_path_out_of_the_run_is_not_believed(followed: Followed, tmp_path: Path) -> None:
+def test_a_path_out_of_the_run_is_not_believed(followed, tmp_path):
     followed.record_events(Started(pid=1), Saved(step=2, folder="../../../etc"))
     with followed.record.read() as session:
         (found,) = checkpoints_of(session, "one")
     assert found.folder == followed.folder.checkpoint(2)
 
 
-def test_an_unreported_checkpoint_is_found_at_the_end(followed: Followed) -> None:
+def test_an_unreported_checkpoint_is_found_at_the_end(followed):
     followed.record_events(Started(pid=1))
     fake_worker.save(followed.folder, 2, best=True)
     fake_worker.save(followed.folder, 4)
@@ -236,7 +235,7 @@ def test_an_unreported_checkpoint_is_found_at_the_end(followed: Followed) -> Non
     assert "from step 4" in run.advice
 
 
-def test_training_time_is_robust_against_clock_changes(followed: Followed) -> None:
+def test_training_time_is_robust_against_clock_changes(followed):
     start = now()
 
     def at(seconds: float, event: Event) -> Event:
@@ -255,7 +254,7 @@ def test_training_time_is_robust_against_clock_changes(followed: Followed) -> No
     assert run.seconds == 21
 
 
-def test_the_time_left_follows_the_pace_of_the_present_worker(followed: Followed) -> None:
+def test_the_time_left_follows_the_pace_of_the_present_worker(followed):
     start = now()
     run = followed.record_events(Started(pid=1), PREPARED)
     assert run.seconds_left() is None
@@ -274,7 +273,7 @@ def test_the_time_left_follows_the_pace_of_the_present_worker(followed: Followed
     assert ended.seconds_left() is None
 
 
-def test_a_stage_ends_with_the_next_event(followed: Followed) -> None:
+def test_a_stage_ends_with_the_next_event(followed):
     stage = Progressed(stage="Evaluating", done=13, total=14)
     run = followed.record_events(Started(pid=1), PREPARED, measured("loss", 1, 1), stage)
     assert (run.stage, run.stage_done, run.stage_total) == ("Evaluating", 13, 14)
@@ -291,7 +290,7 @@ def test_a_stage_ends_with_the_next_event(followed: Followed) -> None:
         assert dead.stage == ""
 
 
-def test_events_of_a_newer_worker_are_noted(followed: Followed) -> None:
+def test_events_of_a_newer_worker_are_noted(followed):
     followed.folder.events_file.write_bytes(b'{"kind":"dreamt"}\n' * 3)
     run = followed.record_events(Started(pid=1))
     assert run.state == "running" and "3 events are not shown" in run.remarks[0]
@@ -307,9 +306,7 @@ def test_events_of_a_newer_worker_are_noted(followed: Followed) -> None:
         (None, "disappeared at step 7."),
     ],
 )
-def test_a_crash_is_reported_with_cause_and_advice(
-    followed: Followed, code: int | None, cause: str
-) -> None:
+def test_a_crash_is_reported_with_cause_and_advice(followed, code, cause):
     followed.folder.log.write_text("line one\nterminate called\n")
     followed.record_events(Started(pid=1), measured("loss", 7, 1))
     with followed.record.session() as session:
@@ -320,7 +317,7 @@ def test_a_crash_is_reported_with_cause_and_advice(
     assert run.details.endswith("terminate called") and "from the beginning" in run.advice
 
 
-def test_a_foreign_folder_is_recorded_in_its_present_state(record: Record, home: Home) -> None:
+def test_a_foreign_folder_is_recorded_in_its_present_state(record, home):
     stories = {
         "ended": [Started(pid=1), Ended(outcome="finished", step=5)],
         "dead": [Started(pid=1), measured("loss", 5, 1)],
@@ -341,7 +338,7 @@ def test_a_foreign_folder_is_recorded_in_its_present_state(record: Record, home:
         assert record_folder(session, queued, queued.job(), queued=True).state == "queued"
 
 
-def test_events_are_kept_in_full_after_many_restarts(followed: Followed) -> None:
+def test_events_are_kept_in_full_after_many_restarts(followed):
     for step in range(20):
         run = followed.record_events(
             Started(pid=os.getpid(), step=step), measured("loss", step, step)
@@ -352,7 +349,7 @@ def test_events_are_kept_in_full_after_many_restarts(followed: Followed) -> None
     assert isinstance(followed.folder.last_events()[-1], Measured)
 
 
-def test_events_have_the_same_effect_together_and_one_by_one(record: Record, home: Home) -> None:
+def test_events_have_the_same_effect_together_and_one_by_one(record, home):
     at = now()
     said = [
         Started(pid=1, at=at),

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from engine.record import follow_ups
 from engine.record.follow_ups import FORMS
 from engine.record.run_watch import RunUpdate
@@ -24,9 +22,7 @@ def losses(window: Window, run_id: str, form: str) -> list[int]:
     return [step for name, step, _ in points(files) if name == "training/loss"]
 
 
-def test_a_run_is_followed_over_a_kill_a_stop_and_its_end(
-    window: Window, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_is_followed_over_a_kill_a_stop_and_its_end(window, monkeypatch):
     monkeypatch.setattr(follow_ups, "LIVE_SECONDS", 0.0)
     prefer(window, "both")
     run_id = window.add(fake_worker.job("long", steps=12))
@@ -53,15 +49,13 @@ def test_a_run_is_followed_over_a_kill_a_stop_and_its_end(
     assert "status: 3\n" in mlflow.read_text()
 
 
-def test_nothing_is_written_unless_it_is_wanted(window: Window) -> None:
+def test_nothing_is_written_unless_it_is_wanted(window):
     run_id = window.add(fake_worker.job())
     window.until(run_id, "finished")
     assert not window.home.curves.exists()
 
 
-def test_unwritable_curves_are_reported_once_and_the_run_finishes(
-    window: Window, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unwritable_curves_are_reported_once_and_the_run_finishes(window, monkeypatch):
     monkeypatch.setattr(follow_ups, "LIVE_SECONDS", 0.0)
     window.home.curves.write_text("a file is in the way")
     prefer(window, "tensorboard")

@@ -1,5 +1,4 @@
 import math
-from collections.abc import Callable
 
 import pytest
 
@@ -19,7 +18,7 @@ def run_id(home: Home, record: Record) -> str:
         return add_run(session, folder, folder.job(), "stopped").id
 
 
-def test_a_step_measured_again_replaces_the_old_value(record: Record, run_id: str) -> None:
+def test_a_step_measured_again_replaces_the_old_value(record, run_id):
     with record.session() as session:
         add_metrics(session, run_id, [measured("loss", s, s) for s in (1, 2, 3)])
         add_metrics(session, run_id, [measured("loss", 2, 20), measured("loss", 2, 21)])
@@ -28,7 +27,7 @@ def test_a_step_measured_again_replaces_the_old_value(record: Record, run_id: st
 
 
 @pytest.mark.parametrize("count", [MANY - 1, MANY, 2 * MANY, 2 * MANY + 1])
-def test_points_are_added_many_at_once(record: Record, run_id: str, count: int) -> None:
+def test_points_are_added_many_at_once(record, run_id, count):
     """The last value of a step counts, wherever the earlier ones are."""
     points = [measured("loss", step, step) for step in (*range(1, count), 1)]
     points[-1] = measured("loss", 1, 7.0)
@@ -38,7 +37,7 @@ def test_points_are_added_many_at_once(record: Record, run_id: str, count: int) 
     assert list(kept.finite()) == [(1, 7.0), *((step, step) for step in range(2, count))]
 
 
-def test_values_that_are_not_finite_are_preserved(record: Record, run_id: str) -> None:
+def test_values_that_are_not_finite_are_preserved(record, run_id):
     values = [math.nan, math.inf, -math.inf, 0.5]
     with record.session() as session:
         add_metrics(session, run_id, [measured("loss", s, v) for s, v in enumerate(values)])
@@ -50,7 +49,7 @@ def test_values_that_are_not_finite_are_preserved(record: Record, run_id: str) -
         assert sparkline(session, run_id, "loss") == [0.5]
 
 
-def test_the_shape_of_a_long_curve_takes_few_points(record: Record, run_id: str) -> None:
+def test_the_shape_of_a_long_curve_takes_few_points(record, run_id):
     with record.session() as session:
         add_metrics(session, run_id, [measured("loss", s, 1000 - s) for s in range(1, 1001)])
         shape = sparkline(session, run_id, "loss", points=50)
@@ -58,13 +57,13 @@ def test_the_shape_of_a_long_curve_takes_few_points(record: Record, run_id: str)
     assert shape[0] == pytest.approx(989.5) and sum(shape) / 50 == pytest.approx(499.5)
 
 
-def test_a_curve_without_points_is_empty(record: Record, run_id: str) -> None:
+def test_a_curve_without_points_is_empty(record, run_id):
     with record.read() as session:
         assert curves(session, run_id) == {} and sparkline(session, run_id, "loss") == []
         assert extreme(session, run_id, "loss", highest=False) is None
 
 
-def test_the_earliest_of_equal_values_is_the_best(record: Record, run_id: str) -> None:
+def test_the_earliest_of_equal_values_is_the_best(record, run_id):
     with record.session() as session:
         add_metrics(
             session, run_id, [measured("f1", s, v) for s, v in ((1, 0.5), (2, 0.9), (3, 0.9))]
@@ -73,9 +72,7 @@ def test_the_earliest_of_equal_values_is_the_best(record: Record, run_id: str) -
         assert extreme(session, run_id, "f1", highest=False) == (1, 0.5)
 
 
-def test_a_run_takes_its_curves_along(
-    record: Record, run_id: str, trained: Callable[[str], RunFolder]
-) -> None:
+def test_a_run_takes_its_curves_along(record, run_id, trained):
     with record.session() as session:
         add_metrics(session, run_id, [measured("loss", 1, 1)])
         remove_run(session, run_id)

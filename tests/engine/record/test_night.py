@@ -15,7 +15,6 @@ from engine.record.runs import all_runs
 from engine.record.searches import runs_of
 from engine.runs import launch
 from engine.runs.searching import best_trial, trials_of
-from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
 
 RATES, SEEDS = (3e-5, 5e-5), (1, 2)
@@ -56,9 +55,7 @@ def misfortune(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(launch, "command", command)
 
 
-def test_the_table_shows_every_outcome_of_a_search_with_failures(
-    window: Window, misfortune: None
-) -> None:
+def test_the_table_shows_every_outcome_of_a_search_with_failures(window, misfortune):
     ids = window.manager.add(night())
     window.manager.leave()
     assert len(ids) == 8

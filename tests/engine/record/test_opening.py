@@ -45,7 +45,7 @@ def files(home: Home) -> dict[str, str]:
 # ── versions ─────────────────────────────────────────────────────────────────────────────────
 
 
-def test_the_migrations_make_the_tables_that_the_code_knows(home: Home, record: Record) -> None:
+def test_the_migrations_make_the_tables_that_the_code_knows(home, record):
     engine = create_engine(f"sqlite:///{home.record}")
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": False})
@@ -54,7 +54,7 @@ def test_the_migrations_make_the_tables_that_the_code_knows(home: Home, record: 
     engine.dispose()
 
 
-def test_the_number_of_the_last_migration_is_the_version() -> None:
+def test_the_number_of_the_last_migration_is_the_version():
     names = sorted(f.name for f in (opening.MIGRATIONS / "versions").glob("v*.py"))
     assert names[-1].startswith(f"v{opening.VERSION:04d}_")
 
@@ -62,9 +62,7 @@ def test_the_number_of_the_last_migration_is_the_version() -> None:
 @pytest.mark.parametrize("by", [1, 1000])
 @pytest.mark.parametrize("place", ["number", "revision"])
 @pytest.mark.parametrize("log", ["with its log", "closed"])
-def test_a_newer_record_is_refused_and_not_touched(
-    home: Home, by: int, place: str, log: str
-) -> None:
+def test_a_newer_record_is_refused_and_not_touched(home, by, place, log):
     record = reopen(home)
     with record.session() as session:
         set_fact(session, "program", "9.1.2")
@@ -138,9 +136,7 @@ def state_of(file: Path) -> tuple[int, list[str]]:
         return version, [notes for (notes,) in connection.execute("SELECT notes FROM runs")]
 
 
-def test_an_older_record_is_backed_up_and_upgraded(
-    home: Home, second_version: Callable[[str], None]
-) -> None:
+def test_an_older_record_is_backed_up_and_upgraded(home, second_version):
     add_one_run(home)
     second_version(SECOND)
     reopen(home).close()
@@ -151,9 +147,7 @@ def test_an_older_record_is_backed_up_and_upgraded(
     assert len(all_backups(home.backups)) == 1
 
 
-def test_the_first_version_gets_tags_and_an_archive(
-    home: Home, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_first_version_gets_tags_and_an_archive(home, monkeypatch, tmp_path):
     first = tmp_path / "first"
     shutil.copytree(opening.MIGRATIONS, first)
     for later in sorted((first / "versions").glob("v*.py"))[1:]:
@@ -176,9 +170,7 @@ def test_the_first_version_gets_tags_and_an_archive(
     assert state_of(home.record)[0] == NOW
 
 
-def test_an_upgrade_that_fails_leaves_the_old_record(
-    home: Home, second_version: Callable[[str], None]
-) -> None:
+def test_an_upgrade_that_fails_leaves_the_old_record(home, second_version):
     add_one_run(home)
     second_version(
         SECOND.replace(f"PRAGMA user_version = {NEXT}", "INSERT INTO nothing VALUES (1)")
@@ -188,9 +180,7 @@ def test_an_upgrade_that_fails_leaves_the_old_record(
     assert state_of(home.record) == (NOW, [""])
 
 
-def test_a_killed_upgrade_leaves_the_old_record_and_is_repeated(
-    home: Home, second_version: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_killed_upgrade_leaves_the_old_record_and_is_repeated(home, second_version, monkeypatch):
     add_one_run(home)
     killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
     second_version(SECOND + f"    exec({killed!r})\n")
@@ -214,7 +204,7 @@ opening.open_record(home.record, home.backups)
     assert state_of(home.record) == (NEXT, ["upgraded"])
 
 
-def test_migrating_is_learned_only_when_there_is_something_to_migrate(home: Home) -> None:
+def test_migrating_is_learned_only_when_there_is_something_to_migrate(home):
     reopen(home).close()
     code = """
 import sys
@@ -232,7 +222,7 @@ assert not {"alembic", "torch", "PySide6"} & set(sys.modules)
 # ── how it is opened ─────────────────────────────────────────────────────────────────────────
 
 
-def test_writes_are_durable_waited_for_and_checked(record: Record) -> None:
+def test_writes_are_durable_waited_for_and_checked(record):
     with record.session() as session:
         found = [
             session.scalar(text(f"PRAGMA {name}"))
@@ -242,14 +232,14 @@ def test_writes_are_durable_waited_for_and_checked(record: Record) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes are of POSIX")
-def test_the_record_is_private(home: Home, record: Record) -> None:
+def test_the_record_is_private(home, record):
     with record.session() as session:
         set_fact(session, "x", "y")
     for file in home.root.glob("studio.db*"):
         assert file.stat().st_mode & 0o077 == 0
 
 
-def test_a_transaction_is_whole_or_absent(home: Home, record: Record) -> None:
+def test_a_transaction_is_whole_or_absent(home, record):
     folder = RunFolder.create(home.runs / "one", fake_worker.job())
     with pytest.raises(ZeroDivisionError), record.session() as session:  # noqa: PT012
         add_run(session, folder, fake_worker.job(), "queued")
@@ -258,7 +248,7 @@ def test_a_transaction_is_whole_or_absent(home: Home, record: Record) -> None:
         assert all_runs(session) == []
 
 
-def test_a_writer_is_alone_from_the_start_of_its_transaction(home: Home, record: Record) -> None:
+def test_a_writer_is_alone_from_the_start_of_its_transaction(home, record):
     with (
         record.session(),
         closing(sqlite3.connect(home.record, timeout=0)) as other,
@@ -267,7 +257,7 @@ def test_a_writer_is_alone_from_the_start_of_its_transaction(home: Home, record:
         other.execute("BEGIN IMMEDIATE")
 
 
-def test_a_reader_sees_a_snapshot(home: Home, record: Record) -> None:
+def test_a_reader_sees_a_snapshot(home, record):
     with record.read() as reading:
         assert run(reading, "one") is None
         with record.session() as session:
@@ -279,16 +269,14 @@ def test_a_reader_sees_a_snapshot(home: Home, record: Record) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_the_record_is_not_written_through_a_link(home: Home, tmp_path: Path) -> None:
+def test_the_record_is_not_written_through_a_link(home, tmp_path):
     home.record.symlink_to(tmp_path / "aim")
     with pytest.raises(StudioError, match="is a link"):
         reopen(home)
     assert not (tmp_path / "aim").exists()
 
 
-def test_paths_follow_a_moved_home(
-    home: Home, trained: Callable[[str], RunFolder], tmp_path: Path
-) -> None:
+def test_paths_follow_a_moved_home(home, trained, tmp_path):
     trained("one")
     rebuild.rebuild(home)
     moved = Home(tmp_path / "else where")
@@ -300,7 +288,7 @@ def test_paths_follow_a_moved_home(
     assert found.folder == moved.runs / "one"
 
 
-def test_a_full_disk_is_reported_with_a_sentence(record: Record) -> None:
+def test_a_full_disk_is_reported_with_a_sentence(record):
     with pytest.raises(DiskFull, match="The disk is full"), record.session() as session:  # noqa: PT012
         pages = session.scalar(text("PRAGMA page_count"))
         session.execute(text(f"PRAGMA max_page_count = {pages}"))
@@ -332,9 +320,7 @@ print(f"99 of 100 waited less than {sorted(waits)[-len(waits) // 100] * 1000:.0f
 
 
 @times(20, 2_000)
-def test_four_writers_and_readers_never_meet_a_locked_record(
-    home: Home, record: Record, count: int
-) -> None:
+def test_four_writers_and_readers_never_meet_a_locked_record(home, record, count):
     """Every transaction reads, then writes: without the write lock at its start, it would fail."""
     writers = [
         subprocess.Popen(
@@ -387,9 +373,7 @@ def test_four_writers_and_readers_never_meet_a_locked_record(
 
 @pytest.mark.long
 @pytest.mark.timeout(7200)
-def test_an_hour_of_events_leaves_the_log_small_while_a_window_looks(
-    home: Home, record: Record
-) -> None:
+def test_an_hour_of_events_leaves_the_log_small_while_a_window_looks(home, record):
     """As many transactions as the dispatcher makes in an hour, each followed by a reader."""
     log, largest = home.record.with_name("studio.db-wal"), 0
     for number in range(14_400):
@@ -418,9 +402,7 @@ def damage(kind: str, content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("kind", ["no record", "zeros at the start", "cut", "a page of zeros"])
-def test_a_damaged_record_is_set_aside_and_rebuilt(
-    home: Home, trained: Callable[[str], RunFolder], kind: str
-) -> None:
+def test_a_damaged_record_is_set_aside_and_rebuilt(home, trained, kind):
     trained("one")
     trained("two")
     rebuild.rebuild(home)
@@ -438,7 +420,7 @@ def test_a_damaged_record_is_set_aside_and_rebuilt(
     record.close()
 
 
-def test_a_file_of_another_program_is_not_overwritten(home: Home) -> None:
+def test_a_file_of_another_program_is_not_overwritten(home):
     with closing(sqlite3.connect(home.record)) as other:
         other.execute("CREATE TABLE recipes (name TEXT)")
         other.commit()
@@ -448,9 +430,7 @@ def test_a_file_of_another_program_is_not_overwritten(home: Home) -> None:
     assert aside.read_bytes() == content
 
 
-def test_flipped_bits_never_break_the_start(
-    home: Home, trained: Callable[[str], RunFolder]
-) -> None:
+def test_flipped_bits_never_break_the_start(home, trained):
     trained("one")
     rebuild.rebuild(home)
     good = home.record.read_bytes()
@@ -473,5 +453,5 @@ def test_flipped_bits_never_break_the_start(
             assert aside.read_bytes() == bad
 
 
-def test_sqlite_errors_of_a_full_disk_are_recognised() -> None:
+def test_sqlite_errors_of_a_full_disk_are_recognised():
     assert is_full(sqlite3.OperationalError("database or disk is full"))

@@ -15,7 +15,7 @@ def queue(window: Window) -> list[str]:
         return [run.name for run in runs_in(session, ("queued", "on hold"))]
 
 
-def test_the_queue_can_be_reordered(window: Window) -> None:
+def test_the_queue_can_be_reordered(window):
     window.until_waiting(window.add(fake_worker.job("long")))
     ids = {name: window.add(fake_worker.job(name)) for name in "abcd"}
     window.manager.order([ids["c"], ids["a"], "gone"])
@@ -24,7 +24,7 @@ def test_the_queue_can_be_reordered(window: Window) -> None:
     assert queue(window) == ["d", "c", "a", "b"]
 
 
-def test_as_many_runs_at_a_time_as_the_user_prefers(window: Window) -> None:
+def test_as_many_runs_at_a_time_as_the_user_prefers(window):
     window.home.settings.write_text(json.dumps({"preferences": {"runs_per_device": 2}}))
     ids = [window.add(fake_worker.job(f"long {n}")) for n in range(3)]
     for run_id in ids[:2]:
@@ -35,7 +35,7 @@ def test_as_many_runs_at_a_time_as_the_user_prefers(window: Window) -> None:
     window.until_waiting(ids[2])
 
 
-def test_a_run_that_waits_for_another_one_does_not_block_the_queue(window: Window) -> None:
+def test_a_run_that_waits_for_another_one_does_not_block_the_queue(window):
     first, second, third = (window.add(fake_worker.job(name)) for name in ("long", "b", "c"))
     window.until_waiting(first)
     window.manager.start_after([second], first)
@@ -46,7 +46,7 @@ def test_a_run_that_waits_for_another_one_does_not_block_the_queue(window: Windo
     window.until(third, "finished")
 
 
-def test_a_run_is_put_on_hold_if_the_one_it_waits_for_fails(window: Window) -> None:
+def test_a_run_is_put_on_hold_if_the_one_it_waits_for_fails(window):
     first, second, third = (window.add(fake_worker.job(name)) for name in ("long", "b", "c"))
     window.until_waiting(first)
     window.manager.start_after([second], first)
@@ -58,7 +58,7 @@ def test_a_run_is_put_on_hold_if_the_one_it_waits_for_fails(window: Window) -> N
     window.until(second, "finished")
 
 
-def test_runs_never_wait_for_one_another(window: Window) -> None:
+def test_runs_never_wait_for_one_another(window):
     window.until_waiting(window.add(fake_worker.job("long")))
     a, b = (window.add(fake_worker.job(name)) for name in "ab")
     window.manager.start_after([a], b)
@@ -70,9 +70,7 @@ def test_runs_never_wait_for_one_another(window: Window) -> None:
     window.manager.start_after([b], a)
 
 
-def test_the_queue_runner_follows_runs_for_notices_and_to_prevent_sleep(
-    window: Window, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_queue_runner_follows_runs_for_notices_and_to_prevent_sleep(window, monkeypatch):
     """Also after the last run has left the queue; the system may sleep when nothing trains."""
     held: list[str] = []
     monkeypatch.setattr(window.manager.awake, "hold", lambda: held.append("hold"))

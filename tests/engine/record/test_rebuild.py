@@ -12,7 +12,7 @@ from engine.record.backups import all_backups, back_up
 from engine.record.checkpoints import Checkpoint, all_checkpoints
 from engine.record.follow import catch_up
 from engine.record.metrics import Metric
-from engine.record.opening import Record, open_record
+from engine.record.opening import open_record
 from engine.record.rebuild import RefillReport, rebuild, refill
 from engine.record.runs import (
     Run,
@@ -54,7 +54,7 @@ def put_model(home: Home) -> Path:
     return folder
 
 
-def test_a_missing_record_is_rebuilt_from_the_folders(home: Home, trained: Train) -> None:
+def test_a_missing_record_is_rebuilt_from_the_folders(home, trained):
     trained("one")
     trained("two")
     crashed = RunFolder.create(home.runs / "three", fake_worker.job())
@@ -70,7 +70,7 @@ def test_a_missing_record_is_rebuilt_from_the_folders(home: Home, trained: Train
     assert rows(home) == before
 
 
-def test_live_following_gives_the_same_rows_as_a_rebuild(home: Home, record: Record) -> None:
+def test_live_following_gives_the_same_rows_as_a_rebuild(home, record):
     waiting = RunFolder.create(home.runs / "one", fake_worker.job())
     with record.session() as session:
         add_run(session, waiting, waiting.job(), "starting")
@@ -86,7 +86,7 @@ def test_live_following_gives_the_same_rows_as_a_rebuild(home: Home, record: Rec
     assert rows(home) == live
 
 
-def test_annotations_survive_a_rebuild(home: Home, record: Record, trained: Train) -> None:
+def test_annotations_survive_a_rebuild(home, record, trained):
     trained("one")
     trained("two")
     refill(record, home)
@@ -109,7 +109,7 @@ def test_annotations_survive_a_rebuild(home: Home, record: Record, trained: Trai
     assert any(b.name.endswith("-rebuild.db") for b in all_backups(home.backups))
 
 
-def test_annotations_are_salvaged_from_a_damaged_record(home: Home, trained: Train) -> None:
+def test_annotations_are_salvaged_from_a_damaged_record(home, trained):
     for name in ("one", "two"):
         trained(name)
     rebuild(home)
@@ -126,15 +126,13 @@ def test_annotations_are_salvaged_from_a_damaged_record(home: Home, trained: Tra
     record.close()
 
 
-def test_a_queued_run_without_a_memory_of_it_is_not_trained_unasked(home: Home) -> None:
+def test_a_queued_run_without_a_memory_of_it_is_not_trained_unasked(home):
     RunFolder.create(home.runs / "one", fake_worker.job())
     assert rebuild(home) == 1
     assert rows(home)["runs"][0]["state"] == "stopped"
 
 
-def test_folders_that_are_no_runs_are_passed_over(
-    home: Home, record: Record, trained: Train
-) -> None:
+def test_folders_that_are_no_runs_are_passed_over(home, record, trained):
     trained("good")
     for name in (".half.tmp-1234", "empty"):
         (home.runs / name).mkdir()
@@ -190,8 +188,8 @@ UNREADABLE = (
 
 
 def test_a_run_that_cannot_be_read_is_listed_with_its_reason_and_hides_no_other(
-    home: Home, record: Record, trained: Train
-) -> None:
+    home, record, trained
+):
     trained("good")
     for name in UNREADABLE:
         spoil(home, name, trained)
@@ -212,9 +210,7 @@ def test_a_run_that_cannot_be_read_is_listed_with_its_reason_and_hides_no_other(
     assert "spec.json" in runs["spec a folder"].problem
 
 
-def test_a_run_readable_again_is_listed_with_its_annotations(
-    home: Home, record: Record, trained: Train
-) -> None:
+def test_a_run_readable_again_is_listed_with_its_annotations(home, record, trained):
     for name in ("one", "two"):
         folder = trained(name)
         folder.spec_file.rename(folder.path / "kept")
@@ -232,9 +228,7 @@ def test_a_run_readable_again_is_listed_with_its_annotations(
     assert two.name == "mine"
 
 
-def test_numbers_and_dates_at_the_edge_are_damaged_lines_of_their_run_alone(
-    home: Home, record: Record, trained: Train
-) -> None:
+def test_numbers_and_dates_at_the_edge_are_damaged_lines_of_their_run_alone(home, record, trained):
     folder = trained("edge")
     with open(folder.events_file, "a") as file:
         file.writelines(json.dumps({"at": "2026-01-01T00:00:00Z"} | edge) + "\n" for edge in EDGES)
@@ -254,9 +248,7 @@ def test_numbers_and_dates_at_the_edge_are_damaged_lines_of_their_run_alone(
         assert run.created.astimezone(timezone(timedelta(hours=-14))).year >= 1969
 
 
-def test_a_folder_with_an_invalid_name_is_reported_and_hides_no_other(
-    home: Home, record: Record, trained: Train
-) -> None:
+def test_a_folder_with_an_invalid_name_is_reported_and_hides_no_other(home, record, trained):
     trained("good")
     for parent, file in ((home.runs, "spec.json"), (home.models, "config.json")):
         strange = os.fsencode(parent) + b"/\xff\xfe"
@@ -267,7 +259,7 @@ def test_a_folder_with_an_invalid_name_is_reported_and_hides_no_other(
     assert len(found.problems) == 1 and "not valid text" in found.problems[0]
 
 
-def test_imported_models_follow_their_folders(home: Home, record: Record) -> None:
+def test_imported_models_follow_their_folders(home, record):
     model = put_model(home)
     refill(record, home)
     with record.read() as session:

@@ -5,7 +5,6 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
-from pathlib import Path
 
 import pytest
 
@@ -98,7 +97,7 @@ UNSEEN = {  # all of it passes the quick check of SQLite
 
 
 @pytest.mark.parametrize("kind", GONE)
-def test_a_missing_record_is_restored_from_its_newest_backup(lived_in: Home, kind: str) -> None:
+def test_a_missing_record_is_restored_from_its_newest_backup(lived_in, kind):
     GONE[kind](lived_in)
     runs, said = settled(lived_in)
     assert set(runs) == {"one", "two", "three", "lost"}
@@ -113,9 +112,7 @@ def test_a_missing_record_is_restored_from_its_newest_backup(lived_in: Home, kin
 
 
 @pytest.mark.parametrize("kind", UNSEEN)
-def test_damage_unseen_by_sqlite_is_found_and_annotations_survive(
-    lived_in: Home, kind: str
-) -> None:
+def test_damage_unseen_by_sqlite_is_found_and_annotations_survive(lived_in, kind):
     statements = UNSEEN[kind]
     change(lived_in, *([statements] if isinstance(statements, str) else statements))
     runs, said = settled(lived_in)
@@ -131,7 +128,7 @@ def test_damage_unseen_by_sqlite_is_found_and_annotations_survive(
     assert len(list(lived_in.root.glob("studio.db.corrupt-*"))) == 1
 
 
-def test_a_damaged_backup_is_skipped_for_an_older_one(lived_in: Home) -> None:
+def test_a_damaged_backup_is_skipped_for_an_older_one(lived_in):
     newest = back_up(lived_in.record, lived_in.backups, "daily")
     newest.write_bytes(newest.read_bytes()[:5000])
     lived_in.record.unlink()
@@ -139,14 +136,12 @@ def test_a_damaged_backup_is_skipped_for_an_older_one(lived_in: Home) -> None:
     assert runs["one"].name == "Mine" and "lost" in runs
 
 
-def test_nothing_is_restored_if_nothing_was_lost(home: Home) -> None:
+def test_nothing_is_restored_if_nothing_was_lost(home):
     runs, said = settled(home)
     assert (runs, said) == ({}, "")
 
 
-def test_a_record_of_a_newer_program_can_be_set_aside_by_hand(
-    lived_in: Home, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_record_of_a_newer_program_can_be_set_aside_by_hand(lived_in, capsys):
     change(lived_in, f"PRAGMA user_version = {VERSION + 1}")
     content = lived_in.record.read_bytes()
     assert main(["rebuild"]) == 1
@@ -181,9 +176,7 @@ def strike(*_):
 
 
 @pytest.mark.parametrize("number", [0, 8, 24])
-def test_a_killed_first_start_reports_no_damage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
+def test_a_killed_first_start_reports_no_damage(tmp_path, monkeypatch, number):
     monkeypatch.setenv("BERT_STUDIO_HOME", str(tmp_path / "home"))
     done = faults.run(KILLED_AT.format(number=number), FIRST_START, "none")
     assert done.returncode == -9
@@ -192,9 +185,7 @@ def test_a_killed_first_start_reports_no_damage(
     assert list((tmp_path / "home").glob("studio.db.corrupt-*")) == []
 
 
-def test_a_first_start_on_a_full_disk_is_reported_and_the_next_one_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_first_start_on_a_full_disk_is_reported_and_the_next_one_works(tmp_path, monkeypatch):
     with faults.small_disk(tmp_path / "disk", kilobytes=512) as disk:
         home = Home(disk / "home")
         home.make()
@@ -209,7 +200,7 @@ def test_a_first_start_on_a_full_disk_is_reported_and_the_next_one_works(
         assert list(home.root.glob("studio.db.corrupt-*")) == []
 
 
-def test_the_newest_backup_is_private(lived_in: Home) -> None:
+def test_the_newest_backup_is_private(lived_in):
     assert all_backups(lived_in.backups)[-1].stat().st_mode & 0o077 == 0
     os.unlink(lived_in.record)
     settled(lived_in)

@@ -1,7 +1,6 @@
 """The queue, and what the user asks for."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,13 @@ from engine.record.metrics import curves
 from engine.record.runs import run as find
 from engine.record.runs import set_name, set_notes
 from engine.runs.folder import RunFolder
-from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
 from tests.engine.runs.waiting import until
 
 # ── from start to end ────────────────────────────────────────────────────────────────────────
 
 
-def test_a_run_starts_trains_and_ends(window: Window) -> None:
+def test_a_run_starts_trains_and_ends(window):
     run_id = window.add(fake_worker.job())
     assert window.run(run_id).state == "queued"
     run = window.until(run_id, "finished")
@@ -42,7 +40,7 @@ def test_a_run_starts_trains_and_ends(window: Window) -> None:
     until(is_reaped)
 
 
-def test_runs_with_the_same_name_get_distinct_names_and_folders(window: Window) -> None:
+def test_runs_with_the_same_name_get_distinct_names_and_folders(window):
     job = fake_worker.job("a/b")
     ids = [window.add(job) for _ in range(2)]
     ids.append(window.add(job.model_copy(update={"name": "a/b (2)"})))
@@ -59,7 +57,7 @@ def test_runs_with_the_same_name_get_distinct_names_and_folders(window: Window) 
     assert names[1].endswith("x (2)") and len(names[1]) == RUN_NAME_LENGTH
 
 
-def test_one_run_per_device_in_queue_order(window: Window) -> None:
+def test_one_run_per_device_in_queue_order(window):
     long = window.add(fake_worker.job("long"))
     second = window.add(fake_worker.job("short"))
     other = window.add(fake_worker.job("short", device="cuda"))
@@ -76,7 +74,7 @@ def test_one_run_per_device_in_queue_order(window: Window) -> None:
     assert second_ended <= anywhere_started
 
 
-def test_stop_saves_and_resume_continues_in_the_same_folder(window: Window) -> None:
+def test_stop_saves_and_resume_continues_in_the_same_folder(window):
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     window.manager.stop(run_id)
@@ -90,7 +88,7 @@ def test_stop_saves_and_resume_continues_in_the_same_folder(window: Window) -> N
         assert curves(session, run_id)["loss"].steps.tolist() == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_request_to_stop_a_run_that_is_just_starting_is_not_lost(window: Window) -> None:
+def test_a_request_to_stop_a_run_that_is_just_starting_is_not_lost(window):
     run_id = window.add(fake_worker.job("long"))
     window.updates += window.manager.refresh()
     assert window.run(run_id).state == "starting"
@@ -98,7 +96,7 @@ def test_a_request_to_stop_a_run_that_is_just_starting_is_not_lost(window: Windo
     assert window.until(run_id, "stopped").step == 3
 
 
-def test_a_queued_run_that_is_stopped_leaves_the_queue(window: Window) -> None:
+def test_a_queued_run_that_is_stopped_leaves_the_queue(window):
     long = window.add(fake_worker.job("long"))
     waiting = window.add(fake_worker.job())
     window.until_waiting(long)
@@ -112,7 +110,7 @@ def test_a_queued_run_that_is_stopped_leaves_the_queue(window: Window) -> None:
     window.until(waiting, "finished")
 
 
-def test_a_run_on_hold_lets_others_go_ahead_until_it_is_resumed(window: Window) -> None:
+def test_a_run_on_hold_lets_others_go_ahead_until_it_is_resumed(window):
     long, held, other = (window.add(fake_worker.job(name)) for name in ("long", "held", "other"))
     window.until_waiting(long)
     window.manager.hold(held)
@@ -126,7 +124,7 @@ def test_a_run_on_hold_lets_others_go_ahead_until_it_is_resumed(window: Window) 
     window.until(held, "finished")
 
 
-def test_a_run_on_hold_can_be_taken_out_of_the_queue(window: Window) -> None:
+def test_a_run_on_hold_can_be_taken_out_of_the_queue(window):
     held = window.add(fake_worker.job())
     window.manager.hold(held)
     window.manager.stop(held)
@@ -134,7 +132,7 @@ def test_a_run_on_hold_can_be_taken_out_of_the_queue(window: Window) -> None:
     assert window.states()[held] == "stopped"
 
 
-def test_the_runs_that_are_to_start_next_do_so_in_their_order(window: Window) -> None:
+def test_the_runs_that_are_to_start_next_do_so_in_their_order(window):
     long = window.add(fake_worker.job("long"))
     runs = {window.add(fake_worker.job(name)): name for name in "abcd"}
     _, b, c, d = runs
@@ -149,7 +147,7 @@ def test_the_runs_that_are_to_start_next_do_so_in_their_order(window: Window) ->
     assert window.run(long).priority == 0
 
 
-def test_a_finished_run_cannot_be_resumed(window: Window) -> None:
+def test_a_finished_run_cannot_be_resumed(window):
     run_id = window.add(fake_worker.job())
     window.until(run_id, "finished")
     with pytest.raises(StudioError, match="cannot be resumed"):
@@ -158,9 +156,7 @@ def test_a_finished_run_cannot_be_resumed(window: Window) -> None:
         window.manager.resume("nobody")
 
 
-def test_a_damaged_record_is_reported_and_its_runs_are_listed(
-    window: Window, windows: Callable[[], Window]
-) -> None:
+def test_a_damaged_record_is_reported_and_its_runs_are_listed(window, windows):
     run_id = window.add(fake_worker.job())
     window.until(run_id, "finished")
     window.record.close()
@@ -176,7 +172,7 @@ def test_a_damaged_record_is_reported_and_its_runs_are_listed(
 # ── removing and taking in ───────────────────────────────────────────────────────────────────
 
 
-def test_a_removed_run_goes_to_the_trash(window: Window, tmp_path: Path) -> None:
+def test_a_removed_run_goes_to_the_trash(window, tmp_path):
     run_id = window.add(fake_worker.job())
     folder = window.until(run_id, "finished").folder
     until(lambda: not window.run(run_id).run_folder().has_worker())
@@ -202,7 +198,7 @@ def test_a_removed_run_goes_to_the_trash(window: Window, tmp_path: Path) -> None
         assert curves(session, run_id) and checkpoints_of(session, run_id)
 
 
-def test_permanent_deletion_without_a_trash_is_reported(window: Window) -> None:
+def test_permanent_deletion_without_a_trash_is_reported(window):
     run_id = window.add(fake_worker.job())
     folder = window.until(run_id, "finished").folder
     updates = window.manager.remove([run_id], lambda path: None)
@@ -210,7 +206,7 @@ def test_permanent_deletion_without_a_trash_is_reported(window: Window) -> None:
     assert window.states() == {} and not folder.exists()
 
 
-def test_a_run_in_training_is_not_removed(window: Window) -> None:
+def test_a_run_in_training_is_not_removed(window):
     run_id = window.add(fake_worker.job("long"))
     folder = window.until_waiting(run_id).folder
     ((signal, (_, error)),) = window.manager.remove([run_id], lambda path: None)
@@ -218,7 +214,7 @@ def test_a_run_in_training_is_not_removed(window: Window) -> None:
     assert folder.exists()
 
 
-def test_a_run_from_elsewhere_is_adopted(window: Window, tmp_path: Path) -> None:
+def test_a_run_from_elsewhere_is_adopted(window, tmp_path):
     elsewhere = RunFolder.create(tmp_path / "server run", fake_worker.job())
     assert fake_worker.main(elsewhere) == 0
     copied = window.manager.copy(elsewhere.path, lambda done, total: None, lambda: False)
@@ -228,9 +224,7 @@ def test_a_run_from_elsewhere_is_adopted(window: Window, tmp_path: Path) -> None
     assert (run.state, run.step, run.folder.parent) == ("finished", 6, window.home.runs)
 
 
-def test_a_job_that_cannot_be_written_leaves_nothing(
-    window: Window, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_job_that_cannot_be_written_leaves_nothing(window, monkeypatch):
     window.home.runs.rename(window.home.root / "moved")
     window.home.runs.write_text("a file in the place of the folder")
     with pytest.raises(OSError, match="runs"):
@@ -241,7 +235,7 @@ def test_a_job_that_cannot_be_written_leaves_nothing(
 # ── several seeds ────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_job_with_seeds_becomes_as_many_runs_of_one_group(window: Window) -> None:
+def test_a_job_with_seeds_becomes_as_many_runs_of_one_group(window):
     asked = fake_worker.job()
     training = asked.training.model_copy(update={"seed": 7, "seeds": 3})
     ids = window.manager.add(asked.model_copy(update={"training": training}))
@@ -258,9 +252,7 @@ def test_a_job_with_seeds_becomes_as_many_runs_of_one_group(window: Window) -> N
         window.until(run_id, "finished")
 
 
-def test_of_several_runs_all_are_added_or_none(
-    window: Window, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_several_runs_all_are_added_or_none(window, monkeypatch):
     honest, made = RunFolder.create, 0
 
     def full(path: Path, job: JobSpec) -> RunFolder:

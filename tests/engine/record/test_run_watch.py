@@ -6,16 +6,14 @@ import random
 import shutil
 import signal
 import time
-from collections.abc import Callable
 
 import pytest
 
-from engine.files.home import Home
 from engine.messages import now
 from engine.messages.events import Ended, Started, measured
 from engine.record import run_watch, workers
 from engine.record.metrics import curves
-from engine.record.opening import Record, RecordMoved, open_record
+from engine.record.opening import RecordMoved, open_record
 from engine.record.run_manager import RunManager
 from engine.record.run_watch import RunWatch
 from engine.record.runs import Run, add_run, all_runs
@@ -24,7 +22,6 @@ from engine.record.workers import Workers
 from engine.runs import launch
 from engine.runs.folder import RunFolder
 from tests.engine.faults import without_the_rights_of_root
-from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
 from tests.often import times
 
@@ -39,7 +36,7 @@ DEATHS = {
     "word, end",
     [("die", "3; perhaps memory ran out."), ("fault", "3; a library crashed."), ("exit", "3.")],
 )
-def test_a_worker_that_dies_is_seen_with_its_cause(window: Window, word: str, end: str) -> None:
+def test_a_worker_that_dies_is_seen_with_its_cause(window, word, end):
     run_id = window.add(fake_worker.job("long"))
     other = window.add(fake_worker.job("long", device="cuda"))
     window.until_waiting(other)
@@ -57,7 +54,7 @@ def test_a_worker_that_dies_is_seen_with_its_cause(window: Window, word: str, en
 
 
 @times(1, 100)
-def test_the_cause_of_a_dead_worker_is_reported_at_once(window: Window, count: int) -> None:
+def test_the_cause_of_a_dead_worker_is_reported_at_once(window, count):
     """By random ways to die, each time after another resume; another run trains on all the time."""
     other = window.add(fake_worker.job("long", device="cuda"))
     run_id = window.add(fake_worker.job("long", steps=3 * count + 10))
@@ -80,21 +77,19 @@ def test_the_cause_of_a_dead_worker_is_reported_at_once(window: Window, count: i
     window.until(run_id, "stopped")
 
 
-def test_a_worker_that_ends_before_it_takes_the_lock_is_seen_at_once(window: Window) -> None:
+def test_a_worker_that_ends_before_it_takes_the_lock_is_seen_at_once(window):
     run_id = window.add(fake_worker.job("broken"))
     run = window.until(run_id, "crashed")
     assert "exit code 3" in run.problem and run.details == "no driver"
 
 
-def test_a_worker_that_cannot_be_started_is_a_failure(
-    window: Window, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_cannot_be_started_is_a_failure(window, monkeypatch):
     monkeypatch.setattr(launch, "command", lambda folder: ["/nowhere/python"])
     run_id = window.add(fake_worker.job())
     assert "could not be started" in window.until(run_id, "failed").problem
 
 
-def test_a_forced_stop_is_attributed_to_the_user(window: Window) -> None:
+def test_a_forced_stop_is_attributed_to_the_user(window):
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     window.manager.force_stop(run_id)
@@ -102,7 +97,7 @@ def test_a_forced_stop_is_attributed_to_the_user(window: Window) -> None:
     assert run.problem == "You force-stopped the training process at step 3."
 
 
-def test_the_last_word_of_a_worker_is_never_missed(window: Window) -> None:
+def test_the_last_word_of_a_worker_is_never_missed(window):
     """The lock is free and `Ended` was written between two looks: no crash."""
     for _ in range(4):
         run_id = window.add(fake_worker.job())
@@ -111,9 +106,7 @@ def test_the_last_word_of_a_worker_is_never_missed(window: Window) -> None:
         assert window.run(run_id).state == "finished"
 
 
-def test_a_run_continues_without_a_window_and_the_next_window_follows_it(
-    window: Window, windows: Callable[[], Window]
-) -> None:
+def test_a_run_continues_without_a_window_and_the_next_window_follows_it(window, windows):
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     fresh = windows()
@@ -127,9 +120,7 @@ def test_a_run_continues_without_a_window_and_the_next_window_follows_it(
 
 
 @pytest.mark.parametrize("how", ["killed", "ended", "stopped"])
-def test_stale_states_are_corrected_before_they_are_shown(
-    window: Window, windows: Callable[[], Window], how: str
-) -> None:
+def test_stale_states_are_corrected_before_they_are_shown(window, windows, how):
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     worker = window.manager.workers.process_of(run_id)
@@ -152,7 +143,7 @@ def test_stale_states_are_corrected_before_they_are_shown(
     assert fresh.run(run_id).bytes_read == fresh.run(run_id).run_folder().events_size()
 
 
-def test_a_run_that_never_came_to_life_is_corrected_too(window: Window) -> None:
+def test_a_run_that_never_came_to_life_is_corrected_too(window):
     folder = RunFolder.create(window.home.runs / "one", fake_worker.job())
     with window.record.session() as session:
         run = add_run(session, folder, folder.job(), "starting")
@@ -162,9 +153,7 @@ def test_a_run_that_never_came_to_life_is_corrected_too(window: Window) -> None:
     window.until("one", "finished")
 
 
-def test_a_starting_run_has_a_minute_to_take_the_lock(
-    window: Window, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_starting_run_has_a_minute_to_take_the_lock(window, monkeypatch):
     folder = RunFolder.create(window.home.runs / "one", fake_worker.job())
     with window.record.session() as session:
         add_run(session, folder, folder.job(), "starting").launched = now()
@@ -177,7 +166,7 @@ def test_a_starting_run_has_a_minute_to_take_the_lock(
     assert window.run("one").state == "starting" and window.manager.workers.process_of("one")
 
 
-def test_the_step_of_a_crash_includes_unread_events(window: Window) -> None:
+def test_the_step_of_a_crash_includes_unread_events(window):
     folder = RunFolder.create(window.home.runs / "one", fake_worker.job())
     folder.append(Started(pid=1))
     with window.record.session() as session:
@@ -190,7 +179,7 @@ def test_the_step_of_a_crash_includes_unread_events(window: Window) -> None:
     assert "at step 39" in window.run("one").problem and window.run("one").state == "crashed"
 
 
-def test_a_run_that_was_resumed_without_the_window_is_found(window: Window) -> None:
+def test_a_run_that_was_resumed_without_the_window_is_found(window):
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     window.manager.stop(run_id)
@@ -205,7 +194,7 @@ def test_a_run_that_was_resumed_without_the_window_is_found(window: Window) -> N
     assert window.run(run_id).state == "finished"
 
 
-def test_a_long_history_does_not_hold_up_the_other_runs(window: Window) -> None:
+def test_a_long_history_does_not_hold_up_the_other_runs(window):
     for name in ("long", "short"):
         folder = RunFolder.create(window.home.runs / name, fake_worker.job())
         count = 40_000 if name == "long" else 5
@@ -221,9 +210,7 @@ def test_a_long_history_does_not_hold_up_the_other_runs(window: Window) -> None:
     assert window.run("long").state == "crashed" and window.run("long").step == 39_999
 
 
-def test_a_run_with_unreadable_events_hides_no_other_and_recovers(
-    home: Home, record: Record
-) -> None:
+def test_a_run_with_unreadable_events_hides_no_other_and_recovers(home, record):
     watch = RunWatch(record, Workers())
     folders = [RunFolder.create(home.runs / name, fake_worker.job()) for name in ("bad", "good")]
     with record.session() as session:
@@ -255,7 +242,7 @@ def test_a_run_with_unreadable_events_hides_no_other_and_recovers(
     assert (run("bad").state, run("bad").problem) == ("finished", "")
 
 
-def test_a_closed_folder_does_not_keep_the_window_closed(home: Home, record: Record) -> None:
+def test_a_closed_folder_does_not_keep_the_window_closed(home, record):
     folder = RunFolder.create(home.runs / "bad", fake_worker.job())
     folder.append(Started(pid=1))
     with record.session() as session:
@@ -267,9 +254,7 @@ def test_a_closed_folder_does_not_keep_the_window_closed(home: Home, record: Rec
 
 
 @times(1, 30)
-def test_a_worker_that_hangs_is_shown_and_recovers_by_itself(
-    window: Window, monkeypatch: pytest.MonkeyPatch, count: int
-) -> None:
+def test_a_worker_that_hangs_is_shown_and_recovers_by_itself(window, monkeypatch, count):
     monkeypatch.setattr(workers, "LOOK_INTERVAL", 0.1)
     monkeypatch.setattr(workers, "SILENCE", 0.5)
     run_id = window.add(fake_worker.job("long"))
@@ -289,9 +274,7 @@ def test_a_worker_that_hangs_is_shown_and_recovers_by_itself(
     )
 
 
-def test_a_window_that_slept_takes_no_worker_for_hung(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_window_that_slept_takes_no_worker_for_hung(home, monkeypatch):
     folder = RunFolder.create(home.runs / "one", fake_worker.job())
     folder.append(Started(pid=os.getpid(), host=platform.node()))
     monkeypatch.setattr(workers, "_activity", lambda pid, folder: (1.0, 1))
@@ -310,7 +293,7 @@ WAYS = {
 
 @times(1, 10)
 @pytest.mark.parametrize("way", WAYS)
-def test_a_record_deleted_while_open_is_noticed(home: Home, way: str, count: int) -> None:
+def test_a_record_deleted_while_open_is_noticed(home, way, count):
     for _ in range(count):
         record = open_record(home.record, home.backups)
         manager = RunManager(record, home)

@@ -20,7 +20,6 @@ from engine.record.run_manager import RunManager
 from engine.record.workers import QueueRunner
 from engine.runs import launch
 from engine.runs.lock import hold, is_held
-from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
 from tests.engine.runs.waiting import until
 from tests.often import times
@@ -46,7 +45,7 @@ def start(home: Home) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
         process.wait()
 
 
-def test_the_queue_is_trained_in_order_without_a_window(window: Window) -> None:
+def test_the_queue_is_trained_in_order_without_a_window(window):
     ids = [window.add(fake_worker.job(f"run {n}")) for n in range(3)]
     window.manager.leave()
     runner.run_queue(window.home)
@@ -57,13 +56,13 @@ def test_the_queue_is_trained_in_order_without_a_window(window: Window) -> None:
     assert not is_held(window.home.runner_lock) and not is_held(window.home.queue_lock)
 
 
-def test_a_failure_does_not_hold_up_the_queue(window: Window) -> None:
+def test_a_failure_does_not_hold_up_the_queue(window):
     broken, short = window.add(fake_worker.job("broken")), window.add(fake_worker.job())
     runner.run_queue(window.home)
     assert window.states() == {broken: "crashed", short: "finished"}
 
 
-def test_while_a_window_is_open_the_runner_waits(window: Window) -> None:
+def test_while_a_window_is_open_the_runner_waits(window):
     run_id = window.add(fake_worker.job())
     window.manager.leave()
     at_work = threading.Thread(target=runner.run_queue, args=(window.home,))
@@ -76,9 +75,7 @@ def test_while_a_window_is_open_the_runner_waits(window: Window) -> None:
     assert window.run(run_id).state == "finished"
 
 
-def test_a_window_that_opens_takes_over(
-    window: Window, start: Callable[[], subprocess.Popen[bytes]]
-) -> None:
+def test_a_window_that_opens_takes_over(window, start):
     first, second = window.add(fake_worker.job("long")), window.add(fake_worker.job())
     process = start()
     until(lambda: window.run(first).step == 3)
@@ -97,7 +94,7 @@ def test_a_window_that_opens_takes_over(
         assert process.wait(20) == 0, "nothing is left to do"
 
 
-def test_one_process_alone_starts_runs(window: Window) -> None:
+def test_one_process_alone_starts_runs(window):
     other = RunManager(window.record, window.home)
     run_id = window.add(fake_worker.job())
     assert window.manager.lead() and not other.lead()
@@ -107,14 +104,14 @@ def test_one_process_alone_starts_runs(window: Window) -> None:
     assert other.lead() and not window.manager.lead()
 
 
-def test_a_second_runner_ends_at_once(window: Window) -> None:
+def test_a_second_runner_ends_at_once(window):
     window.add(fake_worker.job())
     with hold(window.home.runner_lock, HELD):
         runner.run_queue(window.home)
     assert [*window.states().values()] == ["queued"]
 
 
-def test_runs_added_by_another_process_are_listed(window: Window) -> None:
+def test_runs_added_by_another_process_are_listed(window):
     window.refresh()
     other = RunManager(window.record, window.home)
     (run_id,) = other.add(fake_worker.job())
@@ -125,9 +122,7 @@ def test_runs_added_by_another_process_are_listed(window: Window) -> None:
     assert ("run_added", (mine,)) not in window.updates, "the window knows its own"
 
 
-def test_a_resumed_run_whose_starter_died_stays_in_the_queue(
-    window: Window, windows: Callable[[], Window], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_resumed_run_whose_starter_died_stays_in_the_queue(window, windows, monkeypatch):
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     window.manager.stop(run_id)
@@ -145,9 +140,7 @@ def test_a_resumed_run_whose_starter_died_stays_in_the_queue(
     fresh.until(run_id, "finished")
 
 
-def test_the_runner_is_started_once_and_outlives_its_starter(
-    window: Window, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_runner_is_started_once_and_outlives_its_starter(window, monkeypatch):
     monkeypatch.setattr(launch, "queue_runner", lambda: PROGRAM)
     waits = window.add(fake_worker.job("long"))
     begun = QueueRunner(window.home)
@@ -165,9 +158,7 @@ def test_the_runner_is_started_once_and_outlives_its_starter(
 
 
 @times(3, 200)
-def test_a_runner_that_is_killed_loses_no_run_and_starts_none_twice(
-    window: Window, start: Callable[[], subprocess.Popen[bytes]], count: int
-) -> None:
+def test_a_runner_that_is_killed_loses_no_run_and_starts_none_twice(window, start, count):
     dice = random.Random(5)
     ids = [window.add(fake_worker.job(f"run {n}", steps=2)) for n in range(count)]
     for _ in range(count):

@@ -1,9 +1,5 @@
 """A search in the queue: what comes next, what is pruned, and what is left when it is over."""
 
-from collections.abc import Callable
-
-import pytest
-
 from engine.config.job import JobSpec
 from engine.config.search import SearchField, SearchSpec
 from engine.record import runner
@@ -31,7 +27,7 @@ def rates(window: Window) -> dict[float, str]:
         }
 
 
-def test_the_queue_asks_for_the_next_combination_without_a_window(window: Window) -> None:
+def test_the_queue_asks_for_the_next_combination_without_a_window(window):
     window.manager.add(job(1e-5, 2e-5, 3e-5, 5e-5, method="tpe", budget=2))
     window.manager.leave()
     assert len(window.states()) == 1
@@ -40,9 +36,7 @@ def test_the_queue_asks_for_the_next_combination_without_a_window(window: Window
     assert not has_open(window.record) and not runner.has_work(window.record)
 
 
-def test_a_search_is_resumed_whose_runner_was_killed_between_two_runs(
-    window: Window, windows: Callable[[], Window]
-) -> None:
+def test_a_search_is_resumed_whose_runner_was_killed_between_two_runs(window, windows):
     (first,) = window.manager.add(job(1e-5, 5e-5, method="tpe", budget=2))
     window.manager._searches._unseen = set()  # it gets no events, as if killed
     window.manager._searches.follow = lambda updates: []  # type: ignore[method-assign]
@@ -59,7 +53,7 @@ def test_a_search_is_resumed_whose_runner_was_killed_between_two_runs(
     assert list(rates(window).values()) == ["finished"] * 2
 
 
-def test_a_run_that_the_user_stopped_holds_its_search(window: Window) -> None:
+def test_a_run_that_the_user_stopped_holds_its_search(window):
     (first,) = window.manager.add(job(1e-5, 5e-5, name="long", method="tpe", budget=2))
     window.until_waiting(first)
     window.manager.stop(first)
@@ -68,9 +62,7 @@ def test_a_run_that_the_user_stopped_holds_its_search(window: Window) -> None:
     assert not window.manager._searches.is_busy and not has_open(window.record)
 
 
-def test_a_poor_run_is_pruned_with_a_reason(
-    window: Window, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_poor_run_is_pruned_with_a_reason(window, monkeypatch):
     monkeypatch.setattr(searching, "STARTUP_RUNS", 1)
     good, poor = window.manager.add(job(5e-5, 1e-5, name="long", prune=True))
     window.until_waiting(good)
@@ -90,7 +82,7 @@ def test_a_poor_run_is_pruned_with_a_reason(
     assert window.until(poor, "finished").problem == "", "whoever resumes it wants it whole"
 
 
-def test_the_rest_of_an_ended_search_leaves_the_queue(window: Window) -> None:
+def test_the_rest_of_an_ended_search_leaves_the_queue(window):
     first, *others = window.manager.add(job(5e-5, 4e-5, 3e-5, 2e-5, stop_after=1))
     run = window.until(others[-1], "stopped")
     assert run.problem == (

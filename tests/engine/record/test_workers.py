@@ -7,7 +7,6 @@ import pytest
 from engine.config.training import HardwareSpec
 from engine.record import workers
 from engine.runs import launch
-from tests.engine.record.window import Window
 from tests.engine.runs import fake_worker
 
 
@@ -24,7 +23,7 @@ def reserve(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("reserve")
-def test_a_run_uses_the_standby_worker(window: Window) -> None:
+def test_a_run_uses_the_standby_worker(window):
     window.manager.stand_by()
     held = window.manager.workers.standby
     window.manager.stand_by()
@@ -36,9 +35,7 @@ def test_a_run_uses_the_standby_worker(window: Window) -> None:
 
 
 @pytest.mark.usefixtures("reserve")
-def test_no_standby_worker_is_kept_while_a_run_works_or_for_long(
-    window: Window, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_standby_worker_is_kept_while_a_run_works_or_for_long(window, monkeypatch):
     window.manager.stand_by()
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
@@ -55,9 +52,7 @@ def test_no_standby_worker_is_kept_while_a_run_works_or_for_long(
 
 
 @pytest.mark.usefixtures("reserve")
-def test_a_dead_standby_worker_is_replaced_by_a_fresh_one(
-    window: Window, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dead_standby_worker_is_replaced_by_a_fresh_one(window, monkeypatch):
     monkeypatch.setattr(launch, "command", fake_worker.command)
     window.manager.stand_by()
     assert window.manager.workers.standby is not None
@@ -67,9 +62,7 @@ def test_a_dead_standby_worker_is_replaced_by_a_fresh_one(
 
 
 @pytest.mark.usefixtures("reserve")
-def test_a_run_of_several_processes_gets_a_fresh_worker(
-    window: Window, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_of_several_processes_gets_a_fresh_worker(window, monkeypatch):
     monkeypatch.setattr(launch, "command", fake_worker.command)
     window.manager.stand_by()
     job = fake_worker.job()
@@ -80,7 +73,7 @@ def test_a_run_of_several_processes_gets_a_fresh_worker(
 
 
 @pytest.mark.usefixtures("reserve")
-def test_a_standby_worker_ends_with_the_window(window: Window) -> None:
+def test_a_standby_worker_ends_with_the_window(window):
     window.manager.stand_by()
     held = window.manager.workers.standby
     assert held is not None

@@ -43,9 +43,7 @@ def questions(
 
 @tries(80)
 @given(st.lists(asked, min_size=1, max_size=12), st.sampled_from([-1.0, 0.0, 0.6]))
-def test_thresholds_are_those_of_the_report(
-    rows: list[tuple[str, list[str], float]], used: float
-) -> None:
+def test_thresholds_are_those_of_the_report(rows, used):
     found = threshold_curve(questions(rows, used))
     assert found is not None
     texts, gold, doubts = (list(side) for side in zip(*rows, strict=True))
@@ -78,7 +76,7 @@ def best_threshold(
 
 @tries(80)
 @given(st.lists(asked, min_size=1, max_size=12, unique_by=lambda row: row[2]))
-def test_the_best_threshold_is_that_of_the_script(rows: list[tuple[str, list[str], float]]) -> None:
+def test_the_best_threshold_is_that_of_the_script(rows):
     found = threshold_curve(questions(rows))
     assert found is not None
     texts, gold, doubts = (list(side) for side in zip(*rows, strict=True))
@@ -89,7 +87,7 @@ def test_the_best_threshold_is_that_of_the_script(rows: list[tuple[str, list[str
         assert found.best == threshold
 
 
-def test_the_threshold_selects_the_questions_without_an_answer() -> None:
+def test_the_threshold_selects_the_questions_without_an_answer():
     made = questions([("a", ["a"], -1.0), ("b", [], 0.5), ("c", ["c"], 0.25)])
     curve = threshold_curve(made)
     assert curve is not None
@@ -98,7 +96,7 @@ def test_the_threshold_selects_the_questions_without_an_answer() -> None:
     assert threshold_curve(questions([("a", ["a"], None)])) is None
 
 
-def test_questions_are_grouped_by_kind_and_length() -> None:
+def test_questions_are_grouped_by_kind_and_length():
     made = questions(
         [("cat", ["cat"], None), ("dog", ["a big dog"], None), ("x", ["y"], None)],
         question=["Who sat?", "who ran", "Where"],
@@ -115,7 +113,7 @@ def test_questions_are_grouped_by_kind_and_length() -> None:
     assert answer_group(made, ()).count == 3
 
 
-def test_the_best_spans_stand_beside_gold() -> None:
+def test_the_best_spans_stand_beside_gold():
     made = questions([("the cat", ["cat"], 0.1)])
     [best] = best_answers(made, 0)
     assert best.text == "the cat" and (best.exact_match, best.f1) == (1, 1)

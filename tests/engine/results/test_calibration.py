@@ -44,7 +44,7 @@ def several(rows: int, seed: int) -> Predictions:
     return labelled_sets(gold, given_, names, special.expit(2 * logits))
 
 
-def test_a_reliability_diagram_is_that_of_scikit_learn() -> None:
+def test_a_reliability_diagram_is_that_of_scikit_learn():
     made = classes(3, 500, 0)
     confidence, right = made.numbers("probability"), made.numbers("score") == 1
     found = reliability(made)
@@ -66,7 +66,7 @@ def test_a_reliability_diagram_is_that_of_scikit_learn() -> None:
 
 @tries(50)
 @given(st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.7, 1.0]), max_size=20))
-def test_every_row_stands_in_one_bin(probabilities: list[float]) -> None:
+def test_every_row_stands_in_one_bin(probabilities):
     made = classified(["good"] * len(probabilities), ["good"] * len(probabilities),
                       probability=probabilities)  # fmt: skip
     found = reliability(made)
@@ -77,7 +77,7 @@ def test_every_row_stands_in_one_bin(probabilities: list[float]) -> None:
     assert np.isnan(ece(found)) == (not probabilities)
 
 
-def test_the_reliability_of_several_labels_is_that_of_all_their_probabilities() -> None:
+def test_the_reliability_of_several_labels_is_that_of_all_their_probabilities():
     found = reliability(several(200, 3))
     assert sum(one.count for one in found) == 600 and not found[0].conditions
 
@@ -86,9 +86,7 @@ def test_the_reliability_of_several_labels_is_that_of_all_their_probabilities() 
 @given(
     st.integers(2, 5), st.integers(2, 60), st.integers(0, 1000), st.sampled_from([0.4, 1.0, 3.0])
 )
-def test_a_temperature_is_that_of_a_reference_fit(
-    count: int, rows: int, seed: int, sure: float
-) -> None:
+def test_a_temperature_is_that_of_a_reference_fit(count, rows, seed, sure):
     made = classes(count, rows, seed, sure)
     names = made.info.labels
     truth = np.array([[gold == name for name in names] for gold in made.table["gold"].to_pylist()])
@@ -107,7 +105,7 @@ def test_a_temperature_is_that_of_a_reference_fit(
         assert found.value == pytest.approx(np.exp(theirs.x), rel=1e-4)
 
 
-def test_a_temperature_of_several_labels_is_that_of_a_reference_fit() -> None:
+def test_a_temperature_of_several_labels_is_that_of_a_reference_fit():
     made = several(400, 4)
     truth = np.array(
         [[label in row.split(", ") for label in "abc"] for row in made.table["gold"].to_pylist()]
@@ -126,14 +124,14 @@ def test_a_temperature_of_several_labels_is_that_of_a_reference_fit() -> None:
     assert found.nll_after < found.nll_before and found.ece_after < found.ece_before
 
 
-def test_probabilities_survive_their_logits() -> None:
+def test_probabilities_survive_their_logits():
     made, sets = classes(3, 50, 5), several(50, 6)
     for one, several_ in ((made, False), (sets, True)):
         logits = to_logits(one.scores, several_)
         np.testing.assert_allclose(probabilities_at(logits, 1, several_), one.scores, atol=1e-6)
 
 
-def test_a_too_sure_model_gets_a_temperature_above_1() -> None:
+def test_a_too_sure_model_gets_a_temperature_above_1():
     found = temperature(classes(3, 2000, 7))
     assert found is not None
     assert found.value == pytest.approx(2, abs=0.2) and not found.is_at_limit
@@ -141,7 +139,7 @@ def test_a_too_sure_model_gets_a_temperature_above_1() -> None:
     assert found.nll_after < found.nll_before
 
 
-def test_rows_that_do_not_say_a_temperature() -> None:
+def test_rows_that_do_not_say_a_temperature():
     right = classified(["good"], ["good"], scores=[[0.2, 0.8]])
     found = temperature(right)
     assert found is not None and found.is_at_limit and np.isnan(found.nll_after)

@@ -29,7 +29,7 @@ scored = st.lists(
 
 @tries(60)
 @given(pairs)
-def test_classes_are_counted_as_scikit_learn_counts_them(rows: list[tuple[str, str]]) -> None:
+def test_classes_are_counted_as_scikit_learn_counts_them(rows):
     gold, predicted = (list(side) for side in zip(*rows, strict=True))
     made = classified(gold, predicted, LABELS)
     found = confusion(made)
@@ -65,8 +65,8 @@ def test_classes_are_counted_as_scikit_learn_counts_them(rows: list[tuple[str, s
 @tries(60)
 @given(sets)
 def test_several_labels_are_counted_as_scikit_learn_counts_them(
-    rows: list[tuple[frozenset[str], frozenset[str]]],
-) -> None:
+    rows,
+):
     gold, predicted = ([sorted(one) for one in side] for side in zip(*rows, strict=True))
     made = labelled_sets(gold, predicted, LABELS)
     truth, given_ = (
@@ -88,7 +88,7 @@ def test_several_labels_are_counted_as_scikit_learn_counts_them(
 
 @tries(100)
 @given(scored)
-def test_curves_are_those_of_scikit_learn(rows: list[tuple[float, bool]]) -> None:
+def test_curves_are_those_of_scikit_learn(rows):
     scores, truth = (np.array(side) for side in zip(*rows, strict=True))
     found = curve(scores, truth)
     if not truth.any():
@@ -117,18 +117,18 @@ def test_curves_are_those_of_scikit_learn(rows: list[tuple[float, bool]]) -> Non
     np.testing.assert_allclose(found.auc, metrics.roc_auc_score(truth, scores))
 
 
-def test_a_score_of_nan_is_below_all_others() -> None:
+def test_a_score_of_nan_is_below_all_others():
     found = curve(np.array([np.nan, 0.5, 0.1]), np.array([True, True, False]))
     assert found.thresholds.tolist() == [0.5, 0.1, -np.inf]
     assert found.true_positives.tolist() == [1, 1, 2]
 
 
-def test_no_rows_have_an_empty_curve() -> None:
+def test_no_rows_have_an_empty_curve():
     found = curve(np.zeros(0), np.zeros(0, dtype=bool))
     assert not len(found.thresholds) and found.best is None
 
 
-def test_the_side_of_a_threshold_selects_its_rows() -> None:
+def test_the_side_of_a_threshold_selects_its_rows():
     made = classified(
         ["good", "bad", "good", None],
         ["good", "good", "bad", "bad"],
@@ -150,7 +150,7 @@ def test_the_side_of_a_threshold_selects_its_rows() -> None:
     ]
 
 
-def test_a_long_curve_is_drawn_with_few_points() -> None:
+def test_a_long_curve_is_drawn_with_few_points():
     rng = np.random.default_rng(0)
     found = curve(rng.random(50_000), rng.random(50_000) < 0.3)
     thin = found.drawn(100)
@@ -160,7 +160,7 @@ def test_a_long_curve_is_drawn_with_few_points() -> None:
     assert few.drawn() is few
 
 
-def test_a_label_that_the_model_does_not_know_has_a_row_and_no_hits() -> None:
+def test_a_label_that_the_model_does_not_know_has_a_row_and_no_hits():
     made = classified(["good", "odd"], ["good", "bad"])
     found = confusion(made)
     assert found.labels == ("bad", "good", "odd")
@@ -169,7 +169,7 @@ def test_a_label_that_the_model_does_not_know_has_a_row_and_no_hits() -> None:
     assert odd.support == 1 and odd.recall.value == 0 and np.isnan(odd.precision.value)
 
 
-def test_rows_without_gold_are_left_out() -> None:
+def test_rows_without_gold_are_left_out():
     made = classified([None, None], ["good", "bad"])
     assert confusion(made).counts.sum() == 0
     assert all(one.support == one.predicted == 0 for one in label_figures(made))

@@ -1,7 +1,6 @@
 """A branch starts from a checkpoint of another run, possibly with other settings."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 import safetensors.numpy
@@ -21,9 +20,7 @@ from tests.engine.training.test_loop import final, metrics
 
 
 @pytest.mark.parametrize("step", [10, 20])
-def test_a_branch_without_a_change_ends_as_its_origin(
-    calm: RunFolder, tmp_path: Path, step: int
-) -> None:
+def test_a_branch_without_a_change_ends_as_its_origin(calm, tmp_path, step):
     run = branch(calm, step, calm.job(), tmp_path / "branch")
     assert work(run.path) == 0
     assert final(run) == final(calm)
@@ -36,9 +33,7 @@ def test_a_branch_without_a_change_ends_as_its_origin(
     assert found.environment == read_reproducibility(calm).environment and found.obstacles == ()
 
 
-def test_a_branch_shows_exactly_its_changes(
-    calm: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_branch_shows_exactly_its_changes(calm, tmp_path, capsys):
     arguments = [str(calm.path), "--step", "10", "--set", "training.learning_rate=1e-3"]
     assert command(["branch", *arguments, "--into", str(tmp_path / "branch")]) == 0
     assert "Learning rate 0.001 instead of 0.005" in capsys.readouterr().out
@@ -56,7 +51,7 @@ def test_a_branch_shows_exactly_its_changes(
     assert "the largest difference is" in printed
 
 
-def test_a_branch_can_have_a_smaller_micro_batch(calm: RunFolder, tmp_path: Path) -> None:
+def test_a_branch_can_have_a_smaller_micro_batch(calm, tmp_path):
     training = calm.job().training.model_copy(update={"micro_batch_size": 3})
     job = calm.job().model_copy(update={"training": training})
     run = branch(calm, 20, job, tmp_path / "branch")
@@ -64,7 +59,7 @@ def test_a_branch_can_have_a_smaller_micro_batch(calm: RunFolder, tmp_path: Path
     assert final(run) != final(calm)  # sums and dropout are in another order
 
 
-def test_a_branch_can_unfreeze_layers(calm: RunFolder, tmp_path: Path) -> None:
+def test_a_branch_can_unfreeze_layers(calm, tmp_path):
     training = calm.job().training.model_copy(update={"frozen_layers": 2})
     frozen = small.new_run(tmp_path / "run", calm.job().model_copy(update={"training": training}))
     assert work(frozen.path) == 0
@@ -80,7 +75,7 @@ def test_a_branch_can_unfreeze_layers(calm: RunFolder, tmp_path: Path) -> None:
         assert (ends[0][name] != ends[1][name]).any() == moved
 
 
-def test_impossible_changes_of_a_branch_are_refused(calm: RunFolder, tmp_path: Path) -> None:
+def test_impossible_changes_of_a_branch_are_refused(calm, tmp_path):
     job = calm.job()
     other: list[tuple[dict[str, object], str]] = [
         ({"task": Pretraining()}, "cannot change task"),
@@ -101,7 +96,7 @@ def test_impossible_changes_of_a_branch_are_refused(calm: RunFolder, tmp_path: P
     assert not [entry for entry in tmp_path.iterdir() if entry.name.startswith(".")]
 
 
-def test_changes_are_named_field_by_field(calm: RunFolder) -> None:
+def test_changes_are_named_field_by_field(calm):
     job = calm.job()
     training = job.training.model_copy(update={"seed": 7, "dropout": None})
     found = changes(job, job.model_copy(update={"name": "x", "training": training}))
@@ -116,9 +111,7 @@ def test_changes_are_named_field_by_field(calm: RunFolder) -> None:
     "change, left",
     [({}, False), ({"epochs": 4}, True), ({"epochs": 2}, False), ({"batch_size": 16}, True)],
 )
-def test_a_branch_from_the_last_step_needs_more_steps(
-    tmp_path: Path, change: dict[str, object], left: bool
-) -> None:
+def test_a_branch_from_the_last_step_needs_more_steps(tmp_path, change, left):
     job = small.classifying(tmp_path)
     before = job.model_copy(update={"training": TrainingSpec(epochs=3, batch_size=32)})
     training = before.training.model_copy(update=change)
@@ -130,9 +123,7 @@ def test_a_branch_from_the_last_step_needs_more_steps(
 
 
 @pytest.mark.parametrize("part", ["dataset", "checkpoint"])
-def test_nothing_that_a_link_points_to_is_copied(
-    calm: RunFolder, tmp_path: Path, part: str
-) -> None:
+def test_nothing_that_a_link_points_to_is_copied(calm, tmp_path, part):
     secret = tmp_path / "secret"
     secret.write_text("of another user")
     copy = RunFolder(tmp_path / "copy")

@@ -45,9 +45,7 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("kept, steps", [("best", {4}), ("all", {2, 4, 6}), ("none", set())])
-def test_a_run_comes_out_as_it_went_in(
-    run: RunFolder, tmp_path: Path, kept: str, steps: set[int]
-) -> None:
+def test_a_run_comes_out_as_it_went_in(run, tmp_path, kept, steps):
     packed, into = tmp_path / "night.zip", tmp_path / "into"
     told: list[tuple[int, int]] = []
     pack([run], packed, kept, {"night": {"notes": "good"}}, lambda *n: told.append(n))  # type: ignore[arg-type]
@@ -108,9 +106,7 @@ HOSTILE: dict[str, tuple[Callable[[dict[str, bytes], dict[str, int]], None], str
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_hostile_bundles_are_refused_with_a_sentence(
-    run: RunFolder, tmp_path: Path, kind: str
-) -> None:
+def test_hostile_bundles_are_refused_with_a_sentence(run, tmp_path, kind):
     pack([run], tmp_path / "night.zip")
     change, said = HOSTILE[kind]
     bad, into = changed(tmp_path / "night.zip", change), tmp_path / "deep" / "into"
@@ -121,7 +117,7 @@ def test_hostile_bundles_are_refused_with_a_sentence(
     assert after == before
 
 
-def test_a_file_that_is_cut_or_no_zip_is_refused(run: RunFolder, tmp_path: Path) -> None:
+def test_a_file_that_is_cut_or_no_zip_is_refused(run, tmp_path):
     pack([run], tmp_path / "night.zip")
     content = (tmp_path / "night.zip").read_bytes()
     for number, part in enumerate((content[: len(content) // 2], b"", b"PK\3\4 nothing")):
@@ -132,7 +128,7 @@ def test_a_file_that_is_cut_or_no_zip_is_refused(run: RunFolder, tmp_path: Path)
             unpack(bad, tmp_path / f"into{number}")
 
 
-def test_who_cancels_finds_nothing(run: RunFolder, tmp_path: Path) -> None:
+def test_who_cancels_finds_nothing(run, tmp_path):
     with pytest.raises(Cancelled):
         pack([run], tmp_path / "night.zip", cancelled=lambda: True)
     assert not list(tmp_path.glob("*.zip*")) and [p.name for p in tmp_path.iterdir()] == ["runs"]

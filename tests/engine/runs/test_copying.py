@@ -20,7 +20,7 @@ def source(tmp_path: Path) -> RunFolder:
     return folder
 
 
-def test_a_run_is_copied_with_all_that_counts(source: RunFolder, tmp_path: Path) -> None:
+def test_a_run_is_copied_with_all_that_counts(source, tmp_path):
     source.ask_stop()
     source.cache.mkdir()
     copy = copy_run(source.path, tmp_path / "runs")
@@ -30,9 +30,7 @@ def test_a_run_is_copied_with_all_that_counts(source: RunFolder, tmp_path: Path)
     assert not copy.stop_wanted() and not copy.cache.exists() and not copy.lock_file.exists()
 
 
-def test_nothing_is_written_over_and_nothing_is_there_twice(
-    source: RunFolder, tmp_path: Path
-) -> None:
+def test_nothing_is_written_over_and_nothing_is_there_twice(source, tmp_path):
     runs = tmp_path / "runs"
     (runs / "run").mkdir()
     copy = copy_run(source.path, runs)
@@ -44,7 +42,7 @@ def test_nothing_is_written_over_and_nothing_is_there_twice(
     assert copy_run(source.path, runs).path.name == "run-3"
 
 
-def test_a_copy_reports_progress_and_can_be_cancelled(source: RunFolder, tmp_path: Path) -> None:
+def test_a_copy_reports_progress_and_can_be_cancelled(source, tmp_path):
     told: list[tuple[int, int]] = []
     copy_run(source.path, tmp_path / "runs", lambda done, total: told.append((done, total)))
     assert told == sorted(told) and told[-1][0] == told[-1][1] > 0
@@ -54,7 +52,7 @@ def test_a_copy_reports_progress_and_can_be_cancelled(source: RunFolder, tmp_pat
     assert not any((tmp_path / "others").iterdir())
 
 
-def test_a_run_of_a_newer_program_is_refused(source: RunFolder, tmp_path: Path) -> None:
+def test_a_run_of_a_newer_program_is_refused(source, tmp_path):
     with open(source.events_file, "ab") as file:
         file.write(b'{"at":"2030-01-01T00:00:00Z","kind":"dreamed"}\n')
     with pytest.raises(
@@ -69,7 +67,7 @@ def test_a_run_of_a_newer_program_is_refused(source: RunFolder, tmp_path: Path) 
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links and pipes of POSIX")
-def test_links_and_pipes_are_left_out(source: RunFolder, tmp_path: Path) -> None:
+def test_links_and_pipes_are_left_out(source, tmp_path):
     (source.path / "secret").symlink_to(tmp_path)
     os.mkfifo(source.checkpoints / "pipe")
     copy = copy_run(source.path, tmp_path / "runs")
@@ -77,19 +75,19 @@ def test_links_and_pipes_are_left_out(source: RunFolder, tmp_path: Path) -> None
     assert not (copy.checkpoints / "pipe").exists()
 
 
-def test_a_run_in_training_is_not_copied(source: RunFolder, tmp_path: Path) -> None:
+def test_a_run_in_training_is_not_copied(source, tmp_path):
     with source.lock(), pytest.raises(StudioError, match="is training"):
         copy_run(source.path, tmp_path / "runs")
 
 
-def test_a_folder_without_a_run_leaves_nothing_behind(source: RunFolder, tmp_path: Path) -> None:
+def test_a_folder_without_a_run_leaves_nothing_behind(source, tmp_path):
     with pytest.raises(StudioError, match="not a run folder"):
         copy_run(tmp_path, tmp_path / "runs")
     assert list((tmp_path / "runs").iterdir()) == []
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may read everything")
-def test_a_copy_that_fails_leaves_nothing_behind(source: RunFolder, tmp_path: Path) -> None:
+def test_a_copy_that_fails_leaves_nothing_behind(source, tmp_path):
     source.log.write_text("x")
     source.log.chmod(0)
     with pytest.raises(StudioError, match="could not be copied"):

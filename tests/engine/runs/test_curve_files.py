@@ -58,9 +58,7 @@ def run(tmp_path: Path) -> RunFolder:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_points_are_added_while_it_trains(
-    run: RunFolder, tmp_path: Path, kind: type[CurveFiles]
-) -> None:
+def test_points_are_added_while_it_trains(run, tmp_path, kind):
     files = kind(run, tmp_path / "out")
     assert files.catch_up() and points(files) == []
     for step in (1, 2):
@@ -78,9 +76,7 @@ def test_points_are_added_while_it_trains(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_points_repeated_after_a_resume_are_written_once(
-    run: RunFolder, tmp_path: Path, kind: type[CurveFiles]
-) -> None:
+def test_points_repeated_after_a_resume_are_written_once(run, tmp_path, kind):
     files = kind(run, tmp_path / "out")
     for step in (1, 2, 3):
         said(run, "loss", step, 0.5)
@@ -103,9 +99,7 @@ def test_points_repeated_after_a_resume_are_written_once(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_partial_writes_of_a_killed_program_are_truncated(
-    run: RunFolder, tmp_path: Path, kind: type[CurveFiles], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_partial_writes_of_a_killed_program_are_truncated(run, tmp_path, kind, monkeypatch):
     files = kind(run, tmp_path / "out")
     said(run, "loss", 1, 0.5)
     files.catch_up()
@@ -139,9 +133,7 @@ def test_partial_writes_of_a_killed_program_are_truncated(
     assert len(points(files)) == 4, "what somebody deleted is written again"
 
 
-def test_an_mlflow_run_has_the_name_settings_and_status_of_the_run(
-    run: RunFolder, tmp_path: Path
-) -> None:
+def test_an_mlflow_run_has_the_name_settings_and_status_of_the_run(run, tmp_path):
     said(run, "validation_f1", 2, math.nan)
     run.append(Ended(outcome="stopped", step=2, at=AT + timedelta(seconds=9)))
     files = MLflowFiles(run, tmp_path / "my runs")
@@ -164,7 +156,7 @@ def test_an_mlflow_run_has_the_name_settings_and_status_of_the_run(
     assert len(list(folder.parent.iterdir())) == 2, "the same run takes its own place again"
 
 
-def test_a_worker_that_died_without_a_word_failed(run: RunFolder, tmp_path: Path) -> None:
+def test_a_worker_that_died_without_a_word_failed(run, tmp_path):
     files = MLflowFiles(run, tmp_path)
     with run.lock():
         files.catch_up()
@@ -178,14 +170,14 @@ def test_a_worker_that_died_without_a_word_failed(run: RunFolder, tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["../../x", "validation_../../x", "a\nb", "", ".", "..", "/etc/x"])
-def test_no_name_leads_out_of_the_folder(name: str) -> None:
+def test_no_name_leads_out_of_the_folder(name):
     file = file_of(name)
     assert len(file.parts) == 2 and file.parts[0] in ("training", "validation")
     assert file.parts[1] not in ("", ".", "..") and "\n" not in file.parts[1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_run_without_events_and_a_cancelled_one(tmp_path: Path, kind: type[CurveFiles]) -> None:
+def test_a_run_without_events_and_a_cancelled_one(tmp_path, kind):
     empty = RunFolder.create(tmp_path / "empty", fake_worker.job())
     files = kind(empty, tmp_path / "out")
     files.write_all()
@@ -199,9 +191,7 @@ def test_a_run_without_events_and_a_cancelled_one(tmp_path: Path, kind: type[Cur
 
 
 @pytest.mark.parametrize("form", ["tensorboard", "mlflow"])
-def test_the_command_writes_and_follows(
-    run: RunFolder, tmp_path: Path, form: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_and_follows(run, tmp_path, form, capsys):
     said(run, "loss", 1, 0.5)
     run.append(Ended(outcome="finished", step=1))
     for more in ([], ["--follow"]):

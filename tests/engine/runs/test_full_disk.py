@@ -72,8 +72,8 @@ class FullDisk:
     ids=["the first checkpoint", "a checkpoint", "a line", "the last checkpoint"],
 )
 def test_a_run_waits_for_room_and_ends_as_if_there_had_been_enough(
-    calm: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int, everything: bool
-) -> None:
+    calm, tmp_path, monkeypatch, at, everything
+):
     run = small.new_run(tmp_path / "run", calm.job())
     shutil.copytree(calm.cache / "vocabulary", run.cache / "vocabulary")
     disk = FullDisk(monkeypatch, everything)
@@ -97,8 +97,8 @@ def test_a_run_waits_for_room_and_ends_as_if_there_had_been_enough(
 
 
 def test_a_stop_while_the_disk_is_full_ends_the_run_with_a_plain_sentence(
-    calm: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    calm, tmp_path, monkeypatch
+):
     run = small.new_run(tmp_path / "run", calm.job())
     shutil.copytree(calm.cache / "vocabulary", run.cache / "vocabulary")
     free = shutil.disk_usage(tmp_path)._replace(free=1_000)
@@ -122,7 +122,7 @@ def test_a_stop_while_the_disk_is_full_ends_the_run_with_a_plain_sentence(
     assert final(run) == final(calm)
 
 
-def test_a_stop_request_is_obeyed_while_waiting() -> None:
+def test_a_stop_request_is_obeyed_while_waiting():
     def write() -> None:
         raise DiskFull("Full.")
 
@@ -150,9 +150,7 @@ def fill(ballast: Path) -> None:
             file.write(bytes(4096))
 
 
-def test_a_truly_full_disk_pauses_the_run_until_there_is_space(
-    calm: RunFolder, small_disk: Path
-) -> None:
+def test_a_truly_full_disk_pauses_the_run_until_there_is_space(calm, small_disk):
     run = small.new_run(small_disk / "run", calm.job())
     shutil.copytree(calm.cache / "vocabulary", run.cache / "vocabulary")
     ballast = small_disk / "ballast"

@@ -34,22 +34,20 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
         worker.wait()
 
 
-def test_the_command_names_the_worker_and_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_names_the_worker_and_the_folder(monkeypatch):
     folder = Path("/runs/one")
     assert launch.command(folder) == [sys.executable, "-m", "engine.worker", "train", str(folder)]
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     assert launch.command(folder) == [sys.executable, "--engine-worker", "train", str(folder)]
 
 
-def test_the_real_worker_finds_its_code_and_refuses_an_empty_folder(tmp_path: Path) -> None:
+def test_the_real_worker_finds_its_code_and_refuses_an_empty_folder(tmp_path):
     with launch.start(tmp_path) as worker:
         assert worker.wait() != 0
     assert "No module named engine" not in (tmp_path / "worker.log").read_text()
 
 
-def test_a_module_in_a_run_folder_is_never_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_in_a_run_folder_is_never_run(tmp_path, monkeypatch):
     (tmp_path / "engine").mkdir()
     (tmp_path / "engine" / "__init__.py").write_text("print('canary')")
     (tmp_path / "sitecustomize.py").write_text("print('canary')")
@@ -59,7 +57,7 @@ def test_a_module_in_a_run_folder_is_never_run(
     assert "canary" not in (tmp_path / "worker.log").read_text()
 
 
-def test_a_worker_trains_to_its_end_and_its_output_is_logged(start: Start) -> None:
+def test_a_worker_trains_to_its_end_and_its_output_is_logged(start):
     folder, worker = start("short")
     assert worker.wait() == 0
     assert folder.events_after(0)[0][-1].kind == "ended"
@@ -68,7 +66,7 @@ def test_a_worker_trains_to_its_end_and_its_output_is_logged(start: Start) -> No
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sessions are of POSIX")
-def test_a_worker_has_a_session_of_its_own_and_no_input(start: Start) -> None:
+def test_a_worker_has_a_session_of_its_own_and_no_input(start):
     folder, worker = start("long")
     until(lambda: folder.events_size() and folder.has_worker())
     assert os.getsid(worker.pid) == worker.pid
@@ -79,9 +77,7 @@ def test_a_worker_has_a_session_of_its_own_and_no_input(start: Start) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-def test_a_link_in_the_place_of_the_log_is_replaced(
-    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_in_the_place_of_the_log_is_replaced(start, tmp_path, monkeypatch):
     monkeypatch.setattr(launch, "command", fake_worker.command)
     folder = RunFolder.create(tmp_path / "linked", fake_worker.job())
     (tmp_path / "aim").write_text("mine")
@@ -92,13 +88,13 @@ def test_a_link_in_the_place_of_the_log_is_replaced(
     assert folder.log_end() == "worker log of short"
 
 
-def test_a_missing_program_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_program_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(launch, "command", lambda folder: [str(tmp_path / "none")])
     with pytest.raises(StudioError, match="could not be started"):
         launch.start(tmp_path)
 
 
-def test_a_forced_stop_ends_the_worker_and_its_children(start: Start) -> None:
+def test_a_forced_stop_ends_the_worker_and_its_children(start):
     folder, worker = start("long")
     until(lambda: folder.last_started() is not None)
     (folder.path / "do").write_text("child")
@@ -110,7 +106,7 @@ def test_a_forced_stop_ends_the_worker_and_its_children(start: Start) -> None:
     assert not folder.has_worker()
 
 
-def test_no_process_is_killed_without_a_lock_or_from_another_machine(tmp_path: Path) -> None:
+def test_no_process_is_killed_without_a_lock_or_from_another_machine(tmp_path):
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as bystander:
         folder = RunFolder.create(tmp_path / "run", fake_worker.job())
         assert not launch.stop_now(folder.path)
@@ -123,7 +119,7 @@ def test_no_process_is_killed_without_a_lock_or_from_another_machine(tmp_path: P
         bystander.communicate(b"\n")
 
 
-def test_a_worker_that_is_let_go_trains_on(start: Start) -> None:
+def test_a_worker_that_is_let_go_trains_on(start):
     folder, worker = start("long")
     until(folder.has_worker)
     pid = worker.pid

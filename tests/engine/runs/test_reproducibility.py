@@ -30,7 +30,7 @@ def stopped_at(folder: Path, job: JobSpec, step: int) -> RunFolder:
     return run
 
 
-def test_a_certificate_names_all_that_decides_the_weights(calm: RunFolder) -> None:
+def test_a_certificate_names_all_that_decides_the_weights(calm):
     found = read_reproducibility(calm)
     last = calm.checkpoint_folders()[-1]
     assert found.weights == sha256(last / "model.safetensors")
@@ -47,9 +47,7 @@ def test_a_certificate_names_all_that_decides_the_weights(calm: RunFolder) -> No
     assert [(s.first, s.last, s.differences) for s in found.sessions] == [(0, 30, ())]
 
 
-def test_the_same_job_twice_begins_and_ends_with_the_same_weights(
-    calm: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_same_job_twice_begins_and_ends_with_the_same_weights(calm, tmp_path, capsys):
     again = small.new_run(tmp_path / "again", calm.job())
     assert work(again.path) == 0
     one, other = read_reproducibility(calm), read_reproducibility(again)
@@ -64,7 +62,7 @@ def test_the_same_job_twice_begins_and_ends_with_the_same_weights(
     ]
 
 
-def test_each_resume_is_listed_with_its_differences(calm: RunFolder, tmp_path: Path) -> None:
+def test_each_resume_is_listed_with_its_differences(calm, tmp_path):
     job = calm.job()
     run = stopped_at(tmp_path / "run", job, 7)
     hardware = job.hardware.model_copy(update={"threads": 2})
@@ -78,7 +76,7 @@ def test_each_resume_is_listed_with_its_differences(calm: RunFolder, tmp_path: P
     assert found.obstacles == ("From step 7: threads 1 → 2.",)
 
 
-def test_a_worker_that_saved_nothing_left_no_trace(tmp_path: Path) -> None:
+def test_a_worker_that_saved_nothing_left_no_trace(tmp_path):
     run = small.new_run(tmp_path / "run", small.classifying(tmp_path))
     here, there = {"device": "cpu", "threads": "1"}, {"device": "cpu", "threads": "2"}
 
@@ -110,9 +108,7 @@ def test_a_worker_that_saved_nothing_left_no_trace(tmp_path: Path) -> None:
     assert found.weights == "w9"
 
 
-def test_a_flipped_bit_and_a_forged_manifest_are_found(
-    calm: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_flipped_bit_and_a_forged_manifest_are_found(calm, tmp_path, capsys):
     assert command(["reproducibility", str(calm.path)]) == 0
     printed = capsys.readouterr().out
     assert f"weights: {read_reproducibility(calm).weights}" in printed
@@ -136,7 +132,7 @@ def test_a_flipped_bit_and_a_forged_manifest_are_found(
     ]
 
 
-def test_a_run_without_a_recorded_device_is_marked(tmp_path: Path) -> None:
+def test_a_run_without_a_recorded_device_is_marked(tmp_path):
     run = RunFolder.create(tmp_path / "run", small.classifying(tmp_path))
     prepared = {"steps": 1, "parameters": 1, "examples": 1, "device": "cpu", "threads": 1}
     run.append(Prepared.model_validate(prepared | {"environment": {"torch": "2"}}))
@@ -145,8 +141,8 @@ def test_a_run_without_a_recorded_device_is_marked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("manifest", ["{", "[]", '{"files": []}', '{"files": {"x": 1}}', "", "["])
 def test_a_damaged_manifest_is_named_and_the_checkpoint_before_is_used(
-    tmp_path: Path, calm: RunFolder, capsys: pytest.CaptureFixture[str], manifest: str
-) -> None:
+    tmp_path, calm, capsys, manifest
+):
     shutil.copytree(calm.path, tmp_path / "run")
     run = RunFolder(tmp_path / "run")
     *_, before, last = run.checkpoint_folders()

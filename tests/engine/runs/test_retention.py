@@ -34,7 +34,7 @@ def stopped_at(folder: Path, job: JobSpec, step: int) -> RunFolder:
     return run
 
 
-def test_the_best_the_last_and_every_nth_are_kept(calm: RunFolder) -> None:
+def test_the_best_the_last_and_every_nth_are_kept(calm):
     plan = TrainingSpec(keep=2, keep_every=10)
     assert reasons_to_keep(range(5, 31, 5), 15, plan) == {
         10: ("every 10",),
@@ -51,9 +51,7 @@ def test_the_best_the_last_and_every_nth_are_kept(calm: RunFolder) -> None:
     assert max_checkpoints(3, 5, TrainingSpec()) == 2
 
 
-def test_the_last_checkpoint_of_an_unfinished_run_does_not_go_unasked(
-    calm: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_last_checkpoint_of_an_unfinished_run_does_not_go_unasked(calm, tmp_path, capsys):
     assert check_removal(calm, 30) == ""
     run = stopped_at(tmp_path / "run", calm.job(), 12)
     assert check_removal(run, 10) == ""
@@ -72,7 +70,7 @@ def test_the_last_checkpoint_of_an_unfinished_run_does_not_go_unasked(
     assert "starts again from step 0" in check_removal(run, 10)
 
 
-def test_the_estimate_includes_the_size_of_the_checkpoints(calm: RunFolder) -> None:
+def test_the_estimate_includes_the_size_of_the_checkpoints(calm):
     found = estimate(calm.job(), lambda stage: None)
     folders = retained_checkpoints(calm)
     size = max(one.bytes for one in folders)
@@ -80,7 +78,7 @@ def test_the_estimate_includes_the_size_of_the_checkpoints(calm: RunFolder) -> N
     assert len(folders) <= found.checkpoints <= len(folders) + 2
 
 
-def test_an_unreported_save_is_reported_after_a_resume(tmp_path: Path) -> None:
+def test_an_unreported_save_is_reported_after_a_resume(tmp_path):
     run = small.new_run(tmp_path / "run", small.classifying(tmp_path, steps=6, save_every=3))
     assert work(run.path) == 0
     whole = read_reproducibility(run)

@@ -1,7 +1,6 @@
 """Searches: combinations, end, and pruning as in Optuna."""
 
 import random
-from pathlib import Path
 
 import optuna
 import pytest
@@ -45,7 +44,7 @@ def tried(
     return [SearchRun(job, state, score, (score or 0.0,), 1800.0) for job, score in pairs]
 
 
-def test_a_grid_has_every_combination_with_every_seed() -> None:
+def test_a_grid_has_every_combination_with_every_seed():
     jobs = expand(searching(RATES, SIZES, SEEDS))
     made = [(j.training.learning_rate, j.training.batch_size, j.training.seed) for j in jobs]
     assert made == [(r, b, s) for r in (1e-5, 3e-5) for b in (16, 32) for s in (7, 9)]
@@ -58,7 +57,7 @@ def test_a_grid_has_every_combination_with_every_seed() -> None:
     assert len(expand(searching(RATES, SIZES, budget=3))) == 3
 
 
-def test_whole_parts_of_a_job_are_values_too() -> None:
+def test_whole_parts_of_a_job_are_values_too():
     models: tuple[JsonValue, ...] = tuple(
         {"kind": "checkpoint", "path": f"/models/{name}"} for name in ("small", "large")
     )
@@ -69,14 +68,14 @@ def test_whole_parts_of_a_job_are_values_too() -> None:
     assert values_of(jobs[1], group.search) == {"base_model": models[1]}
 
 
-def test_combinations_that_break_a_rule_are_left_out() -> None:
+def test_combinations_that_break_a_rule_are_left_out():
     processes = SearchField(path="hardware.processes", values=(1, 2))
     sizes = SearchField(path="training.batch_size", values=(1, 2))
     assert len(first_settings(searching(sizes, processes))) == 3, "2 processes share no batch of 1"
 
 
 @pytest.mark.parametrize("field", [RANGE, RATES], ids=["range", "values"])
-def test_random_combinations_are_new_and_the_same_each_time(field: SearchField) -> None:
+def test_random_combinations_are_new_and_the_same_each_time(field):
     job = searching(field, SIZES, method="random", budget=4)
     found = first_settings(job)
     assert found == first_settings(job) and len({str(one) for one in found}) == 4
@@ -103,14 +102,12 @@ def test_random_combinations_are_new_and_the_same_each_time(field: SearchField) 
         ),
     ],
 )
-def test_impossible_values_are_refused_with_their_field(
-    fields: tuple[SearchField, ...], more: dict[str, object], words: str
-) -> None:
+def test_impossible_values_are_refused_with_their_field(fields, more, words):
     with pytest.raises(ValidationError, match=words):
         searching(*fields, **more)
 
 
-def test_tpe_requests_one_combination_after_another_within_its_budget() -> None:
+def test_tpe_requests_one_combination_after_another_within_its_budget():
     job = searching(RATES, SIZES, method="tpe", budget=3)
     jobs = expand(job)
     assert len(jobs) == 1, "the others follow from its score"
@@ -128,7 +125,7 @@ def test_tpe_requests_one_combination_after_another_within_its_budget() -> None:
     assert next_question(tried(jobs[:2], 0.8, 0.7), True) is not None
 
 
-def test_a_search_ends_by_time_by_patience_and_by_failures() -> None:
+def test_a_search_ends_by_time_by_patience_and_by_failures():
     grid = expand(searching(RATES, SIZES, hours=1))
     assert end_of(tried(grid, 0.5), True) is None
     assert "1 hours" in str(end_of(tried(grid, 0.5, 0.6), True))
@@ -144,14 +141,14 @@ def test_a_search_ends_by_time_by_patience_and_by_failures() -> None:
     assert "failed" in str(end_of(tried(jobs, None, None, None, state="crashed"), True))
 
 
-def test_seeds_of_a_combination_are_one_trial_with_their_mean() -> None:
+def test_seeds_of_a_combination_are_one_trial_with_their_mean():
     runs = tried(expand(searching(RATES, SEEDS)), 0.5, 0.7, 0.9)
     first, second = trials_of(runs)
     assert (first.state, first.score) == ("finished", pytest.approx(0.6))
     assert second.score == 0.9 and second.values == {RATES.path: 3e-5}
 
 
-def test_pruning_decides_as_the_median_pruner_of_optuna() -> None:
+def test_pruning_decides_as_the_median_pruner_of_optuna():
     dice = random.Random(3)
     decided = []
     for trial in range(60):
@@ -177,7 +174,7 @@ def test_pruning_decides_as_the_median_pruner_of_optuna() -> None:
     assert 5 < sum(decided) < 55
 
 
-def test_a_poor_run_is_pruned_with_a_reason_and_a_good_one_continues(tmp_path: Path) -> None:
+def test_a_poor_run_is_pruned_with_a_reason_and_a_good_one_continues(tmp_path):
     jobs = expand(searching(RATES, SIZES, method="random", budget=4, prune=True))
     others = [SearchRun(jobs[1], "finished", 0.8, (0.6, 0.8))] * 5
     for name, value, stops in (("poor", 0.5, True), ("good", 0.7, False)):

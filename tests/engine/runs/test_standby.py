@@ -4,11 +4,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from engine.files.home import Home
 from engine.messages.events import Ended, Prepared, Saved, Started
 from engine.record import workers as spare
 from engine.record.workers import StandbyWorker
@@ -27,7 +25,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandbyWorker]:
     made.end()
 
 
-def test_a_standby_worker_trains_like_a_fresh_one(home: Home, tmp_path: Path) -> None:
+def test_a_standby_worker_trains_like_a_fresh_one(home, tmp_path):
     job = small.classifying(tmp_path, steps=6)
     runs = [small.new_run(tmp_path / name, job) for name in ("fresh", "spare")]
     fresh = launch.start(runs[0].path)
@@ -55,23 +53,21 @@ def test_a_standby_worker_trains_like_a_fresh_one(home: Home, tmp_path: Path) ->
     assert first == second and first
 
 
-def test_it_ends_with_its_input(waiting: StandbyWorker) -> None:
+def test_it_ends_with_its_input(waiting):
     process = waiting._process
     assert process.stdin is not None
     process.stdin.close()
     assert process.wait() == 7
 
 
-def test_a_dead_standby_worker_takes_no_run(waiting: StandbyWorker, tmp_path: Path) -> None:
+def test_a_dead_standby_worker_takes_no_run(waiting, tmp_path):
     waiting._process.kill()
     waiting._process.wait()
     assert not waiting.is_usable()
     assert waiting.assign(tmp_path) is None
 
 
-def test_an_unused_standby_worker_expires(
-    waiting: StandbyWorker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unused_standby_worker_expires(waiting, monkeypatch):
     assert waiting.is_usable()
     monkeypatch.setattr(spare, "STANDBY_SECONDS", 0.0)
     assert not waiting.is_usable()
@@ -80,7 +76,7 @@ def test_an_unused_standby_worker_expires(
     assert waiting.is_usable()
 
 
-def test_the_real_standby_worker_ends_silently_if_not_needed() -> None:
+def test_the_real_standby_worker_ends_silently_if_not_needed():
     process = subprocess.run(
         launch.worker("wait"),
         input=b"",

@@ -72,15 +72,13 @@ def trials_of_optuna(search: SearchSpec, surface: Surface, good: float, seed: in
 @pytest.mark.parametrize(
     "search, surface, good", [(LISTED, bowl, 0.0), (RANGED, valley, -0.05)], ids=["bowl", "valley"]
 )
-def test_tpe_needs_no_more_trials_than_optuna_by_itself(
-    search: SearchSpec, surface: Surface, good: float
-) -> None:
+def test_tpe_needs_no_more_trials_than_optuna_by_itself(search, surface, good):
     ours = [trials_of_ours(search, surface, good, seed) for seed in SEEDS]
     theirs = [trials_of_optuna(search, surface, good, seed) for seed in SEEDS]
     assert statistics.mean(ours) <= statistics.mean(theirs), (ours, theirs)
 
 
-def test_every_combination_is_tried_once_and_then_none_is_left() -> None:
+def test_every_combination_is_tried_once_and_then_none_is_left():
     search = SearchSpec(
         fields=(
             SearchField(path="training.batch_size", values=(16, 32)),
@@ -95,7 +93,7 @@ def test_every_combination_is_tried_once_and_then_none_is_left() -> None:
     assert len({str(trial.values) for trial in trials}) == len(trials) == 6
 
 
-def test_the_field_that_matters_is_the_most_important_and_the_other_is_not() -> None:
+def test_the_field_that_matters_is_the_most_important_and_the_other_is_not():
     rates, sizes = (1e-5, 3e-5, 1e-4), (8, 16, 32)
     search = SearchSpec(
         fields=(

@@ -60,9 +60,7 @@ def said(made: TrainingSetup, at_once: int = 0) -> tuple[dict[str, float], list[
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_two_threads_find_what_one_finds(
-    task: str, threads: Callable[[int], None], tmp_path: Path
-) -> None:
+def test_two_threads_find_what_one_finds(task, threads, tmp_path):
     made = prepared(tmp_path, TASKS[task](tmp_path))
     threads(1)
     metrics, answers = said(made)
@@ -77,9 +75,7 @@ def test_two_threads_find_what_one_finds(
     assert said(made, at_once=3)[0] == pytest.approx(metrics, abs=1e-6)
 
 
-def test_two_threads_take_part_unless_other_processes_must_keep_step(
-    threads: Callable[[int], None], tmp_path: Path
-) -> None:
+def test_two_threads_take_part_unless_other_processes_must_keep_step(threads, tmp_path):
     made = prepared(tmp_path, small.classifying(tmp_path))
     threads(2)
     forward = made.network.forward
@@ -105,9 +101,7 @@ def test_two_threads_take_part_unless_other_processes_must_keep_step(
 
 
 @pytest.mark.parametrize("by_two", [False, True])
-def test_each_item_is_done_once_and_an_error_ends_it(
-    by_two: bool, threads: Callable[[int], None]
-) -> None:
+def test_each_item_is_done_once_and_an_error_ends_it(by_two, threads):
     threads(2)
     done, reports = list[int](), list[tuple[int, int]]()
 
@@ -138,7 +132,7 @@ def test_each_item_is_done_once_and_an_error_ends_it(
     assert 1 <= len(done) < 10
 
 
-def test_each_thread_keeps_one_precision_for_all_its_items(threads: Callable[[int], None]) -> None:
+def test_each_thread_keeps_one_precision_for_all_its_items(threads):
     """Leaving it would drop the cached low-precision weights."""
     threads(2)
     entered = list[int]()
@@ -161,7 +155,7 @@ def test_each_thread_keeps_one_precision_for_all_its_items(threads: Callable[[in
     assert learns_nothing == {True}
 
 
-def test_the_longest_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_longest_come_first(tmp_path, monkeypatch):
     made = prepared(tmp_path, small.classifying(tmp_path))
     lengths = list[int]()
     batch = made.data.learner.batch

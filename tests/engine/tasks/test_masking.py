@@ -1,7 +1,5 @@
 """The masks of pre-training follow the paper."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import torch
@@ -31,7 +29,7 @@ def rows(tokenizer: Tokenizer, count: int, width: int) -> np.ndarray:
     return ids
 
 
-def test_fifteen_in_a_hundred_are_chosen_and_hidden_in_three_ways(tokenizer: Tokenizer) -> None:
+def test_fifteen_in_a_hundred_are_chosen_and_hidden_in_three_ways(tokenizer):
     tokens = rows(tokenizer, 2000, 102)
     shown, chosen = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(2))
     assert (chosen.sum(axis=1) == 15).all()
@@ -43,21 +41,21 @@ def test_fifteen_in_a_hundred_are_chosen_and_hidden_in_three_ways(tokenizer: Tok
     assert abs(same.sum() / count - expected_same) < 0.01
 
 
-def test_what_was_not_chosen_stays(tokenizer: Tokenizer) -> None:
+def test_what_was_not_chosen_stays(tokenizer):
     tokens = rows(tokenizer, 50, 40)
     shown, chosen = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(2))
     assert (shown[~chosen] == tokens[~chosen]).all()
     assert not chosen[np.isin(tokens, special_ids(tokenizer))].any()
 
 
-def test_every_token_is_chosen_equally_often(tokenizer: Tokenizer) -> None:
+def test_every_token_is_chosen_equally_often(tokenizer):
     tokens = rows(tokenizer, 20_000, 22)
     _, chosen = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(5))
     shares = chosen[:, 1:-1].mean(axis=0)
     assert shares.min() > 0.13 and shares.max() < 0.17
 
 
-def test_the_same_chance_gives_the_same_masks(tokenizer: Tokenizer) -> None:
+def test_the_same_chance_gives_the_same_masks(tokenizer):
     tokens = rows(tokenizer, 5, 30)
     first = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(9))
     again = mask_tokens(tokens, tokenizer, Pretraining(), np.random.default_rng(9))
@@ -66,9 +64,7 @@ def test_the_same_chance_gives_the_same_masks(tokenizer: Tokenizer) -> None:
 
 @tries(100)
 @given(share=st.floats(0.01, 0.99), width=st.integers(3, 60), padding=st.integers(0, 20))
-def test_each_row_gets_its_rounded_share_and_at_least_one(
-    tokenizer: Tokenizer, share: float, width: int, padding: int
-) -> None:
+def test_each_row_gets_its_rounded_share_and_at_least_one(tokenizer, share, width, padding):
     tokens = np.pad(
         rows(tokenizer, 4, width), ((0, 0), (0, padding)), constant_values=tokenizer.pad
     )
@@ -78,7 +74,7 @@ def test_each_row_gets_its_rounded_share_and_at_least_one(
     assert (chosen.sum(axis=1) == max(1, round(share * (width - 2)))).all()
 
 
-def test_a_fresh_network_guesses_by_frequency(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_a_fresh_network_guesses_by_frequency(tokenizer, tmp_path):
     learner = PretrainingLearner(Pretraining())
     texts = [" ".join(WORDS[:10] * 5 + WORDS[10:20])] * 20
     examples = learner.tokenize(

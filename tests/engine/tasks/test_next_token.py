@@ -69,7 +69,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @torch.no_grad()
-def test_logits_and_loss_are_those_of_transformers(tmp_path: Path) -> None:
+def test_logits_and_loss_are_those_of_transformers(tmp_path):
     tokenizer = small.tokenizer(tmp_path)
     network = small.network(WORDS_HEAD, CAUSAL)
     checkpoint.save(tmp_path / "model", network, tokenizer)
@@ -105,7 +105,7 @@ def test_logits_and_loss_are_those_of_transformers(tmp_path: Path) -> None:
 
 
 @torch.no_grad()
-def test_no_token_sees_a_later_one(tmp_path: Path) -> None:
+def test_no_token_sees_a_later_one(tmp_path):
     network = small.network(ALL, CAUSAL)
     tokens, segments, _ = small.batch(CAUSAL, sequences=1)
     other = tokens.clone()
@@ -119,7 +119,7 @@ def test_no_token_sees_a_later_one(tmp_path: Path) -> None:
 
 
 @torch.no_grad()
-def test_the_pooled_vector_is_that_of_the_last_token_whatever_the_padding() -> None:
+def test_the_pooled_vector_is_that_of_the_last_token_whatever_the_padding():
     network = small.network(ALL, CAUSAL)
     tokens, segments, real = small.batch(CAUSAL)
     padded = network.encoder(tokens, segments, real)
@@ -130,9 +130,7 @@ def test_the_pooled_vector_is_that_of_the_last_token_whatever_the_padding() -> N
         torch.testing.assert_close(alone.pooled, by_hand)
 
 
-def test_a_run_learns_and_its_checkpoint_is_one_of_transformers(
-    trained: Path, tmp_path: Path
-) -> None:
+def test_a_run_learns_and_its_checkpoint_is_one_of_transformers(trained, tmp_path):
     loaded = checkpoint.load(trained)
     assert loaded.spec.is_causal and loaded.info.causal and checkpoint_info(trained).causal
     theirs(trained)
@@ -146,7 +144,7 @@ def test_a_run_learns_and_its_checkpoint_is_one_of_transformers(
     assert losses[0] < 3.5, "it goes on from where it was, far below ln V"
 
 
-def test_fine_tuning_keeps_the_direction_and_learns(trained: Path, tmp_path: Path) -> None:
+def test_fine_tuning_keeps_the_direction_and_learns(trained, tmp_path):
     job = classifying(tmp_path).model_copy(update={"base_model": FromCheckpoint(path=trained)})
     run = new_run(tmp_path / "run", job)
     told: list[object] = []
@@ -161,9 +159,7 @@ def test_fine_tuning_keeps_the_direction_and_learns(trained: Path, tmp_path: Pat
     "task, causal, says",
     [(Pretraining(), True, "left-to-right"), (TASK, False, "is bidirectional")],
 )
-def test_the_other_objective_is_refused(
-    tmp_path: Path, task: Pretraining, causal: bool, says: str
-) -> None:
+def test_the_other_objective_is_refused(tmp_path, task, causal, says):
     spec = NETWORK.model_copy(update={"causal": causal, "vocab_size": 40})
     tokenizer = small.tokenizer(tmp_path)
     checkpoint.save(tmp_path / "model", Network(spec, WORDS_HEAD), tokenizer)
@@ -173,7 +169,7 @@ def test_the_other_objective_is_refused(
         train(job, new_run(tmp_path / "run", job))
 
 
-def test_a_job_that_cannot_be_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_job_that_cannot_be_is_refused_at_once(tmp_path):
     good = learning(tmp_path)
     for change, says in (
         ({"task": TASK.model_copy(update={"nsp": True})}, "CLS"),
@@ -187,7 +183,7 @@ def test_a_job_that_cannot_be_is_refused_at_once(tmp_path: Path) -> None:
     assert JobSpec.model_validate(classes.model_dump()) == classes
 
 
-def test_fill_guesses_from_the_left_alone(trained: Path) -> None:
+def test_fill_guesses_from_the_left_alone(trained):
     loaded = checkpoint.load(trained)
 
     def guesses(text: str) -> list[tuple[str, float]]:
@@ -205,19 +201,19 @@ def test_fill_guesses_from_the_left_alone(trained: Path) -> None:
     assert guesses("[MASK] lovely")[0][1] > 0
 
 
-def test_attention_is_a_triangle(trained: Path) -> None:
+def test_attention_is_a_triangle(trained):
     _, array = weights(checkpoint.load(trained), "a lovely warm film")
     assert np.triu(array, 1).max() == 0
     np.testing.assert_allclose(array.sum(-1), 1, atol=1e-6)
 
 
-def test_google_has_no_form_for_it(tmp_path: Path) -> None:
+def test_google_has_no_form_for_it(tmp_path):
     (tmp_path / "out").mkdir()
     with pytest.raises(StudioError, match="left-to-right"):
         write_tf1(tmp_path / "out", small.network(ALL, CAUSAL), small.tokenizer(tmp_path))
 
 
-def test_cross_attention_is_still_refused(tmp_path: Path) -> None:
+def test_cross_attention_is_still_refused(tmp_path):
     folder = small.folder(tmp_path / "model", WORDS_HEAD)
     config = folder / "config.json"
     text = config.read_text(encoding="utf-8")
@@ -226,9 +222,7 @@ def test_cross_attention_is_still_refused(tmp_path: Path) -> None:
         checkpoint.load(folder)
 
 
-def test_the_command_line_makes_such_a_job(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_makes_such_a_job(tmp_path, capsys):
     text = tmp_path / "text.txt"
     text.write_text("a b c\n\nd e f\n", encoding="utf-8")
     options = ["--data", str(text), "--task", "pretraining", "--size", "tiny"]

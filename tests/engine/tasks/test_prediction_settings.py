@@ -3,7 +3,6 @@
 import json
 import math
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -63,7 +62,7 @@ def explored(model: FineTuned):
     return predict(load(model.checkpoint), wanted)
 
 
-def test_the_usual_settings_change_no_bit(of: dict[str, FineTuned]) -> None:
+def test_the_usual_settings_change_no_bit(of):
     model = of["text_classification"]
     before = scored(model)
     save_settings(model.checkpoint, PredictionSettings())
@@ -71,7 +70,7 @@ def test_the_usual_settings_change_no_bit(of: dict[str, FineTuned]) -> None:
     assert after.table.equals(before.table) and after.info.metrics == before.info.metrics
 
 
-def test_of_two_classes_the_threshold_decides(of: dict[str, FineTuned]) -> None:
+def test_of_two_classes_the_threshold_decides(of):
     model = of["text_classification"]
     first, second = checkpoint_info(model.checkpoint).labels
     share = said(model)[f"p({second})"]
@@ -88,7 +87,7 @@ def test_of_two_classes_the_threshold_decides(of: dict[str, FineTuned]) -> None:
         assert rows.info.metrics["accuracy"] == pytest.approx(right)
 
 
-def test_each_of_several_labels_has_its_threshold(of: dict[str, FineTuned]) -> None:
+def test_each_of_several_labels_has_its_threshold(of):
     model = of["multi_label"]
     names = checkpoint_info(model.checkpoint).labels
     shares = {name: said(model)[f"p({name})"] for name in names}
@@ -102,7 +101,7 @@ def test_each_of_several_labels_has_its_threshold(of: dict[str, FineTuned]) -> N
     assert told == [[n for n, yes in zip(names, row, strict=True) if yes] for row in given]
 
 
-def test_a_temperature_divides_the_logits(of: dict[str, FineTuned]) -> None:
+def test_a_temperature_divides_the_logits(of):
     model = of["text_classification"]
     before = scored(model)
     save_settings(model.checkpoint, PredictionSettings(temperature=2.5))
@@ -116,7 +115,7 @@ def test_a_temperature_divides_the_logits(of: dict[str, FineTuned]) -> None:
     assert ranked == pytest.approx({name: record[f"p({name})"] for name in ranked}, abs=1e-6)
 
 
-def test_the_no_answer_threshold_withholds_answers(of: dict[str, FineTuned]) -> None:
+def test_the_no_answer_threshold_withholds_answers(of):
     model = of["question_answering"]
     for threshold, withheld in ((-1e6, True), (1e6, False)):
         save_settings(model.checkpoint, PredictionSettings(no_answer_threshold=threshold))
@@ -125,7 +124,7 @@ def test_the_no_answer_threshold_withholds_answers(of: dict[str, FineTuned]) -> 
         assert rows.info.settings["no_answer_threshold"] == threshold
 
 
-def test_thresholds_move_with_the_temperature() -> None:
+def test_thresholds_move_with_the_temperature():
     usual = PredictionSettings(threshold=0.8, thresholds={"a": 0.3, "b": 0.5})
     hot = usual.at_temperature(2.0)
     logit = math.log(0.8 / 0.2)
@@ -139,9 +138,7 @@ def test_thresholds_move_with_the_temperature() -> None:
 
 
 @pytest.mark.parametrize("at", [1.0, 1.7])
-def test_fitted_thresholds_have_the_best_f1_of_scikit_learn(
-    of: dict[str, FineTuned], at: float
-) -> None:
+def test_fitted_thresholds_have_the_best_f1_of_scikit_learn(of, at):
     for kind in ("text_classification", "multi_label"):
         model = of[kind]
         save_settings(model.checkpoint, PredictionSettings(temperature=at))
@@ -163,7 +160,7 @@ def test_fitted_thresholds_have_the_best_f1_of_scikit_learn(
             assert f1_score(truth, given) == pytest.approx(best)
 
 
-def test_a_fitted_temperature_stays_when_it_is_fitted_again(of: dict[str, FineTuned]) -> None:
+def test_a_fitted_temperature_stays_when_it_is_fitted_again(of):
     model = of["text_classification"]
     first = with_temperature(PredictionSettings(), scored(model))
     assert first is not None
@@ -172,9 +169,7 @@ def test_a_fitted_temperature_stays_when_it_is_fitted_again(of: dict[str, FineTu
     assert again is not None and again.temperature == pytest.approx(first.temperature, rel=1e-3)
 
 
-def test_a_copy_and_an_export_have_them_as_plain_numbers(
-    of: dict[str, FineTuned], tmp_path: Path
-) -> None:
+def test_a_copy_and_an_export_have_them_as_plain_numbers(of, tmp_path):
     model = of["text_classification"]
     settings = PredictionSettings(temperature=1.5, threshold=0.37)
     save_settings(model.checkpoint, settings)
@@ -190,7 +185,7 @@ def test_a_copy_and_an_export_have_them_as_plain_numbers(
     assert "Thresholds" not in model_card(of["multi_label"].checkpoint, "hf")
 
 
-def test_damaged_settings_are_told(of: dict[str, FineTuned], tmp_path: Path) -> None:
+def test_damaged_settings_are_told(of, tmp_path):
     folder = tmp_path / "model"
     shutil.copytree(of["text_classification"].checkpoint, folder)
     for text in ('{"temperature": "hot"}', '{"threshold": 1}', "{"):
@@ -199,9 +194,7 @@ def test_damaged_settings_are_told(of: dict[str, FineTuned], tmp_path: Path) -> 
             Predictor(folder)
 
 
-def test_calibrate_sets_fits_prints_and_resets(
-    of: dict[str, FineTuned], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_calibrate_sets_fits_prints_and_resets(of, capsys):
     model = of["text_classification"]
     run = str(model.run.path)
 

@@ -41,7 +41,7 @@ def tokenized(learner: PretrainingLearner, rows: Rows, tokenizer: Tokenizer, at:
     return learner.tokenize(rows, tokenizer, 48, at / "tokenized", lambda done, total: None)
 
 
-def test_the_loss_is_that_of_transformers(tokenizer: Tokenizer, rows: Rows, tmp_path: Path) -> None:
+def test_the_loss_is_that_of_transformers(tokenizer, rows, tmp_path):
     learner = PretrainingLearner(Pretraining(nsp=True))
     spec = BertSpec(
         vocab_size=tokenizer.size,
@@ -71,9 +71,7 @@ def test_the_loss_is_that_of_transformers(tokenizer: Tokenizer, rows: Rows, tmp_
     assert float(total(ours)) == pytest.approx(float(theirs), abs=1e-5)
 
 
-def test_the_figures_are_those_of_the_parts(
-    tokenizer: Tokenizer, rows: Rows, tmp_path: Path
-) -> None:
+def test_the_figures_are_those_of_the_parts(tokenizer, rows, tmp_path):
     learner = PretrainingLearner(Pretraining(nsp=True))
     spec = BertSpec(
         vocab_size=tokenizer.size,
@@ -102,7 +100,7 @@ def test_the_figures_are_those_of_the_parts(
     assert metrics["nsp_accuracy"] == pytest.approx(float(right.float().mean()))
 
 
-def test_whole_words_are_hidden_together(tokenizer: Tokenizer, rows: Rows, tmp_path: Path) -> None:
+def test_whole_words_are_hidden_together(tokenizer, rows, tmp_path):
     learner = PretrainingLearner(Pretraining(whole_word_masking=True))
     examples = tokenized(learner, rows, tokenizer, tmp_path)
     full = np.flatnonzero(examples.tokenized.lengths == 48)
@@ -120,9 +118,7 @@ def test_whole_words_are_hidden_together(tokenizer: Tokenizer, rows: Rows, tmp_p
     assert (chosen.sum(1) <= room).all() and chosen.sum() > 0.9 * room.sum()
 
 
-def test_static_masks_stay_and_dynamic_ones_change(
-    tokenizer: Tokenizer, rows: Rows, tmp_path: Path
-) -> None:
+def test_static_masks_stay_and_dynamic_ones_change(tokenizer, rows, tmp_path):
     def places(masking: str, numbers: list[int], seed: int) -> dict[int, list[int]]:
         """The predicted positions of each input."""
         learner = PretrainingLearner(Pretraining.model_validate({"masking": masking, "nsp": True}))
@@ -141,7 +137,7 @@ def test_static_masks_stay_and_dynamic_ones_change(
         assert ([one[n] for n in range(4)] == [other[n] for n in range(4)]) is same
 
 
-def test_a_run_reports_each_part_and_learns_both(tmp_path: Path) -> None:
+def test_a_run_reports_each_part_and_learns_both(tmp_path):
     job = pretraining(tmp_path, steps=5)
     lines = [f"the {noun} was {state}." for noun in ("film", "end") for state in ("good", "bad")]
     chance = np.random.default_rng(0)

@@ -38,7 +38,7 @@ def run(tmp_path: Path) -> RunFolder:
     return trained(tmp_path)[0]
 
 
-def test_the_validation_rows_of_a_run_are_made_again_as_they_were(run: RunFolder) -> None:
+def test_the_validation_rows_of_a_run_are_made_again_as_they_were(run):
     file = predictions_file(run.results, "validation")
     before = read_predictions(file)
     file.unlink()
@@ -55,7 +55,7 @@ def test_the_validation_rows_of_a_run_are_made_again_as_they_were(run: RunFolder
     assert (told[-1].stage, told[-1].done) == ("Predicting", told[-1].total)
 
 
-def test_every_look_at_the_test_rows_is_counted(run: RunFolder) -> None:
+def test_every_look_at_the_test_rows_is_counted(run):
     assert not logged_evaluations(run.results)
     looks = [evaluate(run_evaluation(run, "test")).looks for _ in range(2)]
     assert looks == [1, 2]
@@ -72,7 +72,7 @@ def test_every_look_at_the_test_rows_is_counted(run: RunFolder) -> None:
     assert test.table["cell:text"].to_pylist() == list(dataset.rows("test").texts)
 
 
-def test_a_file_is_scored_as_a_whole_and_without_labels_too(run: RunFolder, tmp_path: Path) -> None:
+def test_a_file_is_scored_as_a_whole_and_without_labels_too(run, tmp_path):
     file = tmp_path / "new.csv"
     file.write_text("note,text\nx,a lovely warm film\ny,bad acting\n", encoding="utf-8")
     data = FileData(path=file, reading=Reading(format="csv"), mapping=Mapping(text="text"))
@@ -89,9 +89,7 @@ def test_a_file_is_scored_as_a_whole_and_without_labels_too(run: RunFolder, tmp_
     assert not list(tmp_path.glob("evaluate-*"))
 
 
-def test_rows_of_a_file_without_a_label_are_left_out_and_told(
-    run: RunFolder, tmp_path: Path
-) -> None:
+def test_rows_of_a_file_without_a_label_are_left_out_and_told(run, tmp_path):
     labels = read_predictions(predictions_file(run.results, "validation")).info.labels
     file = tmp_path / "some.csv"
     lines = [f"a lovely warm film,{labels[0]}", "bad acting,", f"a bad film,{labels[1]}", "cold, "]
@@ -113,7 +111,7 @@ def test_rows_of_a_file_without_a_label_are_left_out_and_told(
         evaluate(question, scratch=tmp_path)
 
 
-def test_what_is_not_there_is_refused_in_words(tmp_path: Path) -> None:
+def test_what_is_not_there_is_refused_in_words(tmp_path):
     job = small.classifying(tmp_path, epochs=1, steps=1)
     run = small.new_run(tmp_path / "run", job)
     with pytest.raises(StudioError, match="no such checkpoint"):
@@ -124,7 +122,7 @@ def test_what_is_not_there_is_refused_in_words(tmp_path: Path) -> None:
     assert not logged_evaluations(run.results)
 
 
-def test_question_and_answer_travel_as_lines(run: RunFolder) -> None:
+def test_question_and_answer_travel_as_lines(run):
     question = run_evaluation(run, "validation")
     assert Evaluate.model_validate_json(question.line()) == question
     said = evaluate(question)

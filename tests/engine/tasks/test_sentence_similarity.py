@@ -99,9 +99,7 @@ def theirs(folder: Path) -> SentenceTransformer:
 
 
 @pytest.mark.parametrize("name", POOLINGS)
-def test_it_reads_our_folder_and_has_equal_vectors(
-    name: str, tmp_path: Path, tokenizer: Tokenizer
-) -> None:
+def test_it_reads_our_folder_and_has_equal_vectors(name, tmp_path, tokenizer):
     folder = made(tmp_path / "ours", tokenizer, POOLINGS[name])
     loaded = checkpoint.load(folder)
     assert loaded.network.heads.sentence == POOLINGS[name] == checkpoint_info(folder).sentence
@@ -111,9 +109,7 @@ def test_it_reads_our_folder_and_has_equal_vectors(
 
 
 @pytest.mark.parametrize("name", POOLINGS)
-def test_we_read_its_folder_and_have_equal_vectors(
-    name: str, tmp_path: Path, tokenizer: Tokenizer
-) -> None:
+def test_we_read_its_folder_and_have_equal_vectors(name, tmp_path, tokenizer):
     """In its current layout, and in the older one with the encoder in a subfolder."""
     sentence = POOLINGS[name]
     made(tmp_path / "encoder", tokenizer)
@@ -165,7 +161,7 @@ def loss_of(name: str, model: SentenceTransformer) -> nn.Module:
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_fifty_steps_have_its_losses(name: str, tmp_path: Path, tokenizer: Tokenizer) -> None:
+def test_fifty_steps_have_its_losses(name, tmp_path, tokenizer):
     folder = made(tmp_path / "base", tokenizer, SentenceSpec(normalize=name == "hard negatives"))
     loaded, rows = checkpoint.load(folder), ROWS[name]
     wanted = "in_batch_negatives" if name == "hard negatives" else "auto"
@@ -209,7 +205,7 @@ def figures(folder: Path, rows: Rows) -> dict[str, float]:
     return Predictor(folder, batch=8).evaluate(rows).metrics()
 
 
-def test_its_evaluators_have_the_same_figures(tmp_path: Path, tokenizer: Tokenizer) -> None:
+def test_its_evaluators_have_the_same_figures(tmp_path, tokenizer):
     folder = made(tmp_path / "model", tokenizer, SentenceSpec())
     model, ours = theirs(folder), figures(folder, ROWS["cosine"])
     numbers = [float(number) / 5 for number in NUMBERS]
@@ -239,7 +235,7 @@ def test_its_evaluators_have_the_same_figures(tmp_path: Path, tokenizer: Tokeniz
 
 
 @pytest.mark.parametrize("data", ["alike", "together", "triplets"])
-def test_what_a_run_saves_is_read_by_it_with_equal_vectors(data: str, tmp_path: Path) -> None:
+def test_what_a_run_saves_is_read_by_it_with_equal_vectors(data, tmp_path):
     job = small.learning(data, tmp_path, steps=4, save_every=0)
     run = small.new_run(tmp_path / "run", job)
     train(job, run, run.append)
@@ -251,7 +247,7 @@ def test_what_a_run_saves_is_read_by_it_with_equal_vectors(data: str, tmp_path: 
     np.testing.assert_allclose(ours, theirs(folder).encode(TEXTS), atol=1e-5)
 
 
-def test_equal_texts_are_no_negatives(tmp_path: Path, tokenizer: Tokenizer) -> None:
+def test_equal_texts_are_no_negatives(tmp_path, tokenizer):
     """If every row has the same second text, there are no negatives."""
     loaded = checkpoint.load(made(tmp_path / "base", tokenizer, SentenceSpec()))
     learner = SentenceSimilarityLearner(SentenceSimilarity())
@@ -265,9 +261,7 @@ def test_equal_texts_are_no_negatives(tmp_path: Path, tokenizer: Tokenizer) -> N
 @pytest.mark.parametrize(
     "changes", [{"micro_batch_size": 2}, {"processes": 2}], ids=["micro-batches", "processes"]
 )
-def test_a_batch_with_in_batch_negatives_is_not_split(
-    changes: dict[str, int], tmp_path: Path
-) -> None:
+def test_a_batch_with_in_batch_negatives_is_not_split(changes, tmp_path):
     job = small.learning("together", tmp_path, steps=2)
     settings = job.training.model_copy(update={k: v for k, v in changes.items() if k[0] == "m"})
     machine = job.hardware.model_copy(update={k: v for k, v in changes.items() if k[0] == "p"})
@@ -306,9 +300,7 @@ BROKEN: dict[str, tuple[str, Any, str]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_hostile_folder_is_refused_in_a_sentence(
-    name: str, tmp_path: Path, tokenizer: Tokenizer
-) -> None:
+def test_a_hostile_folder_is_refused_in_a_sentence(name, tmp_path, tokenizer):
     folder = made(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
     file, content, said = BROKEN[name]
     (folder / "manifest.json").unlink()
@@ -327,9 +319,7 @@ ODD: tuple[Any, ...] = (None, 7, "x", [7], [[]], {"a": 1}, True, -1, 1.5, float(
         *("sentence_bert_config.json", "config_sentence_transformers.json"),
     ],
 )
-def test_any_odd_value_in_its_files_is_read_or_refused_in_a_sentence(
-    file: str, tmp_path: Path, tokenizer: Tokenizer
-) -> None:
+def test_any_odd_value_in_its_files_is_read_or_refused_in_a_sentence(file, tmp_path, tokenizer):
     folder = made(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
     (folder / "manifest.json").unlink()
     good = json.loads((folder / file).read_text())
@@ -353,16 +343,14 @@ def test_any_odd_value_in_its_files_is_read_or_refused_in_a_sentence(
                 checkpoint_info(folder)
 
 
-def test_missing_weights_of_a_layer_are_refused(tmp_path: Path, tokenizer: Tokenizer) -> None:
+def test_missing_weights_of_a_layer_are_refused(tmp_path, tokenizer):
     folder = made(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
     (folder / "2_Dense" / "model.safetensors").unlink()
     with pytest.raises(BadCheckpoint, match="2_Dense has no weights"):
         checkpoint.load(folder)
 
 
-def test_a_sentence_encoder_is_a_base_model_for_other_tasks(
-    tmp_path: Path, tokenizer: Tokenizer
-) -> None:
+def test_a_sentence_encoder_is_a_base_model_for_other_tasks(tmp_path, tokenizer):
     folder = made(tmp_path / "model", tokenizer, POOLINGS["dense as in LaBSE"])
     loaded: Checkpoint = checkpoint.load(folder, Heads(outputs=2), ("a", "b"))
     assert loaded.network.heads.sentence is None and loaded.labels == ("a", "b")
@@ -371,9 +359,7 @@ def test_a_sentence_encoder_is_a_base_model_for_other_tasks(
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".parquet"])
-def test_texts_that_stand_alone_become_vectors(
-    suffix: str, tmp_path: Path, tokenizer: Tokenizer
-) -> None:
+def test_texts_that_stand_alone_become_vectors(suffix, tmp_path, tokenizer):
     """As the window applies a model to a file, read by NumPy and Arrow."""
     folder, file = made(tmp_path / "model", tokenizer, SentenceSpec()), tmp_path / "texts.csv"
     file.write_text("\n".join(["text", *FIRST]) + "\n", encoding="utf-8")
@@ -391,7 +377,7 @@ def test_texts_that_stand_alone_become_vectors(
     np.testing.assert_allclose(found, theirs(folder).encode(FIRST), atol=1e-5)
 
 
-def test_npy_holds_vectors_and_nothing_else(tmp_path: Path, tokenizer: Tokenizer) -> None:
+def test_npy_holds_vectors_and_nothing_else(tmp_path, tokenizer):
     folder, file = made(tmp_path / "model", tokenizer, SentenceSpec()), tmp_path / "pairs.csv"
     file.write_text("text,pair\na,b\n", encoding="utf-8")
     mapping = Mapping(text="text", pair="pair")
@@ -401,9 +387,7 @@ def test_npy_holds_vectors_and_nothing_else(tmp_path: Path, tokenizer: Tokenizer
         apply(wanted, Predictor(folder))
 
 
-def test_an_export_to_tensorflow_is_refused_for_it_has_no_place_for_pooling(
-    tmp_path: Path, tokenizer: Tokenizer
-) -> None:
+def test_an_export_to_tensorflow_is_refused_for_it_has_no_place_for_pooling(tmp_path, tokenizer):
     folder = made(tmp_path / "model", tokenizer, SentenceSpec())
     with pytest.raises(StudioError, match="cannot store how a sentence encoder pools"):
         export(Export(checkpoint=folder, into=tmp_path / "out", form="tf1"))

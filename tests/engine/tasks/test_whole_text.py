@@ -95,9 +95,7 @@ def prepared(tokenizer: Tokenizer, tmp_path: Path) -> Callable[[str], Prepared]:
 
 
 @pytest.mark.parametrize("name", ["classes", "labels", "number", "choices"])
-def test_loss_and_logits_are_those_of_transformers(
-    name: str, prepared: Callable[[str], Prepared], tmp_path: Path
-) -> None:
+def test_loss_and_logits_are_those_of_transformers(name, prepared, tmp_path):
     ready = prepared(name)
     learner, batch = ready.learner, ready.batch
     checkpoint.save(tmp_path / "model", ready.network, ready.tokenizer, learner.labels)
@@ -123,9 +121,7 @@ def test_loss_and_logits_are_those_of_transformers(
 
 @case
 @pytest.mark.parametrize("size", [1, 5, 11])
-def test_parts_of_a_batch_add_up_to_its_loss_and_gradient(
-    name: str, size: int, prepared: Callable[[str], Prepared]
-) -> None:
+def test_parts_of_a_batch_add_up_to_its_loss_and_gradient(name, size, prepared):
     ready = prepared(name)
 
     def gradients(parts: list[Batch]) -> tuple[float, list[Tensor]]:
@@ -146,7 +142,7 @@ def test_parts_of_a_batch_add_up_to_its_loss_and_gradient(
         assert torch.allclose(one, other, atol=1e-6)
 
 
-def test_weights_and_smoothing_are_those_of_torch(prepared: Callable[[str], Prepared]) -> None:
+def test_weights_and_smoothing_are_those_of_torch(prepared):
     ready = prepared("weighted")
     assert ready.learner.labels == ("bad", "good", "so-so")
     weights = torch.tensor([12 / (3 * 6), 12 / (3 * 4), 0.3])
@@ -158,7 +154,7 @@ def test_weights_and_smoothing_are_those_of_torch(prepared: Callable[[str], Prep
     assert float(ours.detach()) == pytest.approx(float(wanted.detach()), rel=1e-6)
 
 
-def test_weights_of_labels_are_those_of_torch(prepared: Callable[[str], Prepared]) -> None:
+def test_weights_of_labels_are_those_of_torch(prepared):
     ready = prepared("weighted labels")
     assert ready.learner.labels == ("cold", "dull", "good", "warm")
     weights = torch.tensor([8 / 4, 3.5, 6 / 6, 8 / 4])
@@ -170,7 +166,7 @@ def test_weights_of_labels_are_those_of_torch(prepared: Callable[[str], Prepared
     assert float(ours.detach()) == pytest.approx(float(wanted.detach()), rel=1e-6)
 
 
-def test_balancing_is_that_of_scikit_learn() -> None:
+def test_balancing_is_that_of_scikit_learn():
     from sklearn.utils.class_weight import compute_class_weight
 
     learner = learner_for(TextClassification(balanced=True))
@@ -180,13 +176,13 @@ def test_balancing_is_that_of_scikit_learn() -> None:
 
 
 @pytest.mark.parametrize("task", [TextClassification, MultiLabel])
-def test_a_weight_for_no_label_is_refused(task: Any) -> None:
+def test_a_weight_for_no_label_is_refused(task):
     rows = Rows(TEXTS, None, CLASSES)
     with pytest.raises(StudioError, match="“great”, but no label"):
         learner_for(task(class_weights={"great": 2.0})).fit_labels(rows)
 
 
-def test_flags_are_labels_also_where_no_row_has_them(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_flags_are_labels_also_where_no_row_has_them(tokenizer, tmp_path):
     flags = {"toxic": ["1", "no", "TRUE", "0"], "rude": ["0", "0", "false", "no"]}
     learner = learner_for(MultiLabel())
     learner.fit_labels(rows := Rows(TEXTS[:4], flags=flags))
@@ -218,15 +214,13 @@ def test_flags_are_labels_also_where_no_row_has_them(tokenizer: Tokenizer, tmp_p
         ),
     ],
 )
-def test_what_cannot_be_learned_is_refused_in_words(task: TaskSpec, rows: Rows, says: str) -> None:
+def test_what_cannot_be_learned_is_refused_in_words(task, rows, says):
     with pytest.raises(StudioError, match=says):
         learner_for(task).fit_labels(rows)
 
 
 @pytest.mark.parametrize("name", ["classes", "labels", "number", "choices"])
-def test_a_saved_model_answers_and_is_judged_as_before(
-    name: str, prepared: Callable[[str], Prepared], tmp_path: Path
-) -> None:
+def test_a_saved_model_answers_and_is_judged_as_before(name, prepared, tmp_path):
     ready = prepared(name)
     folder = tmp_path / "model"
     checkpoint.save(folder, ready.network, ready.tokenizer, ready.learner.labels)
@@ -243,14 +237,14 @@ def test_a_saved_model_answers_and_is_judged_as_before(
         predictor.evaluate(ready.rows.unlabelled())
 
 
-def test_a_primed_number_head_begins_at_the_mean(prepared: Callable[[str], Prepared]) -> None:
+def test_a_primed_number_head_begins_at_the_mean(prepared):
     ready = prepared("number")
     ready.learner.init_output_bias(ready.network, ready.examples, ready.tokenizer)
     assert ready.network.task is not None
     assert float(ready.network.task.dense.bias.detach()) == pytest.approx(2.5416667)
 
 
-def test_made_up_batches_have_a_loss(prepared: Callable[[str], Prepared]) -> None:
+def test_made_up_batches_have_a_loss(prepared):
     for name in CASES:
         ready = prepared(name)
         batch = ready.learner.dummy_batch(6, 16, ready.tokenizer, np.random.default_rng(1))
@@ -258,9 +252,7 @@ def test_made_up_batches_have_a_loss(prepared: Callable[[str], Prepared]) -> Non
         assert np.isfinite(float(total(ready.learner.losses(ready.network, batch)).detach()))
 
 
-def test_a_model_for_numbers_remembers_their_range(
-    prepared: Callable[[str], Prepared], tmp_path: Path
-) -> None:
+def test_a_model_for_numbers_remembers_their_range(prepared, tmp_path):
     ready = prepared("number")
     task = ready.learner.task
     assert task is not None
@@ -271,7 +263,7 @@ def test_a_model_for_numbers_remembers_their_range(
     assert learner is not None and learner.task == Regression(range=(-1, 10))
 
 
-def test_a_label_that_a_model_does_not_have_is_refused_by_its_name() -> None:
+def test_a_label_that_a_model_does_not_have_is_refused_by_its_name():
     learner = TextClassificationLearner(TextClassification(labels=("bad", "good")))
     assert learner.targets(Rows(["a", "b"], None, ["good", "bad"])).tolist() == [1, 0]
     assert learner.targets(Rows(["a", "b"], None, ["0", "1"])).tolist() == [0, 1]
@@ -281,7 +273,7 @@ def test_a_label_that_a_model_does_not_have_is_refused_by_its_name() -> None:
             learner.targets(Rows(["a", "b"], None, ["good", stranger]))
 
 
-def test_the_label_that_is_refused_is_the_one_that_the_model_does_not_have() -> None:
+def test_the_label_that_is_refused_is_the_one_that_the_model_does_not_have():
     learner = TextClassificationLearner(TextClassification(labels=("bad", "good")))
     assert learner.targets(Rows(["a", "b"], None, ["1.0", "0"])).tolist() == [1, 0]
     with pytest.raises(StudioError, match="the label “2”"):
@@ -291,7 +283,7 @@ def test_the_label_that_is_refused_is_the_one_that_the_model_does_not_have() -> 
         numbered.targets(Rows(["a", "b", "c"], None, ["0", "1", "2"]))
 
 
-def test_the_range_of_numbers_is_that_which_was_read() -> None:
+def test_the_range_of_numbers_is_that_which_was_read():
     learner = RegressionLearner(Regression())
     learner.fit_labels(Rows(["a", "b"], None, ["0.1", "16777217"]))
     assert learner.task.range == (0.1, 16777217.0)
