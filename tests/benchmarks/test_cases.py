@@ -9,9 +9,7 @@ from benchmarks.__main__ import CASES, main
 README = Path(__file__).parents[2] / "benchmarks" / "README.md"
 
 
-def test_every_case_is_in_the_table_and_explains_its_options(
-    capsys,
-):
+def test_every_case_is_in_the_table_and_explains_its_options(capsys):
     rows = README.read_text(encoding="utf-8").splitlines()
     for name, case in CASES.items():
         assert f"| `{name}` | {case.description} |" in rows

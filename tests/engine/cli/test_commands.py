@@ -54,23 +54,10 @@ def model(trained: Path) -> str:
     return str(RunFolder(trained).checkpoint_folders()[-1])
 
 
-def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    assert main(list(arguments)) == 0
-    return capsys.readouterr().out
-
-
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """The sentence of a command that exits with 1."""
-    assert main(list(arguments)) == 1
-    printed = capsys.readouterr()
-    assert "Traceback" not in printed.err
-    return printed.err
-
-
-def test_a_checkpoint_of_a_run_is_exported(capsys, model, tmp_path):
+def test_a_checkpoint_of_a_run_is_exported(output, model, tmp_path):
     """In half precision, verified on the validation rows of its run in a clean process."""
     out = tmp_path / "out"
-    printed = output(capsys, "export", model, "--to", str(out), "--precision", "float16")
+    printed = output("export", model, "--to", str(out), "--precision", "float16")
     assert "logits: " in printed
     assert f"MB written to {out}" in printed
     written = json.loads((out / "export-report.json").read_text())
@@ -79,17 +66,16 @@ def test_a_checkpoint_of_a_run_is_exported(capsys, model, tmp_path):
     assert written["precision"] == "float16"
 
 
-def test_an_export_reports_impossible_combinations(capsys, model, tmp_path):
+def test_an_export_reports_impossible_combinations(refusal, model, tmp_path):
     command = ("export", model, "--to", str(tmp_path / "out"))
-    assert "does not support int8" in refusal(capsys, *command, "--format=tf1", "--precision=int8")
-    assert "already exists" in refusal(capsys, "export", model, "--to", model)
+    assert "does not support int8" in refusal(*command, "--format=tf1", "--precision=int8")
+    assert "already exists" in refusal("export", model, "--to", model)
     assert not (tmp_path / "out").exists()
 
 
-def test_a_job_is_composed_from_options(capsys, tmp_path):
+def test_a_job_is_composed_from_options(output, tmp_path):
     data = small.sentences(tmp_path / "reviews.csv")
     printed = output(
-        capsys,
         "job",
         "--data",
         str(data),
@@ -108,13 +94,13 @@ def test_a_job_is_composed_from_options(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("stem", ["reviews", "r" * 240])
-def test_a_run_without_a_name_has_that_of_its_data_and_task(capsys, tmp_path, stem):
+def test_a_run_without_a_name_has_that_of_its_data_and_task(output, tmp_path, stem):
     data = small.sentences(tmp_path / f"{stem}.csv")
-    name = json.loads(output(capsys, "job", "--data", str(data), *SIZE))["name"]
+    name = json.loads(output("job", "--data", str(data), *SIZE))["name"]
     assert name == f"{stem} · Text classification"[:RUN_NAME_LENGTH]
 
 
-def test_the_default_base_model_depends_on_the_task(capsys, tmp_path):
+def test_the_default_base_model_depends_on_the_task(output, tmp_path):
     labelled, texts = (
         small.sentences(tmp_path / "rows.csv"),
         small.paragraphs(tmp_path / "text.txt"),
@@ -123,15 +109,14 @@ def test_the_default_base_model_depends_on_the_task(capsys, tmp_path):
         (labelled, "text_classification", minilm()),
         (texts, "pretraining", starter_model()),
     ):
-        printed = output(capsys, "job", "--task", task, "--data", str(data))
+        printed = output("job", "--task", task, "--data", str(data))
         job = JobSpec.model_validate_json(printed)
         assert job.base_model == FromCheckpoint(path=usual)
 
 
-def test_a_composed_job_trains_and_can_be_resumed(capsys, tmp_path):
+def test_a_composed_job_trains_and_can_be_resumed(output, tmp_path):
     data = small.paragraphs(tmp_path / "text.txt")
     composed = output(
-        capsys,
         "job",
         "--task=pretraining",
         "--data",
@@ -146,10 +131,10 @@ def test_a_composed_job_trains_and_can_be_resumed(capsys, tmp_path):
     job = tmp_path / "job.json"
     job.write_text(composed)
     run = tmp_path / "run"
-    assert str(run) in output(capsys, "train", str(job), "--into", str(run))
+    assert str(run) in output("train", str(job), "--into", str(run))
     events, _ = RunFolder(run).events_after(0)
     assert isinstance(events[-1], Ended) and events[-1].outcome == "finished"
-    output(capsys, "resume", str(run))
+    output("resume", str(run))
 
 
 def test_training_gives_advice_if_nothing_was_learned(capsys, tmp_path):
@@ -161,7 +146,7 @@ def test_training_gives_advice_if_nothing_was_learned(capsys, tmp_path):
     assert "Try a learning rate of 0.0005. (--learning-rate 0.0005)" in told
 
 
-def test_a_job_has_the_recommended_settings_by_default(capsys, tmp_path):
+def test_a_job_has_the_recommended_settings_by_default(output, capsys, tmp_path):
     data = str(small.sentences(tmp_path / "reviews.csv"))
     assert main(["job", "--data", data, "--epochs=2"]) == 0
     printed = capsys.readouterr()
@@ -174,48 +159,48 @@ def test_a_job_has_the_recommended_settings_by_default(capsys, tmp_path):
 
     probe = ("--set=features.vectors=last", "--set=features.probe=linear")
     for own, rate in (((), 1e-2), (("--set=features.learning_rate=0.001",), 1e-3)):
-        printed = output(capsys, "job", "--data", data, *probe, *own)
+        printed = output("job", "--data", data, *probe, *own)
         assert JobSpec.model_validate_json(printed).features.learning_rate == rate
 
-    given = output(capsys, "job", "--data", data, "--learning-rate=7e-5", "--base-model=/nowhere")
+    given = output("job", "--data", data, "--learning-rate=7e-5", "--base-model=/nowhere")
     spec = JobSpec.model_validate_json(given).training
     assert spec == TrainingSpec(learning_rate=7e-5), "nothing is known of that model"
 
 
-def test_a_job_sets_precision_and_device(capsys, tmp_path):
+def test_a_job_sets_precision_and_device(output, refusal, tmp_path):
     data = str(small.sentences(tmp_path / "data.csv"))
     asked = ("--precision=fp16", "--device=cuda", "--threads=2", "--cores=0-1")
-    job = JobSpec.model_validate_json(output(capsys, "job", "--data", data, *SIZE, *asked))
+    job = JobSpec.model_validate_json(output("job", "--data", data, *SIZE, *asked))
     hardware = job.hardware
     assert (hardware.precision, hardware.device) == ("fp16", "cuda")
     assert (hardware.threads, hardware.cores) == (2, "0-1")
-    refused = refusal(capsys, "job", "--data", data, *SIZE, "--cores=1-0")
+    refused = refusal("job", "--data", data, *SIZE, "--cores=1-0")
     assert "“1-0” runs backwards: write 0-1" in refused
 
 
-def test_paths_in_a_job_file_are_relative_to_its_folder(capsys, tmp_path, monkeypatch):
+def test_paths_in_a_job_file_are_relative_to_its_folder(output, tmp_path, monkeypatch):
     job = small.pretraining(tmp_path, steps=2).model_dump(mode="json")
     job["data"]["path"] = "text.txt"
     (tmp_path / "job.json").write_text(json.dumps(job))
     monkeypatch.chdir("/")
-    output(capsys, "train", str(tmp_path / "job.json"), "--into", str(tmp_path / "run"))
+    output("train", str(tmp_path / "job.json"), "--into", str(tmp_path / "run"))
     assert load(RunFolder(tmp_path / "run").checkpoint_folders()[-1])
 
 
-def test_evaluate_gives_figures(capsys, model, tmp_path):
+def test_evaluate_gives_figures(output, told, model, tmp_path):
     data = small.sentences(tmp_path / "test.csv", rows=30)
-    metrics = json.loads(output(capsys, "evaluate", str(data), "--model", model, "--json"))
+    metrics = told("evaluate", str(data), "--model", model)
     assert {"accuracy", "f1_macro", "loss", "examples"} <= set(metrics)
     assert metrics["examples"] == 30
     assert metrics["accuracy"] == pytest.approx(metrics["correct"] / 30)
     assert metrics["accuracy"] > 0.9  # six sentences are easily learned
-    assert "accuracy" in output(capsys, "evaluate", str(data), "--model", model)
+    assert "accuracy" in output("evaluate", str(data), "--model", model)
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
-def test_predict_writes_a_row_for_each_row(capsys, model, tmp_path, ending):
+def test_predict_writes_a_row_for_each_row(output, model, tmp_path, ending):
     data, out = small.sentences(tmp_path / "new.csv", rows=10), tmp_path / f"out.{ending}"
-    output(capsys, "predict", str(data), "--model", model, "--out", str(out))
+    output("predict", str(data), "--model", model, "--out", str(out))
     content = out.read_text(encoding="utf-8")
     if ending == "jsonl":
         rows = [json.loads(line) for line in content.splitlines()]
@@ -229,7 +214,7 @@ def test_predict_writes_a_row_for_each_row(capsys, model, tmp_path, ending):
         assert shares[row["predicted_label"]] == max(shares.values())
 
 
-def test_predict_keeps_every_column_and_escapes_formulas(capsys, model, tmp_path):
+def test_predict_keeps_every_column_and_escapes_formulas(output, model, tmp_path):
     data = tmp_path / "new.csv"
     given = [
         {"id": "7", "text": "=1+1 a lovely film", "label": "?", "note": "@x"},
@@ -240,7 +225,7 @@ def test_predict_keeps_every_column_and_escapes_formulas(capsys, model, tmp_path
     )
     asked = ("predict", str(data), "--model", model, "--text", "text", "--out")
     for name, options in (("safe.csv", ()), ("raw.tsv", ("--raw",)), ("out.jsonl", ())):
-        output(capsys, *asked, str(tmp_path / name), *options)
+        output(*asked, str(tmp_path / name), *options)
     safe = list(csv.DictReader((tmp_path / "safe.csv").read_text().splitlines()))
     raw = list(csv.DictReader((tmp_path / "raw.tsv").read_text().splitlines(), delimiter="\t"))
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
@@ -255,7 +240,7 @@ def test_predict_keeps_every_column_and_escapes_formulas(capsys, model, tmp_path
 
 
 def test_predict_marks_unsure_rows_and_resumes_after_a_cancellation(
-    capsys, model, tmp_path, monkeypatch
+    output, capsys, model, tmp_path, monkeypatch
 ):
     data, out = small.sentences(tmp_path / "new.csv", rows=30), tmp_path / "out.csv"
     asked = ["predict", str(data), "--model", model, "--out", str(out), "--threshold", "1"]
@@ -267,7 +252,7 @@ def test_predict_marks_unsure_rows_and_resumes_after_a_cancellation(
         assert main(asked) == 130
     assert "kept in out.csv.part; add --resume" in capsys.readouterr().err and not out.exists()
     monkeypatch.setattr("engine.tasks.predicting.Predictor.predict", None)
-    assert "30 rows written" in output(capsys, *asked, "--resume")
+    assert "30 rows written" in output(*asked, "--resume")
     rows = list(csv.DictReader(out.read_text(encoding="utf-8").splitlines()))
     assert {row["unsure"] for row in rows} == {"true"} and len(rows) == 30
     assert [p.name for p in tmp_path.iterdir() if "part" in p.name] == []
@@ -275,11 +260,7 @@ def test_predict_marks_unsure_rows_and_resumes_after_a_cancellation(
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_fast_predictions_are_near_the_exact_ones_in_their_order_and_say_how(
-    capsys,
-    model,
-    tmp_path,
-    monkeypatch,
-    quick,
+    capsys, model, tmp_path, monkeypatch, quick
 ):
     monkeypatch.setattr("engine.serving.serving.MIN_SPEEDUP", 0 if quick else 1e9)
     data, written = small.sentences(tmp_path / "new.csv", rows=40), {}
@@ -295,22 +276,22 @@ def test_fast_predictions_are_near_the_exact_ones_in_their_order_and_say_how(
         assert float(some["p(good)"]) == pytest.approx(float(right["p(good)"]), abs=0.02)
 
 
-def test_attention_is_written_as_an_array(capsys, model, tmp_path):
+def test_attention_is_written_as_an_array(output, model, tmp_path):
     out = tmp_path / "heads.npy"
-    printed = output(capsys, "attention", "a lovely film", "--model", model, "--out", str(out))
+    printed = output("attention", "a lovely film", "--model", model, "--out", str(out))
     array = np.load(out)
     assert array.shape[:2] == (2, 2) and array.dtype == np.float32
     assert np.allclose(array.sum(-1), 1, atol=1e-5)
     assert len(printed.splitlines()[0].split()) == array.shape[2]
 
 
-def test_fill_ranks_words(capsys, tmp_path):
+def test_fill_ranks_words(output, capsys, tmp_path):
     job = tmp_path / "job.json"
     job.write_text(small.pretraining(tmp_path, steps=2).model_dump_json())
     main(["train", str(job), "--into", str(tmp_path / "run")])
     model = str(RunFolder(tmp_path / "run").checkpoint_folders()[-1])
     capsys.readouterr()
-    printed = output(capsys, "fill", "a [MASK] film", "--model", model, "--top=3", "--json")
+    printed = output("fill", "a [MASK] film", "--model", model, "--top=3", "--json")
     (mask,) = json.loads(printed)["masks"]
     shares = [guess["probability"] for guess in mask["predictions"]]
     assert len(shares) == 3 and shares == sorted(shares, reverse=True)
@@ -325,22 +306,22 @@ def test_truncation_of_a_text_is_reported(capsys, tmp_path):
     assert np.load(out).shape[2] == 512
 
 
-def test_check_reports_the_contents_of_a_file(capsys, tmp_path):
+def test_check_reports_the_contents_of_a_file(told, tmp_path):
     data = small.sentences(tmp_path / "reviews.csv")
-    facts = json.loads(output(capsys, "check", str(data), "--json"))
+    facts = told("check", str(data))
     assert facts["ok"] and facts["rows"] == 96
     assert facts["columns"] == ["text", "label"]
 
 
-def test_check_reports_misleading_data(capsys, tmp_path):
+def test_check_reports_misleading_data(output, told, tmp_path):
     data = tmp_path / "data.csv"
     rows = [f"a film number {n},{'good' if n % 3 else 'bad'}" for n in range(40)]
     data.write_text("\n".join(["text,label", *rows, "twice,good", "Twice ,bad"]))
-    facts = json.loads(output(capsys, "check", str(data), "--json"))
+    facts = told("check", str(data))
     (found,) = facts["findings"]
     assert (found["check"], found["severity"]) == ("label_conflicts", "problem")
     assert (found["count"], found["lines"]) == (2, [42, 43])
-    printed = output(capsys, "check", str(data))
+    printed = output("check", str(data))
     assert "problem: 2 rows with the same text and another label" in printed
     assert "  lines 42, 43" in printed
 
@@ -356,7 +337,7 @@ def test_check_names_the_line_of_a_problem(capsys, tmp_path):
     assert "bad.jsonl, line 2" in printed.err
 
 
-def test_user_errors_give_one_sentence_and_exit_code_one(capsys, model, trained, tmp_path):
+def test_user_errors_give_one_sentence_and_exit_code_one(refusal, model, trained, tmp_path):
     data = small.sentences(tmp_path / "reviews.csv")
     job = tmp_path / "job.json"
     job.write_text(small.classifying(tmp_path).model_dump_json())
@@ -369,28 +350,24 @@ def test_user_errors_give_one_sentence_and_exit_code_one(capsys, model, trained,
     single.write_text(
         small.classifying(tmp_path).model_copy(update={"data": one}).model_dump_json()
     )
-    assert "no [MASK]" in refusal(capsys, "fill", "no mask here", "--model", model)
-    assert "[MASK] comes after them" in refusal(capsys, "fill", f"{'a ' * 600}[MASK]")
-    assert "MLM" in refusal(capsys, "fill", "a [MASK]", "--model", model)
-    assert "config.json" in refusal(capsys, "fill", "a [MASK]", "--model", str(tmp_path))
-    assert "nowhere" in refusal(capsys, "check", str(tmp_path / "nowhere.csv"))
-    assert "already" in refusal(capsys, "train", str(job), "--into", str(trained))
-    assert "broken.json" in refusal(capsys, "train", str(broken), "--into", str(tmp_path / "a"))
+    assert "no [MASK]" in refusal("fill", "no mask here", "--model", model)
+    assert "[MASK] comes after them" in refusal("fill", f"{'a ' * 600}[MASK]")
+    assert "MLM" in refusal("fill", "a [MASK]", "--model", model)
+    assert "config.json" in refusal("fill", "a [MASK]", "--model", str(tmp_path))
+    assert "nowhere" in refusal("check", str(tmp_path / "nowhere.csv"))
+    assert "already" in refusal("train", str(job), "--into", str(trained))
+    assert "broken.json" in refusal("train", str(broken), "--into", str(tmp_path / "a"))
     assert "cannot be read" in refusal(
-        capsys, "train", str(tmp_path / "none.json"), "--into", str(tmp_path / "b")
+        "train", str(tmp_path / "none.json"), "--into", str(tmp_path / "b")
     )
-    assert "not a run folder" in refusal(capsys, "resume", str(tmp_path))
-    assert "Every label is “good”" in refusal(
-        capsys, "train", str(single), "--into", str(tmp_path / "c")
-    )
-    assert "stars" in refusal(
-        capsys, "evaluate", str(data), "--model", model, "--label=stars", "--json"
-    )
+    assert "not a run folder" in refusal("resume", str(tmp_path))
+    assert "Every label is “good”" in refusal("train", str(single), "--into", str(tmp_path / "c"))
+    assert "stars" in refusal("evaluate", str(data), "--model", model, "--label=stars", "--json")
     assert "ends with none of" in refusal(
-        capsys, "predict", str(data), "--model", model, "--out", str(tmp_path / "x.doc")
+        "predict", str(data), "--model", model, "--out", str(tmp_path / "x.doc")
     )
     assert "max_grad_norm" in refusal(
-        capsys, "job", "--data", str(data), *SIZE, "--set=training.max_grad_norm=much"
+        "job", "--data", str(data), *SIZE, "--set=training.max_grad_norm=much"
     )
 
 
@@ -416,8 +393,8 @@ def test_a_bug_is_reported_as_a_bug(capsys, monkeypatch, tmp_path):
     assert "unexpected error in BERT Studio" in capsys.readouterr().err
 
 
-def test_help_names_every_command(capsys):
-    printed = output(capsys, "--help")
+def test_help_names_every_command(output):
+    printed = output("--help")
     commands = ("job", "train", "resume", "check", "predict", "evaluate", "fill", "attention")
     for command in (*commands, "tour"):
         assert command in printed
@@ -470,8 +447,8 @@ def test_ctrl_c_stops_and_saves(tmp_path):
 
 
 @pytest.mark.parametrize("spec", [TrainingSpec, HardwareSpec])
-def test_every_setting_is_an_option_with_the_help_of_its_field(capsys, spec):
-    printed = "".join(output(capsys, "job", "--help").split())  # lines break anywhere
+def test_every_setting_is_an_option_with_the_help_of_its_field(output, spec):
+    printed = "".join(output("job", "--help").split())  # lines break anywhere
     for name, info in settings_of(spec).items():
         assert flag_of(name) in printed and info.description
         assert "".join(info.description.split()) in printed
@@ -510,13 +487,13 @@ def rows_for(kind: str, folder: Path) -> Path:
         *((task, "task") for task in TASKS.values()),
     ],
 )
-def test_every_setting_can_be_given_by_its_path(capsys, tmp_path, spec, path):
+def test_every_setting_can_be_given_by_its_path(output, tmp_path, spec, path):
     kind = spec.model_fields["kind"].default if path == "task" else "text_classification"
     settings = [name for name in settings_of(spec) if name != "cache"]
     usual = spec.model_construct().model_dump(mode="json", include=set(settings))
     given = [f"--set={path}.{name}={json.dumps(usual[name])}" for name in settings if name in usual]
     data = str(rows_for(kind, tmp_path))
-    printed = output(capsys, "job", "--data", data, "--task", kind, "--size=tiny", *given)
+    printed = output("job", "--data", data, "--task", kind, "--size=tiny", *given)
     job = JobSpec.model_validate_json(printed)
     assert job.task.kind == kind
 
@@ -527,11 +504,11 @@ def test_no_option_sets_two_fields():
     assert set(settings_of(TrainingSpec)) | set(settings_of(HardwareSpec)) <= set(names)
 
 
-def test_options_that_need_another_say_so(capsys, model, tmp_path):
+def test_options_that_need_another_say_so(refusal, model, tmp_path):
     data = str(small.sentences(tmp_path / "reviews.csv"))
     assert "--vocab-size is for a model from scratch" in refusal(
-        capsys, "job", "--data", data, "--vocab-size=100"
+        "job", "--data", data, "--vocab-size=100"
     )
     assert "cannot be combined" in refusal(
-        capsys, "job", "--data", data, "--size=tiny", "--base-model", model
+        "job", "--data", data, "--size=tiny", "--base-model", model
     )

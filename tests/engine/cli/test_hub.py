@@ -7,7 +7,6 @@ import pytest
 
 from engine.checkpoints.info import checkpoint_info
 from engine.checkpoints.source import source_of
-from engine.cli import main
 from engine.hub import token
 from engine.hub.shelf import OFFERED
 from engine.messages.hub import Found, PlanDownload, Planned, SearchHub
@@ -32,11 +31,10 @@ def published(hub: Hub, tmp_path: Path) -> Repo:
 
 
 @pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # of the library
-def test_a_model_is_got_and_sent_again(hub, published, home, capsys):
+def test_a_model_is_got_and_sent_again(output, hub, published, home):
     home.make()
     hub.cut, hub.cuts = 2_000, 3
-    assert main(["get", NAME]) == 0
-    said = capsys.readouterr().out
+    said = output("get", NAME)
     into = Path(said.splitlines()[-1])
     assert into == home.models / "tiny" and "model.safetensors" in said
     info, source = checkpoint_info(into), source_of(into)
@@ -44,27 +42,24 @@ def test_a_model_is_got_and_sent_again(hub, published, home, capsys):
     assert source is not None and source.revision == published.sha in said
     assert not list(home.downloads.iterdir())
     token.save_token(TOKEN)
-    assert main(["push", str(into), "me/tiny", "--dry-run"]) == 0
-    assert "(private)" in capsys.readouterr().out and "me/tiny" not in hub.repos
-    assert main(["push", str(into), "me/tiny"]) == 0
-    assert "me/tiny" in capsys.readouterr().out
+    assert (
+        "(private)" in output("push", str(into), "me/tiny", "--dry-run")
+        and "me/tiny" not in hub.repos
+    )
+    assert "me/tiny" in output("push", str(into), "me/tiny")
     assert hub.repos["me/tiny"].private and "README.md" in hub.pushed["me/tiny"]
 
 
-def test_a_dry_run_and_the_list_fetch_nothing(hub, published, home, capsys):
+def test_a_dry_run_and_the_list_fetch_nothing(output, refusal, hub, published, home):
     home.make()
-    assert main(["get", NAME, "--dry-run"]) == 0
-    listed = capsys.readouterr().out
+    listed = output("get", NAME, "--dry-run")
     assert "model.safetensors" in listed and not home.downloads.exists()
     assert "GB of memory" in listed and "for 1,000 short texts" in listed
     hub.asked.clear()
-    assert main(["get"]) == 0
-    listed = capsys.readouterr().out
+    listed = output("get")
     assert all(entry.name in listed for entry in OFFERED) and not hub.asked
-    assert main(["get", "--search", "tiny"]) == 0
-    assert NAME in capsys.readouterr().out
-    assert main(["get", "somebody/nothing"]) == 1
-    assert "no model somebody/nothing" in capsys.readouterr().err
+    assert NAME in output("get", "--search", "tiny")
+    assert "no model somebody/nothing" in refusal("get", "somebody/nothing")
 
 
 def test_the_worker_answers_without_torch(hub, published, tmp_path):

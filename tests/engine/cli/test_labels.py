@@ -1,13 +1,12 @@
 """Numbers, labels and choices: trained, evaluated and predicted by the commands."""
 
 import csv
-import json
 
 import pytest
 
 from engine.messages.events import Noted
 from engine.runs.folder import RunFolder
-from tests.engine.cli.test_commands import SIZE, output, refusal
+from tests.engine.cli.test_commands import SIZE
 from tests.engine.training import small
 
 CASES = {
@@ -28,61 +27,60 @@ CASES = {
 
 
 @pytest.mark.parametrize("task", CASES)
-def test_a_task_is_learned_judged_and_used(capsys, tmp_path, task):
+def test_a_task_is_learned_judged_and_used(output, told, tmp_path, task):
     columns, said, figure, least = CASES[task]
     data, job, run = (tmp_path / name for name in ("data.csv", "job.json", "run"))
     small.labelled(data)
     job.write_text(
-        output(
-            capsys, "job", "--data", str(data), "--text=text", *columns, *SIZE, "--task", task,
+        output("job", "--data", str(data), "--text=text", *columns, *SIZE, "--task", task,
             "--epochs=8", "--batch-size=8", "--learning-rate=5e-3", "--max-length=48",
             "--device=cpu", "--threads=1", "--set=base_model.model.initializer_range=0.2",
         )
     )  # fmt: skip
-    output(capsys, "train", str(job), "--into", str(run))
+    output("train", str(job), "--into", str(run))
     model = [
         "--model",
         str(RunFolder(run).checkpoint_folders()[-1]),
         "--text=text",
         "--max-length=48",
     ]
-    report = json.loads(output(capsys, "evaluate", str(data), *model, *columns, "--json"))
+    report = told("evaluate", str(data), *model, *columns)
     assert report["examples"] == 96 and report[figure] > least
-    assert "rows" in output(capsys, "evaluate", str(data), *model, *columns) or figure in report
+    assert "rows" in output("evaluate", str(data), *model, *columns) or figure in report
     out = tmp_path / "out.csv"
-    output(capsys, "predict", str(data), *model, *columns[1:], "--out", str(out))
+    output("predict", str(data), *model, *columns[1:], "--out", str(out))
     with open(out, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0])[-len(said) :] == said and len(rows) == 96
     if task == "multi_label":  # predictions can be evaluated as they were written
-        again = json.loads(output(capsys, "evaluate", str(out), *model, "--label=labels", "--json"))
+        again = told("evaluate", str(out), *model, "--label=labels")
         assert again["exact_match"] == 1
 
 
-def test_a_label_that_is_no_number_is_named(capsys, tmp_path):
+def test_a_label_that_is_no_number_is_named(refusal, tmp_path):
     data = tmp_path / "data.csv"
     data.write_text("text,score\n" + "a film,1\n" * 6 + "a story,much\n" + "a story,2.5\n" * 6)
     given = ["--data", str(data), *SIZE, "--task=regression"]
-    printed = refusal(capsys, "job", *given)
+    printed = refusal("job", *given)
     assert "1 of 13 rows have no number as their label, such as “much”" in printed
 
 
-def test_a_weight_for_an_unknown_label_is_refused(capsys, tmp_path):
+def test_a_weight_for_an_unknown_label_is_refused(output, refusal, tmp_path):
     data, job = small.sentences(tmp_path / "data.csv"), tmp_path / "job.json"
     weights = '--set=task.class_weights={"great": 2}'
-    job.write_text(output(capsys, "job", "--data", str(data), *SIZE, weights))
-    printed = refusal(capsys, "train", str(job), "--into", str(tmp_path / "run"))
+    job.write_text(output("job", "--data", str(data), *SIZE, weights))
+    printed = refusal("train", str(job), "--into", str(tmp_path / "run"))
     assert "“great”" in printed and "“bad”, “good”" in printed
 
 
-def test_a_class_that_is_never_predicted_is_warned_of_once(capsys, tmp_path):
+def test_a_class_that_is_never_predicted_is_warned_of_once(output, tmp_path):
     data, job, run = tmp_path / "data.csv", tmp_path / "job.json", tmp_path / "run"
     text = "a fine film" + " so" * 20  # the number behind it is truncated
     numbered = [f"{text} {n},{'rare' if n % 5 == 0 else 'common'}\n" for n in range(100)]
     data.write_text("text,label\n" + "".join(numbered))
     learning = ["--steps=8", "--batch-size=8", "--set=training.evaluate_every=2", "--max-length=16"]
-    job.write_text(output(capsys, "job", "--data", str(data), *SIZE, *learning, "--device=cpu"))
-    output(capsys, "train", str(job), "--into", str(run))
+    job.write_text(output("job", "--data", str(data), *SIZE, *learning, "--device=cpu"))
+    output("train", str(job), "--into", str(run))
     events, _ = RunFolder(run).events_after(0)
     told = [event.text for event in events if isinstance(event, Noted)]
     (warning,) = [text for text in told if "“rare”" in text]
@@ -91,7 +89,7 @@ def test_a_class_that_is_never_predicted_is_warned_of_once(capsys, tmp_path):
 
 
 @pytest.mark.parametrize("name, mapping", [("stsb/sts-train.csv", "column 6|column 7|column 5")])
-def test_published_scores_are_imported(capsys, tmp_path, assets, name, mapping):
-    facts = json.loads(output(capsys, "check", str(assets / "datasets" / name), "--json"))
+def test_published_scores_are_imported(told, tmp_path, assets, name, mapping):
+    facts = told("check", str(assets / "datasets" / name))
     found = facts["mapping"]
     assert "|".join((found["text"], found["pair"], found["label"])) == mapping

@@ -234,13 +234,7 @@ def test_a_read_only_disk_is_named(tmp_path, place, capsys):
     "home, says",
     [("data.csv", "not a folder"), ("n" * 300, "too long"), ("\n".join(["n" * 90] * 40), "n")],
 )
-def test_a_home_that_cannot_be_is_refused(
-    home,
-    says,
-    place,
-    capsys,
-    monkeypatch,
-):
+def test_a_home_that_cannot_be_is_refused(home, says, place, capsys, monkeypatch):
     monkeypatch.setenv("BERT_STUDIO_HOME", str(place / home))
     for command in ("rebuild", "tour"):
         assert app.__main__.main([command]) == 1
@@ -299,13 +293,7 @@ def test_a_mistake_of_the_program_during_training_is_exit_code_three(place, tmp_
 
 
 @pytest.mark.parametrize("bug, code", [(True, 3), (False, 1)])
-def test_a_tour_that_fails_ends_as_a_training_does(
-    tmp_path,
-    monkeypatch,
-    capsys,
-    bug,
-    code,
-):
+def test_a_tour_that_fails_ends_as_a_training_does(tmp_path, monkeypatch, capsys, bug, code):
     def work(folder: Path, on_event: Callable[[Event], None]) -> int:
         on_event(Ended(outcome="failed", problem="It broke.", advice="Try again.", bug=bug))
         return code

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.cli import main
 from engine.config.job import JobSpec
 from engine.config.training import TrainingSpec
 from engine.messages.events import Ended, Saved, measured
@@ -19,11 +18,6 @@ from tests.engine.results.test_slices import reviews
 from tests.engine.training import small
 
 
-def output(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    assert main([str(one) for one in arguments]) == 0
-    return capsys.readouterr().out
-
-
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     """A run whose model is worse with “not” and with the file b."""
@@ -31,26 +25,26 @@ def run(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def test_the_worst_slices_are_printed(run, capsys):
+def test_the_worst_slices_are_printed(output, told, run):
     found = worst_slices(reviews(600, 0, planted=True))
-    lines = output(capsys, "slices", run).splitlines()
+    lines = output("slices", run).splitlines()
     assert lines[0].startswith(found.slices[0].sentence)
     assert len(lines) == len(found.slices) + 1
     assert lines[-1].startswith(f"{found.tried:,} slices of 600 rows were tested")
-    told = json.loads(output(capsys, "slices", run / "results" / "validation.parquet", "--json"))
-    assert told["slices"][0]["conditions"] == [
+    said = told("slices", run / "results" / "validation.parquet")
+    assert said["slices"][0]["conditions"] == [
         one.model_dump(mode="json") for one in found.slices[0].conditions
     ]
-    assert told["slices"][0]["score"]["value"] == pytest.approx(found.slices[0].group.score.value)
+    assert said["slices"][0]["score"]["value"] == pytest.approx(found.slices[0].group.score.value)
     few = run.parent / "few.parquet"
     reviews(30, 1).write(few)
-    assert output(capsys, "slices", few) == (
+    assert output("slices", few) == (
         "No slice is worse than chance explains; "
         f"{worst_slices(reviews(30, 1)).tried} slices of 30 rows were tested.\n"
     )
 
 
-def test_two_results_are_compared(tmp_path, capsys):
+def test_two_results_are_compared(output, told, tmp_path):
     rng = np.random.default_rng(0)
     gold = rng.choice(["bad", "good"], 200)
     other = np.where(gold == "good", "bad", "good")
@@ -60,41 +54,41 @@ def test_two_results_are_compared(tmp_path, capsys):
         said = np.where(rng.random(200) < share, gold, other)
         files.append(tmp_path / f"{name}.parquet")
         classified(gold, said, text=texts).write(files[-1])
-    lines = output(capsys, "compare-results", *files).splitlines()
+    lines = output("compare-results", *files).splitlines()
     assert lines[0] == "200 rows are in both"
     assert lines[1].startswith("accuracy: 0.") and lines[2].startswith("f1_macro: 0.")
     assert lines[-1].startswith("The second result is better: accuracy ")
-    told = json.loads(output(capsys, "compare-results", *files, "--json"))
-    assert lines[3] == f"better in the second: {len(told['better'])} rows"
-    row = told["better"][0]
+    found = told("compare-results", *files)
+    assert lines[3] == f"better in the second: {len(found['better'])} rows"
+    row = found["better"][0]
     assert lines[4] == (f"  row {row}, gold {gold[row]}: {other[row]} → {gold[row]}: text {row}")
-    assert told["rows"] == 200 and told["mcnemar_p"] < 0.05 and told["claim"] == lines[-1]
-    assert told["metrics"]["accuracy"]["difference"]["low"] > 0
+    assert found["rows"] == 200 and found["mcnemar_p"] < 0.05 and found["claim"] == lines[-1]
+    assert found["metrics"]["accuracy"]["difference"]["low"] > 0
 
 
-def test_results_without_common_rows_are_refused(tmp_path, capsys):
+def test_results_without_common_rows_are_refused(output, told, tmp_path):
     for name in ("a", "b"):
         classified(["good"], ["good"], text=[name]).write(tmp_path / name)
-    lines = output(capsys, "compare-results", tmp_path / "a", tmp_path / "b").splitlines()
+    lines = output("compare-results", tmp_path / "a", tmp_path / "b").splitlines()
     assert lines[-1] == "No row is in both results with the same gold label: nothing to compare."
-    told = json.loads(output(capsys, "compare-results", tmp_path / "a", tmp_path / "b", "--json"))
-    assert told["metrics"] == {} and told["only_first"] == told["only_second"] == 1
+    found = told("compare-results", tmp_path / "a", tmp_path / "b")
+    assert found["metrics"] == {} and found["only_first"] == found["only_second"] == 1
 
 
-def test_a_file_without_results_is_refused(tmp_path, capsys):
+def test_a_file_without_results_is_refused(refusal, tmp_path):
     for path in (tmp_path, tmp_path / "none.parquet"):
-        assert main(["slices", str(path)]) == 1
-        assert "is missing" in capsys.readouterr().err
+        assert "is missing" in refusal("slices", str(path))
     (tmp_path / "text").write_text("no parquet")
-    assert main(["compare-results", str(tmp_path / "text"), str(tmp_path / "text")]) == 1
-    assert "cannot be read" in capsys.readouterr().err
+    assert "cannot be read" in refusal(
+        "compare-results", str(tmp_path / "text"), str(tmp_path / "text")
+    )
 
 
-def test_figures_that_are_not_known_are_null(tmp_path, capsys):
+def test_figures_that_are_not_known_are_null(told, tmp_path):
     made = classified(["good", None], ["good", "bad"], text=["a", "b"])
     Predictions(made.info, made.table).write(tmp_path / "a")
-    told = json.loads(output(capsys, "compare-results", tmp_path / "a", tmp_path / "a", "--json"))
-    assert told["rows"] == 1 and told["metrics"]["accuracy"]["difference"]["value"] == 0
+    found = told("compare-results", tmp_path / "a", tmp_path / "a")
+    assert found["rows"] == 1 and found["metrics"]["accuracy"]["difference"]["value"] == 0
 
 
 def of_seeds(folder: Path, job: JobSpec, scores: dict[int, float], unfinished: int) -> Path:
@@ -117,13 +111,13 @@ def seeded(job: JobSpec, seeds: int) -> TrainingSpec:
     return job.training.model_copy(update={"seed": 1, "seeds": seeds})
 
 
-def test_jobs_with_several_seeds_are_compared_over_their_runs(tmp_path, capsys):
+def test_jobs_with_several_seeds_are_compared_over_their_runs(output, told, tmp_path):
     job = small.classifying(tmp_path, epochs=1)
     first = of_seeds(tmp_path / "first", job, {1: 0.70, 2: 0.72, 3: 0.71}, unfinished=4)
     second = of_seeds(tmp_path / "second", job, {1: 0.74, 2: 0.76, 3: 0.76}, unfinished=4)
-    lines = output(capsys, "compare-results", first, second).splitlines()
+    lines = output("compare-results", first, second).splitlines()
     assert lines[0] == "accuracy: 0.7000 (seed 1), 0.7200 (seed 2), 0.7100 (seed 3)"
     assert lines[-1].startswith("The second result is better: accuracy 75.33 % against 71 % ")
-    told = json.loads(output(capsys, "compare-results", first, second, "--json"))
-    assert told["claim"] == lines[-1] and told["second"] == {"1": 0.74, "2": 0.76, "3": 0.76}
-    assert told["difference"]["p"] < 0.05
+    found = told("compare-results", first, second)
+    assert found["claim"] == lines[-1] and found["second"] == {"1": 0.74, "2": 0.76, "3": 0.76}
+    assert found["difference"]["p"] < 0.05

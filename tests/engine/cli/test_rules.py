@@ -9,7 +9,7 @@ from engine.cli import main
 from engine.config.dataset import Cleaning, FileData, Mapping, Reading, Split
 from engine.config.job import JobSpec
 from engine.data.datasets.importing import import_dataset
-from tests.engine.cli.test_commands import SIZE, output, refusal
+from tests.engine.cli.test_commands import SIZE
 from tests.engine.training import small
 
 FINE = [f"a film {n},{n % 2}" for n in range(20)]
@@ -55,15 +55,15 @@ def job_of(folder: Path, file: Path, task: str, cleaning: Cleaning | None = None
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_same_is_refused_everywhere(case, capsys, tmp_path):
+def test_the_same_is_refused_everywhere(refusal, case, tmp_path):
     lines, task, says = CASES[case]
     file = written(tmp_path, lines)
     asked = ["--task", task] if task else []
-    assert says in refusal(capsys, "check", str(file), *asked)
-    assert says in refusal(capsys, "job", "--data", str(file), *asked, *SIZE)
+    assert says in refusal("check", str(file), *asked)
+    assert says in refusal("job", "--data", str(file), *asked, *SIZE)
     kind = task or ("multiple_choice" if "ending0" in lines[0] else "text_classification")
     job = job_of(tmp_path, file, kind)
-    assert says in refusal(capsys, "train", str(job), "--into", str(tmp_path / "run"))
+    assert says in refusal("train", str(job), "--into", str(tmp_path / "run"))
 
 
 def test_refusals_are_also_given_as_json(capsys, tmp_path):
@@ -90,7 +90,9 @@ def test_all_problems_of_data_are_reported_at_once(capsys, tmp_path):
             assert what in one
 
 
-def test_answers_that_their_passage_does_not_have_are_counted_before_a_training(capsys, tmp_path):
+def test_answers_that_their_passage_does_not_have_are_counted_before_a_training(
+    refusal, capsys, tmp_path
+):
     """Columns are recognised by their cells or by the requested task."""
     for answers, asked in (
         (("Ann", "ann"), []),
@@ -100,25 +102,26 @@ def test_answers_that_their_passage_does_not_have_are_counted_before_a_training(
         file = written(tmp_path, ["question,context,answer", *rows])
         wrong = 10 if "Ann" in answers else 20
         for command in (["check", str(file)], ["job", "--data", str(file), *SIZE]):
-            said = refusal(capsys, *command, *asked)
+            said = refusal(*command, *asked)
             assert f"{wrong} of 20 rows have an answer that their passage does not contain" in said
             assert "We guessed" not in said, "the column of answers is called so"
         job = job_of(tmp_path, file, "question_answering")
-        said = refusal(capsys, "train", str(job), "--into", str(tmp_path / f"run{wrong}"))
+        said = refusal("train", str(job), "--into", str(tmp_path / f"run{wrong}"))
         assert f"{wrong} of 20 rows have an answer" in said
         assert main(["job", "--data", str(file), "--task", "pretraining", *SIZE]) == 0
         capsys.readouterr()
 
 
-def test_answers_of_a_stored_data_set_are_spelled_as_in_their_passages(capsys, home, tmp_path):
+def test_answers_of_a_stored_data_set_are_spelled_as_in_their_passages(
+    output, refusal, capsys, home, tmp_path
+):
     rows = [f"who is it {n}?,It is Ann at {n}.,{'aA'[n % 2]}nn" for n in range(20)]
     file = written(tmp_path, ["question,context,answer", *rows])
     assert main(["import", str(file), "--name", "who"]) == 0
     assert "does not contain: 10 times" in capsys.readouterr().err
-    assert "10 of 20 rows have an answer" in refusal(capsys, "check", "who")
+    assert "10 of 20 rows have an answer" in refusal("check", "who")
     assert main(["fix", "who", "missing_answers", "respell"]) == 0
-    assert main(["check", "who", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    told = json.loads(output("check", "who", "--json").splitlines()[-1])
     assert (told["ok"], told["task"], told["problems"]) == (True, "question_answering", [])
 
 
@@ -136,7 +139,7 @@ def test_guessed_columns_are_reported(capsys, home, tmp_path):
             assert ("We guessed" in printed.out + printed.err) == (not named)
 
 
-def test_yes_no_columns_are_labels_if_the_task_can_have_several(capsys, tmp_path):
+def test_yes_no_columns_are_labels_if_the_task_can_have_several(output, tmp_path):
     rows = [f"{n},a film number {n},{n % 2},{n % 3 % 2},{int(n % 5 == 0)}" for n in range(30)]
     file = written(tmp_path, ["id,comment,toxic,obscene,threat", *rows])
     flags = ["toxic", "obscene", "threat"]
@@ -148,8 +151,7 @@ def test_yes_no_columns_are_labels_if_the_task_can_have_several(capsys, tmp_path
         (["--label", "id"], "id", [], ""),
         (["--flags", "toxic,threat"], None, ["toxic", "threat"], ""),
     ):
-        assert main(["check", str(file), "--json", *asked]) == 0
-        told = json.loads(capsys.readouterr().out)
+        told = json.loads(output("check", str(file), "--json", *asked))
         assert (told["mapping"]["label"], told["mapping"]["flags"]) == (label, taken)
         assert [said in note for note in told["notes"] if "We guessed" in note] == [True] * bool(
             said
@@ -169,9 +171,9 @@ def test_labels_are_guessed_for_a_named_text_column(capsys, tmp_path):
     assert "We guessed the label column" in printed.err
 
 
-def test_incomplete_rows_are_skipped_on_request(capsys, tmp_path):
+def test_incomplete_rows_are_skipped_on_request(told, capsys, tmp_path):
     file = written(tmp_path, ["text,label", *FINE, "a film,", "another,"])
-    facts = json.loads(output(capsys, "check", str(file), "--skip-empty=label", "--json"))
+    facts = told("check", str(file), "--skip-empty=label")
     assert facts["rows"] == 20
     assert main(["job", "--data", str(file), "--skip-empty=label", *SIZE]) == 0
     printed = capsys.readouterr()
@@ -181,12 +183,12 @@ def test_incomplete_rows_are_skipped_on_request(capsys, tmp_path):
     assert "Row without “label” skipped: 2 times, first in line 22." in printed.err
 
 
-def test_a_label_of_validation_rows_alone_is_refused_before_the_start(capsys, tmp_path):
+def test_a_label_of_validation_rows_alone_is_refused_before_the_start(refusal, tmp_path):
     file, other = written(tmp_path, ["text,label", *FINE]), tmp_path / "dev.csv"
     says = "Validation rows have labels that no training row has: “2”."
     other.write_text("text,label\na film,1\na film,2\n")
     given = ["--data", str(file), "--validation", str(other)]
-    assert says in refusal(capsys, "job", *given, *SIZE)
+    assert says in refusal("job", *given, *SIZE)
     spec = import_dataset(
         "x",
         {"train": file, "validation": other},
@@ -196,12 +198,12 @@ def test_a_label_of_validation_rows_alone_is_refused_before_the_start(capsys, tm
         tmp_path / "data" / "1",
     )
     assert spec.unseen == ("2",)
-    assert says in refusal(capsys, "job", "--data", str(tmp_path / "data" / "1"), *SIZE)
+    assert says in refusal("job", "--data", str(tmp_path / "data" / "1"), *SIZE)
     other.write_text("text,label\na film,1.0\na film,0\n")
     assert main(["job", *given, *SIZE]) == 0, "another spelling is the same label"
 
 
-def test_the_task_is_recognised_from_all_rows_and_gets_its_own_labels(capsys, tmp_path):
+def test_the_task_is_recognised_from_all_rows_and_gets_its_own_labels(output, tmp_path):
     verdicts = ("agrees", "differs", "neither")
     rows = [f"a dog {n},some dog {n},{n % 37 / 10},{verdicts[n % 3]}" for n in range(120)]
     file = written(tmp_path, ["sentence_A,sentence_B,relatedness_score,judgment", *rows])
@@ -211,20 +213,18 @@ def test_the_task_is_recognised_from_all_rows_and_gets_its_own_labels(capsys, tm
         (["--task=regression"], "regression", "relatedness_score"),
         (["--label=relatedness_score"], "regression", "relatedness_score"),
     ):
-        made = JobSpec.model_validate_json(
-            output(capsys, "job", "--data", str(file), *asked, *SIZE)
-        )
+        made = JobSpec.model_validate_json(output("job", "--data", str(file), *asked, *SIZE))
         assert made.task.kind == kind
         assert isinstance(made.data, FileData)
         assert made.data.mapping == Mapping(**pairs, label=label)
 
 
-def test_xml_read_as_text_is_reported(capsys, tmp_path):
+def test_xml_read_as_text_is_reported(told, capsys, tmp_path):
     file = tmp_path / "book.xml"
     file.write_text('<?xml version="1.0"?>\n<book>\n<p>One line.</p>\n</book>\n')
-    facts = json.loads(output(capsys, "check", str(file), "--json"))
+    facts = told("check", str(file))
     assert any("looks like XML" in note for note in facts["notes"])
     assert main(["job", "--data", str(file), *SIZE]) == 0
     assert "looks like XML" in capsys.readouterr().err
     file.write_text("a < b\nis no tag\n")
-    assert not json.loads(output(capsys, "check", str(file), "--json"))["notes"]
+    assert not told("check", str(file))["notes"]

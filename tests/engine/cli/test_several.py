@@ -21,12 +21,7 @@ def job(tmp_path: Path) -> JobSpec:
     return small.classifying(tmp_path, epochs=1, seed=5, seeds=3)
 
 
-def test_three_seeds_make_three_runs_and_one_table(
-    job,
-    tmp_path,
-    capsys,
-    monkeypatch,
-):
+def test_three_seeds_make_three_runs_and_one_table(job, tmp_path, capsys, monkeypatch):
     """The second run is stopped; `resume` continues it and leaves the first unchanged."""
     (tmp_path / "job.json").write_text(job.model_dump_json())
     into = tmp_path / "into"
@@ -123,12 +118,11 @@ def test_a_folder_in_use_is_refused(job, tmp_path):
         "[" * 100_000,
     ],
 )
-def test_a_summary_with_foreign_paths_is_refused(job, tmp_path, capsys, summary):
+def test_a_summary_with_foreign_paths_is_refused(refusal, job, tmp_path, summary):
     other = RunFolder.create(tmp_path / "other", expand(job)[0])
     into = tmp_path / "into"
     into.mkdir()
     (into / SUMMARY).write_text(summary)
     (into / "link").symlink_to(other.path)
-    assert main(["resume", str(into)]) == 1
-    assert "summary.json of into" in capsys.readouterr().err
+    assert "summary.json of into" in refusal("resume", str(into))
     assert not other.events_file.exists()

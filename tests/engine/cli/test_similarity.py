@@ -1,6 +1,5 @@
 """The commands for vectors, similarity and nearest rows."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -22,22 +21,21 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_two_texts_and_a_table_of_several(capsys):
-    assert main(["similarity", TEXTS[0], TEXTS[2]]) == 0
-    two = float(capsys.readouterr().out)
-    assert main(["similarity", *TEXTS, "--json"]) == 0
-    cosines = np.array(json.loads(capsys.readouterr().out)["cosines"])
+def test_two_texts_and_a_table_of_several(output, told):
+    two = float(output("similarity", TEXTS[0], TEXTS[2]))
+    cosines = np.array(told("similarity", *TEXTS)["cosines"])
     assert cosines[0, 2] == pytest.approx(two, abs=1e-4) and cosines[0, 2] > cosines[0, 1]
     np.testing.assert_allclose(cosines.diagonal(), 1, atol=1e-6)
     np.testing.assert_allclose(cosines, cosines.T, atol=1e-6)
 
 
-def test_vectors_of_a_file(file, capsys):
+def test_vectors_of_a_file(output, file):
     """The mean of the last hidden states, the default for encoders."""
     wanted = sentence_vectors(checkpoint.load(minilm()), TEXTS)
     for suffix in (".npy", ".parquet"):
-        assert main(["vectors", str(file), "--out", str(file.with_suffix(suffix))]) == 0
-    assert "3 vectors of 384 numbers" in capsys.readouterr().out
+        assert "3 vectors of 384 numbers" in output(
+            "vectors", str(file), "--out", str(file.with_suffix(suffix))
+        )
     np.testing.assert_allclose(np.load(file.with_suffix(".npy")), wanted, atol=1e-6)
     table = pq.read_table(file.with_suffix(".parquet"))
     assert table["text"].to_pylist() == TEXTS and table["number"].to_pylist() == ["0", "1", "2"]
@@ -57,9 +55,8 @@ def test_texts_that_are_not_read_to_their_end_are_counted(file, capsys):
     assert "note: " not in capsys.readouterr().err
 
 
-def test_the_nearest_rows_come_first(file, capsys):
-    assert main(["nearest", "a little dog", str(file), "--top", "2", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["nearest"]
+def test_the_nearest_rows_come_first(told, file):
+    found = told("nearest", "a little dog", str(file), "--top", "2")["nearest"]
     assert [one["text"] for one in found] == [TEXTS[0], TEXTS[2]]
     assert [one["line"] for one in found] == [2, 4]
     assert found[0]["cosine"] > found[1]["cosine"]

@@ -11,7 +11,6 @@ from engine.data.datasets.deriving import derive
 from engine.data.datasets.editing import PendingEdits, RowEdit
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.files.home import Home
-from tests.engine.cli.test_commands import output, refusal
 from tests.engine.data.checks.test_checks import CASES, plain_rows, stored
 from tests.engine.fine_tuned import fine_tuned
 from tests.engine.training import small
@@ -30,78 +29,80 @@ def films(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return datasets / "films"
 
 
-def test_a_stored_data_set_is_checked_by_name_or_folder(capsys, films):
-    by_name = json.loads(output(capsys, "check", "films", "--json"))
+def test_a_stored_data_set_is_checked_by_name_or_folder(output, told, films):
+    by_name = told("check", "films")
     for words in ("films/1", str(films), str(films / "1")):
-        assert json.loads(output(capsys, "check", words, "--json")) == by_name
+        assert told("check", words) == by_name
     assert by_name["version"] == 1 and by_name["rows"]["test"] == 1
     found = {one["check"]: one for one in by_name["findings"]}
     assert set(WRONG) <= set(found)
     assert list(found["leaked_rows"]["fixes"]) == ["drop", "move"]
     assert found["leaked_rows"]["lines"][:2] == [61, 62]
-    printed = output(capsys, "check", "films")
+    printed = output("check", "films")
     assert "fixes: leaked_rows drop (Drop them from training)" in printed
 
 
-def test_model_and_data_set_of_a_job_are_set_by_folder_and_name(capsys, films, tmp_path):
+def test_model_and_data_set_of_a_job_are_set_by_folder_and_name(output, refusal, films, tmp_path):
     """Also each of several; impossible values are refused."""
     whole = [f"base_model={tmp_path / 'mine'}", "data=films"]
-    made = json.loads(output(capsys, "job", "--data", "films", *(f"--set={w}" for w in whole)))
+    made = json.loads(output("job", "--data", "films", *(f"--set={w}" for w in whole)))
     assert made["base_model"] == {"kind": "checkpoint", "path": str(tmp_path / "mine")}
     assert made["data"]["folder"] == str(films / "1") and made["data"]["fingerprint"]
     for wrong in ("base_model=5", "task=films", "base_model.kind=scratch"):
-        said = refusal(capsys, "job", "--data", "films", "--set", wrong)
+        said = refusal("job", "--data", "films", "--set", wrong)
         assert said.startswith("bert-studio: The job is not valid: ")
     assert "no stored data set nothing" in refusal(
-        capsys, "job", "--data", "films", "--set", "data=nothing"
+        "job", "--data", "films", "--set", "data=nothing"
     )
 
 
 @pytest.mark.parametrize("way", ["leaked_rows drop", "leaked_rows move", "label_spellings merge"])
-def test_a_fix_makes_the_next_version(capsys, films, way):
+def test_a_fix_makes_the_next_version(output, told, films, way):
     before = open_dataset(films / "1").spec
-    made = json.loads(output(capsys, "fix", "films", *way.split(), "--json"))
+    made = told("fix", "films", *way.split())
     assert (made["version"], made["made_from"], made["folder"]) == (2, 1, str(films / "2"))
     assert len(made["changes"]) == 1
-    left = json.loads(output(capsys, "check", "films", "--json"))
+    left = told("check", "films")
     assert left["version"] == 2 and left["changes"] == made["changes"]
     assert way.partition(" ")[0] not in {one["check"] for one in left["findings"]}
     assert open_dataset(films / "1").spec == before, "going back is naming the older version"
-    printed = output(capsys, "fix", "films/1", "exact_duplicates", "drop")
+    printed = output("fix", "films/1", "exact_duplicates", "drop")
     assert "version 3 of “x”, made from version 1" in printed
 
 
-def test_a_fix_that_cannot_be_is_refused(capsys, films, tmp_path):
-    assert "no check “ducks”" in refusal(capsys, "fix", "films", "ducks", "drop")
-    assert "finds nothing" in refusal(capsys, "fix", "films", "mixed_scripts", "drop-mixed")
-    said = refusal(capsys, "fix", "films", "leaked_rows", "repair")
+def test_a_fix_that_cannot_be_is_refused(refusal, films, tmp_path):
+    assert "no check “ducks”" in refusal("fix", "films", "ducks", "drop")
+    assert "finds nothing" in refusal("fix", "films", "mixed_scripts", "drop-mixed")
+    said = refusal("fix", "films", "leaked_rows", "repair")
     assert "no fix “repair”" in said and "Choose one of drop, move." in said
-    assert "no stored data set songs" in refusal(capsys, "fix", "songs", "leaked_rows", "drop")
-    assert "how a file is read" in refusal(capsys, "check", "films", "--text=text")
+    assert "no stored data set songs" in refusal("fix", "songs", "leaked_rows", "drop")
+    assert "how a file is read" in refusal("check", "films", "--text=text")
     (films / "1").rename(tmp_path / "copy")
-    said = refusal(capsys, "fix", str(tmp_path / "copy"), "leaked_rows", "drop")
+    said = refusal("fix", str(tmp_path / "copy"), "leaked_rows", "drop")
     assert "not a version of a data set" in said
 
 
-def test_differences_of_two_versions_are_printed_and_written(capsys, films, tmp_path):
+def test_differences_of_two_versions_are_printed_and_written(
+    output, refusal, told, films, tmp_path
+):
     """A fix, edits and a relabelling one after another, each with its lineage and cells."""
     first = open_dataset(films / "1")
-    assert "not made from a version" in refusal(capsys, "changes", "films")
-    output(capsys, "fix", "films", "exact_duplicates", "drop")
+    assert "not made from a version" in refusal("changes", "films")
+    output("fix", "films", "exact_duplicates", "drop")
     edits = PendingEdits(
         fingerprint="", rows={0: RowEdit(cells={"text": "a new text"}, split="train")}
     ).edits(first.spec)
     derive(films / "2", films / "3", 3, first.spec.mapping, edits=edits)
     (tmp_path / "new.csv").write_text(f"row,new_label\n1,{first.page(0, 1)[0]['label']}\n")
-    output(capsys, "relabel", "films", str(tmp_path / "new.csv"))
-    told = json.loads(output(capsys, "changes", "films", "--json"))
-    assert (told["version"], told["since"], told["changed"]) == (4, 3, 1)
-    assert [one["column"] for one in told["cells"]] == ["label"]
+    output("relabel", "films", str(tmp_path / "new.csv"))
+    found = told("changes", "films")
+    assert (found["version"], found["since"], found["changed"]) == (4, 3, 1)
+    assert [one["column"] for one in found["cells"]] == ["label"]
     out = tmp_path / "changes.csv"
-    told = json.loads(output(capsys, "changes", "films", "--since=1", "--json", f"--out={out}"))
+    found = json.loads(output("changes", "films", "--since=1", "--json", f"--out={out}"))
     gone = len(first) - len(open_dataset(films / "4"))
-    assert (told["changed"], told["added"], told["removed"]) == (2, 0, gone) and gone > 0
-    assert [(one["version"], one["made_from"]) for one in told["lineage"]] == [
+    assert (found["changed"], found["added"], found["removed"]) == (2, 0, gone) and gone > 0
+    assert [(one["version"], one["made_from"]) for one in found["lineage"]] == [
         (2, 1),
         (3, 2),
         (4, 3),
@@ -119,12 +120,12 @@ def test_differences_of_two_versions_are_printed_and_written(capsys, films, tmp_
         if one["change"] == "removed" and one["column"] == "text":
             assert first.page(int(one["row_before"]), 1)[0]["text"] == one["before"]
     assert len(removed) == gone
-    printed = output(capsys, "changes", "films", "--since=1")
+    printed = output("changes", "films", "--since=1")
     assert f"2 rows changed, 0 added, {gone:,} removed" in printed
     assert "~ row 0, text: " in printed and "→ a new text" in printed and "- row " in printed
-    back = json.loads(output(capsys, "changes", "films/1", "--since=4", "--json"))
+    back = told("changes", "films/1", "--since=4")
     assert back["added"] == gone and back["lineage"] == []
-    said = refusal(capsys, "changes", "films", "--since=9")
+    said = refusal("changes", "films", "--since=9")
     assert "no version 9" in said and "Its versions are 1, 2, 3, 4." in said
 
 
@@ -140,11 +141,11 @@ def films_and_mistakes(folder: Path) -> tuple[Dataset, list[int]]:
     return stored(folder, rows), wrong
 
 
-def test_likely_label_errors_are_listed_and_corrected(capsys, tmp_path):
+def test_likely_label_errors_are_listed_and_corrected(output, tmp_path):
     data, wrong = films_and_mistakes(tmp_path)
     out, name = tmp_path / "errors.csv", str(data.folder.parent)
     model = str(fine_tuned(tmp_path, "text_classification").checkpoint)
-    said = output(capsys, "label-errors", name, "--out", str(out), "--model", model, "--json")
+    said = output("label-errors", name, "--out", str(out), "--model", model, "--json")
     assert json.loads(said)["rows"] == 63
     with open(out, encoding="utf-8", newline="") as file:
         listed = list(csv.DictReader(file))
@@ -152,24 +153,23 @@ def test_likely_label_errors_are_listed_and_corrected(capsys, tmp_path):
     assert list(listed[0]) == ["row", "line", "text", "label", "new_label", "probability"]
     keep = out.read_text(encoding="utf-8").splitlines()[:4]
     out.write_text("\n".join(keep), encoding="utf-8")
-    said = output(capsys, "relabel", name, str(out), "--json")
-    made = json.loads(said)
+    made = json.loads(output("relabel", name, str(out), "--json"))
     assert (made["version"], made["made_from"]) == (2, 1)
     assert sorted(one["row"] for one in made["labels"]) == wrong
     assert made["changes"] == ["“label” edited in 3 rows."]
     new = open_dataset(Path(made["folder"]))
     for one in made["labels"]:
         assert new.page(one["row"], 1)[0]["label"] == one["after"] != one["before"]
-    printed = output(capsys, "relabel", f"{name}/1", str(out))
+    printed = output("relabel", f"{name}/1", str(out))
     assert "row 4: bad → good  a fine and lovely film 2" in printed
 
 
-def test_rows_of_a_part_are_those_of_results(capsys, tmp_path):
+def test_rows_of_a_part_are_those_of_results(output, refusal, tmp_path):
     data, _ = films_and_mistakes(tmp_path)
     file = tmp_path / "rows.jsonl"
     file.write_text('{"row": 1, "text": "a fine and lovely film of 1", "label": "bad"}\n')
-    assert "another text" in refusal(capsys, "relabel", str(data.folder), str(file))
-    printed = output(capsys, "relabel", str(data.folder), str(file), "--part", "validation")
+    assert "another text" in refusal("relabel", str(data.folder), str(file))
+    printed = output("relabel", str(data.folder), str(file), "--part", "validation")
     assert "row 61: good → bad" in printed
 
 
@@ -186,26 +186,20 @@ def test_rows_of_a_part_are_those_of_results(capsys, tmp_path):
         (["row,text,new_label", "0,another film,bad"], "the row has another text"),
     ],
 )
-def test_a_table_that_does_not_fit_is_refused(capsys, tmp_path, lines, says):
+def test_a_table_that_does_not_fit_is_refused(refusal, tmp_path, lines, says):
     data, _ = films_and_mistakes(tmp_path)
     (tmp_path / "new.csv").write_text("\n".join(lines) + "\n")
-    assert says in refusal(capsys, "relabel", str(data.folder), str(tmp_path / "new.csv"))
+    assert says in refusal("relabel", str(data.folder), str(tmp_path / "new.csv"))
     assert not (data.folder.parent / "2").exists()
 
 
-def test_an_escaped_text_is_recognised(capsys, tmp_path):
+def test_an_escaped_text_is_recognised(output, told, tmp_path):
     data, _ = films_and_mistakes(tmp_path)
     file = tmp_path / "new.csv"
     file.write_text("row,text,new_label\n7,'=a fine and lovely film,bad\n")
-    output(capsys, "relabel", str(data.folder), str(file))
+    output("relabel", str(data.folder), str(file))
     newest = str(data.folder.parent / "2")
-    assert json.loads(output(capsys, "changes", newest, "--json"))["changed"] == 1
-
-
-def made_of(capsys: pytest.CaptureFixture[str], *given: str) -> dict[str, Any]:
-    """The JSON output about a new version."""
-    said: dict[str, Any] = json.loads(output(capsys, *given, "--json"))
-    return said
+    assert told("changes", newest)["changed"] == 1
 
 
 @pytest.fixture
@@ -214,37 +208,39 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     return Home()
 
 
-def test_files_are_imported_as_the_data_page_does(capsys, home, tmp_path):
+def test_files_are_imported_as_the_data_page_does(output, refusal, told, home, tmp_path):
     train = small.sentences(tmp_path / "films.csv", 40)
     test = small.sentences(tmp_path / "test.csv", 10)
-    made = made_of(capsys, "import", str(train), "--test", str(test), "--validation-fraction=0.2")
+    made = told("import", str(train), "--test", str(test), "--validation-fraction=0.2")
     assert made["folder"] == str(home.datasets / "films" / "1")
     assert made["rows"]["test"] == 10 and sum(made["rows"].values()) == 50
     assert open_dataset(home.datasets / "films" / "1").spec.split.validation == 0.2
-    again = made_of(capsys, "import", str(train), "--name", "films")
+    again = told("import", str(train), "--name", "films")
     assert (again["version"], again["rows"]["test"]) == (2, 0)
-    assert "version 1 of “Other”" in output(capsys, "import", str(train), "--name", "Other")
-    job = json.loads(output(capsys, "job", "--data", "films/1"))
+    assert "version 1 of “Other”" in output("import", str(train), "--name", "Other")
+    job = json.loads(output("job", "--data", "films/1"))
     assert job["data"]["folder"] == made["folder"]
-    said = refusal(capsys, "import", str(train), "--validation-fraction=0.9", "--test-fraction=0.1")
+    said = refusal("import", str(train), "--validation-fraction=0.9", "--test-fraction=0.1")
     assert "leave no rows for training" in said
-    assert "no stored data set" in refusal(capsys, "evaluate", "--data=songs", "--model=x")
+    assert "no stored data set" in refusal("evaluate", "--data=songs", "--model=x")
 
 
-def corrected(
-    capsys: pytest.CaptureFixture[str], file: Path, name: str, row: int, new: str
-) -> dict[str, Any]:
-    file.write_text(json.dumps({"row": row, "new_label": new}) + "\n")
-    return made_of(capsys, "relabel", name, str(file))
+@pytest.fixture
+def corrected(told: Any) -> Any:
+    def correct(file: Path, name: str, row: int, new: str) -> Any:
+        file.write_text(json.dumps({"row": row, "new_label": new}) + "\n")
+        return told("relabel", name, file)
+
+    return correct
 
 
-def test_tags_are_corrected_word_by_word(capsys, home, tmp_path):
+def test_tags_are_corrected_word_by_word(refusal, told, corrected, home, tmp_path):
     data, file = tmp_path / "names.conll", tmp_path / "new.jsonl"
     data.write_text("Ann B-person\nLee I-person\nsings O\n\nOslo B-place\nis O\nfar O\n\n" * 4)
-    made_of(capsys, "import", str(data))
+    told("import", str(data))
     file.write_text(json.dumps({"row": 1, "new_label": "S-place O O"}) + "\n")
-    assert "No label in new.jsonl differs" in refusal(capsys, "relabel", "names", str(file))
-    made = corrected(capsys, file, "names/1", 1, "O S-place O")
+    assert "No label in new.jsonl differs" in refusal("relabel", "names", str(file))
+    made = corrected(file, "names/1", 1, "O S-place O")
     assert made["labels"][0]["before"] == "B-place O O"
     assert made["labels"][0]["after"] == "O B-place O"
     for new, said in (
@@ -253,18 +249,18 @@ def test_tags_are_corrected_word_by_word(capsys, home, tmp_path):
         ("O O much", "“much” is not a valid span tag"),
     ):
         file.write_text(json.dumps({"row": 1, "new_label": new}) + "\n")
-        assert said in refusal(capsys, "relabel", "names/1", str(file))
+        assert said in refusal("relabel", "names/1", str(file))
 
 
-def test_answers_are_corrected_in_place(capsys, home, tmp_path):
+def test_answers_are_corrected_in_place(refusal, told, corrected, home, tmp_path):
     data, file = small.questions(tmp_path / "asked.json"), tmp_path / "new.jsonl"
-    made_of(capsys, "import", str(data))
+    told("import", str(data))
     rows = open_dataset(home.datasets / "asked" / "1").page(0, 48)
     row = next(n for n, one in enumerate(rows) if "rome" in one["context"])
-    made = corrected(capsys, file, "asked", row, "oslo")
+    made = corrected(file, "asked", row, "oslo")
     place = rows[row]["context"].index("oslo")
     assert json.loads(made["labels"][0]["after"]) == [{"text": "oslo", "answer_start": place}]
-    assert corrected(capsys, file, "asked/2", row, "[]")["labels"][0]["after"] == ""
+    assert corrected(file, "asked/2", row, "[]")["labels"][0]["after"] == ""
     file.write_text(json.dumps({"row": row, "new_label": "paris"}) + "\n")
-    said = refusal(capsys, "relabel", "asked", str(file))
+    said = refusal("relabel", "asked", str(file))
     assert "the passage does not contain its answer “paris”. Copy the answer" in said

@@ -27,7 +27,9 @@ def conll(folder: Path) -> tuple[Path, list[str]]:
         ("token_classification", conll, "f1", {"words", "tags", "probabilities", "spans"}),
     ],
 )
-def test_a_task_is_composed_trained_judged_and_asked(capsys, tmp_path, task, files, figure, said):
+def test_a_task_is_composed_trained_judged_and_asked(
+    output, told, capsys, tmp_path, task, files, figure, said
+):
     data, columns = files(tmp_path)
     small = [f"--set=base_model.model.{name}={getattr(NETWORK, name)}" for name in SMALL]
     start = ["--size", "tiny", "--vocab-size", "120", *small]
@@ -39,10 +41,8 @@ def test_a_task_is_composed_trained_judged_and_asked(capsys, tmp_path, task, fil
     model = str(tmp_path / "run" / "checkpoints" / "step-00000012")
     capsys.readouterr()
     asked = [str(data), "--model", model, *columns]
-    assert main(["evaluate", *asked, "--json"]) == 0
-    assert 0 <= json.loads(capsys.readouterr().out)[figure] <= 1
-    assert main(["evaluate", *asked]) == 0
-    assert capsys.readouterr().out.count("\n") > 1
+    assert 0 <= told("evaluate", *asked)[figure] <= 1
+    assert output("evaluate", *asked).count("\n") > 1
     for name in ("out.jsonl", "out.csv"):
         assert main(["predict", *asked, "--out", str(tmp_path / name)]) == 0
     first = json.loads((tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()[0])

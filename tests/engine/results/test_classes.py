@@ -64,9 +64,7 @@ def test_classes_are_counted_as_scikit_learn_counts_them(rows):
 
 @tries(60)
 @given(sets)
-def test_several_labels_are_counted_as_scikit_learn_counts_them(
-    rows,
-):
+def test_several_labels_are_counted_as_scikit_learn_counts_them(rows):
     gold, predicted = ([sorted(one) for one in side] for side in zip(*rows, strict=True))
     made = labelled_sets(gold, predicted, LABELS)
     truth, given_ = (
