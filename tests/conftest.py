@@ -10,6 +10,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +192,20 @@ def assets() -> Path:
     if not found.is_dir():
         pytest.skip("the shared assets are not here")
     return found
+
+
+@pytest.fixture(scope="session")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+    """The model of a task by its kind, for all tests of a session: they change only copies."""
+
+    @cache
+    def trained(kind: str) -> Any:
+        from tests.engine.fine_tuned import fine_tuned
+
+        same_weights(kind)
+        return fine_tuned(tmp_path_factory.mktemp(kind), kind)
+
+    return trained
 
 
 @pytest.fixture(scope="session", autouse=True)

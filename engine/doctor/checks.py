@@ -39,7 +39,7 @@ from engine.system.precision import Precision
 from engine.tasks.learner import Batch
 from engine.tasks.predicting import Predictor
 from engine.tasks.sending import sent_together
-from engine.tasks.similarity import save_vectors
+from engine.tasks.similarity import save_array
 from engine.training import loop
 from engine.training.device.cuda_graphs import USED_ON
 from engine.training.device.fastest import MEASURED_ON, measure_attention
@@ -234,7 +234,7 @@ def _models(bench: Bench) -> questions.Models:
     rows = bench.folder / "rows.csv"
     import_dataset("rows", {"all": rows}, Reading(format="csv"), mapping, Split(), data)
     means = bench.folder / "means.npy"
-    save_vectors(means, np.full((SIZE["layers"], SIZE["hidden_size"]), 0.1, np.float32))
+    save_array(means, np.full((SIZE["layers"], SIZE["hidden_size"]), 0.1, np.float32))
     return questions.Models(
         pretrained=bench.checkpoint(PRETRAINING),
         classifier=bench.checkpoint(FIRST_TASK),

@@ -18,7 +18,7 @@ from engine.messages.explore.nearest import (
 from engine.messages.question import Working
 from engine.models.checkpoint import Checkpoint
 from engine.phrases import phrase
-from engine.tasks.similarity import nearest, save_vectors, sentence_vectors
+from engine.tasks.similarity import nearest, save_array, sentence_vectors
 
 SHOWN_CHARACTERS = 500  # of the text of a row
 
@@ -35,7 +35,7 @@ def encode_rows(
 
     vectors = sentence_vectors(model, rows.texts, progress=progress)
     question.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    save_vectors(question.file, vectors)
+    save_array(question.file, vectors)
     return RowsEncoded(to=question.number, rows=len(rows))
 
 

@@ -16,15 +16,15 @@ from engine.data.datasets.importing import import_dataset
 from engine.data.formats.reading import recognise
 from engine.messages.question import Refused, Working
 from tests.app.accessible import assert_accessible
-from tests.engine.fine_tuned import FineTuned, fine_tuned
+from tests.engine.fine_tuned import FineTuned
 
 PATIENCE = 90_000  # ms; workers load torch first
 TEXTS = ("a lovely warm film", "a dull cold film", "i loved this story\nand its end")
 
 
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory: pytest.TempPathFactory) -> FineTuned:
-    return fine_tuned(tmp_path_factory.mktemp("similarity"), "sentence_similarity")
+@pytest.fixture
+def encoder(tuned):
+    return tuned("sentence_similarity")
 
 
 @pytest.fixture
@@ -94,13 +94,10 @@ def test_what_is_computed_is_stopped_and_refusals_are_said(
     assert tab.nearest.compute.isVisible()
 
 
-def test_a_model_that_compares_nothing_has_no_nearest_rows(
-    qtbot, studio: Studio, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_a_model_that_compares_nothing_has_no_nearest_rows(qtbot, studio, tuned):
     made = UseTab(studio)
     qtbot.addWidget(made)
-    model = fine_tuned(tmp_path_factory.mktemp("classes"), "text_classification")
-    made.show_model(model.checkpoint, "films")
+    made.show_model(tuned("text_classification").checkpoint, "films")
     qtbot.waitUntil(lambda: made.trying is not None)
     assert made.nearest is None
     background.finish()

@@ -23,10 +23,11 @@ from engine.documents.report import run_report
 from engine.files import atomic_write
 from engine.messages.events import Measured
 from engine.results.store import predictions_file
+from engine.runs.folder import RunFolder
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
 from tests.app.pseudo import Pseudo, untranslated
-from tests.engine.fine_tuned import FineTuned, fine_tuned
+from tests.engine.fine_tuned import FineTuned
 
 PAGES = re.compile(rb"/Type /Page\b")
 
@@ -51,11 +52,13 @@ class Images(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> FineTuned:
-    made = fine_tuned(tmp_path_factory.mktemp("model"), "text_classification")
+def model(tuned, tmp_path_factory):
+    made = tuned("text_classification")
+    run = RunFolder(tmp_path_factory.mktemp("model") / "run")
+    shutil.copytree(made.run.path, run.path)
     for step in (1, 2, 3):
-        made.run.append(Measured(name="validation_accuracy", step=step, value=step / 10))
-    return made
+        run.append(Measured(name="validation_accuracy", step=step, value=step / 10))
+    return made._replace(run=run)
 
 
 @pytest.fixture

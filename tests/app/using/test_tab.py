@@ -1,7 +1,7 @@
 """The tab “Use it”: a text is tried and a file predicted with a real worker and a tiny model."""
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,21 +17,9 @@ from engine.data.datasets.store import open_dataset
 from engine.messages.applying import Apply, FirstPredicted
 from engine.messages.question import Refused, Working
 from tests.app.accessible import assert_accessible
-from tests.engine.fine_tuned import KINDS, FineTuned, fine_tuned
+from tests.engine.fine_tuned import KINDS, FineTuned
 
 PATIENCE = 90_000  # ms; a worker loads torch first
-
-
-@pytest.fixture(scope="session")
-def tuned(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], FineTuned]:
-    made: dict[str, FineTuned] = {}
-
-    def give(kind: str) -> FineTuned:
-        if kind not in made:
-            made[kind] = fine_tuned(tmp_path_factory.mktemp(kind), kind)
-        return made[kind]
-
-    return give
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from engine.data.datasets.editing import PendingEdits, RowEdit
 from engine.data.datasets.store import Dataset, open_dataset
 from engine.files.home import Home
 from tests.engine.data.checks.test_checks import CASES, plain_rows, stored
-from tests.engine.fine_tuned import fine_tuned
 from tests.engine.training import small
 
 WRONG = ("leaked_rows", "label_spellings", "exact_duplicates")
@@ -141,10 +140,10 @@ def films_and_mistakes(folder: Path) -> tuple[Dataset, list[int]]:
     return stored(folder, rows), wrong
 
 
-def test_likely_label_errors_are_listed_and_corrected(output, tmp_path):
+def test_likely_label_errors_are_listed_and_corrected(output, tmp_path, tuned):
     data, wrong = films_and_mistakes(tmp_path)
     out, name = tmp_path / "errors.csv", str(data.folder.parent)
-    model = str(fine_tuned(tmp_path, "text_classification").checkpoint)
+    model = str(tuned("text_classification").checkpoint)
     said = output("label-errors", name, "--out", str(out), "--model", model, "--json")
     assert json.loads(said)["rows"] == 63
     with open(out, encoding="utf-8", newline="") as file:

@@ -10,13 +10,13 @@ from engine.models.heads import Heads
 from engine.results.measures import main_score
 from engine.results.predictions import read_predictions
 from engine.results.store import predictions_file
-from tests.engine.fine_tuned import FineTuned, fine_tuned
+from tests.engine.fine_tuned import FineTuned
 from tests.engine.models.small import folder
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> FineTuned:
-    return fine_tuned(tmp_path_factory.mktemp("model"), "text_classification")
+def model(tuned):
+    return tuned("text_classification")
 
 
 def test_the_hub_reads_the_metadata_and_people_the_rest(model: FineTuned) -> None:

@@ -19,7 +19,7 @@ from engine.models.checkpoint import load, write_config
 from engine.tasks import learner_of, task_in
 from engine.tasks.predicting import Predictor
 from tests.conftest import LONG
-from tests.engine.fine_tuned import KINDS, FineTuned, fine_tuned
+from tests.engine.fine_tuned import KINDS, FineTuned
 
 EXAMPLE = Example(
     text="a lovely warm film",
@@ -49,8 +49,8 @@ print(json.dumps(said))
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, FineTuned]:
-    return {kind: fine_tuned(tmp_path_factory.mktemp(kind), kind) for kind in KINDS}
+def models(tuned):
+    return {kind: tuned(kind) for kind in KINDS}
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from engine.results.measures import main_score
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import log_evaluation, predictions_file
 from engine.runs.folder import RunFolder
-from tests.engine.fine_tuned import KINDS, FineTuned, fine_tuned
+from tests.engine.fine_tuned import KINDS, FineTuned
 from tests.engine.results.made import classified
 
 HOSTILE = '<script>alert("1")</script>\u202eevil<img src=x onerror=alert(1)>'
@@ -50,8 +50,8 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> FineTuned:
-    return fine_tuned(tmp_path_factory.mktemp("model"), "text_classification")
+def model(tuned):
+    return tuned("text_classification")
 
 
 def sections(report: Report) -> dict[str, Section]:
@@ -192,10 +192,9 @@ def test_a_run_without_results_is_refused_in_words(model: FineTuned, tmp_path: P
         run_report(RunFolder(tmp_path))
 
 
-@pytest.mark.parametrize("kind", [one for one in KINDS if one != "text_classification"])
-def test_every_task_has_a_report(kind: str, tmp_path: Path) -> None:
-    tuned = fine_tuned(tmp_path, kind)
-    report, results = run_report(tuned.run)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_task_has_a_report(tuned, kind):
+    report, results = run_report(tuned(kind).run)
     found = sections(report)
     mistakes = found["validation-mistakes"]
     assert set(results["validation"].info.mapping.texts) < set(mistakes.header) or not mistakes.rows

@@ -13,7 +13,7 @@ import transformers
 from safetensors.torch import load_file, save_file
 
 from engine.errors import BadCheckpoint, DiskFull, StudioError
-from engine.export import exporting, report
+from engine.export import exporting
 from engine.export.examples import ENDINGS, MAX_EXAMPLES, OURS, examples
 from engine.export.reloading import BrokenExport, Request
 from engine.files.atomic_write import MANIFEST, verify
@@ -150,12 +150,12 @@ def test_a_report_lies_beside_the_export(tmp_path, here):
     )
     assert [working.stage for working in told] == list(exporting.STAGES)
     assert {working.to for working in told} == {done.to} == {7}
-    written = ExportReport.model_validate_json((done.folder / report.DATA).read_bytes())
+    written = ExportReport.model_validate_json((done.folder / exporting.DATA).read_bytes())
     assert written == done.report
     loaded = checkpoint.load(tmp_path / "model")
     assert written.tensors == len(loaded.report.loaded)
     assert written.parameters == loaded.info.parameters
-    text = (done.folder / report.TEXT).read_text()
+    text = (done.folder / exporting.TEXT).read_text()
     for part in (
         "text_classification",
         f"{written.tensors} tensors",
@@ -168,7 +168,7 @@ def test_a_report_lies_beside_the_export(tmp_path, here):
     assert (done.folder / "README.md").read_text() == "A card."
     verify(done.folder)
     listed = json.loads((done.folder / MANIFEST).read_text())["files"]
-    assert {report.TEXT, report.DATA, "model.safetensors"} <= set(listed)
+    assert {exporting.TEXT, exporting.DATA, "model.safetensors"} <= set(listed)
 
 
 @POSIX
@@ -198,7 +198,7 @@ def test_the_rows_of_a_file_are_tried_too(tmp_path, here):
     file.write_text(f"text,text_pair,label\n{rows}")
     done = exported(tmp_path, texts=file)
     assert done.report.texts[len(OURS)] == "row 1 of rows.csv"
-    for name in (report.TEXT, report.DATA):
+    for name in (exporting.TEXT, exporting.DATA):
         content = (done.folder / name).read_text()
         assert "first 0" not in content, "an export is passed on; the user's rows are not"
         assert str(tmp_path) not in content
@@ -293,7 +293,7 @@ def test_what_came_to_the_target_meanwhile_stays(tmp_path, here, monkeypatch):
 
 def test_an_empty_folder_may_stand_at_the_target(tmp_path, here):
     (tmp_path / "out").mkdir()
-    assert (exported(tmp_path).folder / report.TEXT).is_file()
+    assert (exported(tmp_path).folder / exporting.TEXT).is_file()
     assert left_in(tmp_path) == ["model", "out"]
 
 

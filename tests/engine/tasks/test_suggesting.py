@@ -19,7 +19,6 @@ from engine.tasks.suggesting import (
     some_layers,
     suggest_labels,
 )
-from tests.engine.fine_tuned import fine_tuned
 
 WORDS = {"good": "a fine and lovely film", "bad": "a dull and awful film"}
 
@@ -54,11 +53,11 @@ def test_labels_that_are_wrong_are_listed_with_the_right_one(tmp_path: Path) -> 
     assert told[-1][1:] == (3, 3)
 
 
-def test_rows_without_two_labels_are_refused(tmp_path: Path) -> None:
+def test_rows_without_two_labels_are_refused(tmp_path, tuned):
     data = stored(tmp_path, ["a film,good"] * 12)
     with pytest.raises(StudioError, match="fewer than two labels"):
         find_label_errors(data, None, lambda *_: None)
-    made = fine_tuned(tmp_path, "regression")
+    made = tuned("regression")
     with pytest.raises(StudioError, match="Every row has a label"):
         suggest_labels(data, checkpoint.load(made.checkpoint), "uncertain", lambda *_: None)
     (tmp_path / "some").mkdir()
@@ -67,10 +66,10 @@ def test_rows_without_two_labels_are_refused(tmp_path: Path) -> None:
         suggest_labels(data, checkpoint.load(made.checkpoint), "uncertain", lambda *_: None)
 
 
-def test_rows_without_a_label_get_suggestions(tmp_path: Path) -> None:
+def test_rows_without_a_label_get_suggestions(tmp_path, tuned):
     rows = [f"{WORDS['good']} {n},{'' if n % 2 else 'good'}" for n in range(40)]
     data = stored(tmp_path, rows)
-    made = fine_tuned(tmp_path, "text_classification")
+    made = tuned("text_classification")
     loaded = checkpoint.load(made.checkpoint)
     for order in ("uncertain", "diverse"):
         found = suggest_labels(data, loaded, order, lambda *_: None)
@@ -81,11 +80,11 @@ def test_rows_without_a_label_get_suggestions(tmp_path: Path) -> None:
     assert all(0 <= one <= 1 for one in margins)
 
 
-def test_a_model_that_is_no_classifier_learns_from_the_rows_with_a_label(tmp_path: Path) -> None:
+def test_a_model_that_is_no_classifier_learns_from_the_rows_with_a_label(tmp_path, tuned):
     kinds = [kind for n in range(30) for kind in WORDS]
     rows = [f"{WORDS[kind]} {n},{'' if n % 3 else kind}" for n, kind in enumerate(kinds)]
     data = stored(tmp_path, rows)
-    loaded = checkpoint.load(fine_tuned(tmp_path, "regression").checkpoint)
+    loaded = checkpoint.load(tuned("regression").checkpoint)
     for order in ("uncertain", "diverse"):
         found = suggest_labels(data, loaded, order, lambda *_: None)
         assert sorted(one.row for one in found.suggestions) == [n for n in range(60) if n % 3]
@@ -93,8 +92,8 @@ def test_a_model_that_is_no_classifier_learns_from_the_rows_with_a_label(tmp_pat
         assert all(0.5 < one.probability <= 1 for one in found.suggestions)
 
 
-def test_a_vector_is_the_mean_over_the_tokens_without_padding(tmp_path: Path) -> None:
-    loaded = checkpoint.load(fine_tuned(tmp_path, "text_classification").checkpoint)
+def test_a_vector_is_the_mean_over_the_tokens_without_padding(tmp_path, tuned):
+    loaded = checkpoint.load(tuned("text_classification").checkpoint)
 
     texts = ["a film", "a much longer film than the other one, and rather dull", "a film"]
     together = mean_vectors(loaded, Rows(texts))

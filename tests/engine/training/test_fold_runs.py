@@ -22,7 +22,6 @@ from engine.runs.folder import RunFolder
 from engine.runs.launch import environment
 from engine.training import fold_runs
 from engine.training.fold_runs import probabilities_of_fold_runs
-from tests.engine.fine_tuned import fine_tuned
 
 
 class Stored(NamedTuple):
@@ -34,9 +33,9 @@ class Stored(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
-    folder = tmp_path_factory.mktemp("stored")
-    made, version = fine_tuned(folder, "text_classification"), folder / "sentences" / "1"
+def stored(tuned: Any, tmp_path_factory: pytest.TempPathFactory) -> Stored:
+    made = tuned("text_classification")
+    version = tmp_path_factory.mktemp("stored") / "sentences" / "1"
     split = Split(validation=0.2, test=0.1)
     import_dataset("x", {"all": made.file}, made.reading, made.mapping, split, version)
     return Stored(version, made.checkpoint, made.mapping.label)
