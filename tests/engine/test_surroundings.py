@@ -1,51 +1,95 @@
-"""Effects on the system: no network, no port, no foreign open of the record."""
+"""Effects on the system: private files, no network, no port, no foreign open of the record."""
 
+import os
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from app.__main__ import main
+from engine.files.atomic_write import UMASK
 from engine.files.shipped import sample_data
+from engine.runs.folder import RunFolder
 from engine.runs.launch import CODE, environment
-from tests.engine.test_private import OPEN_AND_CLOSE
 from tests.engine.training import small
 
 TOKEN = "hf_CANARY0123456789"
 
 
+OPEN_AND_CLOSE = """
+from app.shell import opening
+
+class Visited(opening.MainWindow):
+    def begin(self):
+        self.studio.dispatcher.settled.connect(self.close)
+        super().begin()
+
+opening.MainWindow = Visited
+raise SystemExit(opening.run_window())
+"""
+
+
 def run(*command: str, **more: str) -> subprocess.CompletedProcess[str]:
+    own = {name: value for name, value in environment().items() if name != UMASK}
     return subprocess.run(
-        command, cwd=CODE, env=environment() | more, capture_output=True, text=True, timeout=200
+        command, cwd=CODE, env=own | more, capture_output=True, text=True, timeout=200
     )
 
 
-def traced(out: Path, *arguments: str) -> list[str]:
-    """The network calls of a command and all its children."""
+def under_strace(out: Path) -> tuple[str, ...]:
+    """The start of a command that writes network calls of it and its children to `out`."""
+    out.touch()
     if shutil.which("strace") is None:
-        pytest.skip("strace is not installed")
+        return ()
     # other calls are not slowed down
-    calls = ("--seccomp-bpf", "-e", "trace=connect,bind,listen,sendto")
-    done = run("strace", "-f", "-qq", *calls, "-o", str(out), sys.executable, *arguments)
-    if "ptrace" in done.stderr:
-        pytest.skip("processes may not be traced here")
-    assert done.returncode == 0, done.stderr
-    return [line for line in out.read_text().splitlines() if "AF_INET" in line]
+    traced = ("--seccomp-bpf", "-e", "trace=connect,bind,listen,sendto", "-o", str(out))
+    command = ("strace", "-f", "-qq", *traced)
+    return () if run(*command, "true").returncode else command
 
 
-def test_neither_a_training_nor_the_window_opens_a_socket_to_the_network(
-    tmp_path, home, monkeypatch
-):
-    job = tmp_path / "job.json"
+def readable_by_others(folder: Path) -> list[str]:
+    return [
+        str(f.relative_to(folder))
+        for f in folder.rglob("*")
+        if not stat.S_ISSOCK(f.lstat().st_mode) and f.stat().st_mode & 0o077
+    ]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+def test_only_the_user_can_read_a_home_and_nothing_of_it_leaves(tmp_path, home, monkeypatch):
+    """A training and the window, under any umask."""
+    home.root.chmod(0o755)
+    job, calls = tmp_path / "job.json", tmp_path / "calls"
     job.write_text(small.classifying(tmp_path, epochs=1).model_dump_json())
-    train = ("-m", "app", "train", str(job), "--into", str(home.runs / "one"))
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
-    assert traced(tmp_path / "train", *train) == []
-    assert traced(tmp_path / "window", "-c", OPEN_AND_CLOSE) == []
+    train = f"assert main({['train', str(job), '--into', str(home.runs / 'one')]}) == 0"
+    code = f"import os\nos.umask(0)\nfrom app.__main__ import main\n{train}\n{OPEN_AND_CLOSE}"
+    done = run(*under_strace(calls), sys.executable, "-c", code, HF_TOKEN=TOKEN)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in calls.read_text().splitlines() if "AF_INET" in line] == []
     written = [file for file in home.root.rglob("*") if file.is_file()]
-    assert len(written) > 10
+    assert {home.runs / "one" / "events.jsonl", home.settings} <= set(written)
     assert not [file for file in written if TOKEN.encode() in file.read_bytes()]
+    assert readable_by_others(home.root) == []
+    assert home.root.stat().st_mode & 0o777 == 0o755
+    model = RunFolder(home.runs / "one").checkpoint_folders()[-1]
+    monkeypatch.setenv(UMASK, "")  # restored at the end
+    run_here(0o022, "export", model, "--to", tmp_path / "out")
+    out = tmp_path / "out.csv"
+    run_here(0o027, "predict", tmp_path / "sentences.csv", "--model", model, "--out", out)
+    modes = {f.stat().st_mode & 0o777 for f in (tmp_path / "out").rglob("*") if f.is_file()}
+    assert modes == {0o644}
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o755
+    assert out.stat().st_mode & 0o777 == 0o640
+
+
+def run_here(umask: int, *words: object) -> None:
+    """Run a command in this process, as if started with this umask."""
+    os.environ.pop(UMASK, None)
+    os.umask(umask)
+    assert main([str(word) for word in words]) == 0
 
 
 ASK = """
