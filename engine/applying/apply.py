@@ -8,18 +8,8 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from engine.applying import writing
 from engine.applying.chunks import Chunks, kept_rows
-from engine.applying.writing import (
-    CERTAINTY,
-    SAID,
-    WRITERS,
-    check_threshold,
-    chunk_of,
-    outer_names,
-    write,
-    written,
-    written_schema,
-)
 from engine.data.datasets.rows import Rows
 from engine.data.formats.reading import TableReader, read
 from engine.errors import BadFile, StudioError
@@ -50,7 +40,7 @@ def apply(wanted: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> A
         BadFile: with the line; the rows before it are saved.
         StudioError: if file, model, threshold and format do not match.
     """
-    check_suffix(wanted.out, WRITERS)
+    check_suffix(wanted.out, writing.WRITERS)
     _refuse_itself(wanted)
     progress = _Progress(wanted, emit)
     table = read(wanted.given.path, wanted.given.reading, progress.read)
@@ -58,8 +48,8 @@ def apply(wanted: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> A
     for stretch in stretches(table, CHUNK_ROWS, chunks.rows):
         progress.begin(chunks.rows, len(stretch.lines))
         rows = Rows.of(wanted.given.mapping, stretch.cells, stretch.lines)
-        chunk = chunk_of(stretch.cells, predictor.predict(rows, progress.predicted))
-        check_threshold(chunk, wanted.threshold)
+        chunk = writing.chunk_of(stretch.cells, predictor.predict(rows, progress.predicted))
+        writing.check_threshold(chunk, wanted.threshold)
         chunks.add(chunk)
         trim_memory()
     if not chunks.rows:
@@ -71,16 +61,16 @@ def apply(wanted: Apply, predictor: Predictor, emit: Emit = lambda _: None) -> A
 def predict_first(question: PredictFirst, predictor: Predictor) -> FirstPredicted:
     """Preview what Apply would write for the first rows. Raises StudioError as it would."""
     wanted = question.asked
-    check_suffix(wanted.out, WRITERS)
+    check_suffix(wanted.out, writing.WRITERS)
     _refuse_itself(wanted)
     table = read(wanted.given.path, wanted.given.reading, glance=True)
     first = next(stretches(table, question.rows), None)
     if first is None:
         raise _no_rows(wanted.given.path)
     rows = Rows.of(wanted.given.mapping, first.cells, first.lines)
-    chunk = chunk_of(first.cells, predictor.predict(rows))
-    check_threshold(chunk, wanted.threshold)
-    shown = written(chunk, wanted.threshold)
+    chunk = writing.chunk_of(first.cells, predictor.predict(rows))
+    writing.check_threshold(chunk, wanted.threshold)
+    shown = writing.written(chunk, wanted.threshold)
     return FirstPredicted(
         to=question.number,
         columns=tuple(shown.column_names),
@@ -106,17 +96,19 @@ def _finish(wanted: Apply, chunks: Chunks, predictor: Predictor) -> Applied:
         nonlocal unsure
         for chunk in chunks:
             if wanted.threshold is not None:
-                below = pc.less(chunk[CERTAINTY], pa.scalar(wanted.threshold, pa.float64()))
+                below = pc.less(chunk[writing.CERTAINTY], pa.scalar(wanted.threshold, pa.float64()))
                 unsure += below.to_pylist().count(True)
-            yield written(chunk, wanted.threshold)
+            yield writing.written(chunk, wanted.threshold)
 
-    write(wanted.out, written_schema(schema, wanted.threshold), tables(), wanted.raw)
-    names = outer_names(schema)
+    writing.write(
+        wanted.out, writing.written_schema(schema, wanted.threshold), tables(), wanted.raw
+    )
+    names = writing.outer_names(schema)
     answer = Applied(
         to=wanted.number,
         out=wanted.out,
         rows=chunks.rows,
-        prediction=next(outer for inner, outer in names.items() if inner.startswith(SAID)),
+        prediction=next(outer for inner, outer in names.items() if inner.startswith(writing.SAID)),
         unsure=None if wanted.threshold is None else unsure,
         computed=predictor.computed,
         notes=predictor.notes(),

@@ -15,13 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from engine.errors import StudioError
-from engine.files.atomic_write import (
-    atomic_file,
-    clear_leftovers,
-    disk_errors_for,
-    sibling,
-    write_file,
-)
+from engine.files import atomic_write
 from engine.files.regular_file import check_regular, read_json
 from engine.messages.applying import Apply
 from engine.phrases import phrase
@@ -33,7 +27,7 @@ FREE = {"out", "threshold", "raw", "resume", "number", "side", "batch_size"}
 
 
 def folder_of(out: Path) -> Path:
-    return sibling(out, f"{out.name}.part")
+    return atomic_write.sibling(out, f"{out.name}.part")
 
 
 class Chunks:
@@ -64,17 +58,17 @@ class Chunks:
                     ),
                     phrase("Start anew without resuming."),
                 )
-            clear_leftovers(folder)
+            atomic_write.clear_leftovers(folder)
             return cls(folder)
-        with disk_errors_for(folder):
+        with atomic_write.disk_errors_for(folder):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(mode=0o700)
-        write_file(folder / ASKED, json.dumps(asked).encode("utf-8"))
+        atomic_write.write_file(folder / ASKED, json.dumps(asked).encode("utf-8"))
         return cls(folder)
 
     def add(self, chunk: pa.Table) -> None:
         path = self.folder / f"chunk-{len(self._paths):08}.parquet"
-        with atomic_file(path) as file:
+        with atomic_write.atomic_file(path) as file:
             pq.write_table(chunk, file, compression="zstd")
         self._paths.append(path)
         self.rows += chunk.num_rows

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
+from engine.cli import searching
 from engine.cli.options import Encoding, FieldOptions, choice_option, flag_of, with_options
 from engine.cli.recommending import take_recommended
 from engine.cli.rows import (
@@ -17,15 +18,6 @@ from engine.cli.rows import (
     notes_of,
     recognised,
     refuse,
-)
-from engine.cli.searching import (
-    SEARCH,
-    WHOLE_PARTS,
-    first_value,
-    search_of,
-    split_assignments,
-    texts_among,
-    whole_part,
 )
 from engine.cli.stored import needed_dataset, stored_version
 from engine.config.dataset import FileData, StoredData
@@ -106,23 +98,25 @@ def compose(
     }
     for options in ALWAYS_OPTIONS:
         put_all(raw, options.given(given))
-    varied, single = split_assignments(assignments)
+    varied, single = searching.split_assignments(assignments)
     for assignment in single:
         assign(raw, assignment)
-    for part in WHOLE_PARTS:
+    for part in searching.WHOLE_PARTS:
         if isinstance(raw[part], str):
-            raw[part] = whole_part(part, raw[part])
+            raw[part] = searching.whole_part(part, raw[part])
     base, asked = raw["base_model"], raw["task"]
     names_causal = any(one.startswith("base_model.model.causal=") for one in assignments)
     is_scratch = isinstance(base, dict) and isinstance(base.get("model"), dict)
     if is_scratch and isinstance(asked, dict) and not names_causal:
         base["model"]["causal"] = asked.get("objective") == "clm"
-    for text in texts_among(validated(raw), varied):
+    for text in searching.texts_among(validated(raw), varied):
         varied.remove(text)
         assign(raw, text)
-    search = search_of(validated(raw), varied, given["search"], SEARCH.given(given))
+    search = searching.search_of(
+        validated(raw), varied, given["search"], searching.SEARCH.given(given)
+    )
     if search is not None:
-        put_all(raw, {field.path: first_value(field) for field in search.fields})
+        put_all(raw, {field.path: searching.first_value(field) for field in search.fields})
     job = take_recommended(validated(raw), raw.get("training", {}), raw.get("features", {}))
     if search is not None:
         job = validated(job.model_dump() | {"search": search})
@@ -141,7 +135,7 @@ job_command = with_options(
         choice_option("size", PRESETS, None, phrase("Train a model of this size from scratch.")),
         *(
             p
-            for options in (COLUMNS, CLEANING, *SCRATCH_OPTIONS, *ALWAYS_OPTIONS, SEARCH)
+            for options in (COLUMNS, CLEANING, *SCRATCH_OPTIONS, *ALWAYS_OPTIONS, searching.SEARCH)
             for p in options.parameters()
         ),
     ],

@@ -7,16 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from engine.cli.options import (
-    AsJson,
-    BatchSize,
-    Encoding,
-    HowPrecise,
-    Stored,
-    print_precision,
-    remark_loading,
-    with_options,
-)
+from engine.cli import options
 from engine.cli.results import slice_lines, slices_of
 from engine.cli.rows import CLEANING, COLUMNS, given_cleaning, read_table
 from engine.cli.stored import needed_dataset
@@ -26,20 +17,13 @@ from engine.files.home import Home
 from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
 from engine.messages.evaluating import Evaluate, FitBaselines
 from engine.phrases import phrase
+from engine.results import store
 from engine.results.comparing import baseline_advice, compare_with_baseline
 from engine.results.intervals import Interval
 from engine.results.measures import interval, measures
 from engine.results.predictions import PredictionInfo, Predictions, read_predictions
 from engine.results.row_lists import plain_table
 from engine.results.seeds import mean_over_seeds, scores_by_seed
-from engine.results.store import (
-    log_evaluation,
-    predictions_file,
-    results_folder,
-    results_root,
-    run_baselines,
-    run_evaluation,
-)
 from engine.runs.folder import RunFolder
 from engine.system.terminal import echo, echo_error, echo_json
 
@@ -66,7 +50,7 @@ def evaluate(
         Path | None,
         typer.Option(help="A run folder: score its best checkpoint, and store the predictions."),
     ] = None,
-    data: Stored = None,
+    data: options.Stored = None,
     part: Annotated[
         SplitName, typer.Option(help="Part of --run or --data to score.")
     ] = "validation",
@@ -87,8 +71,8 @@ def evaluate(
         bool,
         typer.Option("--slices", help="Find the rows in which the model is worse than elsewhere."),
     ] = False,
-    as_json: AsJson = False,
-    encoding: Encoding = None,
+    as_json: options.AsJson = False,
+    encoding: options.Encoding = None,
     max_length: Annotated[
         int | None,
         typer.Option(
@@ -99,8 +83,8 @@ def evaluate(
             ),
         ),
     ] = None,
-    batch_size: BatchSize = 32,
-    precision: HowPrecise = "exact",
+    batch_size: options.BatchSize = 32,
+    precision: options.HowPrecise = "exact",
     **given: Any,
 ) -> None:
     """Evaluate a fine-tuned model on labelled rows, with 95 % intervals.
@@ -141,8 +125,8 @@ def evaluate(
         compared = _baselines(asked, scored.predictions.info) if baseline else []
         folder = None if run is None else RunFolder(run.absolute())
         seeds = {} if folder is None else scores_by_seed(folder, scored.predictions)
-    remark_loading(scored.loading)
-    print_precision(scored.computed, precision)
+    options.remark_loading(scored.loading)
+    options.print_precision(scored.computed, precision)
     for note in scored.notes:
         echo_error(f"note: {note}")
     if predictions is not None:
@@ -154,7 +138,7 @@ def evaluate(
         echo(f"{len(scored.predictions)} rows written to {predictions}")
 
 
-evaluate_command = with_options(evaluate, [*COLUMNS.parameters(), *CLEANING.parameters()])
+evaluate_command = options.with_options(evaluate, [*COLUMNS.parameters(), *CLEANING.parameters()])
 
 
 def _require_model(model: Path | None) -> Path:
@@ -176,12 +160,12 @@ def _select_rows(
                 phrase("Leave out --model, or name --data in place of --run."),
             )
         folder = RunFolder(run.absolute())
-        fit = run_baselines(folder, part, ())
-        return Request(run_evaluation(folder, part), fit, keeps=True)
+        fit = store.run_baselines(folder, part, ())
+        return Request(store.run_evaluation(folder, part), fit, keeps=True)
     assert data is not None
     stored = StoredData(folder=needed_dataset(data).folder.absolute())
     checkpoint = _require_model(model).absolute()
-    into = results_folder(checkpoint, Home())
+    into = store.results_folder(checkpoint, Home())
     question = Evaluate(
         checkpoint=checkpoint,
         data=stored,
@@ -202,9 +186,9 @@ def _score(asked: Request) -> "tuple[Scored, int]":
     facts = scored.predictions.info
     looks = 0
     if question.part == "test" and facts.metrics:
-        looks = log_evaluation(results_root(question.into), facts)
+        looks = store.log_evaluation(store.results_root(question.into), facts)
     if asked.keeps:
-        scored.predictions.write(predictions_file(question.into, question.part))
+        scored.predictions.write(store.predictions_file(question.into, question.part))
     return scored, looks
 
 

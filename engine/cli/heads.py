@@ -18,19 +18,7 @@ from engine.errors import StudioError
 from engine.files.home import Home
 from engine.files.regular_file import check_regular
 from engine.files.table_files import TABLE_WRITERS, check_suffix, write_table
-from engine.messages.explore.text_set import (
-    MAX_TEXTS,
-    CountHeads,
-    HeadsCounted,
-    HeadsPruned,
-    HeadsWeighed,
-    PruneHeads,
-    RemoveHeads,
-    Replacement,
-    SetAnswer,
-    TextSet,
-    WeighHeads,
-)
+from engine.messages.explore import text_set
 from engine.messages.question import Answer, Working
 from engine.phrases import phrase
 from engine.system.terminal import echo, echo_error, echo_json
@@ -72,7 +60,7 @@ def heads(
         ),
     ] = "patterns",
     replacement: Annotated[
-        Replacement,
+        text_set.Replacement,
         typer.Option(help="With --method each: the replacement for the output of a head."),
     ] = "zero",
     max_fall: Annotated[
@@ -121,7 +109,7 @@ def heads(
         }
         if method == "pruning":
             fields |= {} if max_fall is None else {"max_fall": max_fall}
-            question = PruneHeads(**fields)
+            question = text_set.PruneHeads(**fields)
             _prune(loaded, question, save, out, as_json)
             return
         measured = _measure(loaded, fields, method, replacement)
@@ -140,7 +128,7 @@ heads_command = with_options(heads, TEXT_COLUMNS.parameters())
 
 def _check(
     method: Method,
-    replacement: Replacement,
+    replacement: text_set.Replacement,
     max_fall: float | None,
     save: Path | None,
     out: Path | None,
@@ -173,7 +161,7 @@ def _text_set(
     part: SplitName,
     encoding: str | None,
     named: dict[str, Any],
-) -> Iterator[TextSet]:
+) -> Iterator[text_set.TextSet]:
     """The selected texts; those of a file are stored temporarily.
 
     Raises StudioError unless one of a file and a data set is named, or if it has no rows.
@@ -192,7 +180,7 @@ def _text_set(
                 phrase("The data set has no rows in this split."), phrase("Choose another --part.")
             )
         _remark_cut(dataset.spec.rows[part])
-        yield TextSet(data=StoredData(folder=dataset.folder.absolute()), part=part)
+        yield text_set.TextSet(data=StoredData(folder=dataset.folder.absolute()), part=part)
         return
     assert file is not None
     recognition = recognised(file, encoding, named)
@@ -205,16 +193,16 @@ def _text_set(
     with TemporaryDirectory(prefix="bert-studio-") as aside:
         rows = resolve(source, Path(aside) / "rows")
         _remark_cut(rows.spec.rows["train"])
-        yield TextSet(data=StoredData(folder=rows.folder), part="train")
+        yield text_set.TextSet(data=StoredData(folder=rows.folder), part="train")
 
 
 def _remark_cut(count: int) -> None:
-    if count > MAX_TEXTS:
-        echo_error(f"note: only the first {MAX_TEXTS:,} of {count:,} texts are used.")
+    if count > text_set.MAX_TEXTS:
+        echo_error(f"note: only the first {text_set.MAX_TEXTS:,} of {count:,} texts are used.")
 
 
 def _measure(
-    loaded: "Checkpoint", asked: dict[str, Any], method: Method, replacement: Replacement
+    loaded: "Checkpoint", asked: dict[str, Any], method: Method, replacement: text_set.Replacement
 ) -> Measured:
     import numpy as np
 
@@ -222,25 +210,27 @@ def _measure(
     from engine.explore.head_statistics import head_statistics
 
     facts: dict[str, object]
-    found: HeadsCounted | HeadsWeighed
+    found: text_set.HeadsCounted | text_set.HeadsWeighed
     with (
         TemporaryDirectory(prefix="bert-studio-") as scratch,
         ProgressLine(sys.stderr) as line,
     ):
 
         def emit(answer: Answer) -> None:
-            if isinstance(answer, HeadsCounted | HeadsWeighed):
+            if isinstance(answer, text_set.HeadsCounted | text_set.HeadsWeighed):
                 answer.file.unlink()
             line.draw(_progress_text(answer))
 
         if method == "patterns":
-            found = head_statistics(loaded, CountHeads(**asked), Path(scratch), emit)
+            found = head_statistics(loaded, text_set.CountHeads(**asked), Path(scratch), emit)
             facts = {"texts": found.total, "tokens": found.tokens}
             if found.fixed is not None:
                 offset, share = found.fixed
                 facts["fixed_offset"] = {"offset": offset, "accuracy": share}
         else:
-            question = WeighHeads(**asked, each_head=method == "each", replacement=replacement)
+            question = text_set.WeighHeads(
+                **asked, each_head=method == "each", replacement=replacement
+            )
             found = weigh(loaded, question, Path(scratch), emit)
             facts = {"texts": found.total, "loss": found.loss}
             if method == "each":
@@ -251,7 +241,7 @@ def _measure(
 def _progress_text(answer: Answer) -> str:
     if isinstance(answer, Working):
         return f"{answer.stage}: {answer.done:,} of {answer.total:,} texts"
-    assert isinstance(answer, SetAnswer)
+    assert isinstance(answer, text_set.SetAnswer)
     return f"Measuring heads: {answer.done:,} of {answer.total:,} texts"
 
 
@@ -308,7 +298,11 @@ def _write(out: Path, measured: Measured) -> None:
 
 
 def _prune(
-    loaded: "Checkpoint", question: PruneHeads, save: Path | None, out: Path | None, as_json: bool
+    loaded: "Checkpoint",
+    question: text_set.PruneHeads,
+    save: Path | None,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     import pyarrow as pa
 
@@ -317,14 +311,16 @@ def _prune(
     with ProgressLine(sys.stderr) as line:
 
         def emit(answer: Answer) -> None:
-            assert isinstance(answer, HeadsPruned)
+            assert isinstance(answer, text_set.HeadsPruned)
             done = answer.done / max(1, answer.total)
             line.draw(f"Pruning: round {len(answer.rounds)}, {done:.0%} of all rounds")
 
         pruned = prune(loaded, question, emit)
     if save is not None and pruned.pruned:
         remove(
-            RemoveHeads(checkpoint=question.checkpoint, heads=pruned.pruned, into=save.absolute())
+            text_set.RemoveHeads(
+                checkpoint=question.checkpoint, heads=pruned.pruned, into=save.absolute()
+            )
         )
     rounds = {head: number for number, one in enumerate(pruned.rounds) for head in one.heads}
     network = loaded.network.spec

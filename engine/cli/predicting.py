@@ -6,16 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from engine.cli.options import (
-    BatchSize,
-    Encoding,
-    HowPrecise,
-    MaxLength,
-    Model,
-    print_precision,
-    remark_loading,
-    with_options,
-)
+from engine.cli import options
 from engine.cli.progress import ProgressLine
 from engine.cli.rows import INPUT_COLUMNS, needed_mapping, recognised
 from engine.messages.applying import Apply, FileInput
@@ -25,14 +16,14 @@ from engine.system.terminal import echo, echo_error
 
 def predict(
     file: Annotated[Path, typer.Argument(help="A file with a column of texts.")],
-    model: Model,
+    model: options.Model,
     out: Annotated[
         Path, typer.Option(help="Output file: .csv, .tsv, .jsonl, .parquet, .xlsx, .conll or .npy.")
     ],
-    encoding: Encoding = None,
-    max_length: MaxLength = 512,
-    batch_size: BatchSize = 32,
-    precision: HowPrecise = "exact",
+    encoding: options.Encoding = None,
+    max_length: options.MaxLength = 512,
+    batch_size: options.BatchSize = 32,
+    precision: options.HowPrecise = "exact",
     threshold: Annotated[
         float | None,
         typer.Option(
@@ -76,8 +67,8 @@ def predict(
     recognition = recognised(file, encoding, named)
     mapping = needed_mapping(file, recognition, named)
     predictor = Predictor(model, max_length, batch_size, precision == "exact")
-    remark_loading(predictor.loading)
-    print_precision(predictor.computed, precision)
+    options.remark_loading(predictor.loading)
+    options.print_precision(predictor.computed, precision)
     question = Apply(
         checkpoint=model.absolute(),
         given=FileInput(path=file.absolute(), reading=recognition.reading, mapping=mapping),
@@ -107,4 +98,4 @@ def _progress_text(working: Working) -> str:
     return f"{working.stage}{share}"
 
 
-predict_command = with_options(predict, INPUT_COLUMNS.parameters())
+predict_command = options.with_options(predict, INPUT_COLUMNS.parameters())

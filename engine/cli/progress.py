@@ -5,16 +5,7 @@ from collections.abc import Callable
 from typing import Self, TextIO
 
 from engine.cli.options import flag_of
-from engine.messages.events import (
-    Ended,
-    Event,
-    Measured,
-    Noted,
-    Prepared,
-    Progressed,
-    Started,
-    Waiting,
-)
+from engine.messages import events
 from engine.messages.question import Working
 from engine.phrases import phrase
 from engine.runs.advice import Advice, Advisor
@@ -41,24 +32,26 @@ class ProgressLine:
         self._seen: dict[str, float] = {}
         self._drawn, self._began = 0.0, time.monotonic()
 
-    def on_event(self, event: Event) -> None:
+    def on_event(self, event: events.Event) -> None:
         self._show(event)
         if self._advisor is not None:
             for advice in self._advisor.on_event(event):
                 self._say(_advice_text(advice))
 
-    def _show(self, event: Event) -> None:
+    def _show(self, event: events.Event) -> None:
         match event:
-            case Started(step=step):
+            case events.Started(step=step):
                 self._first = self._step = step
-            case Prepared(steps=steps, parameters=parameters, device=device, threads=threads):
+            case events.Prepared(
+                steps=steps, parameters=parameters, device=device, threads=threads
+            ):
                 self._steps, self._began = steps, time.monotonic()
                 self._say(
                     f"{parameters:,} parameters, {steps} steps on {device}, {threads} threads"
                 )
-            case Progressed(stage=stage, done=done, total=total):
+            case events.Progressed(stage=stage, done=done, total=total):
                 self.draw(f"{stage}: {done:,}{f' of {total:,}' if total else ''}")
-            case Measured(name=name, step=step, value=value):
+            case events.Measured(name=name, step=step, value=value):
                 self._seen[name] = float("nan") if value is None else value
                 if name == "validation_loss":
                     self._say(f"step {step}: validation loss {self._seen[name]:.4f}")
@@ -67,13 +60,15 @@ class ProgressLine:
                 elif name == "loss":
                     self._step = step
                     self.draw(self._bar())
-            case Noted(text=text):
+            case events.Noted(text=text):
                 self._say(text)
-            case Waiting(problem=problem, advice=advice):
+            case events.Waiting(problem=problem, advice=advice):
                 self._say(f"{problem} {advice}")
-            case Ended(outcome="failed", problem=problem, advice=advice):
+            case events.Ended(outcome="failed", problem=problem, advice=advice):
                 self._say(f"bert-studio: {problem} {advice}")
-            case Ended(outcome=outcome, step=step, problem=problem, advice=advice, memory=peak):
+            case events.Ended(
+                outcome=outcome, step=step, problem=problem, advice=advice, memory=peak
+            ):
                 held = f", peak memory {peak / 1e6:,.0f} MB" if peak else ""
                 self._say(f"{problem} {advice}" if problem else f"{outcome} at step {step}{held}")
 

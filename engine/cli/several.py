@@ -19,26 +19,8 @@ from engine.files.regular_file import read_json
 from engine.messages.events import Event
 from engine.phrases import phrase
 from engine.results.significance import seeds_interval
+from engine.runs import groups, searching
 from engine.runs.folder import RunFolder
-from engine.runs.groups import (
-    SUMMARY,
-    aggregate,
-    best_metrics,
-    expand,
-    last_outcome,
-    run_folder_name,
-    runs_of_setting,
-)
-from engine.runs.searching import (
-    SearchRun,
-    best_trial,
-    end_of,
-    next_question,
-    pruning,
-    search_run,
-    trials_of,
-    values_of,
-)
 from engine.system.terminal import echo, echo_error
 from engine.worker import FAILED
 
@@ -46,7 +28,7 @@ VECTORS = "vectors"  # the folder in which a layer sweep caches its vectors unti
 
 
 def is_several(folder: Path) -> bool:
-    return (folder / SUMMARY).is_file()
+    return (folder / groups.SUMMARY).is_file()
 
 
 def begin(job: JobSpec, into: Path) -> int:
@@ -56,7 +38,7 @@ def begin(job: JobSpec, into: Path) -> int:
             phrase("{into} already exists.", into=into),
             phrase("Choose a folder that does not exist yet."),
         )
-    names = _make(into, expand(job, into / VECTORS), job.training.seeds)
+    names = _make(into, groups.expand(job, into / VECTORS), job.training.seeds)
     _write(into, {"name": job.name, "runs": [{"folder": name} for name in names]})
     return resume(into)
 
@@ -64,7 +46,7 @@ def begin(job: JobSpec, into: Path) -> int:
 def _make(into: Path, jobs: Iterable[JobSpec], seeds: int) -> list[str]:
     names = []
     for one in jobs:
-        names.append(run_folder_name(one, seeds))
+        names.append(groups.run_folder_name(one, seeds))
         RunFolder.create(into / names[-1], one)
     return names
 
@@ -86,9 +68,9 @@ def resume(into: Path) -> int:
 def _train_each(into: Path, names: list[str]) -> int | None:
     """Train one run after another; None if all have finished, else the exit code."""
     for name in names:
-        if last_outcome(RunFolder(into / name)) != "finished":
+        if groups.last_outcome(RunFolder(into / name)) != "finished":
             code = _train(into, names, name)
-            if code or last_outcome(RunFolder(into / name)) != "finished":
+            if code or groups.last_outcome(RunFolder(into / name)) != "finished":
                 return code
     return None
 
@@ -101,13 +83,14 @@ def _train_search(into: Path, names: list[str]) -> int | None:
     names = list(names)
     for name in names:  # the list grows
         runs, higher = _search_runs(into, names)
-        if (why := end_of(runs, higher)) is not None and not runs[names.index(name)].state:
+        why = searching.end_of(runs, higher)
+        if why is not None and not runs[names.index(name)].state:
             echo_error(phrase("The search ends: {why}.", why=why))
             return None
         run = RunFolder(into / name)
-        if not search_run(run)[0].has_ended:
+        if not searching.search_run(run)[0].has_ended:
             code = _train(into, names, name)
-            if not search_run(run)[0].has_ended:
+            if not searching.search_run(run)[0].has_ended:
                 return code
         if name == names[-1]:
             names += _next_runs(into, names)
@@ -130,8 +113,8 @@ def _train(into: Path, names: list[str], name: str) -> int:
     group = run.job().group
     prune: Callable[[Event], None] | None = None
     if group is not None and group.search is not None and group.search.prune:
-        others = [search_run(one)[0] for one in all_runs if one.path != run.path]
-        prune = pruning(run, others)
+        others = [searching.search_run(one)[0] for one in all_runs if one.path != run.path]
+        prune = searching.pruning(run, others)
 
     with ProgressLine(sys.stderr, run) as line, awake_while_training(Home().settings):
 
@@ -145,15 +128,15 @@ def _train(into: Path, names: list[str], name: str) -> int:
     return code
 
 
-def _search_runs(into: Path, names: Iterable[str]) -> tuple[list[SearchRun], bool]:
-    runs = [search_run(RunFolder(into / name)) for name in names]
+def _search_runs(into: Path, names: Iterable[str]) -> tuple[list[searching.SearchRun], bool]:
+    runs = [searching.search_run(RunFolder(into / name)) for name in names]
     return [run for run, _ in runs], all(higher for _, higher in runs)
 
 
 def _next_runs(into: Path, names: list[str]) -> list[str]:
     """The folders of the next combination, if the search goes on; they are added to the summary."""
     runs, higher = _search_runs(into, names)
-    question = next_question(runs, higher)
+    question = searching.next_question(runs, higher)
     if question is None:
         return []
     from engine.search.tpe import suggest
@@ -163,7 +146,7 @@ def _next_runs(into: Path, names: list[str]) -> list[str]:
     if values is None or group is None:
         return []
     number = max(run.job.group.setting for run in runs if run.job.group is not None) + 1
-    new = _make(into, runs_of_setting(job, group, number, values), len(group.seeds))
+    new = _make(into, groups.runs_of_setting(job, group, number, values), len(group.seeds))
     listed = [{"folder": name} for name in (*names, *new)]
     _write(into, {"name": group.name, "runs": listed})
     return new
@@ -184,13 +167,13 @@ def _members(into: Path) -> tuple[str, list[str]]:
     Raises StudioError if the summary is damaged, or names a folder elsewhere.
     """
     try:
-        summary = read_json(into / SUMMARY)
+        summary = read_json(into / groups.SUMMARY)
         name, names = str(summary["name"]), [str(run["folder"]) for run in summary["runs"]]
         if not names:
             raise ValueError("there is no run")
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise StudioError(
-            phrase("{file} of {folder} is damaged.", file=SUMMARY, folder=into.name),
+            phrase("{file} of {folder} is damaged.", file=groups.SUMMARY, folder=into.name),
             phrase("Resume each run by its own folder."),
         ) from error
     for one in names:
@@ -198,7 +181,7 @@ def _members(into: Path) -> tuple[str, list[str]]:
             raise StudioError(
                 phrase(
                     "{file} of {folder} names the run “{run}”, which is not a folder in it.",
-                    file=SUMMARY,
+                    file=groups.SUMMARY,
                     folder=into.name,
                     run=one,
                 ),
@@ -220,7 +203,7 @@ def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
         ended = [run["metrics"] for run in members if run["outcome"] == "finished"]
         metrics = {}
         for metric in dict.fromkeys(metric for one in ended for metric in one):
-            figure = aggregate([one[metric] for one in ended if metric in one])
+            figure = groups.aggregate([one[metric] for one in ended if metric in one])
             if figure is not None:
                 ends = seeds_interval([one[metric] for one in ended if metric in one])
                 known = figure.deviation is not None
@@ -236,9 +219,10 @@ def summarise(name: str, runs: list[RunFolder]) -> dict[str, Any]:
 def _mark_best(rows: list[dict[str, Any]], runs: list[RunFolder]) -> None:
     if not runs or not _is_search(runs[0]):
         return
-    search_runs = [search_run(run) for run in runs]
-    best = best_trial(
-        trials_of([run for run, _ in search_runs]), all(higher for _, higher in search_runs)
+    search_runs = [searching.search_run(run) for run in runs]
+    best = searching.best_trial(
+        searching.trials_of([run for run, _ in search_runs]),
+        all(higher for _, higher in search_runs),
     )
     for row in rows:
         row["best"] = best is not None and row["values"] == best.values
@@ -262,14 +246,14 @@ def runs_of(into: Path) -> list[RunFolder]:
 
 def _run_result(run: RunFolder) -> dict[str, Any]:
     job = run.job()
-    step, metrics = best_metrics(run)
+    step, metrics = groups.best_metrics(run)
     return {
         "folder": run.path.name,
         "seed": job.training.seed,
         "vectors": job.features.vectors if job.group is not None and job.group.vectors else "",
         "setting": job.group.setting if job.group is not None else 0,
         "values": _values(job),
-        "outcome": last_outcome(run),
+        "outcome": groups.last_outcome(run),
         "step": step,
         "metrics": metrics,
     }
@@ -277,9 +261,9 @@ def _run_result(run: RunFolder) -> dict[str, Any]:
 
 def _values(job: JobSpec) -> dict[str, Any]:
     search = job.group.search if job.group is not None else None
-    return {} if search is None else values_of(job, search)
+    return {} if search is None else searching.values_of(job, search)
 
 
 def _write(into: Path, summary: dict[str, Any]) -> None:
     text = json.dumps(summary, indent=1, ensure_ascii=False) + "\n"
-    write_file(into / SUMMARY, text.encode("utf-8"))
+    write_file(into / groups.SUMMARY, text.encode("utf-8"))

@@ -15,15 +15,9 @@ from engine.config.training import TrainingSpec
 from engine.data.datasets.rows import Rows
 from engine.data.formats.reading import recognise
 from engine.errors import StudioError
+from engine.files import shipped
 from engine.files.atomic_write import write_file
 from engine.files.home import Home, free_folder
-from engine.files.shipped import (
-    FIRST_TRAINING,
-    SAMPLE_TEST,
-    default_base_model,
-    sample_data,
-    starter_model,
-)
 from engine.messages.events import Ended, Event, Measured, Saved
 from engine.messages.explore.fill_mask import FillMask
 from engine.phrases import phrase
@@ -45,7 +39,7 @@ def tour(
     if into is None:
         home.make()
     folder = into.absolute() if into else free_folder(home.runs, "tour")
-    echo(f"1 of 4  Fine-tune MiniLM on {sample_data().name}: what is a passage about?")
+    echo(f"1 of 4  Fine-tune MiniLM on {shipped.sample_data().name}: what is a passage about?")
     run, curves, best = _train(folder)
 
     echo("2 of 4  Predict two new passages:")
@@ -61,8 +55,8 @@ def tour(
     from engine.explore.pictures import attention_svg, curve_svg
     from engine.models import checkpoint
 
-    starter = checkpoint.load(starter_model())
-    answer = fill_mask(starter, FillMask(checkpoint=starter_model(), text=SENTENCE, top=5))
+    starter = checkpoint.load(shipped.starter_model())
+    answer = fill_mask(starter, FillMask(checkpoint=shipped.starter_model(), text=SENTENCE, top=5))
     predictions = ", ".join(f"{x.label} {x.probability:.0%}" for x in answer.predictions[0].ranked)
     echo(f"        {predictions}")
 
@@ -85,20 +79,20 @@ def tour(
 def _train(folder: Path) -> tuple[RunFolder, dict[str, list[tuple[int, float]]], Path]:
     from engine.worker.train import main as work
 
-    recognition = recognise(sample_data())
+    recognition = recognise(shipped.sample_data())
     job = JobSpec(
         name="Tour: topics of passages",
         task=TextClassification(),
-        base_model=FromCheckpoint(path=default_base_model(pretrains=False)),
+        base_model=FromCheckpoint(path=shipped.default_base_model(pretrains=False)),
         data=FileData(
-            path=sample_data(),
+            path=shipped.sample_data(),
             reading=recognition.reading,
             mapping=recognition.mapping,
-            split=Split(test=SAMPLE_TEST),
+            split=Split(test=shipped.SAMPLE_TEST),
         ),
-        training=TrainingSpec.model_validate(FIRST_TRAINING),
+        training=TrainingSpec.model_validate(shipped.FIRST_TRAINING),
     )
-    run = RunFolder.create(folder, take_recommended(job, given=FIRST_TRAINING))
+    run = RunFolder.create(folder, take_recommended(job, given=shipped.FIRST_TRAINING))
     curves: dict[str, list[tuple[int, float]]] = {"training": [], "validation": []}
     names = {"loss": "training", "validation_loss": "validation"}
     best: list[str] = []

@@ -11,14 +11,8 @@ from engine.config.changes import Change, changes, from_defaults, shown
 from engine.config.dataset import SplitName
 from engine.config.job import JobSpec
 from engine.config.tasks import metric_of
+from engine.documents import report
 from engine.documents.card import ends_text
-from engine.documents.report import (
-    PART_TITLES,
-    Report,
-    Section,
-    base_model_name,
-    last_prepared,
-)
 from engine.errors import StudioError
 from engine.phrases import Phrase, phrase
 from engine.progress import ProgressCallback, no_progress
@@ -44,7 +38,7 @@ TOLD = (
 
 def comparison_report(
     runs: Sequence[Candidate], progress: ProgressCallback = no_progress
-) -> Report:
+) -> report.Report:
     """Compare runs: common and different settings, scores with tests, environments.
 
     All scores are compared with those of the first run. Raises StudioError for fewer than two runs,
@@ -64,13 +58,13 @@ def comparison_report(
         *_settings(runs, jobs),
         *_over_seeds(runs, jobs, [metrics for _, metrics in best]),
         *(_scores(part, score_runs(runs, part, progress)) for part in stored_parts(runs)),
-        Section(CURVES, phrase("Curves")),
+        report.Section(CURVES, phrase("Curves")),
         *_environments(runs, histories),
         _repeat(runs, jobs[0]),
     ]
     title = phrase("Comparison of {n} run(s)", n=len(runs))
     subtitle = phrase("Made with BERT Studio.")
-    return Report(title, subtitle, tuple(sections))
+    return report.Report(title, subtitle, tuple(sections))
 
 
 def _runs(
@@ -78,15 +72,15 @@ def _runs(
     folders: Sequence[RunFolder],
     jobs: Sequence[JobSpec],
     best: Sequence[tuple[int, Mapping[str, float]]],
-) -> Section:
+) -> report.Section:
     """A row for each run: job, outcome, and all metrics at its best step."""
-    prepared = [last_prepared(folder) for folder in folders]
+    prepared = [report.last_prepared(folder) for folder in folders]
     seconds = [read_pace(folder).seconds for folder in folders]
     names = list(dict.fromkeys(name for _, metrics in best for name in metrics))
     columns: list[tuple[str, ...]] = [
         (phrase("Task"), *(Phrase(job.task.info.title, {}) for job in jobs)),
         (phrase("Data set"), *(job.data.name for job in jobs)),
-        (phrase("Base model"), *map(base_model_name, jobs)),
+        (phrase("Base model"), *map(report.base_model_name, jobs)),
         (phrase("Outcome"), *(last_outcome(one) or phrase("not finished") for one in folders)),
         (phrase("Training examples"), *(f"{one.examples:,}" if one else "" for one in prepared)),
         (phrase("Steps"), *(f"{one.steps:,}" if one else "" for one in prepared)),
@@ -99,7 +93,7 @@ def _runs(
     return replace(table, sentences=(said,))
 
 
-def _settings(runs: Sequence[Candidate], jobs: Sequence[JobSpec]) -> Iterator[Section]:
+def _settings(runs: Sequence[Candidate], jobs: Sequence[JobSpec]) -> Iterator[report.Section]:
     """The settings that differ, then the common ones that differ from the defaults."""
     changed = [{one.path: one for one in changes(jobs[0], job)} for job in jobs]
     different = {path: one for found in changed for path, one in found.items()}
@@ -112,12 +106,12 @@ def _settings(runs: Sequence[Candidate], jobs: Sequence[JobSpec]) -> Iterator[Se
         ]
         yield _turned("different", title, phrase("Setting"), [run.name for run in runs], columns)
     else:
-        yield Section("different", title, (phrase("These runs have the same settings."),))
+        yield report.Section("different", title, (phrase("These runs have the same settings."),))
     same = [one for one in from_defaults(jobs[0]) if not _is_within(one.path, different)]
     rows = tuple((title_of(one), shown(one.new), shown(one.old)) for one in same)
     header = (phrase("Setting"), phrase("Value"), phrase("Default"))
     said = () if rows else (phrase("All others have their default values."),)
-    yield Section("same", phrase("Settings of all runs"), said, header if rows else (), rows)
+    yield report.Section("same", phrase("Settings of all runs"), said, header if rows else (), rows)
 
 
 def title_of(change: Change) -> str:
@@ -136,21 +130,21 @@ def _is_within(path: str, different: Mapping[str, Any]) -> bool:
 
 def _turned(
     key: str, title: str, corner: str, names: Sequence[str], columns: Sequence[tuple[str, ...]]
-) -> Section:
+) -> report.Section:
     """A table with the `columns` as rows or as columns, whichever is narrower.
 
     `columns`: a title and a value for each of `names`.
     """
     if len(columns) >= len(names):
-        return Section(key, title, (), (corner, *names), tuple(columns))
+        return report.Section(key, title, (), (corner, *names), tuple(columns))
     header = (phrase("Run"), *(first for first, *_ in columns))
     rows = tuple((name, *(one[n + 1] for one in columns)) for n, name in enumerate(names))
-    return Section(key, title, (), header, rows)
+    return report.Section(key, title, (), header, rows)
 
 
 def _over_seeds(
     runs: Sequence[Candidate], jobs: Sequence[JobSpec], metrics: Sequence[Mapping[str, float]]
-) -> Iterator[Section]:
+) -> Iterator[report.Section]:
     """Mean and standard deviation of runs that differ only in the seed, if there are any."""
     groups: list[tuple[JobSpec, list[int]]] = []
     for number, job in enumerate(jobs):
@@ -172,10 +166,10 @@ def _over_seeds(
         rows.append((", ".join(runs[n].name for n in members), str(len(members)), *said))
     header = (phrase("Runs"), "n", *map(_metric_title, names))
     told = phrase("Mean ± standard deviation (n − 1) of runs that differ in the seed alone.")
-    yield Section("seeds", phrase("Over seeds"), (told,), header, tuple(rows))
+    yield report.Section("seeds", phrase("Over seeds"), (told,), header, tuple(rows))
 
 
-def _scores(part: SplitName, found: Sequence[RunScore]) -> Section:
+def _scores(part: SplitName, found: Sequence[RunScore]) -> report.Section:
     """The score of each run with its interval, and its difference to the first."""
     header = (
         *(phrase("Run"), phrase("Metric"), phrase("Score"), phrase("95 % interval")),
@@ -192,7 +186,7 @@ def _scores(part: SplitName, found: Sequence[RunScore]) -> Section:
         for one in found
         if one.problem or one.claim
     ]
-    return Section(part, PART_TITLES[part], tuple(said), header if rows else (), rows)
+    return report.Section(part, report.PART_TITLES[part], tuple(said), header if rows else (), rows)
 
 
 def _score(one: RunScore) -> tuple[str, ...]:
@@ -208,14 +202,14 @@ def _score(one: RunScore) -> tuple[str, ...]:
 
 def _environments(
     runs: Sequence[Candidate], histories: Sequence[Reproducibility]
-) -> Iterator[Section]:
+) -> Iterator[report.Section]:
     """The common environment of all runs, and the differences."""
     names = list(dict.fromkeys(name for one in histories for name in one.environment))
     columns = [(name, *(one.environment.get(name, "") for one in histories)) for name in names]
     same = tuple((name, first) for name, first, *others in columns if {first} == {first, *others})
     different = [one for one in columns if (one[0], one[1]) not in same]
     if same:
-        yield Section("environment", phrase("Environment of all runs"), rows=same)
+        yield report.Section("environment", phrase("Environment of all runs"), rows=same)
     if different:
         title, corner = phrase("Differences of the environment"), phrase("Part")
         yield _turned("environments", title, corner, [run.name for run in runs], different)
@@ -226,12 +220,12 @@ def _environments(
     ]
     if weights:
         header = (phrase("Run"), phrase("Step"), "SHA-256")
-        yield Section(
+        yield report.Section(
             "weights", phrase("Weights of the last checkpoints"), (), header, tuple(weights)
         )
 
 
-def _repeat(runs: Sequence[Candidate], first: JobSpec) -> Section:
+def _repeat(runs: Sequence[Candidate], first: JobSpec) -> report.Section:
     said = phrase(
         "The folder of each run holds its job as spec.json; it trains again with the same versions "
         "on the same data. Below: the job of “{run}”, with every setting.",
@@ -239,7 +233,7 @@ def _repeat(runs: Sequence[Candidate], first: JobSpec) -> Section:
     )
     command = "bert-studio train spec.json --into NEW_RUN"
     code = f"{command}\n\n{first.model_dump_json(indent=1)}"
-    return Section("repeat", phrase("How to repeat them"), (said,), code=code)
+    return report.Section("repeat", phrase("How to repeat them"), (said,), code=code)
 
 
 def _metric_title(name: str) -> str:

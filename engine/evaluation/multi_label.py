@@ -135,8 +135,7 @@ def given(logits: NDArray[np.float64], threshold: ArrayLike) -> NDArray[np.bool_
     """The predicted labels, bool [N, C]: those whose probability is at least `threshold`, a number
     or [C]."""
     least = np.asarray(threshold, dtype=np.float64)
-    predicted: NDArray[np.bool_] = logits >= np.log(least / (1 - least))
-    return predicted
+    return logits >= np.log(least / (1 - least))
 
 
 def binary_cross_entropies(
@@ -144,8 +143,7 @@ def binary_cross_entropies(
 ) -> NDArray[np.float64]:
     """-log p of each true answer, yes or no, float64 [N, C]."""
     with np.errstate(invalid="ignore"):  # a diverged network has a loss of nan or inf
-        losses: NDArray[np.float64] = np.logaddexp(0, np.where(true, -logits, logits))
-        return losses
+        return np.logaddexp(0, np.where(true, -logits, logits))
 
 
 def measures(rows: ScoredRows) -> tuple[Measure, ...]:

@@ -75,8 +75,7 @@ def pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 def _centred(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Centred and scaled so that squares neither overflow nor vanish."""
     scaled = numbers / np.abs(numbers).max()
-    moved: NDArray[np.float64] = scaled - scaled.mean()
-    return moved
+    return scaled - scaled.mean()
 
 
 def spearman(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:

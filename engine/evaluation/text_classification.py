@@ -116,8 +116,7 @@ def cross_entropies(logits: NDArray[np.float64], true: NDArray[np.int64]) -> NDA
     with np.errstate(invalid="ignore"):  # a diverged network has a loss of nan
         highest = logits.max(axis=1, initial=-np.inf)
         spread = np.log(np.exp(logits - highest[:, None]).sum(axis=1)) + highest
-        losses: NDArray[np.float64] = spread - logits[np.arange(len(true)), true]
-        return losses
+        return spread - logits[np.arange(len(true)), true]
 
 
 def measures(rows: ScoredRows) -> tuple[Measure, ...]:

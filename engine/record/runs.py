@@ -112,8 +112,7 @@ class Run(Table):
         return int(self._hardware().get("processes", 1))
 
     def _hardware(self) -> dict[str, Any]:
-        hardware: dict[str, Any] = from_json(self.job).get("hardware", {})
-        return hardware
+        return from_json(self.job).get("hardware", {})
 
     def data_name(self) -> str:
         """The name of its data; empty if another version made the job."""

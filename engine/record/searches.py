@@ -22,17 +22,8 @@ from engine.record.opening import Record
 from engine.record.run_watch import RunUpdate
 from engine.record.runs import WAITING, Run
 from engine.record.runs import run as find
-from engine.runs import launch
+from engine.runs import launch, searching
 from engine.runs.groups import runs_of_setting
-from engine.runs.searching import (
-    SearchRun,
-    best_so_far,
-    end_of,
-    is_below_median,
-    is_by_search,
-    next_question,
-    why_pruned,
-)
 
 MARK = '"search":{'  # in the job of a run of a search
 ENDED = ("finished", "failed", "crashed", "stopped")
@@ -93,9 +84,9 @@ class Searches:
         runs, higher = runs_of(self._record, group)
         if not runs:
             return []
-        if (why := end_of(runs, higher)) is not None:
+        if (why := searching.end_of(runs, higher)) is not None:
             return self._clear(group, why)
-        if (question := next_question(runs, higher)) is not None:
+        if (question := searching.next_question(runs, higher)) is not None:
             self._asked = _Asked(group, question)
         return []
 
@@ -116,7 +107,7 @@ class Searches:
             self._refused.add(request.group)
             return [RunUpdate("noted", ("", answer.phrase))]
         runs, higher = runs_of(self._record, request.group)
-        is_new = next_question(runs, higher) == request.question if runs else False
+        is_new = searching.next_question(runs, higher) == request.question if runs else False
         if not isinstance(answer, Suggested) or answer.values is None or not is_new:
             return []
         job, group = runs[0].job, runs[0].job.group
@@ -139,15 +130,15 @@ class Searches:
                 return []
             own = _evaluations(session, run)
             others = [
-                best_so_far(_evaluations(session, other), run.higher_is_better)
+                searching.best_so_far(_evaluations(session, other), run.higher_is_better)
                 for other in _of_group(session, job.group.id)
-                if other.state == "finished" or is_by_search(other.problem)
+                if other.state == "finished" or searching.is_by_search(other.problem)
             ]
-        median = is_below_median(own, others, run.higher_is_better)
+        median = searching.is_below_median(own, others, run.higher_is_better)
         if median is None or _was_pruned(run):
             return []
-        score = best_so_far(own, run.higher_is_better)[-1]
-        run.run_folder().ask_stop(why_pruned(max(scored), score, median))
+        score = searching.best_so_far(own, run.higher_is_better)[-1]
+        run.run_folder().ask_stop(searching.why_pruned(max(scored), score, median))
         with self._record.session() as session:
             if (current := find(session, run_id)) is not None and current.state == "running":
                 current.state = "stopping"
@@ -213,12 +204,12 @@ def all_groups(record: Record) -> list[str]:
 def has_open(record: Record) -> bool:
     """True if some search needs its next combination."""
     return any(
-        runs and next_question(runs, higher) is not None
+        runs and searching.next_question(runs, higher) is not None
         for runs, higher in (runs_of(record, group) for group in all_groups(record))
     )
 
 
-def runs_of(record: Record, group: str) -> tuple[list[SearchRun], bool]:
+def runs_of(record: Record, group: str) -> tuple[list[searching.SearchRun], bool]:
     """The runs of a search, and whether a higher score is better."""
     with record.read() as session:
         runs = _of_group(session, group)
@@ -232,12 +223,12 @@ def _of_group(session: Session, group: str) -> Sequence[Run]:
     return session.scalars(select(Run).where(here).order_by(Run.created, Run.id)).all()
 
 
-def _search_run(session: Session, run: Run) -> SearchRun | None:
+def _search_run(session: Session, run: Run) -> searching.SearchRun | None:
     job = run.readable_job()
     if job is None or job.group is None or job.group.search is None:
         return None
-    by_search = is_by_search(run.problem)
-    return SearchRun(
+    by_search = searching.is_by_search(run.problem)
+    return searching.SearchRun(
         job=job,
         state=run.state,
         score=run.best_score,
@@ -255,4 +246,6 @@ def _evaluations(session: Session, run: Run) -> list[float]:
 def _was_pruned(run: Run) -> bool:
     """True if the search has stopped it before; a resumed run is not pruned again."""
     events = run.run_folder().milestones()
-    return any(isinstance(event, Ended) and is_by_search(event.problem) for event in events)
+    return any(
+        isinstance(event, Ended) and searching.is_by_search(event.problem) for event in events
+    )

@@ -144,8 +144,7 @@ def to_logits(probabilities: Numbers, several: bool = False) -> NDArray[np.float
     """Logits with these probabilities, float64 [N, C]; for a softmax, up to a constant per row."""
     p = np.clip(np.asarray(probabilities, dtype=np.float64), SMALLEST, 1)
     if not several:
-        logits: NDArray[np.float64] = np.log(p)
-        return logits
+        return np.log(p)
     return np.log(p) - np.log(np.clip(1 - p, SMALLEST, 1))
 
 
@@ -157,8 +156,7 @@ def probabilities_at(
     if several:
         return np.exp(-np.logaddexp(0, -scaled))
     powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-    shares: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
-    return shares
+    return powers / powers.sum(axis=1, keepdims=True)
 
 
 def _believed(predictions: Predictions) -> tuple[Numbers, NDArray[np.bool_]]:

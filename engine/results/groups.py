@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from engine.config.task import RowFigure
 from engine.config.tasks import TASKS
 from engine.phrases import Phrase, phrase
+from engine.results import row_figures
 from engine.results.conditions import (
     Between,
     CellBetween,
@@ -28,14 +29,6 @@ from engine.results.conditions import (
 from engine.results.intervals import Interval, mean_interval
 from engine.results.labels import codes, labels
 from engine.results.predictions import Predictions
-from engine.results.row_figures import (
-    Numbers,
-    cached_per_table,
-    figure,
-    holds_numbers,
-    parse_numbers,
-    quantile_starts,
-)
 
 FEW_VALUES = 20  # columns with more values have no groups
 FIRST_WORDS = 8  # groups of questions
@@ -60,7 +53,7 @@ class Group:
 class RowScores:
     """One number per row: correctness, F1, or absolute error (lower is better)."""
 
-    values: Numbers  # [rows], NaN for none
+    values: row_figures.Numbers  # [rows], NaN for none
     name: Phrase
     higher_is_better: bool
 
@@ -71,14 +64,16 @@ class RowScores:
         return bool(((known == 0) | (known == 1)).all()) and self.higher_is_better
 
 
-@cached_per_table
+@row_figures.cached_per_table
 def row_scores(predictions: Predictions) -> RowScores:
     """The score by which the rows of a task are compared."""
-    if holds_numbers(predictions.info):
-        return RowScores(np.abs(figure(predictions, "residual")), phrase("mean error"), False)
+    if row_figures.holds_numbers(predictions.info):
+        return RowScores(
+            np.abs(row_figures.figure(predictions, "residual")), phrase("mean error"), False
+        )
     in_part = TASKS[predictions.info.task].info.scores_in_part
     name = phrase("mean F1 of the rows") if in_part else phrase("share that is right")
-    return RowScores(figure(predictions, "score"), name, True)
+    return RowScores(row_figures.figure(predictions, "score"), name, True)
 
 
 def group(predictions: Predictions, conditions: Conditions) -> Group:
@@ -101,12 +96,12 @@ def by_label(predictions: Predictions) -> tuple[Conditions, ...]:
 
 def by_figure(predictions: Predictions, name: RowFigure, parts: int = 4) -> tuple[Conditions, ...]:
     """Groups of about equally many rows, by a number of the row; fewer if many are equal."""
-    return _ranges(name, quantile_starts(figure(predictions, name), parts))
+    return _ranges(name, row_figures.quantile_starts(row_figures.figure(predictions, name), parts))
 
 
 def by_width(predictions: Predictions, name: RowFigure, bins: int) -> tuple[Conditions, ...]:
     """Groups of equal width, by a number of the row."""
-    values = figure(predictions, name)
+    values = row_figures.figure(predictions, name)
     known = values[np.isfinite(values)]
     if not len(known):
         return ()
@@ -125,7 +120,7 @@ def by_column(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
 
 def by_powers(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
     """Groups by the power of ten of the number in a column's cells: 0, 1 to 9, 10 to 99, …"""
-    most = np.nanmax(parse_numbers(predictions.cells(column)), initial=0)
+    most = np.nanmax(row_figures.parse_numbers(predictions.cells(column)), initial=0)
     edges = [10.0**power for power in range(len(str(int(most))))]
     return (
         (CellBetween(column=column, most=1),),
@@ -135,7 +130,9 @@ def by_powers(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
 
 def by_quantile(predictions: Predictions, column: str) -> tuple[Conditions, ...]:
     """Groups of about equally many rows, by the number in a column's cells."""
-    starts = quantile_starts(parse_numbers(predictions.cells(column)), QUANTILES)
+    starts = row_figures.quantile_starts(
+        row_figures.parse_numbers(predictions.cells(column)), QUANTILES
+    )
     ends = [*starts[1:], None]
     return tuple(
         (CellBetween(column=column, least=start, most=end),)
@@ -145,7 +142,7 @@ def by_quantile(predictions: Predictions, column: str) -> tuple[Conditions, ...]
 
 def worst_labels(predictions: Predictions, min_rows: int, most: int) -> tuple[Conditions, ...]:
     """The gold labels whose rows have the highest mean loss, of those with enough rows."""
-    gold, losses = codes(predictions, "gold"), figure(predictions, "loss")
+    gold, losses = codes(predictions, "gold"), row_figures.figure(predictions, "loss")
     known = gold >= 0
     counts, sums = np.bincount(gold[known]), np.bincount(gold[known], losses[known])
     often = np.flatnonzero(counts >= min_rows)

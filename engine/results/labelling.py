@@ -69,8 +69,7 @@ def thresholds(p: NDArray[np.float64], given: NDArray[np.int64]) -> NDArray[np.f
     own = p[np.arange(len(p)), given]
     counts = np.bincount(given, minlength=classes)
     sums = np.bincount(given, weights=own, minlength=classes)
-    found: NDArray[np.float64] = np.where(counts > 0, sums / np.maximum(counts, 1), 2.0)
-    return found
+    return np.where(counts > 0, sums / np.maximum(counts, 1), 2.0)
 
 
 def most_uncertain(p: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -80,8 +79,7 @@ def most_uncertain(p: NDArray[np.float64]) -> NDArray[np.int64]:
         p: float64 [N, C], probabilities; at least two classes.
     """
     first, second = np.partition(p, -2, axis=1)[:, [-1, -2]].T
-    found: NDArray[np.int64] = np.argsort(first - second, kind="stable")
-    return found
+    return np.argsort(first - second, kind="stable")
 
 
 def most_diverse(vectors: NDArray[np.float32], count: int) -> NDArray[np.int64]:

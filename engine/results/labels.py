@@ -91,8 +91,7 @@ def _sets(predictions: Predictions) -> tuple[list[dict[Side, list[str]]], NDArra
 @cached_per_table
 def labelled(predictions: Predictions) -> NDArray[np.bool_]:
     """The rows with gold, bool [rows]."""
-    found: NDArray[np.bool_] = pc.is_valid(predictions.table["gold"]).to_numpy()
-    return found
+    return pc.is_valid(predictions.table["gold"]).to_numpy()
 
 
 def doubtful_label(predictions: Predictions, place: int) -> str | None:

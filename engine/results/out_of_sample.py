@@ -95,8 +95,7 @@ def predict_other_rows(
         vectors: float32 [N, L, D], of a frozen encoder; the last layer comes last.
     """
     fits = _fits(texts, given, classes, vectors)
-    mean: NDArray[np.float64] = np.mean([fit(learned) for fit in fits], axis=0)
-    return mean
+    return np.mean([fit(learned) for fit in fits], axis=0)
 
 
 def _fits(

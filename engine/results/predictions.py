@@ -134,8 +134,7 @@ class Predictions:
         """
         flat = pc.list_flatten(self.table["scores"]).to_numpy(zero_copy_only=False)
         columns = len(flat) // len(self) if len(self) else len(self.info.labels)
-        scores: NDArray[np.float32] = flat.reshape(len(self), columns)
-        return scores
+        return flat.reshape(len(self), columns)
 
     @cached_property
     def is_labelled(self) -> bool:

@@ -51,8 +51,7 @@ def parse_numbers(column: "pa.ChunkedArray[pa.StringScalar]") -> NDArray[np.floa
     trimmed = pc.utf8_trim_whitespace(column)
     is_number = pc.match_substring_regex(trimmed, NUMBER)
     written = pc.replace_substring(pc.if_else(is_number, trimmed, None), ",", ".")
-    numbers: NDArray[np.float64] = written.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return numbers
+    return written.cast(pa.float64()).to_numpy(zero_copy_only=False)
 
 
 def quantile_starts(values: Numbers, parts: int) -> list[float]:

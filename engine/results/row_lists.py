@@ -29,8 +29,7 @@ def mistakes_first(predictions: Predictions) -> Places:
         confidence = np.where(is_wrong, losses, -losses)
     kind = np.where(is_wrong, 0, np.where(np.isnan(score), 2, 1))
     within = np.where(is_wrong, -confidence, confidence)
-    places: Places = np.lexsort((within, kind))  # NaN sorts last in each kind
-    return places
+    return np.lexsort((within, kind))
 
 
 def sorted_by(predictions: Predictions, column: str, falls: bool = False) -> Places:
@@ -58,8 +57,7 @@ def _numbers(cells: "pa.ChunkedArray[pa.StringScalar]") -> Any:
 
 
 def _falling(numbers: NDArray[np.floating]) -> Places:
-    places: Places = np.argsort(-numbers, kind="stable")
-    return places
+    return np.argsort(-numbers, kind="stable")
 
 
 def extremes(predictions: Predictions, count: int) -> tuple[Places, Places]:

@@ -7,13 +7,7 @@ from pathlib import Path
 from engine.config.changes import Change, changes
 from engine.config.job import JobSpec
 from engine.errors import StudioError
-from engine.files.atomic_write import (
-    MANIFEST,
-    atomic_folder,
-    disk_errors_for,
-    temporary_path,
-    verify,
-)
+from engine.files import atomic_write
 from engine.files.regular_file import read_json
 from engine.messages.events import Branched, Measured, Prepared, Saved
 from engine.phrases import phrase
@@ -38,9 +32,9 @@ def branch(source: RunFolder, step: int, job: JobSpec, into: Path) -> RunFolder:
         raise StudioError(
             phrase("{into} already exists.", into=into), phrase("Choose a new folder.")
         )
-    temporary = temporary_path(into)
+    temporary = atomic_write.temporary_path(into)
     try:
-        with disk_errors_for(into):
+        with atomic_write.disk_errors_for(into):
             alone = job.model_copy(update={"group": None})  # it is not another seed of the job
             run = RunFolder.create(temporary, alone)
             if source.dataset.is_dir():
@@ -114,7 +108,7 @@ def _checkpoint(source: RunFolder, step: int) -> Path:
             phrase("{run} has no checkpoint at step {step}.", run=source.path.name, step=step),
             phrase("It has checkpoints at: {steps}.", steps=steps),
         )
-    verify(folder)
+    atomic_write.verify(folder)
     if not _progress_file(folder).is_file():
         raise StudioError(
             phrase(
@@ -136,14 +130,16 @@ def _best(source: RunFolder, checkpoint: Path) -> Path | None:
     best = source.checkpoint(int(progress["best_step"]))
     if best == checkpoint or best not in source.checkpoint_folders():
         return None
-    verify(best)
+    atomic_write.verify(best)
     return best
 
 
 def _copy(folder: Path, into: Path) -> None:
     _refuse_links(folder)
-    with atomic_folder(into) as inside:
-        shutil.copytree(folder, inside, ignore=shutil.ignore_patterns(MANIFEST), dirs_exist_ok=True)
+    with atomic_write.atomic_folder(into) as inside:
+        shutil.copytree(
+            folder, inside, ignore=shutil.ignore_patterns(atomic_write.MANIFEST), dirs_exist_ok=True
+        )
 
 
 def _refuse_links(folder: Path) -> None:

@@ -20,13 +20,7 @@ from engine.config.job import JobSpec
 from engine.config.phrases import PhraseField
 from engine.config.validation import describe_validation
 from engine.errors import StudioError
-from engine.files.atomic_write import (
-    MANIFEST,
-    check_new_folder,
-    clear_leftovers,
-    disk_errors_for,
-    write_file,
-)
+from engine.files import atomic_write
 from engine.files.regular_file import MAX_LINE, iter_lines, open_regular, read_regular
 from engine.files.snapshot_folder import SNAPSHOTS
 from engine.messages import CALENDAR
@@ -71,12 +65,12 @@ class RunFolder:
     @classmethod
     def create(cls, path: Path, job: JobSpec) -> Self:
         """Make the folder of a new run; an existing folder must be empty."""
-        check_new_folder(path)
-        with disk_errors_for(path):
+        atomic_write.check_new_folder(path)
+        with atomic_write.disk_errors_for(path):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = cls(path)
         folder.checkpoints.mkdir(mode=0o700)
-        write_file(folder.spec_file, job.model_dump_json(indent=1).encode("utf-8"))
+        atomic_write.write_file(folder.spec_file, job.model_dump_json(indent=1).encode("utf-8"))
         return folder
 
     def job(self) -> JobSpec:
@@ -112,7 +106,7 @@ class RunFolder:
 
     def append(self, event: Event) -> None:
         """Append an event; one that changes the state of the run is flushed to the disk."""
-        with disk_errors_for(self.events_file):
+        with atomic_write.disk_errors_for(self.events_file):
             descriptor = open_here(self.events_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             try:
                 _write_whole(descriptor, event.line())
@@ -246,10 +240,10 @@ class RunFolder:
         with hold(self.lock_file, held):
             self.checkpoints.mkdir(mode=0o700, exist_ok=True)
             self.repair_last_line()
-            clear_leftovers(self.path)
-            clear_leftovers(self.checkpoints)
-            clear_leftovers(self.snapshots)
-            clear_leftovers(self.results)
+            atomic_write.clear_leftovers(self.path)
+            atomic_write.clear_leftovers(self.checkpoints)
+            atomic_write.clear_leftovers(self.snapshots)
+            atomic_write.clear_leftovers(self.results)
             yield
 
     def has_worker(self) -> bool:
@@ -259,7 +253,7 @@ class RunFolder:
         """Ask the worker to save and end; it checks once per step, and repeats the reason."""
         self.clear_stop()
         if reason:
-            write_file(self.stop_file, _REASON.dump_json(reason))
+            atomic_write.write_file(self.stop_file, _REASON.dump_json(reason))
         else:
             os.close(open_here(self.stop_file, os.O_WRONLY | os.O_CREAT))
 
@@ -280,7 +274,7 @@ class RunFolder:
         """Start only after this run has finished; “”: at any time."""
         self.after_file.unlink(missing_ok=True)
         if run_id:
-            write_file(self.after_file, run_id.encode("utf-8"))
+            atomic_write.write_file(self.after_file, run_id.encode("utf-8"))
 
     def waits_for(self) -> str:
         """The id of the run that must finish first; empty: none."""
@@ -322,7 +316,9 @@ class RunFolder:
         if not self.checkpoints.is_dir():
             return []
         folders = (f for f in self.checkpoints.iterdir() if STEP.fullmatch(f.name))
-        return sorted((f for f in folders if (f / MANIFEST).is_file()), key=checkpoint_step)
+        return sorted(
+            (f for f in folders if (f / atomic_write.MANIFEST).is_file()), key=checkpoint_step
+        )
 
     def best_step(self) -> int | None:
         """Step of the best checkpoint at the time it was saved; None without one."""

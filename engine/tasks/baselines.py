@@ -103,11 +103,9 @@ def with_a_word(texts: list[str]) -> list[str]:
 
 
 def log_probabilities(shares: Numbers) -> Numbers:
-    logs: Numbers = np.log(np.maximum(shares, LEAST))
-    return logs
+    return np.log(np.maximum(shares, LEAST))
 
 
 def log_odds(shares: Numbers) -> Numbers:
     kept = np.clip(shares.astype(np.float64), LEAST, 1 - LEAST)
-    odds: Numbers = np.log(kept / (1 - kept))
-    return odds
+    return np.log(kept / (1 - kept))

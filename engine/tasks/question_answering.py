@@ -38,19 +38,9 @@ from engine.models.checkpoint import Checkpoint
 from engine.models.network import Network
 from engine.phrases import phrase
 from engine.progress import ProgressCallback
+from engine.tasks import learner
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.inputs import Inputs, max_tokens
-from engine.tasks.learner import (
-    Baseline,
-    Batch,
-    Counts,
-    Examples,
-    Learner,
-    Losses,
-    PredictionCollector,
-    TaskPredictions,
-    random_tokens,
-)
 from engine.tasks.row_predictions import RowPredictions
 from engine.tokenizers.tokenizer import Tokenizer
 
@@ -65,7 +55,7 @@ MOST_FITTED = 1_000  # training rows for the no-answer score
 
 
 @dataclass
-class QuestionExamples(Examples):
+class QuestionExamples(learner.Examples):
     """Windows; those of a question are consecutive. `targets` is int64 [windows, 2]."""
 
     rows: Rows | None = None
@@ -106,7 +96,7 @@ class WindowCutter:
                 yield found, places
 
 
-class QuestionAnsweringLearner(Learner):
+class QuestionAnsweringLearner(learner.Learner):
     """Each token is scored as the first and as the last of the answer; the loss is the mean of both
     cross-entropies. Windows without an answer have [CLS] as their target."""
 
@@ -158,22 +148,26 @@ class QuestionAnsweringLearner(Learner):
         known = targets if rows.answers is not None else None
         return QuestionExamples(tokenized, known, rows=rows, owners=owners, cut_windows=cutter)
 
-    def row(self, examples: Examples, number: int) -> int:
+    def row(self, examples: learner.Examples, number: int) -> int:
         assert isinstance(examples, QuestionExamples) and examples.owners is not None
         return int(examples.owners[number])
 
-    def describe_targets(self, batch: Batch, tokenizer: Tokenizer) -> list[str]:
+    def describe_targets(self, batch: learner.Batch, tokenizer: Tokenizer) -> list[str]:
         return [
             " ".join(tokenizer.token(int(i)) for i in tokens[first : last + 1]) if first else "none"
             for tokens, (first, last) in zip(batch.tokens, batch.targets.tolist(), strict=True)
         ]
 
-    def dummy_batch(self, count: int, width: int, tokenizer: Tokenizer, rng: Generator) -> Batch:
-        tokens = torch.from_numpy(random_tokens(count, width, tokenizer, rng))
+    def dummy_batch(
+        self, count: int, width: int, tokenizer: Tokenizer, rng: Generator
+    ) -> learner.Batch:
+        tokens = torch.from_numpy(learner.random_tokens(count, width, tokenizer, rng))
         targets = torch.from_numpy(rng.integers(0, width, (count, 2)))
-        return Batch(tokens, torch.zeros_like(tokens), None, targets, None)
+        return learner.Batch(tokens, torch.zeros_like(tokens), None, targets, None)
 
-    def losses(self, network: Network, batch: Batch, counts: Counts | None = None) -> Losses:
+    def losses(
+        self, network: Network, batch: learner.Batch, counts: learner.Counts | None = None
+    ) -> learner.Losses:
         counts = counts or self.counts(batch)
         logits = span_logits(network, batch)
         ends = F.cross_entropy(logits, batch.targets, reduction="sum") / 2
@@ -201,22 +195,22 @@ class QuestionAnsweringLearner(Learner):
             answered=bool(said["answer"]),
         )
 
-    def baselines(self) -> tuple[Baseline, ...]:
+    def baselines(self) -> tuple[learner.Baseline, ...]:
         return (
-            Baseline(
+            learner.Baseline(
                 "nearest-words",
                 "Words nearest to the question's",
                 lambda _, train, rows: nearest_words(self.task, train, rows),
             ),
         )
 
-    def metrics(self, examples: Examples) -> "AnswerCollector":
+    def metrics(self, examples: learner.Examples) -> "AnswerCollector":
         assert isinstance(examples, QuestionExamples)
         return AnswerCollector(examples, self._decided)
 
 
 @dataclass(frozen=True)
-class ChosenAnswers(TaskPredictions):
+class ChosenAnswers(learner.TaskPredictions):
     """The spans that were chosen for each of N questions.
 
     Args:
@@ -293,7 +287,7 @@ class ChosenAnswers(TaskPredictions):
         return best, true, doubts, self.task.no_answer_threshold
 
 
-class AnswerCollector(PredictionCollector):
+class AnswerCollector(learner.PredictionCollector):
     """Collects the scores of all windows, then chooses the answers."""
 
     def __init__(self, examples: QuestionExamples, task: QuestionAnswering) -> None:
@@ -301,7 +295,7 @@ class AnswerCollector(PredictionCollector):
         self._scores: list[NDArray[np.float32] | None] = [None] * len(examples)  # [2, T] each
         self._losses = np.zeros(len(examples))
 
-    def add(self, network: Network, batch: Batch) -> None:
+    def add(self, network: Network, batch: learner.Batch) -> None:
         assert batch.numbers is not None
         logits = span_logits(network, batch)  # [B, T, 2]
         ends = F.cross_entropy(logits, batch.targets, reduction="none")  # [B, 2]
@@ -375,7 +369,7 @@ def _write(
     np.save(folder / PLACES, np.concatenate(places) if places else np.zeros((0, 2), np.int64))
 
 
-def span_logits(network: Network, batch: Batch) -> Tensor:
+def span_logits(network: Network, batch: learner.Batch) -> Tensor:
     """Scores of each token as the first and the last one, float32 [B, T, 2]; -inf on padding."""
     logits: Tensor = network.logits(*batch.inputs)
     if batch.attention_mask is None:

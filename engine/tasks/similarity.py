@@ -98,8 +98,7 @@ def pairwise_cosines(
     first: NDArray[np.float32], second: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Cosines of vectors [N, D] and [M, D], float32 [N, M]."""
-    found: NDArray[np.float32] = normalise(first) @ normalise(second).T
-    return found
+    return normalise(first) @ normalise(second).T
 
 
 def nearest(query: NDArray[np.float32], vectors: NDArray[np.float32], count: int) -> Nearest:

@@ -218,8 +218,7 @@ def mean_vectors(
 
     A text and its second one are one input, truncated to MAX_LENGTH tokens.
     """
-    vectors: NDArray[np.float32] = layer_vectors(loaded, rows, (-1,), progress)[:, 0]
-    return vectors
+    return layer_vectors(loaded, rows, (-1,), progress)[:, 0]
 
 
 def some_layers(loaded: Checkpoint, count: int = 3) -> tuple[int, ...]:

@@ -179,8 +179,7 @@ def predicted_classes(logits: np.ndarray, settings: PredictionSettings) -> np.nd
         above = logits[:, 1] - logits[:, 0]  # logit of the second class's probability
         reached: np.ndarray = above >= np.log(threshold / (1 - threshold))
         return reached.astype(np.int64)
-    best: np.ndarray = logits.argmax(1)
-    return best
+    return logits.argmax(1)
 
 
 def class_predictions(

@@ -30,8 +30,7 @@ class HeadFigures:
 
     def of(self, key: str) -> np.ndarray:
         """A column, float64 [L, H]."""
-        column: np.ndarray = self.values[..., KEYS.index(key)]
-        return column
+        return self.values[..., KEYS.index(key)]
 
     @property
     def positional(self) -> np.ndarray:

@@ -151,7 +151,7 @@ def test_another_threshold_takes_up_the_same_chunks(tuned, tmp_path, small_chunk
     predictor = Predictor(model.checkpoint)
     wanted = asked(model, tmp_path / "out.csv", threshold=0.9, resume=True)
     with monkeypatch.context() as patch:
-        patch.setattr(applying, "write", lambda *_: (_ for _ in ()).throw(OSError("full")))
+        patch.setattr(applying.writing, "write", lambda *_: (_ for _ in ()).throw(OSError("full")))
         with pytest.raises(OSError, match="full"):
             apply(wanted, predictor)
     assert kept_rows(wanted) == 96

@@ -15,13 +15,8 @@ from engine.config.dataset import FileData, Split
 from engine.data.datasets.store import open_dataset
 from engine.documents.card import model_card
 from engine.documents.report import run_report
+from engine.results import store
 from engine.results.predictions import read_predictions
-from engine.results.store import (
-    best_checkpoint,
-    logged_evaluations,
-    predictions_file,
-    stored_predictions,
-)
 from engine.runs.folder import RunFolder
 from engine.training.loop import train
 from tests.engine.training import small
@@ -45,9 +40,9 @@ def asked(output: Any) -> Any:
 
 
 def test_a_run_is_scored_with_intervals_and_baselines(run, asked):
-    predictions_file(run.results, "validation").unlink()
+    store.predictions_file(run.results, "validation").unlink()
     said = asked("--run", run.path, "--baseline")
-    found = read_predictions(predictions_file(run.results, "validation"))
+    found = read_predictions(store.predictions_file(run.results, "validation"))
     accuracy = found.info.metrics["accuracy"]
     assert f"accuracy {accuracy:.4f} (95 % interval " in said
     assert "Majority: accuracy 0.4" in said and "TF-IDF + logistic regression: accuracy" in said
@@ -60,7 +55,7 @@ def test_a_run_is_scored_with_intervals_and_baselines(run, asked):
     assert majority["verdict"] == "the model is better" and majority["difference"][1] > 0
     assert tfidf["score"][0] <= 1 and report["test_looks"] == 0
     assert report["examples"] == len(found)
-    assert [one.info.part for one in stored_predictions(run.results)] == ["validation"]
+    assert [one.info.part for one in store.stored_predictions(run.results)] == ["validation"]
 
 
 def test_evaluation_report_and_card_have_the_mean_over_seeds(run, asked, tmp_path):
@@ -74,11 +69,11 @@ def test_evaluation_report_and_card_have_the_mean_over_seeds(run, asked, tmp_pat
 
     first, second = beside("first"), beside("second", seed=7)
     beside("another", seed=8, learning_rate=1e-5)
-    lower = read_predictions(predictions_file(second.results, "validation"))
+    lower = read_predictions(store.predictions_file(second.results, "validation"))
     accuracy = lower.info.metrics["accuracy"]
     metrics = lower.info.metrics | {"accuracy": accuracy - 0.2}
     facts = lower.info.model_copy(update={"metrics": metrics})
-    replace(lower, info=facts).write(predictions_file(second.results, "validation"))
+    replace(lower, info=facts).write(store.predictions_file(second.results, "validation"))
     seed = run.job().training.seed
     mean = f"Mean of 2 runs (seeds {min(seed, 7)}, {max(seed, 7)}): accuracy {accuracy - 0.1:.4f}"
     assert mean in asked("--run", first.path)
@@ -86,20 +81,20 @@ def test_evaluation_report_and_card_have_the_mean_over_seeds(run, asked, tmp_pat
     assert json.loads(asked("--run", first.path, "--json"))["seeds"] == scores
     report, _ = run_report(first)
     assert any(mean in said for section in report.sections for said in section.sentences)
-    assert mean in model_card(best_checkpoint(first), "hf")
+    assert mean in model_card(store.best_checkpoint(first), "hf")
     assert "Mean of" not in asked("--run", run.path)
 
 
 def test_the_worst_slices_are_part_of_an_evaluation(run, asked):
     said = asked("--run", run.path, "--slices").splitlines()
-    found = read_predictions(predictions_file(run.results, "validation"))
+    found = read_predictions(store.predictions_file(run.results, "validation"))
     assert said[-len(slice_lines(slices_of(found))) :] == slice_lines(slices_of(found))
     assert json.loads(asked("--run", run.path, "--slices", "--json"))["slices"] == slices_of(found)
     assert "slices" not in json.loads(asked("--run", run.path, "--json"))
 
 
 def test_looks_at_test_rows_are_counted_and_rows_written(run, asked, tmp_path):
-    before = len(logged_evaluations(run.results))
+    before = len(store.logged_evaluations(run.results))
     out = tmp_path / "rows.csv"
     said = asked("--run", run.path, "--part", "test", "--predictions", out)
     assert f"The test rows have been scored {before + 1} time" in said
@@ -115,15 +110,15 @@ def test_looks_at_test_rows_are_counted_and_rows_written(run, asked, tmp_path):
 def test_a_stored_part_is_scored_by_a_model(run, asked, home, tmp_path, capsys):
     best = run.best_step()
     assert best is not None
-    before = predictions_file(run.results, "validation").stat().st_mtime_ns
+    before = store.predictions_file(run.results, "validation").stat().st_mtime_ns
     given = ("--data", run.dataset, "--model", run.checkpoint(best), "--max-length", "32")
     report = json.loads(asked(*given, "--baseline", "--json"))
-    kept = read_predictions(predictions_file(run.results, "validation"))
+    kept = read_predictions(store.predictions_file(run.results, "validation"))
     assert report["accuracy"] == pytest.approx(kept.info.metrics["accuracy"])
     assert [one["name"] for one in report["baselines"]] == [
         "Majority", "TF-IDF + logistic regression",
     ]  # fmt: skip
-    assert predictions_file(run.results, "validation").stat().st_mtime_ns == before
+    assert store.predictions_file(run.results, "validation").stat().st_mtime_ns == before
     assert main(["evaluate", *map(str, given[:-1]), "8"]) == 0
     assert "with 8 tokens or more, of which only 8 are read." in capsys.readouterr().err
     own = tmp_path / "elsewhere"
@@ -131,7 +126,7 @@ def test_a_stored_part_is_scored_by_a_model(run, asked, home, tmp_path, capsys):
     try:
         given = ("--data", run.dataset, "--model", own, "--part", "test")
         assert json.loads(asked(*given, "--json"))["test_looks"] == 1
-        assert len(logged_evaluations(home.results / "elsewhere")) == 1
+        assert len(store.logged_evaluations(home.results / "elsewhere")) == 1
     finally:
         own.rename(run.checkpoint(best))
 
@@ -179,6 +174,6 @@ def test_rows_of_a_file_without_a_label_are_skipped_when_that_is_asked_for(
     ],
 )
 def test_contradictory_options_are_refused(refusal, run, given, problem):
-    looks = len(logged_evaluations(run.results))
+    looks = len(store.logged_evaluations(run.results))
     assert problem in refusal("evaluate", *(one.replace("RUN", str(run.path)) for one in given))
-    assert len(logged_evaluations(run.results)) == looks
+    assert len(store.logged_evaluations(run.results)) == looks

@@ -8,15 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from engine.results.significance import (
-    benjamini_hochberg,
-    hypergeometric_tail,
-    mcnemar,
-    over_seeds,
-    permutation_tail,
-    t_limit,
-    t_tail,
-)
+from engine.results import significance
 from tests.often import tries
 
 small = st.floats(-5, 5).map(lambda number: round(number, 2))
@@ -26,13 +18,13 @@ def test_tails_of_t_are_those_of_scipy() -> None:
     for freedom in [1, 1.5, 2, 3.5, 10, 30, 300, 1e4, 1e6]:
         t = np.array([-30, -2, -0.1, 0, 0.1, 0.5, 1, 2, 4, 8, 20])
         np.testing.assert_allclose(
-            t_tail(t, freedom), stats.t.sf(t, freedom), rtol=1e-4, atol=1e-14
+            significance.t_tail(t, freedom), stats.t.sf(t, freedom), rtol=1e-4, atol=1e-14
         )
         within = np.abs(t) <= 4
         np.testing.assert_allclose(
-            t_tail(t, freedom)[within], stats.t.sf(t, freedom)[within], rtol=1e-6
+            significance.t_tail(t, freedom)[within], stats.t.sf(t, freedom)[within], rtol=1e-6
         )
-        assert t_limit(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-5)
+        assert significance.t_limit(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-5)
 
 
 @tries(60)
@@ -42,7 +34,7 @@ def test_tails_of_t_are_those_of_scipy() -> None:
 )
 def test_the_test_of_welch_is_that_of_scipy(a: list[float], b: list[float]) -> None:
     both = stats.ttest_ind(b, a, equal_var=False)
-    found = over_seeds(a, b, paired=False)
+    found = significance.over_seeds(a, b, paired=False)
     assert found.p == pytest.approx(both.pvalue, rel=1e-4, abs=1e-12)
     low, high = both.confidence_interval(0.95)
     np.testing.assert_allclose([found.low, found.high], [low, high], rtol=1e-4, atol=1e-6)
@@ -64,30 +56,30 @@ def test_the_permutation_test_is_that_of_scipy() -> None:
             n_resamples=2_500,
             rng=rng,
         )
-        ours = permutation_tail(moments(inside), moments(outside))[0]
+        ours = significance.permutation_tail(moments(inside), moments(outside))[0]
         assert ours == pytest.approx(theirs.pvalue, abs=0.02)
 
 
 def test_equal_rows_are_no_proof() -> None:
     rng = np.random.default_rng(1)
     outside = (rng.random(500) < 0.5).astype(float)
-    few = permutation_tail(moments(np.zeros(3)), moments(outside))[0]
-    exact = hypergeometric_tail([0], [3], int(outside.sum()), 503)[0]
+    few = significance.permutation_tail(moments(np.zeros(3)), moments(outside))[0]
+    exact = significance.hypergeometric_tail([0], [3], int(outside.sum()), 503)[0]
     assert few == pytest.approx(exact, abs=0.1) and few > 0.01
-    assert permutation_tail(moments(np.ones(3)), moments(np.ones(9)))[0] == 1
+    assert significance.permutation_tail(moments(np.ones(3)), moments(np.ones(9)))[0] == 1
 
 
 def test_runs_with_the_same_seeds_are_compared_in_pairs() -> None:
     a, b = [0.70, 0.72, 0.69, 0.75], [0.72, 0.73, 0.70, 0.77]
     theirs = stats.ttest_rel(b, a)
-    found = over_seeds(a, b, paired=True)
+    found = significance.over_seeds(a, b, paired=True)
     assert found.p == pytest.approx(theirs.pvalue, rel=1e-6)
     low, high = theirs.confidence_interval(0.95)
     np.testing.assert_allclose([found.value, found.low, found.high], [0.015, low, high], rtol=1e-5)
-    assert over_seeds([0.5, 0.5], [0.5, 0.5], paired=True).p == 1
-    assert over_seeds([0.5, 0.5], [0.75, 0.75], paired=False) == (0.25, 0.25, 0.25, 0)
-    assert math.isnan(over_seeds([0.5], [0.75], paired=True).p)
-    assert math.isnan(over_seeds([], [0.75], paired=False).value)
+    assert significance.over_seeds([0.5, 0.5], [0.5, 0.5], paired=True).p == 1
+    assert significance.over_seeds([0.5, 0.5], [0.75, 0.75], paired=False) == (0.25, 0.25, 0.25, 0)
+    assert math.isnan(significance.over_seeds([0.5], [0.75], paired=True).p)
+    assert math.isnan(significance.over_seeds([], [0.75], paired=False).value)
 
 
 @tries(100)
@@ -97,7 +89,7 @@ def test_the_exact_test_of_a_slice_is_that_of_scipy(data: st.DataObject, rows: i
     drawn = data.draw(st.integers(0, rows))
     least, most = max(0, drawn + hits - rows), min(drawn, hits)
     found = data.draw(st.integers(least, most))
-    ours = hypergeometric_tail([found], [drawn], hits, rows)[0]
+    ours = significance.hypergeometric_tail([found], [drawn], hits, rows)[0]
     theirs = stats.hypergeom.cdf(found, rows, hits, drawn)
     assert ours == pytest.approx(theirs, rel=1e-6, abs=1e-14)
 
@@ -105,15 +97,15 @@ def test_the_exact_test_of_a_slice_is_that_of_scipy(data: st.DataObject, rows: i
 def test_the_test_of_mcnemar_is_the_exact_one() -> None:
     for fixed, broken in [(0, 0), (1, 0), (3, 10), (10, 3), (7, 7), (400, 520)]:
         theirs = stats.binomtest(fixed, fixed + broken).pvalue if fixed + broken else 1
-        assert mcnemar(fixed, broken) == pytest.approx(theirs, rel=1e-9)
+        assert significance.mcnemar(fixed, broken) == pytest.approx(theirs, rel=1e-9)
 
 
 @tries(50)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_many_looks_are_corrected_as_scipy_does(p: list[float]) -> None:
-    np.testing.assert_allclose(benjamini_hochberg(p), stats.false_discovery_control(p))
+    np.testing.assert_allclose(significance.benjamini_hochberg(p), stats.false_discovery_control(p))
 
 
 def test_no_tests_need_no_correction() -> None:
-    assert not len(benjamini_hochberg([]))
-    assert not len(hypergeometric_tail([], [], 3, 9))
+    assert not len(significance.benjamini_hochberg([]))
+    assert not len(significance.hypergeometric_tail([], [], 3, 9))

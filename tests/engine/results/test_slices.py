@@ -5,16 +5,9 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from engine.results import slices
 from engine.results.conditions import CellHasWord, CellIs, HasSpan, LabelIs, mask
 from engine.results.predictions import Predictions
-from engine.results.slices import (
-    MIN_ROWS,
-    Slice,
-    candidates,
-    length_figure,
-    score_slices,
-    worst_slices,
-)
 from tests.engine.results.made import classified, facts, tagged
 
 WORDS = ("a", "plot", "film", "not", "good", "dull", "great", "long")
@@ -37,7 +30,7 @@ def reviews(rows: int, seed: int, right: float = 0.8, planted: bool = False) -> 
 
 def test_what_was_planted_is_found_and_said() -> None:
     made = reviews(1500, 0, planted=True)
-    found = worst_slices(made)
+    found = slices.worst_slices(made)
     conditions = [one.conditions for one in found.slices]
     assert (CellHasWord(column="text", word="not"),) in conditions
     assert (CellIs(column="file", value="b"),) in conditions
@@ -45,7 +38,7 @@ def test_what_was_planted_is_found_and_said() -> None:
     for one in found.slices:
         rows = mask(made, one.conditions)
         right = made.numbers("score") == 1
-        assert one.group.count == rows.sum() >= MIN_ROWS
+        assert one.group.count == rows.sum() >= slices.MIN_ROWS
         assert one.group.score.value == pytest.approx(right[rows].mean())
         assert one.elsewhere.value == pytest.approx(right[~rows].mean())
         assert one.group.score.value < one.elsewhere.value
@@ -69,7 +62,7 @@ def test_a_pair_is_told_where_both_conditions_matter() -> None:
     wrong = rng.random(2000) < np.where((files == "b") & (gold == "bad"), 0.7, 0.1)
     other = np.where(gold == "good", "bad", "good")
     made = classified(gold, np.where(wrong, other, gold), text=["x"] * 2000, file=files)
-    [only] = worst_slices(made).slices
+    [only] = slices.worst_slices(made).slices
     assert set(only.conditions) == {
         LabelIs(side="gold", label="bad"),
         CellIs(column="file", value="b"),
@@ -77,7 +70,7 @@ def test_a_pair_is_told_where_both_conditions_matter() -> None:
 
 
 def test_chance_alone_gives_hardly_ever_a_slice() -> None:
-    told = [bool(worst_slices(reviews(400, seed)).slices) for seed in range(40)]
+    told = [bool(slices.worst_slices(reviews(400, seed)).slices) for seed in range(40)]
     assert sum(told) <= 5  # 2 are expected at most; 5 or fewer in 98 of 100 such tests
 
 
@@ -93,7 +86,7 @@ def test_slices_of_numbers_are_where_the_error_is_larger() -> None:
          "scores": [[one] for one in predicted]},
         {"text": ["x y"] * 600, "file": files},
     )  # fmt: skip
-    found = worst_slices(made).slices
+    found = slices.worst_slices(made).slices
     assert found[0].conditions == (CellIs(column="file", value="b"),)
     assert found[0].sentence.startswith("mean error 1.")
     assert found[0].group.score.value > found[0].elsewhere.value
@@ -104,7 +97,7 @@ def test_slices_of_tags_are_by_type() -> None:
     made = tagged(rows)
     score = np.where(np.arange(90) % 9 == 0, 0.5, made.numbers("score")).astype(np.float32)
     table = made.table.set_column(made.table.column_names.index("score"), "score", pa.array(score))
-    [first, *_] = worst_slices(Predictions(made.info, table)).slices
+    [first, *_] = slices.worst_slices(Predictions(made.info, table)).slices
     assert first.conditions == (HasSpan(gold="place"),)
     assert first.sentence == (
         "mean F1 of the rows 0.05 in 30 rows where the row has a span: gold “place”, "
@@ -114,12 +107,12 @@ def test_slices_of_tags_are_by_type() -> None:
 
 def test_few_rows_have_no_slices() -> None:
     for made in (classified([], []), reviews(30, 1), classified([None] * 50, ["good"] * 50)):
-        assert worst_slices(made).slices == ()
+        assert slices.worst_slices(made).slices == ()
 
 
 def test_a_pair_is_about_two_things() -> None:
     made = reviews(300, 5)
-    found = candidates(made, np.arange(300), 20)
+    found = slices.candidates(made, np.arange(300), 20)
     assert {one.about for one in found} == {"label", "length", "column file", "word"}
     for one in found:
         np.testing.assert_array_equal(one.rows, mask(made, [one.condition]))
@@ -127,15 +120,18 @@ def test_a_pair_is_about_two_things() -> None:
 
 
 def test_the_length_of_texts_without_blanks_is_in_characters() -> None:
-    assert length_figure(
+    assert slices.length_figure(
         classified(["good"], ["good"], text=["这部电影非常好看我很喜欢它因为演员"])
     ) == ("characters")
-    assert length_figure(classified(["good"], ["good"], text=["a long and dull film"])) == "words"
+    assert (
+        slices.length_figure(classified(["good"], ["good"], text=["a long and dull film"]))
+        == "words"
+    )
 
 
 def test_named_slices_have_scores() -> None:
     made = reviews(100, 6)
-    named = Slice(name="B", source="Reviews", conditions=(CellIs(column="file", value="b"),))
-    [found] = score_slices(made, [named])
+    named = slices.Slice(name="B", source="Reviews", conditions=(CellIs(column="file", value="b"),))
+    [found] = slices.score_slices(made, [named])
     assert found.count == sum(one == "b" for one in made.cells("file").to_pylist())
-    assert Slice.model_validate_json(named.model_dump_json()) == named
+    assert slices.Slice.model_validate_json(named.model_dump_json()) == named

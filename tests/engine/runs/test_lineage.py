@@ -17,26 +17,17 @@ from engine.files.shipped import minilm
 from engine.messages import now
 from engine.messages.events import Branched, Prepared, Saved, Started
 from engine.phrases import Phrase
+from engine.runs import lineage
 from engine.runs.exports import ExportNote, log_export, read_exports
 from engine.runs.folder import RunFolder
-from engine.runs.lineage import (
-    Lineage,
-    Node,
-    data_key,
-    export_key,
-    model_key,
-    read_lineage,
-    run_key,
-    runs_of,
-)
 from engine.runs.needed import as_text, needed_for
 from tests.engine.runs import fake_worker
 
 
-def graph(edges: list[tuple[str, str]]) -> Lineage:
-    made = Lineage()
+def graph(edges: list[tuple[str, str]]) -> lineage.Lineage:
+    made = lineage.Lineage()
     for key in dict.fromkeys(key for edge in edges for key in edge):
-        made.add(Node(key, "run", key, "", Path(key)))
+        made.add(lineage.Node(key, "run", key, "", Path(key)))
     for source, target in edges:
         made.join(source, target)
     return made
@@ -129,28 +120,30 @@ def full(home: Home) -> Home:
 
 
 def test_a_home_has_the_lineage_of_its_items(full: Home) -> None:
-    known = read_lineage(full, runs_of(full))
+    known = lineage.read_lineage(full, lineage.runs_of(full))
     data = full.datasets / "reviews"
-    first = run_key("first")
+    first = lineage.run_key("first")
     assert {edge.source for edge in known.sources(first)} == {
-        data_key(data / "2"),
-        model_key(minilm()),
+        lineage.data_key(data / "2"),
+        lineage.model_key(minilm()),
     }
-    assert known.ancestors(data_key(data / "2")) == [data_key(data / "1")]
+    assert known.ancestors(lineage.data_key(data / "2")) == [lineage.data_key(data / "1")]
     hows = {edge.target: str(edge.how) for edge in known.targets(first)}
     assert hows == {
-        run_key("second"): "checkpoint of step 4",
-        run_key("branch"): "branch at step 4",
+        lineage.run_key("second"): "checkpoint of step 4",
+        lineage.run_key("branch"): "branch at step 4",
     }
-    assert known.descendants(data_key(data / "1"))[-1] == export_key(full.root / "exported")
-    assert known.nodes[export_key(full.root / "exported")].detail == "onnx, int8"
+    assert known.descendants(lineage.data_key(data / "1"))[-1] == lineage.export_key(
+        full.root / "exported"
+    )
+    assert known.nodes[lineage.export_key(full.root / "exported")].detail == "onnx, int8"
     assert all(isinstance(node.detail, Phrase) for node in known.nodes.values())
     assert known.layers([first, *known.ancestors(first)])[first] == 2
 
 
 def test_requirements_have_checksums_versions_and_changes(full: Home) -> None:
-    known = read_lineage(full, runs_of(full))
-    exported = export_key(full.root / "exported")
+    known = lineage.read_lineage(full, lineage.runs_of(full))
+    exported = lineage.export_key(full.root / "exported")
     needed = needed_for(known, exported)
     titles = [str(one.title) for one in needed]
     assert titles[-1] == "Export “exported”, onnx, int8"
@@ -174,7 +167,7 @@ def test_requirements_have_checksums_versions_and_changes(full: Home) -> None:
     }
     shutil.rmtree(full.datasets / "reviews" / "1")
     shutil.rmtree(full.runs / "first" / "checkpoints")
-    known = read_lineage(full, runs_of(full))
+    known = lineage.read_lineage(full, lineage.runs_of(full))
     problems = {str(one.title): str(one.problem) for one in needed_for(known, exported)}
     assert "no longer in" in problems["Data set “reviews”, version 1"]
     assert "base model is no longer in" in problems["Run “second”"]
@@ -191,7 +184,7 @@ def test_the_command_prints_the_same(full: Home, capsys: pytest.CaptureFixture[s
     )
     assert main(["lineage", "reviews", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["of"] == data_key(full.datasets / "reviews" / "2")
+    assert told["of"] == lineage.data_key(full.datasets / "reviews" / "2")
     assert {node["name"] for node in told["nodes"]} == {
         *("reviews", "first", "second", "branch", "exported")
     }
@@ -205,10 +198,10 @@ def test_damaged_items_and_other_versions_are_ignored(home: Home) -> None:
         (home.runs / name / "spec.json").write_text(job)
     (home.runs / "file").write_text("")
     home.exports.write_bytes(b'{"at": 3}\n' + b"half a li")
-    known = read_lineage(home, runs_of(home))
-    assert run_key("newer") in known.nodes and run_key("broken") not in known.nodes
-    assert known.sources(run_key("newer")) == [] and read_exports(home) == []
-    assert "n" in str(needed_for(known, run_key("newer"))[0].title)
+    known = lineage.read_lineage(home, lineage.runs_of(home))
+    assert lineage.run_key("newer") in known.nodes and lineage.run_key("broken") not in known.nodes
+    assert known.sources(lineage.run_key("newer")) == [] and read_exports(home) == []
+    assert "n" in str(needed_for(known, lineage.run_key("newer"))[0].title)
 
 
 def test_without_a_home_nothing_is_noted(tmp_path: Path) -> None:

@@ -9,14 +9,9 @@ from engine.config.job import JobSpec
 from engine.config.training import TrainingSpec
 from engine.errors import StudioError
 from engine.messages.events import Event, Measured
+from engine.runs import retention
 from engine.runs.folder import RunFolder
 from engine.runs.reproducibility import read_reproducibility
-from engine.runs.retention import (
-    check_removal,
-    max_checkpoints,
-    reasons_to_keep,
-    retained_checkpoints,
-)
 from engine.training.estimate import estimate
 from engine.worker.train import main as work
 from tests.engine.training import small
@@ -36,43 +31,43 @@ def stopped_at(folder: Path, job: JobSpec, step: int) -> RunFolder:
 
 def test_the_best_the_last_and_every_nth_are_kept(calm):
     plan = TrainingSpec(keep=2, keep_every=10)
-    assert reasons_to_keep(range(5, 31, 5), 15, plan) == {
+    assert retention.reasons_to_keep(range(5, 31, 5), 15, plan) == {
         10: ("every 10",),
         15: ("best",),
         20: ("every 10",),
         25: ("last",),
         30: ("last", "every 10"),
     }
-    found = retained_checkpoints(calm)
+    found = retention.retained_checkpoints(calm)
     assert {10, 20, 30} <= {one.step for one in found}
     for one in found:
         assert one.bytes == sum(f.stat().st_size for f in one.folder.rglob("*") if f.is_file())
-    assert max_checkpoints(30, 5, plan) >= len(found)
-    assert max_checkpoints(3, 5, TrainingSpec()) == 2
+    assert retention.max_checkpoints(30, 5, plan) >= len(found)
+    assert retention.max_checkpoints(3, 5, TrainingSpec()) == 2
 
 
 def test_the_last_checkpoint_of_an_unfinished_run_does_not_go_unasked(calm, tmp_path, capsys):
-    assert check_removal(calm, 30) == ""
+    assert retention.check_removal(calm, 30) == ""
     run = stopped_at(tmp_path / "run", calm.job(), 12)
-    assert check_removal(run, 10) == ""
-    assert "resume from step 10 instead of step 12" in check_removal(run, 12)
+    assert retention.check_removal(run, 10) == ""
+    assert "resume from step 10 instead of step 12" in retention.check_removal(run, 12)
     arguments = ["checkpoints", str(run.path), "--delete", "12"]
     assert command(arguments) == 1
     assert "not finished" in capsys.readouterr().err
     with run.lock(), pytest.raises(StudioError, match="is training"):
-        check_removal(run, 12)
+        retention.check_removal(run, 12)
     assert command([*arguments, "--force"]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[-2].startswith("step 10: ") and "last, every 10" in printed[-2]
     assert printed[-1].startswith("all: ")
     for folder in run.checkpoint_folders()[:-1]:
         assert command(["checkpoints", str(run.path), "--delete", folder.name[-2:]]) == 0
-    assert "starts again from step 0" in check_removal(run, 10)
+    assert "starts again from step 0" in retention.check_removal(run, 10)
 
 
 def test_the_estimate_includes_the_size_of_the_checkpoints(calm):
     found = estimate(calm.job(), lambda stage: None)
-    folders = retained_checkpoints(calm)
+    folders = retention.retained_checkpoints(calm)
     size = max(one.bytes for one in folders)
     assert found.checkpoint == pytest.approx(size, abs=1.2e6)  # one megabyte for the tokenizer
     assert len(folders) <= found.checkpoints <= len(folders) + 2

@@ -10,13 +10,8 @@ from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
 from engine.messages.evaluating import Evaluate, Evaluated
 from engine.messages.question import Working, parse_answer
+from engine.results import store
 from engine.results.predictions import read_predictions
-from engine.results.store import (
-    logged_evaluations,
-    predictions_file,
-    run_evaluation,
-    stored_predictions,
-)
 from engine.runs.folder import RunFolder
 from engine.tasks.scoring import evaluate
 from engine.training.loop import train
@@ -39,11 +34,11 @@ def run(tmp_path: Path) -> RunFolder:
 
 
 def test_the_validation_rows_of_a_run_are_made_again_as_they_were(run):
-    file = predictions_file(run.results, "validation")
+    file = store.predictions_file(run.results, "validation")
     before = read_predictions(file)
     file.unlink()
     told: list[Working] = []
-    said = evaluate(run_evaluation(run, "validation"), emit=told.append)
+    said = evaluate(store.run_evaluation(run, "validation"), emit=told.append)
     after = read_predictions(file)
     assert said.file == file and said.rows == len(before) and said.looks == 0
     assert said.metrics == pytest.approx(before.info.metrics, abs=1e-6)
@@ -56,18 +51,20 @@ def test_the_validation_rows_of_a_run_are_made_again_as_they_were(run):
 
 
 def test_every_look_at_the_test_rows_is_counted(run):
-    assert not logged_evaluations(run.results)
-    looks = [evaluate(run_evaluation(run, "test")).looks for _ in range(2)]
+    assert not store.logged_evaluations(run.results)
+    looks = [evaluate(store.run_evaluation(run, "test")).looks for _ in range(2)]
     assert looks == [1, 2]
     other = min(int(f.name[5:]) for f in run.checkpoint_folders())
     assert other != run.best_step()
-    question = run_evaluation(run, "test", other)
+    question = store.run_evaluation(run, "test", other)
     assert evaluate(question).looks == 3
     assert question.into == run.results / f"step-{other:08d}"
-    parts = [(one.info.part, one.info.step) for one in stored_predictions(run.results)]
+    parts = [(one.info.part, one.info.step) for one in store.stored_predictions(run.results)]
     assert parts == [("validation", run.best_step()), ("test", run.best_step()), ("test", other)]
-    assert [one.step for one in logged_evaluations(run.results)] == [run.best_step()] * 2 + [other]
-    test = read_predictions(predictions_file(run.results, "test"))
+    assert [one.step for one in store.logged_evaluations(run.results)] == [run.best_step()] * 2 + [
+        other
+    ]
+    test = read_predictions(store.predictions_file(run.results, "test"))
     dataset = open_dataset(run.dataset)
     assert test.table["cell:text"].to_pylist() == list(dataset.rows("test").texts)
 
@@ -76,7 +73,7 @@ def test_a_file_is_scored_as_a_whole_and_without_labels_too(run, tmp_path):
     file = tmp_path / "new.csv"
     file.write_text("note,text\nx,a lovely warm film\ny,bad acting\n", encoding="utf-8")
     data = FileData(path=file, reading=Reading(format="csv"), mapping=Mapping(text="text"))
-    question = run_evaluation(run, "validation").model_copy(
+    question = store.run_evaluation(run, "validation").model_copy(
         update={"data": data, "part": "file", "source": "", "into": tmp_path / "results"}
     )
     said = evaluate(question, scratch=tmp_path)
@@ -85,16 +82,16 @@ def test_a_file_is_scored_as_a_whole_and_without_labels_too(run, tmp_path):
     assert (found.info.part, found.info.source, found.is_labelled) == ("file", "new.csv", False)
     assert found.cells("note").to_pylist() == ["x", "y"]
     assert found.table["line"].to_pylist() == [2, 3]
-    assert stored_predictions(tmp_path / "results")[0].file == said.file
+    assert store.stored_predictions(tmp_path / "results")[0].file == said.file
     assert not list(tmp_path.glob("evaluate-*"))
 
 
 def test_rows_of_a_file_without_a_label_are_left_out_and_told(run, tmp_path):
-    labels = read_predictions(predictions_file(run.results, "validation")).info.labels
+    labels = read_predictions(store.predictions_file(run.results, "validation")).info.labels
     file = tmp_path / "some.csv"
     lines = [f"a lovely warm film,{labels[0]}", "bad acting,", f"a bad film,{labels[1]}", "cold, "]
     file.write_text("\n".join(["text,label", *lines]), encoding="utf-8")
-    question = run_evaluation(run, "validation").model_copy(
+    question = store.run_evaluation(run, "validation").model_copy(
         update={
             "data": FileData(path=file),
             "part": "file",
@@ -115,15 +112,15 @@ def test_what_is_not_there_is_refused_in_words(tmp_path):
     job = small.classifying(tmp_path, epochs=1, steps=1)
     run = small.new_run(tmp_path / "run", job)
     with pytest.raises(StudioError, match="no such checkpoint"):
-        run_evaluation(run, "validation")
+        store.run_evaluation(run, "validation")
     train(job, run, run.append)
     with pytest.raises(StudioError, match="no test rows"):
-        evaluate(run_evaluation(run, "test"))
-    assert not logged_evaluations(run.results)
+        evaluate(store.run_evaluation(run, "test"))
+    assert not store.logged_evaluations(run.results)
 
 
 def test_question_and_answer_travel_as_lines(run):
-    question = run_evaluation(run, "validation")
+    question = store.run_evaluation(run, "validation")
     assert Evaluate.model_validate_json(question.line()) == question
     said = evaluate(question)
     assert isinstance(parse_answer(said.line(), question), Evaluated)
