@@ -31,11 +31,8 @@ from engine.runs.launch import environment
 from tests.engine.training import small
 
 SIZE = [
-    "--size=tiny",
-    "--vocab-size=120",
-    "--set=base_model.model.hidden_size=16",
-    "--set=base_model.model.heads=2",
-    "--set=base_model.model.intermediate_size=32",
+    *("--size=tiny", "--vocab-size=120", "--set=base_model.model.hidden_size=16"),
+    *("--set=base_model.model.heads=2", "--set=base_model.model.intermediate_size=32"),
 ]
 
 
@@ -57,7 +54,7 @@ def model(trained: Path) -> str:
 def test_a_checkpoint_of_a_run_is_exported(output, model, tmp_path):
     """In half precision, verified on the validation rows of its run in a clean process."""
     out = tmp_path / "out"
-    printed = output("export", model, "--to", str(out), "--precision", "float16")
+    printed = output("export", model, "--to", out, "--precision", "float16")
     assert "logits: " in printed
     assert f"MB written to {out}" in printed
     written = json.loads((out / "export-report.json").read_text())
@@ -75,16 +72,8 @@ def test_an_export_reports_impossible_combinations(refusal, model, tmp_path):
 
 def test_a_job_is_composed_from_options(output, tmp_path):
     data = small.sentences(tmp_path / "reviews.csv")
-    printed = output(
-        "job",
-        "--data",
-        str(data),
-        *SIZE,
-        "--epochs=2",
-        "--learning-rate=3e-5",
-        "--set=training.max_grad_norm=0.5",
-        "--name=Mine",
-    )
+    own = "--epochs=2 --learning-rate=3e-5 --set=training.max_grad_norm=0.5 --name=Mine"
+    printed = output("job", "--data", data, *SIZE, *own.split())
     job = JobSpec.model_validate_json(printed)
     assert (job.name, job.training.epochs, job.training.learning_rate) == ("Mine", 2, 3e-5)
     assert job.training.max_grad_norm == 0.5
@@ -96,45 +85,31 @@ def test_a_job_is_composed_from_options(output, tmp_path):
 @pytest.mark.parametrize("stem", ["reviews", "r" * 240])
 def test_a_run_without_a_name_has_that_of_its_data_and_task(output, tmp_path, stem):
     data = small.sentences(tmp_path / f"{stem}.csv")
-    name = json.loads(output("job", "--data", str(data), *SIZE))["name"]
+    name = json.loads(output("job", "--data", data, *SIZE))["name"]
     assert name == f"{stem} · Text classification"[:RUN_NAME_LENGTH]
 
 
 def test_the_default_base_model_depends_on_the_task(output, tmp_path):
-    labelled, texts = (
-        small.sentences(tmp_path / "rows.csv"),
-        small.paragraphs(tmp_path / "text.txt"),
-    )
+    labelled = small.sentences(tmp_path / "rows.csv")
+    texts = small.paragraphs(tmp_path / "text.txt")
     for data, task, usual in (
         (labelled, "text_classification", minilm()),
         (texts, "pretraining", starter_model()),
     ):
-        printed = output("job", "--task", task, "--data", str(data))
-        job = JobSpec.model_validate_json(printed)
+        job = JobSpec.model_validate_json(output("job", "--task", task, "--data", data))
         assert job.base_model == FromCheckpoint(path=usual)
 
 
 def test_a_composed_job_trains_and_can_be_resumed(output, tmp_path):
     data = small.paragraphs(tmp_path / "text.txt")
-    composed = output(
-        "job",
-        "--task=pretraining",
-        "--data",
-        str(data),
-        *SIZE,
-        "--steps=4",
-        "--max-length=32",
-        "--batch-size=4",
-        "--device=cpu",
-        "--threads=1",
-    )
+    own = "--task=pretraining --steps=4 --max-length=32 --batch-size=4 --device=cpu --threads=1"
     job = tmp_path / "job.json"
-    job.write_text(composed)
+    job.write_text(output("job", "--data", data, *SIZE, *own.split()))
     run = tmp_path / "run"
-    assert str(run) in output("train", str(job), "--into", str(run))
+    assert str(run) in output("train", job, "--into", run)
     events, _ = RunFolder(run).events_after(0)
     assert isinstance(events[-1], Ended) and events[-1].outcome == "finished"
-    output("resume", str(run))
+    output("resume", run)
 
 
 def test_training_gives_advice_if_nothing_was_learned(capsys, tmp_path):
@@ -183,24 +158,24 @@ def test_paths_in_a_job_file_are_relative_to_its_folder(output, tmp_path, monkey
     job["data"]["path"] = "text.txt"
     (tmp_path / "job.json").write_text(json.dumps(job))
     monkeypatch.chdir("/")
-    output("train", str(tmp_path / "job.json"), "--into", str(tmp_path / "run"))
+    output("train", tmp_path / "job.json", "--into", tmp_path / "run")
     assert load(RunFolder(tmp_path / "run").checkpoint_folders()[-1])
 
 
 def test_evaluate_gives_figures(output, told, model, tmp_path):
     data = small.sentences(tmp_path / "test.csv", rows=30)
-    metrics = told("evaluate", str(data), "--model", model)
+    metrics = told("evaluate", data, "--model", model)
     assert {"accuracy", "f1_macro", "loss", "examples"} <= set(metrics)
     assert metrics["examples"] == 30
     assert metrics["accuracy"] == pytest.approx(metrics["correct"] / 30)
     assert metrics["accuracy"] > 0.9  # six sentences are easily learned
-    assert "accuracy" in output("evaluate", str(data), "--model", model)
+    assert "accuracy" in output("evaluate", data, "--model", model)
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl"])
 def test_predict_writes_a_row_for_each_row(output, model, tmp_path, ending):
     data, out = small.sentences(tmp_path / "new.csv", rows=10), tmp_path / f"out.{ending}"
-    output("predict", str(data), "--model", model, "--out", str(out))
+    output("predict", data, "--model", model, "--out", out)
     content = out.read_text(encoding="utf-8")
     if ending == "jsonl":
         rows = [json.loads(line) for line in content.splitlines()]
@@ -225,7 +200,7 @@ def test_predict_keeps_every_column_and_escapes_formulas(output, model, tmp_path
     )
     asked = ("predict", str(data), "--model", model, "--text", "text", "--out")
     for name, options in (("safe.csv", ()), ("raw.tsv", ("--raw",)), ("out.jsonl", ())):
-        output(*asked, str(tmp_path / name), *options)
+        output(*asked, tmp_path / name, *options)
     safe = list(csv.DictReader((tmp_path / "safe.csv").read_text().splitlines()))
     raw = list(csv.DictReader((tmp_path / "raw.tsv").read_text().splitlines(), delimiter="\t"))
     lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
@@ -278,7 +253,7 @@ def test_fast_predictions_are_near_the_exact_ones_in_their_order_and_say_how(
 
 def test_attention_is_written_as_an_array(output, model, tmp_path):
     out = tmp_path / "heads.npy"
-    printed = output("attention", "a lovely film", "--model", model, "--out", str(out))
+    printed = output("attention", "a lovely film", "--model", model, "--out", out)
     array = np.load(out)
     assert array.shape[:2] == (2, 2) and array.dtype == np.float32
     assert np.allclose(array.sum(-1), 1, atol=1e-5)
@@ -308,7 +283,7 @@ def test_truncation_of_a_text_is_reported(capsys, tmp_path):
 
 def test_check_reports_the_contents_of_a_file(told, tmp_path):
     data = small.sentences(tmp_path / "reviews.csv")
-    facts = told("check", str(data))
+    facts = told("check", data)
     assert facts["ok"] and facts["rows"] == 96
     assert facts["columns"] == ["text", "label"]
 
@@ -317,11 +292,11 @@ def test_check_reports_misleading_data(output, told, tmp_path):
     data = tmp_path / "data.csv"
     rows = [f"a film number {n},{'good' if n % 3 else 'bad'}" for n in range(40)]
     data.write_text("\n".join(["text,label", *rows, "twice,good", "Twice ,bad"]))
-    facts = told("check", str(data))
+    facts = told("check", data)
     (found,) = facts["findings"]
     assert (found["check"], found["severity"]) == ("label_conflicts", "problem")
     assert (found["count"], found["lines"]) == (2, [42, 43])
-    printed = output("check", str(data))
+    printed = output("check", data)
     assert "problem: 2 rows with the same text and another label" in printed
     assert "  lines 42, 43" in printed
 
@@ -346,28 +321,24 @@ def test_user_errors_give_one_sentence_and_exit_code_one(refusal, model, trained
     one_class = tmp_path / "one.csv"
     one_class.write_text("text,label\n" + "a film,good\n" * 20)
     single = tmp_path / "single.json"
-    one = FileData(path=one_class)
-    single.write_text(
-        small.classifying(tmp_path).model_copy(update={"data": one}).model_dump_json()
-    )
+    other = small.classifying(tmp_path).model_copy(update={"data": FileData(path=one_class)})
+    single.write_text(other.model_dump_json())
     assert "no [MASK]" in refusal("fill", "no mask here", "--model", model)
     assert "[MASK] comes after them" in refusal("fill", f"{'a ' * 600}[MASK]")
     assert "MLM" in refusal("fill", "a [MASK]", "--model", model)
-    assert "config.json" in refusal("fill", "a [MASK]", "--model", str(tmp_path))
-    assert "nowhere" in refusal("check", str(tmp_path / "nowhere.csv"))
-    assert "already" in refusal("train", str(job), "--into", str(trained))
-    assert "broken.json" in refusal("train", str(broken), "--into", str(tmp_path / "a"))
-    assert "cannot be read" in refusal(
-        "train", str(tmp_path / "none.json"), "--into", str(tmp_path / "b")
-    )
-    assert "not a run folder" in refusal("resume", str(tmp_path))
-    assert "Every label is “good”" in refusal("train", str(single), "--into", str(tmp_path / "c"))
-    assert "stars" in refusal("evaluate", str(data), "--model", model, "--label=stars", "--json")
+    assert "config.json" in refusal("fill", "a [MASK]", "--model", tmp_path)
+    assert "nowhere" in refusal("check", tmp_path / "nowhere.csv")
+    assert "already" in refusal("train", job, "--into", trained)
+    assert "broken.json" in refusal("train", broken, "--into", tmp_path / "a")
+    assert "cannot be read" in refusal("train", tmp_path / "none.json", "--into", tmp_path / "b")
+    assert "not a run folder" in refusal("resume", tmp_path)
+    assert "Every label is “good”" in refusal("train", single, "--into", tmp_path / "c")
+    assert "stars" in refusal("evaluate", data, "--model", model, "--label=stars", "--json")
     assert "ends with none of" in refusal(
-        "predict", str(data), "--model", model, "--out", str(tmp_path / "x.doc")
+        "predict", data, "--model", model, "--out", tmp_path / "x.doc"
     )
     assert "max_grad_norm" in refusal(
-        "job", "--data", str(data), *SIZE, "--set=training.max_grad_norm=much"
+        "job", "--data", data, *SIZE, "--set=training.max_grad_norm=much"
     )
 
 

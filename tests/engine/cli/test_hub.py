@@ -43,10 +43,9 @@ def test_a_model_is_got_and_sent_again(output, hub, published, home):
     assert not list(home.downloads.iterdir())
     token.save_token(TOKEN)
     assert (
-        "(private)" in output("push", str(into), "me/tiny", "--dry-run")
-        and "me/tiny" not in hub.repos
+        "(private)" in output("push", into, "me/tiny", "--dry-run") and "me/tiny" not in hub.repos
     )
-    assert "me/tiny" in output("push", str(into), "me/tiny")
+    assert "me/tiny" in output("push", into, "me/tiny")
     assert hub.repos["me/tiny"].private and "README.md" in hub.pushed["me/tiny"]
 
 

@@ -32,28 +32,28 @@ def test_a_task_is_learned_judged_and_used(output, told, tmp_path, task):
     data, job, run = (tmp_path / name for name in ("data.csv", "job.json", "run"))
     small.labelled(data)
     job.write_text(
-        output("job", "--data", str(data), "--text=text", *columns, *SIZE, "--task", task,
+        output("job", "--data", data, "--text=text", *columns, *SIZE, "--task", task,
             "--epochs=8", "--batch-size=8", "--learning-rate=5e-3", "--max-length=48",
             "--device=cpu", "--threads=1", "--set=base_model.model.initializer_range=0.2",
         )
     )  # fmt: skip
-    output("train", str(job), "--into", str(run))
+    output("train", job, "--into", run)
     model = [
         "--model",
         str(RunFolder(run).checkpoint_folders()[-1]),
         "--text=text",
         "--max-length=48",
     ]
-    report = told("evaluate", str(data), *model, *columns)
+    report = told("evaluate", data, *model, *columns)
     assert report["examples"] == 96 and report[figure] > least
-    assert "rows" in output("evaluate", str(data), *model, *columns) or figure in report
+    assert "rows" in output("evaluate", data, *model, *columns) or figure in report
     out = tmp_path / "out.csv"
-    output("predict", str(data), *model, *columns[1:], "--out", str(out))
+    output("predict", data, *model, *columns[1:], "--out", out)
     with open(out, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0])[-len(said) :] == said and len(rows) == 96
     if task == "multi_label":  # predictions can be evaluated as they were written
-        again = told("evaluate", str(out), *model, "--label=labels")
+        again = told("evaluate", out, *model, "--label=labels")
         assert again["exact_match"] == 1
 
 
@@ -68,8 +68,8 @@ def test_a_label_that_is_no_number_is_named(refusal, tmp_path):
 def test_a_weight_for_an_unknown_label_is_refused(output, refusal, tmp_path):
     data, job = small.sentences(tmp_path / "data.csv"), tmp_path / "job.json"
     weights = '--set=task.class_weights={"great": 2}'
-    job.write_text(output("job", "--data", str(data), *SIZE, weights))
-    printed = refusal("train", str(job), "--into", str(tmp_path / "run"))
+    job.write_text(output("job", "--data", data, *SIZE, weights))
+    printed = refusal("train", job, "--into", tmp_path / "run")
     assert "“great”" in printed and "“bad”, “good”" in printed
 
 
@@ -79,8 +79,8 @@ def test_a_class_that_is_never_predicted_is_warned_of_once(output, tmp_path):
     numbered = [f"{text} {n},{'rare' if n % 5 == 0 else 'common'}\n" for n in range(100)]
     data.write_text("text,label\n" + "".join(numbered))
     learning = ["--steps=8", "--batch-size=8", "--set=training.evaluate_every=2", "--max-length=16"]
-    job.write_text(output("job", "--data", str(data), *SIZE, *learning, "--device=cpu"))
-    output("train", str(job), "--into", str(run))
+    job.write_text(output("job", "--data", data, *SIZE, *learning, "--device=cpu"))
+    output("train", job, "--into", run)
     events, _ = RunFolder(run).events_after(0)
     told = [event.text for event in events if isinstance(event, Noted)]
     (warning,) = [text for text in told if "“rare”" in text]
@@ -90,6 +90,6 @@ def test_a_class_that_is_never_predicted_is_warned_of_once(output, tmp_path):
 
 @pytest.mark.parametrize("name, mapping", [("stsb/sts-train.csv", "column 6|column 7|column 5")])
 def test_published_scores_are_imported(told, tmp_path, assets, name, mapping):
-    facts = told("check", str(assets / "datasets" / name))
+    facts = told("check", assets / "datasets" / name)
     found = facts["mapping"]
     assert "|".join((found["text"], found["pair"], found["label"])) == mapping

@@ -77,11 +77,9 @@ def test_results_without_common_rows_are_refused(output, told, tmp_path):
 
 def test_a_file_without_results_is_refused(refusal, tmp_path):
     for path in (tmp_path, tmp_path / "none.parquet"):
-        assert "is missing" in refusal("slices", str(path))
+        assert "is missing" in refusal("slices", path)
     (tmp_path / "text").write_text("no parquet")
-    assert "cannot be read" in refusal(
-        "compare-results", str(tmp_path / "text"), str(tmp_path / "text")
-    )
+    assert "cannot be read" in refusal("compare-results", tmp_path / "text", tmp_path / "text")
 
 
 def test_figures_that_are_not_known_are_null(told, tmp_path):

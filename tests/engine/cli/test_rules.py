@@ -59,11 +59,11 @@ def test_the_same_is_refused_everywhere(refusal, case, tmp_path):
     lines, task, says = CASES[case]
     file = written(tmp_path, lines)
     asked = ["--task", task] if task else []
-    assert says in refusal("check", str(file), *asked)
-    assert says in refusal("job", "--data", str(file), *asked, *SIZE)
+    assert says in refusal("check", file, *asked)
+    assert says in refusal("job", "--data", file, *asked, *SIZE)
     kind = task or ("multiple_choice" if "ending0" in lines[0] else "text_classification")
     job = job_of(tmp_path, file, kind)
-    assert says in refusal("train", str(job), "--into", str(tmp_path / "run"))
+    assert says in refusal("train", job, "--into", tmp_path / "run")
 
 
 def test_refusals_are_also_given_as_json(capsys, tmp_path):
@@ -106,7 +106,7 @@ def test_answers_that_their_passage_does_not_have_are_counted_before_a_training(
             assert f"{wrong} of 20 rows have an answer that their passage does not contain" in said
             assert "We guessed" not in said, "the column of answers is called so"
         job = job_of(tmp_path, file, "question_answering")
-        said = refusal("train", str(job), "--into", str(tmp_path / f"run{wrong}"))
+        said = refusal("train", job, "--into", tmp_path / f"run{wrong}")
         assert f"{wrong} of 20 rows have an answer" in said
         assert main(["job", "--data", str(file), "--task", "pretraining", *SIZE]) == 0
         capsys.readouterr()
@@ -151,7 +151,7 @@ def test_yes_no_columns_are_labels_if_the_task_can_have_several(output, tmp_path
         (["--label", "id"], "id", [], ""),
         (["--flags", "toxic,threat"], None, ["toxic", "threat"], ""),
     ):
-        told = json.loads(output("check", str(file), "--json", *asked))
+        told = json.loads(output("check", file, "--json", *asked))
         assert (told["mapping"]["label"], told["mapping"]["flags"]) == (label, taken)
         assert [said in note for note in told["notes"] if "We guessed" in note] == [True] * bool(
             said
@@ -173,7 +173,7 @@ def test_labels_are_guessed_for_a_named_text_column(capsys, tmp_path):
 
 def test_incomplete_rows_are_skipped_on_request(told, capsys, tmp_path):
     file = written(tmp_path, ["text,label", *FINE, "a film,", "another,"])
-    facts = told("check", str(file), "--skip-empty=label")
+    facts = told("check", file, "--skip-empty=label")
     assert facts["rows"] == 20
     assert main(["job", "--data", str(file), "--skip-empty=label", *SIZE]) == 0
     printed = capsys.readouterr()
@@ -198,7 +198,7 @@ def test_a_label_of_validation_rows_alone_is_refused_before_the_start(refusal, t
         tmp_path / "data" / "1",
     )
     assert spec.unseen == ("2",)
-    assert says in refusal("job", "--data", str(tmp_path / "data" / "1"), *SIZE)
+    assert says in refusal("job", "--data", tmp_path / "data" / "1", *SIZE)
     other.write_text("text,label\na film,1.0\na film,0\n")
     assert main(["job", *given, *SIZE]) == 0, "another spelling is the same label"
 
@@ -213,7 +213,7 @@ def test_the_task_is_recognised_from_all_rows_and_gets_its_own_labels(output, tm
         (["--task=regression"], "regression", "relatedness_score"),
         (["--label=relatedness_score"], "regression", "relatedness_score"),
     ):
-        made = JobSpec.model_validate_json(output("job", "--data", str(file), *asked, *SIZE))
+        made = JobSpec.model_validate_json(output("job", "--data", file, *asked, *SIZE))
         assert made.task.kind == kind
         assert isinstance(made.data, FileData)
         assert made.data.mapping == Mapping(**pairs, label=label)
@@ -222,9 +222,9 @@ def test_the_task_is_recognised_from_all_rows_and_gets_its_own_labels(output, tm
 def test_xml_read_as_text_is_reported(told, capsys, tmp_path):
     file = tmp_path / "book.xml"
     file.write_text('<?xml version="1.0"?>\n<book>\n<p>One line.</p>\n</book>\n')
-    facts = told("check", str(file))
+    facts = told("check", file)
     assert any("looks like XML" in note for note in facts["notes"])
     assert main(["job", "--data", str(file), *SIZE]) == 0
     assert "looks like XML" in capsys.readouterr().err
     file.write_text("a < b\nis no tag\n")
-    assert not told("check", str(file))["notes"]
+    assert not told("check", file)["notes"]

@@ -124,5 +124,5 @@ def test_a_summary_with_foreign_paths_is_refused(refusal, job, tmp_path, summary
     into.mkdir()
     (into / SUMMARY).write_text(summary)
     (into / "link").symlink_to(other.path)
-    assert "summary.json of into" in refusal("resume", str(into))
+    assert "summary.json of into" in refusal("resume", into)
     assert not other.events_file.exists()

@@ -34,7 +34,7 @@ def test_vectors_of_a_file(output, file):
     wanted = sentence_vectors(checkpoint.load(minilm()), TEXTS)
     for suffix in (".npy", ".parquet"):
         assert "3 vectors of 384 numbers" in output(
-            "vectors", str(file), "--out", str(file.with_suffix(suffix))
+            "vectors", file, "--out", file.with_suffix(suffix)
         )
     np.testing.assert_allclose(np.load(file.with_suffix(".npy")), wanted, atol=1e-6)
     table = pq.read_table(file.with_suffix(".parquet"))
@@ -56,7 +56,7 @@ def test_texts_that_are_not_read_to_their_end_are_counted(file, capsys):
 
 
 def test_the_nearest_rows_come_first(told, file):
-    found = told("nearest", "a little dog", str(file), "--top", "2")["nearest"]
+    found = told("nearest", "a little dog", file, "--top", "2")["nearest"]
     assert [one["text"] for one in found] == [TEXTS[0], TEXTS[2]]
     assert [one["line"] for one in found] == [2, 4]
     assert found[0]["cosine"] > found[1]["cosine"]

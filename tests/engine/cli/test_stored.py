@@ -77,7 +77,7 @@ def test_a_fix_that_cannot_be_is_refused(refusal, films, tmp_path):
     assert "no stored data set songs" in refusal("fix", "songs", "leaked_rows", "drop")
     assert "how a file is read" in refusal("check", "films", "--text=text")
     (films / "1").rename(tmp_path / "copy")
-    said = refusal("fix", str(tmp_path / "copy"), "leaked_rows", "drop")
+    said = refusal("fix", tmp_path / "copy", "leaked_rows", "drop")
     assert "not a version of a data set" in said
 
 
@@ -93,7 +93,7 @@ def test_differences_of_two_versions_are_printed_and_written(
     ).edits(first.spec)
     derive(films / "2", films / "3", 3, first.spec.mapping, edits=edits)
     (tmp_path / "new.csv").write_text(f"row,new_label\n1,{first.page(0, 1)[0]['label']}\n")
-    output("relabel", "films", str(tmp_path / "new.csv"))
+    output("relabel", "films", tmp_path / "new.csv")
     found = told("changes", "films")
     assert (found["version"], found["since"], found["changed"]) == (4, 3, 1)
     assert [one["column"] for one in found["cells"]] == ["label"]
@@ -144,7 +144,7 @@ def test_likely_label_errors_are_listed_and_corrected(output, tmp_path, tuned):
     data, wrong = films_and_mistakes(tmp_path)
     out, name = tmp_path / "errors.csv", str(data.folder.parent)
     model = str(tuned("text_classification").checkpoint)
-    said = output("label-errors", name, "--out", str(out), "--model", model, "--json")
+    said = output("label-errors", name, "--out", out, "--model", model, "--json")
     assert json.loads(said)["rows"] == 63
     with open(out, encoding="utf-8", newline="") as file:
         listed = list(csv.DictReader(file))
@@ -152,14 +152,14 @@ def test_likely_label_errors_are_listed_and_corrected(output, tmp_path, tuned):
     assert list(listed[0]) == ["row", "line", "text", "label", "new_label", "probability"]
     keep = out.read_text(encoding="utf-8").splitlines()[:4]
     out.write_text("\n".join(keep), encoding="utf-8")
-    made = json.loads(output("relabel", name, str(out), "--json"))
+    made = json.loads(output("relabel", name, out, "--json"))
     assert (made["version"], made["made_from"]) == (2, 1)
     assert sorted(one["row"] for one in made["labels"]) == wrong
     assert made["changes"] == ["“label” edited in 3 rows."]
     new = open_dataset(Path(made["folder"]))
     for one in made["labels"]:
         assert new.page(one["row"], 1)[0]["label"] == one["after"] != one["before"]
-    printed = output("relabel", f"{name}/1", str(out))
+    printed = output("relabel", f"{name}/1", out)
     assert "row 4: bad → good  a fine and lovely film 2" in printed
 
 
@@ -167,8 +167,8 @@ def test_rows_of_a_part_are_those_of_results(output, refusal, tmp_path):
     data, _ = films_and_mistakes(tmp_path)
     file = tmp_path / "rows.jsonl"
     file.write_text('{"row": 1, "text": "a fine and lovely film of 1", "label": "bad"}\n')
-    assert "another text" in refusal("relabel", str(data.folder), str(file))
-    printed = output("relabel", str(data.folder), str(file), "--part", "validation")
+    assert "another text" in refusal("relabel", data.folder, file)
+    printed = output("relabel", data.folder, file, "--part", "validation")
     assert "row 61: good → bad" in printed
 
 
@@ -188,7 +188,7 @@ def test_rows_of_a_part_are_those_of_results(output, refusal, tmp_path):
 def test_a_table_that_does_not_fit_is_refused(refusal, tmp_path, lines, says):
     data, _ = films_and_mistakes(tmp_path)
     (tmp_path / "new.csv").write_text("\n".join(lines) + "\n")
-    assert says in refusal("relabel", str(data.folder), str(tmp_path / "new.csv"))
+    assert says in refusal("relabel", data.folder, tmp_path / "new.csv")
     assert not (data.folder.parent / "2").exists()
 
 
@@ -196,7 +196,7 @@ def test_an_escaped_text_is_recognised(output, told, tmp_path):
     data, _ = films_and_mistakes(tmp_path)
     file = tmp_path / "new.csv"
     file.write_text("row,text,new_label\n7,'=a fine and lovely film,bad\n")
-    output("relabel", str(data.folder), str(file))
+    output("relabel", data.folder, file)
     newest = str(data.folder.parent / "2")
     assert told("changes", newest)["changed"] == 1
 
@@ -210,16 +210,16 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 def test_files_are_imported_as_the_data_page_does(output, refusal, told, home, tmp_path):
     train = small.sentences(tmp_path / "films.csv", 40)
     test = small.sentences(tmp_path / "test.csv", 10)
-    made = told("import", str(train), "--test", str(test), "--validation-fraction=0.2")
+    made = told("import", train, "--test", test, "--validation-fraction=0.2")
     assert made["folder"] == str(home.datasets / "films" / "1")
     assert made["rows"]["test"] == 10 and sum(made["rows"].values()) == 50
     assert open_dataset(home.datasets / "films" / "1").spec.split.validation == 0.2
-    again = told("import", str(train), "--name", "films")
+    again = told("import", train, "--name", "films")
     assert (again["version"], again["rows"]["test"]) == (2, 0)
-    assert "version 1 of “Other”" in output("import", str(train), "--name", "Other")
+    assert "version 1 of “Other”" in output("import", train, "--name", "Other")
     job = json.loads(output("job", "--data", "films/1"))
     assert job["data"]["folder"] == made["folder"]
-    said = refusal("import", str(train), "--validation-fraction=0.9", "--test-fraction=0.1")
+    said = refusal("import", train, "--validation-fraction=0.9", "--test-fraction=0.1")
     assert "leave no rows for training" in said
     assert "no stored data set" in refusal("evaluate", "--data=songs", "--model=x")
 
@@ -236,9 +236,9 @@ def corrected(told: Any) -> Any:
 def test_tags_are_corrected_word_by_word(refusal, told, corrected, home, tmp_path):
     data, file = tmp_path / "names.conll", tmp_path / "new.jsonl"
     data.write_text("Ann B-person\nLee I-person\nsings O\n\nOslo B-place\nis O\nfar O\n\n" * 4)
-    told("import", str(data))
+    told("import", data)
     file.write_text(json.dumps({"row": 1, "new_label": "S-place O O"}) + "\n")
-    assert "No label in new.jsonl differs" in refusal("relabel", "names", str(file))
+    assert "No label in new.jsonl differs" in refusal("relabel", "names", file)
     made = corrected(file, "names/1", 1, "O S-place O")
     assert made["labels"][0]["before"] == "B-place O O"
     assert made["labels"][0]["after"] == "O B-place O"
@@ -248,12 +248,12 @@ def test_tags_are_corrected_word_by_word(refusal, told, corrected, home, tmp_pat
         ("O O much", "“much” is not a valid span tag"),
     ):
         file.write_text(json.dumps({"row": 1, "new_label": new}) + "\n")
-        assert said in refusal("relabel", "names/1", str(file))
+        assert said in refusal("relabel", "names/1", file)
 
 
 def test_answers_are_corrected_in_place(refusal, told, corrected, home, tmp_path):
     data, file = small.questions(tmp_path / "asked.json"), tmp_path / "new.jsonl"
-    told("import", str(data))
+    told("import", data)
     rows = open_dataset(home.datasets / "asked" / "1").page(0, 48)
     row = next(n for n, one in enumerate(rows) if "rome" in one["context"])
     made = corrected(file, "asked", row, "oslo")
@@ -261,5 +261,5 @@ def test_answers_are_corrected_in_place(refusal, told, corrected, home, tmp_path
     assert json.loads(made["labels"][0]["after"]) == [{"text": "oslo", "answer_start": place}]
     assert corrected(file, "asked/2", row, "[]")["labels"][0]["after"] == ""
     file.write_text(json.dumps({"row": row, "new_label": "paris"}) + "\n")
-    said = refusal("relabel", "asked", str(file))
+    said = refusal("relabel", "asked", file)
     assert "the passage does not contain its answer “paris”. Copy the answer" in said
