@@ -86,8 +86,12 @@ WRITING = {
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with data, a job and a run."""
+    """A folder with data, a job, a run, a link to itself and a closed folder."""
     folder = tmp_path_factory.mktemp("place")
+    (folder / "circle").symlink_to(folder / "circle")
+    (folder / "closed").mkdir()
+    small.sentences(folder / "closed" / "x")
+    (folder / "closed").chmod(0)
     small.sentences(folder / "data.csv")
     job = folder / "job.json"
     job.write_text(small.classifying(folder, epochs=1).model_dump_json())
@@ -95,43 +99,15 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def missing(folder: Path) -> Path:
-    return folder / "nowhere" / "x"
-
-
-def in_a_file(folder: Path) -> Path:
-    return folder / "data.csv" / "x"
-
-
-def too_long(folder: Path) -> Path:
-    return folder / ("n" * 300)
-
-
-def too_deep(folder: Path) -> Path:
-    return folder / "/".join(["n" * 200] * 30)
-
-
-def circle(folder: Path) -> Path:
-    link = folder / "circle"
-    if not link.is_symlink():
-        link.symlink_to(link)
-    return link / "x"
-
-
-def strange(folder: Path) -> Path:
-    return folder / "no\nsuch \x1b[31mfile"
-
-
-def closed(folder: Path) -> Path:
-    inside = folder / "closed"
-    if not inside.exists():
-        inside.mkdir()
-        small.sentences(inside / "x")
-        inside.chmod(0)
-    return inside / "x"
-
-
-FAULTS = (missing, in_a_file, too_long, too_deep, circle, strange, closed)
+FAULTS = {  # paths in `place`
+    "missing": "nowhere/x",
+    "in a file": "data.csv/x",
+    "too long": "n" * 300,
+    "too deep": "/".join(["n" * 200] * 30),
+    "circle": "circle/x",
+    "strange": "no\nsuch \x1b[31mfile",
+    "closed": "closed/x",
+}
 
 
 def refused(
@@ -179,26 +155,19 @@ def test_the_tables_name_every_command():
     assert {*COMMANDS, *app.__main__.COMMANDS} == set(READING)
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("fault", FAULTS)
 def test_unreadable_inputs_are_refused_with_a_sentence(fault, place, capsys):
-    path = fault(place)
     with without_the_rights_of_root():
-        assert refused(READING, path, place, capsys) == []
+        assert refused(READING, place / FAULTS[fault], place, capsys) == []
 
 
-@pytest.mark.parametrize(
-    "fault", [f for f in FAULTS if f is not strange], ids=lambda fault: fault.__name__
-)
+@pytest.mark.parametrize("fault", [one for one in FAULTS if one != "strange"])
 def test_unwritable_outputs_are_refused_with_a_sentence(fault, place, capsys):
-    path = fault(place)
     makes_parents = ("train", "cluster", "tour", "export", "export-curves", "branch")
-    table = {
-        command: lines
-        for command, lines in WRITING.items()
-        if fault is not missing or command not in makes_parents
-    }
+    allowed = makes_parents if fault == "missing" else ()
+    table = {command: lines for command, lines in WRITING.items() if command not in allowed}
     with without_the_rights_of_root():
-        assert refused(table, path, place, capsys) == []
+        assert refused(table, place / FAULTS[fault], place, capsys) == []
 
 
 @pytest.mark.parametrize("out", ["", "/", ".", ".."])
@@ -315,35 +284,28 @@ def test_the_reason_for_a_failed_training_is_printed_once(place, tmp_path, capsy
     assert said.rstrip().rpartition("\n")[2].startswith(f"{PRINTED}This process may not use core")
 
 
-@pytest.mark.parametrize(
-    "code, says",
-    [
-        (errno.ENOENT, "There is no"),
-        (errno.EACCES, "permission"),
-        (errno.EPERM, "permission"),
-        (errno.EROFS, "read-only"),
-        (errno.ENOTDIR, "cannot be used"),
-        (errno.EISDIR, "is a folder"),
-        (errno.EEXIST, "already exists"),
-        (errno.ENOTEMPTY, "already exists"),
-        (errno.ENAMETOOLONG, "too long"),
-        (errno.ELOOP, "symbolic link"),
-        (errno.EIO, "input/output error"),
-        (errno.ENOSPC, "full"),
-        (errno.EDQUOT, "full"),
-        (errno.EMFILE, "too many files"),
-        (errno.EBUSY, "cannot be used"),
-        (errno.ESTALE, "cannot be used"),
-        (errno.ETIMEDOUT, "cannot be used"),
-    ],
-)
-def test_every_error_that_names_a_file_has_a_sentence(code, says):
-    error = explain_error(
-        OSError(code, os.strerror(code), f"/none/.model.tmp-0123abcd/{'x' * 4000}")
-    )
-    assert error is not None
-    assert says in error.problem and error.advice
-    assert len(str(error)) <= LONGEST and ".tmp-" not in str(error)
+ERRORS = {
+    "There is no": ("ENOENT",),
+    "permission": ("EACCES", "EPERM"),
+    "read-only": ("EROFS",),
+    "is a folder": ("EISDIR",),
+    "already exists": ("EEXIST", "ENOTEMPTY"),
+    "too long": ("ENAMETOOLONG",),
+    "symbolic link": ("ELOOP",),
+    "input/output error": ("EIO",),
+    "full": ("ENOSPC", "EDQUOT"),
+    "too many files": ("EMFILE",),
+    "cannot be used": ("ENOTDIR", "EBUSY", "ESTALE", "ETIMEDOUT"),
+}
+
+
+def test_every_error_that_names_a_file_has_a_sentence():
+    for says, names in ERRORS.items():
+        for code in (getattr(errno, name) for name in names):
+            file = f"/none/.model.tmp-0123abcd/{'x' * 4000}"
+            error = explain_error(OSError(code, os.strerror(code), file))
+            assert error is not None and says in error.problem and error.advice
+            assert len(str(error)) <= LONGEST and ".tmp-" not in str(error)
 
 
 def test_an_error_of_a_library_is_understood_by_its_code():
