@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from benchmarks import harness
 from engine.data.datasets.rows import Rows
 from engine.files.shipped import minilm
-from engine.results.labelling import label_errors
 from engine.results.out_of_sample import out_of_sample
+from engine.tasks.suggesting import label_errors
 
 WRONG, LISTED = 0.05, 0.1  # of all rows: changed, and listed
 Row = tuple[str, str]  # text and label

@@ -9,9 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from engine.applying import apply as applying
-from engine.applying.apply import apply, predict_first
+from engine.applying.apply import apply, certainty, predict_first
 from engine.applying.chunks import folder_of, kept_rows
-from engine.applying.writing import certainty
 from engine.config.dataset import Mapping
 from engine.data.datasets.rows import Rows
 from engine.data.formats.reading import read
@@ -151,7 +150,7 @@ def test_another_threshold_takes_up_the_same_chunks(tuned, tmp_path, small_chunk
     predictor = Predictor(model.checkpoint)
     wanted = asked(model, tmp_path / "out.csv", threshold=0.9, resume=True)
     with monkeypatch.context() as patch:
-        patch.setattr(applying.writing, "write", lambda *_: (_ for _ in ()).throw(OSError("full")))
+        patch.setattr(applying, "write", lambda *_: (_ for _ in ()).throw(OSError("full")))
         with pytest.raises(OSError, match="full"):
             apply(wanted, predictor)
     assert kept_rows(wanted) == 96

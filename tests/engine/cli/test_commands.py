@@ -222,7 +222,7 @@ def test_predict_marks_unsure_rows_and_resumes_after_a_cancellation(
     monkeypatch.setattr("engine.applying.apply.CHUNK_ROWS", 8)
     with monkeypatch.context() as patch:
         patch.setattr(
-            "engine.applying.writing.write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+            "engine.applying.apply.write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
         )
         assert main(asked) == 130
     assert "kept in out.csv.part; add --resume" in capsys.readouterr().err and not out.exists()

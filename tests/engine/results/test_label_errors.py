@@ -8,7 +8,6 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import StandardScaler
 
 from engine.results import out_of_sample as module
-from engine.results.labelling import label_errors, most_diverse, most_uncertain, thresholds
 from engine.results.out_of_sample import (
     FOLDS,
     SCALES,
@@ -17,6 +16,7 @@ from engine.results.out_of_sample import (
     out_of_sample,
     stratified_folds,
 )
+from engine.tasks.suggesting import label_errors, most_diverse, most_uncertain, thresholds
 
 
 def test_the_confident_joint_is_that_of_the_paper() -> None:
