@@ -196,14 +196,17 @@ def assets() -> Path:
 
 @pytest.fixture(scope="session")
 def tuned(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
-    """The model of a task by its kind, for all tests of a session: they change only copies."""
+    """The model of a task by its kind, for all tests and processes: they change only copies."""
+    shared = tmp_path_factory.getbasetemp()
+    shared = shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared
 
     @cache
     def trained(kind: str) -> Any:
         from tests.engine.fine_tuned import fine_tuned
 
         same_weights(kind)
-        return fine_tuned(tmp_path_factory.mktemp(kind), kind)
+        (shared / kind).mkdir(exist_ok=True)
+        return fine_tuned(shared / kind, kind)
 
     return trained
 

@@ -1,11 +1,14 @@
 """A tiny model of each task, trained for one epoch, and the file that it learned from."""
 
+import shutil
 from pathlib import Path
 from typing import NamedTuple
 
 from engine.config.dataset import FileData, Mapping, Reading
 from engine.data.formats.reading import recognise
+from engine.errors import StudioError
 from engine.runs.folder import RunFolder
+from engine.runs.lock import hold
 from engine.training.loop import train
 from tests.tasks.test_table import HEADED, JOBS
 
@@ -24,13 +27,24 @@ class FineTuned(NamedTuple):
 
 
 def fine_tuned(folder: Path, kind: str) -> FineTuned:
-    """Train a model for the task `kind`."""
-    job = JOBS[kind](folder, epochs=1)
+    """The model for the task `kind` in a folder: trained by the first process that asks for it."""
+    run = RunFolder(folder / "run")
+    with hold(folder / "lock", StudioError("The model is being trained."), timeout=300):
+        if not (folder / "done").exists():
+            job = JOBS[kind](folder, epochs=1)
+            train(job, RunFolder.create(run.path, job), run.append)
+            (folder / "done").touch()
+    job = run.job()
     assert isinstance(job.data, FileData)
-    run = RunFolder.create(folder / "run", job)
-    train(job, run, run.append)
     found = recognise(job.data.path)
     mapping = job.data.mapping or found.mapping
     assert mapping is not None
     checkpoint = run.checkpoint_folders()[-1]
     return FineTuned(kind, run, checkpoint, job.data.path, found.reading, mapping)
+
+
+def copied(made: FineTuned, folder: Path) -> FineTuned:
+    """The same model in a folder of a test that changes it."""
+    run = RunFolder(folder / "run")
+    shutil.copytree(made.run.path, run.path)
+    return made._replace(run=run, checkpoint=run.path / made.checkpoint.relative_to(made.run.path))

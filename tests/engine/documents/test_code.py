@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from engine.checkpoints.info import fine_tuned_task
-from engine.checkpoints.prediction_settings import FILE, save_settings
+from engine.checkpoints.prediction_settings import save_settings
 from engine.config.prediction import PredictionSettings
 from engine.config.tasks.question_answering import QuestionAnswering
 from engine.data.datasets.rows import Rows
@@ -19,7 +19,7 @@ from engine.models.checkpoint import load, write_config
 from engine.tasks import learner_of, task_in
 from engine.tasks.predicting import Predictor
 from tests.conftest import LONG
-from tests.engine.fine_tuned import KINDS, FineTuned
+from tests.engine.fine_tuned import KINDS, FineTuned, copied
 
 EXAMPLE = Example(
     text="a lovely warm film",
@@ -144,11 +144,10 @@ def test_the_lines_for_onnxruntime_say_what_the_engine_says(models, said, kind) 
         ),
     ],
 )
-def test_the_lines_use_thresholds_and_temperature(models, said, kind, library) -> None:
-    model = models[kind]
+def test_the_lines_use_thresholds_and_temperature(models, said, kind, library, tmp_path) -> None:
+    model = copied(models[kind], tmp_path)
     save_settings(model.checkpoint, DECIDED[kind])
     right = expected(model)
-    (model.checkpoint / FILE).unlink()
     printed = said[kind, f"{library}, with settings"]
     if kind == "question_answering":
         assert printed == right["answer"] != ""

@@ -21,7 +21,7 @@ from engine.results.measures import main_score
 from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import log_evaluation, predictions_file
 from engine.runs.folder import RunFolder
-from tests.engine.fine_tuned import KINDS, FineTuned
+from tests.engine.fine_tuned import KINDS, FineTuned, copied
 from tests.engine.results.made import classified
 
 HOSTILE = '<script>alert("1")</script>\u202eevil<img src=x onerror=alert(1)>'
@@ -50,8 +50,8 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def model(tuned):
-    return tuned("text_classification")
+def model(tuned, tmp_path_factory):
+    return copied(tuned("text_classification"), tmp_path_factory.mktemp("model"))
 
 
 def sections(report: Report) -> dict[str, Section]:

@@ -157,7 +157,7 @@ def test_the_runner_is_started_once_and_outlives_its_starter(window, monkeypatch
     os.waitpid(begun._process.pid, 0)
 
 
-@times(3, 200)
+@times(2, 200)
 def test_a_runner_that_is_killed_loses_no_run_and_starts_none_twice(window, start, count):
     dice = random.Random(5)
     ids = [window.add(fake_worker.job(f"run {n}", steps=2)) for n in range(count)]

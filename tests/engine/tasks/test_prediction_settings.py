@@ -27,15 +27,15 @@ from engine.results.predictions import Predictions, read_predictions
 from engine.results.store import best_checkpoint, predictions_file, run_evaluation
 from engine.tasks.predicting import Predictor
 from engine.tasks.scoring import score
-from tests.engine.fine_tuned import FineTuned
+from tests.engine.fine_tuned import FineTuned, copied
 
 TEXT, PAIR = "a lovely warm film", "a dull cold film"
 
 
 @pytest.fixture(scope="module")
-def trained(tuned):
+def trained(tuned, tmp_path_factory):
     kinds = ("text_classification", "multi_label", "question_answering")
-    made = [tuned(kind) for kind in kinds]
+    made = [copied(tuned(kind), tmp_path_factory.mktemp(kind)) for kind in kinds]
     return {one.kind: one._replace(checkpoint=best_checkpoint(one.run)) for one in made}
 
 
