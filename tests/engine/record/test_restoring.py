@@ -59,6 +59,15 @@ def settled(home: Home) -> tuple[dict[str, Run], str]:
     return runs, said
 
 
+def settled_and_annotated(home: Home) -> tuple[dict[str, Run], str]:
+    runs, said = settled(home)
+    assert set(runs) == {"one", "two", "three", "lost"} and runs["one"].name == "Mine"
+    second = runs["two"]
+    assert (second.notes, second.star, second.archived) == ("line\nby line", True, True)
+    assert second.tags == ["paper", "ward 7"]
+    return runs, said
+
+
 def change(home: Home, *statements: str) -> None:
     with closing(sqlite3.connect(home.record, isolation_level=None)) as connection:
         for statement in statements:
@@ -99,14 +108,7 @@ UNSEEN = {  # all of it passes the quick check of SQLite
 @pytest.mark.parametrize("kind", GONE)
 def test_a_missing_record_is_restored_from_its_newest_backup(lived_in, kind):
     GONE[kind](lived_in)
-    runs, said = settled(lived_in)
-    assert set(runs) == {"one", "two", "three", "lost"}
-    assert (runs["two"].tags, runs["two"].archived) == (["paper", "ward 7"], True)
-    assert (runs["one"].name, runs["two"].notes, runs["two"].star) == (
-        "Mine",
-        "line\nby line",
-        True,
-    )
+    runs, said = settled_and_annotated(lived_in)
     assert {run.state for run in runs.values()} == {"finished"}
     assert "missing" in said and "backup" in said
 
@@ -115,14 +117,7 @@ def test_a_missing_record_is_restored_from_its_newest_backup(lived_in, kind):
 def test_damage_unseen_by_sqlite_is_found_and_annotations_survive(lived_in, kind):
     statements = UNSEEN[kind]
     change(lived_in, *([statements] if isinstance(statements, str) else statements))
-    runs, said = settled(lived_in)
-    assert set(runs) == {"one", "two", "three", "lost"}
-    assert (runs["two"].tags, runs["two"].archived) == (["paper", "ward 7"], True)
-    assert (runs["one"].name, runs["two"].notes, runs["two"].star) == (
-        "Mine",
-        "line\nby line",
-        True,
-    )
+    runs, said = settled_and_annotated(lived_in)
     assert runs["three"].notes == "said after the backup"  # salvaged from the damaged one
     assert "damaged" in said and "corrupt-" in said
     assert len(list(lived_in.root.glob("studio.db.corrupt-*"))) == 1

@@ -7,7 +7,7 @@ from tests.tasks.another.evaluation import MoodReport
 
 class MoodLearner(TextClassificationLearner):
     def metrics(self, examples: Examples) -> ClassCollector:
-        return MoodCollector(examples, self.labels)
+        return MoodCollector(examples, self.labels, self.prediction)
 
 
 class MoodCollector(ClassCollector):
