@@ -211,10 +211,7 @@ def _measure(
 
     facts: dict[str, object]
     found: text_set.HeadsCounted | text_set.HeadsWeighed
-    with (
-        TemporaryDirectory(prefix="bert-studio-") as scratch,
-        ProgressLine(sys.stderr) as line,
-    ):
+    with TemporaryDirectory(prefix="bert-studio-") as scratch, ProgressLine(sys.stderr) as line:
 
         def emit(answer: Answer) -> None:
             if isinstance(answer, text_set.HeadsCounted | text_set.HeadsWeighed):

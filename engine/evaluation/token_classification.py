@@ -87,9 +87,7 @@ class TagReport(Report):
 
 
 def report(
-    true: Sequence[Sequence[str]],
-    predicted: Sequence[Sequence[str]],
-    are_spans: bool = True,
+    true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], are_spans: bool = True
 ) -> TagReport:
     """Compute all metrics of sentences, each given as the tags of its tokens.
 

@@ -396,11 +396,7 @@ class Learner(ABC):
         """
 
     def batch(
-        self,
-        examples: Examples,
-        numbers: np.ndarray,
-        tokenizer: Tokenizer,
-        rng: Generator,
+        self, examples: Examples, numbers: np.ndarray, tokenizer: Tokenizer, rng: Generator
     ) -> Batch:
         """A batch of examples by index; `rng` is the only source of randomness."""
         rows = input_rows(numbers, examples.inputs_per_example)

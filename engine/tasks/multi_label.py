@@ -162,10 +162,7 @@ class LabelsCollector(LogitsCollector):
     """Predicts the labels whose probability reaches their threshold."""
 
     def __init__(
-        self,
-        examples: Examples,
-        labels: tuple[str, ...],
-        settings: PredictionSettings,
+        self, examples: Examples, labels: tuple[str, ...], settings: PredictionSettings
     ) -> None:
         super().__init__(examples, len(labels), settings)
         self._labels = labels

@@ -124,11 +124,7 @@ class PretrainingLearner(Learner):
         network.mlm.bias.copy_(torch.from_numpy(np.log(shares)))
 
     def batch(
-        self,
-        examples: Examples,
-        numbers: np.ndarray,
-        tokenizer: Tokenizer,
-        rng: Generator,
+        self, examples: Examples, numbers: np.ndarray, tokenizer: Tokenizer, rng: Generator
     ) -> Batch:
         padded = pad(examples.tokenized, numbers, tokenizer.pad)
         if self.causal:

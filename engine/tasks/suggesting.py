@@ -124,8 +124,7 @@ def suggest_labels(
     else:
         chosen = most_uncertain(p)[:SHOWN]
     return LabelsSuggested(
-        suggestions=_suggestions(chosen, numbers, p.argmax(axis=1), names, p),
-        rows=len(numbers),
+        suggestions=_suggestions(chosen, numbers, p.argmax(axis=1), names, p), rows=len(numbers)
     )
 
 
@@ -234,10 +233,7 @@ def some_layers(loaded: Checkpoint, count: int = 3) -> tuple[int, ...]:
 
 
 def layer_vectors(
-    loaded: Checkpoint,
-    rows: Rows,
-    layers: Sequence[int],
-    progress: ProgressCallback = no_progress,
+    loaded: Checkpoint, rows: Rows, layers: Sequence[int], progress: ProgressCallback = no_progress
 ) -> NDArray[np.float32]:
     """The mean hidden states of these layers, float32 [N, len(layers), D].
 

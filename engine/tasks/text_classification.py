@@ -140,10 +140,7 @@ class ClassCollector(LogitsCollector):
     """Predicts the most likely class, or one of two by the threshold."""
 
     def __init__(
-        self,
-        examples: Examples,
-        labels: tuple[str, ...],
-        settings: PredictionSettings,
+        self, examples: Examples, labels: tuple[str, ...], settings: PredictionSettings
     ) -> None:
         super().__init__(examples, len(labels), settings)
         self._labels = labels

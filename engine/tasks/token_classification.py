@@ -348,11 +348,7 @@ class TokenClassificationLearner(Learner):
         return known[tags.numbers] if len(known) else np.zeros(0, dtype=np.int64)
 
     def batch(
-        self,
-        examples: Examples,
-        numbers: np.ndarray,
-        tokenizer: Tokenizer,
-        rng: Generator,
+        self, examples: Examples, numbers: np.ndarray, tokenizer: Tokenizer, rng: Generator
     ) -> Batch:
         assert isinstance(examples, Sentences)
         padded = pad(examples.tokenized, numbers, tokenizer.pad)
