@@ -11,7 +11,7 @@ from engine.cli.searching import search_of, texts_among
 from engine.config.job import JobSpec
 from engine.config.search import SearchField, SearchSpec
 from engine.errors import StudioError
-from engine.messages.events import Ended, Event, Prepared, Saved, Started, measured
+from engine.messages.events import Ended, Event, Saved, Started, measured
 from engine.runs.folder import RunFolder
 from engine.runs.groups import SUMMARY
 from engine.worker import train as worker
@@ -32,10 +32,9 @@ def quick(folder: Path, on_event: Callable[[Event], None]) -> int:
     score = 0.5 + 1000 * settings.learning_rate + settings.batch_size / 100
     for event in (
         Started(pid=1),
-        Prepared(steps=3, parameters=1, examples=1, device="cpu", threads=1,
-                 best_metric="validation_accuracy"),
+        fake_worker.prepared(3, best_metric="validation_accuracy"),
         *(measured("validation_accuracy", step, score * step / 3) for step in (1, 2, 3)),
-    ):  # fmt: skip
+    ):
         run.append(event)
         on_event(event)
         if run.stop_wanted():

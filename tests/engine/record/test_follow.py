@@ -12,7 +12,6 @@ from engine.messages.events import (
     Event,
     Measured,
     Noted,
-    Prepared,
     Progressed,
     Removed,
     Saved,
@@ -29,15 +28,7 @@ from engine.record.runs import run as find
 from engine.runs.folder import RunFolder
 from tests.engine.runs import fake_worker
 
-PREPARED = Prepared(
-    steps=100,
-    parameters=7,
-    examples=9,
-    device="cpu",
-    threads=2,
-    versions={"a": "1"},
-    best_metric="validation_accuracy",
-)
+PREPARED = fake_worker.prepared(100, versions={"a": "1"}, best_metric="validation_accuracy")
 COLUMNS = [column.key for column in Run.__table__.columns]
 
 
@@ -81,13 +72,8 @@ def test_a_run_goes_from_start_to_end(followed):
     assert followed.record_events().state == "starting"
     assert followed.record_events(Started(pid=1)).state == "running"
     run = followed.record_events(PREPARED, measured("loss", 3, 0.25), Progressed(stage="x", done=1))
-    assert (run.step, run.steps, run.loss, run.device, run.versions) == (
-        3,
-        100,
-        0.25,
-        "cpu",
-        {"a": "1"},
-    )
+    assert (run.step, run.steps, run.loss) == (3, 100, 0.25)
+    assert (run.device, run.versions) == ("cpu", {"a": "1"})
     run = followed.record_events(Ended(outcome="finished", step=100))
     assert (run.state, run.step) == ("finished", 100)
     assert run.started is not None and run.ended is not None and run.started <= run.ended
@@ -124,13 +110,8 @@ def test_a_failure_is_shown_until_the_run_resumes(followed):
         "failed", "No.", "Do.", "Trace", True,
     )  # fmt: skip
     run = followed.record_events(Started(pid=2, step=40))
-    assert (run.state, run.problem, run.details, run.step, run.ended) == (
-        "running",
-        "",
-        "",
-        40,
-        None,
-    )
+    assert (run.state, run.problem, run.details) == ("running", "", "")
+    assert (run.step, run.ended) == (40, None)
 
 
 def test_nothing_is_counted_twice_or_lost_when_the_window_dies(followed):

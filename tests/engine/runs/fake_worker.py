@@ -32,6 +32,11 @@ def job(name: str = "short", steps: int = 6, device: str = "cpu") -> JobSpec:
     )
 
 
+def prepared(steps: int, **more: object) -> Prepared:
+    usual = {"parameters": 1, "examples": 1, "device": "cpu", "threads": 1}
+    return Prepared.model_validate({"steps": steps} | usual | more)
+
+
 def command(folder: Path) -> list[str]:
     """Replaces `launch.command`."""
     return [sys.executable, __file__, str(folder)]
@@ -66,8 +71,7 @@ def main(folder: RunFolder) -> int:
         folder.append(Progressed(stage="Tokens", done=1, total=2))
         folder.append(Noted(text="One text was cut."))
         steps, device = asked.training.steps, asked.hardware.device.replace("auto", "cpu")
-        plan = Prepared(steps=steps, parameters=7, examples=9, device=device, threads=1)
-        folder.append(plan.model_copy(update={"best_metric": "validation_accuracy"}))
+        folder.append(prepared(steps, device=device, best_metric="validation_accuracy"))
         for step in range(first + 1, steps + 1):
             tell_step(folder, step, min(1.0, asked.training.learning_rate / 5e-5))
             if step % 2 == 0:

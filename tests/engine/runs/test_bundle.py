@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import StudioError
-from engine.messages.events import Ended, Prepared, Started, measured
+from engine.messages.events import Ended, Started, measured
 from engine.progress import Cancelled
 from engine.runs.bundle import INDEX, is_bundle, pack, unpack
 from engine.runs.folder import RunFolder
@@ -22,9 +22,7 @@ def run(tmp_path: Path) -> RunFolder:
     """A finished run with three checkpoints, the second the best, and results."""
     folder = RunFolder.create(tmp_path / "runs" / "night", fake_worker.job())
     folder.append(Started(pid=1))
-    folder.append(
-        Prepared(steps=6, parameters=1, examples=1, device="cpu", threads=1, best_metric="loss")
-    )
+    folder.append(fake_worker.prepared(6, best_metric="loss"))
     for step in (2, 4, 6):
         folder.append(measured("loss", step, 1 / step))
         fake_worker.save(folder, step, best=step == 4)

@@ -15,7 +15,7 @@ from engine.files.atomic_write import sha256
 from engine.files.home import Home
 from engine.files.shipped import minilm
 from engine.messages import now
-from engine.messages.events import Branched, Prepared, Saved, Started
+from engine.messages.events import Branched, Saved, Started
 from engine.phrases import Phrase
 from engine.runs import lineage
 from engine.runs.exports import ExportNote, log_export, read_exports
@@ -95,11 +95,7 @@ def full(home: Home) -> Home:
     first = run(home, "first", second, minilm(), "2" * 64)
     first.append(Started(pid=1))
     environment = {"torch": "2.13.0", "device": "cpu"}
-    first.append(
-        Prepared(
-            steps=6, parameters=1, examples=1, device="cpu", threads=1, environment=environment
-        )
-    )
+    first.append(fake_worker.prepared(6, environment=environment))
     fake_worker.save(first, 4)
     first.append(Saved(step=4, folder="checkpoints/step-00000004", weights="a" * 64))
     run(home, "second", second, first.checkpoint(4), "3" * 64)

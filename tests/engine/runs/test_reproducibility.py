@@ -14,6 +14,7 @@ from engine.runs.branching import branch
 from engine.runs.folder import RunFolder, checkpoint_step
 from engine.runs.reproducibility import damaged_checkpoints, read_reproducibility
 from engine.worker.train import main as work
+from tests.engine.runs import fake_worker
 from tests.engine.training import small
 from tests.engine.training.test_loop import final
 
@@ -82,18 +83,8 @@ def test_a_worker_that_saved_nothing_left_no_trace(tmp_path):
 
     def begin(step: int, environment: dict[str, str], differences: tuple[str, ...] = ()) -> None:
         run.append(Started(pid=1, step=step))
-        run.append(
-            Prepared(
-                steps=9,
-                parameters=1,
-                examples=1,
-                device="cpu",
-                threads=1,
-                step=step,
-                environment=environment,
-                differences=differences,
-            )
-        )
+        facts = {"environment": environment, "differences": differences}
+        run.append(fake_worker.prepared(9, step=step, **facts))
 
     begin(0, here)
     run.append(Saved(step=4, folder="x", weights="w4"))

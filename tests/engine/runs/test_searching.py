@@ -8,7 +8,7 @@ from pydantic import JsonValue, ValidationError
 
 from engine.config.job import JobSpec
 from engine.config.search import SearchField, SearchSpec
-from engine.messages.events import Ended, Prepared, Started, measured
+from engine.messages.events import Ended, Started, measured
 from engine.runs.folder import RunFolder
 from engine.runs.groups import expand, run_folder_name, runs_of_setting
 from engine.runs.searching import (
@@ -182,14 +182,7 @@ def test_a_poor_run_is_pruned_with_a_reason_and_a_good_one_continues(tmp_path):
         on_event = pruning(run, others)
         for event in (
             Started(pid=1),
-            Prepared(
-                steps=4,
-                parameters=1,
-                examples=1,
-                device="cpu",
-                threads=1,
-                best_metric="validation_accuracy",
-            ),
+            fake_worker.prepared(4, best_metric="validation_accuracy"),
             measured("validation_loss", 2, 9.0),
             measured("validation_accuracy", 2, value),
         ):
