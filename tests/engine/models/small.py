@@ -19,6 +19,11 @@ LABELS = ("bad", "good", "so-so")
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopq", "##a", "##b", "##c")
 
 
+def sized(tokenizer: Tokenizer, **more: object) -> BertSpec:
+    """A tiny network for a vocabulary."""
+    return SPEC.model_copy(update={"vocab_size": tokenizer.size, "max_positions": 48} | more)
+
+
 def network(heads: Heads = ALL, spec: BertSpec = SPEC, seed: int = 1) -> Network:
     """A network with fresh weights, wide enough apart that a mistake shows."""
     torch.manual_seed(seed)

@@ -6,13 +6,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.config.families.bert import BertSpec
 from engine.config.tasks.pretraining import Pretraining
 from engine.data.datasets.rows import Rows
 from engine.models.network import Network
 from engine.tasks.learner import special_ids
 from engine.tasks.pretraining import PretrainingLearner, mask_tokens, predictions
 from engine.tokenizers.tokenizer import Tokenizer
+from tests.engine.models.small import sized
 from tests.often import tries
 
 WORDS = [f"word{chr(97 + i)}{chr(97 + j)}" for i in range(20) for j in range(10)]
@@ -80,15 +80,7 @@ def test_a_fresh_network_guesses_by_frequency(tokenizer, tmp_path):
     examples = learner.tokenize(
         Rows(texts, None, None), tokenizer, 32, tmp_path / "tokenized", lambda done, total: None
     )
-    spec = BertSpec(
-        vocab_size=tokenizer.size,
-        hidden_size=16,
-        layers=1,
-        heads=2,
-        intermediate_size=32,
-        max_positions=32,
-    )
-    network = Network(spec, learner.heads).eval()
+    network = Network(sized(tokenizer), learner.heads).eval()
     learner.init_output_bias(network, examples, tokenizer)
     batch = learner.batch(examples, np.arange(8), tokenizer, np.random.default_rng(0))
     with torch.inference_mode():

@@ -7,7 +7,6 @@ import pytest
 import torch
 from transformers import BertForPreTraining
 
-from engine.config.families.bert import BertSpec
 from engine.config.tasks.pretraining import Pretraining
 from engine.data.datasets.rows import Rows
 from engine.models.checkpoint import save
@@ -16,6 +15,7 @@ from engine.tasks.learner import Examples, special_ids, total
 from engine.tasks.pretraining import PretrainingLearner, mask_tokens
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
+from tests.engine.models.small import sized
 from tests.engine.training.small import new_run, pretraining
 
 WORDS = [f"word{chr(97 + i)}{chr(97 + j)}" for i in range(20) for j in range(10)]
@@ -43,15 +43,7 @@ def tokenized(learner: PretrainingLearner, rows: Rows, tokenizer: Tokenizer, at:
 
 def test_the_loss_is_that_of_transformers(tokenizer, rows, tmp_path):
     learner = PretrainingLearner(Pretraining(nsp=True))
-    spec = BertSpec(
-        vocab_size=tokenizer.size,
-        hidden_size=32,
-        layers=2,
-        heads=2,
-        intermediate_size=64,
-        max_positions=48,
-    )
-    network = Network(spec, learner.heads).eval()
+    network = Network(sized(tokenizer), learner.heads).eval()
     examples = tokenized(learner, rows, tokenizer, tmp_path)
     batch = learner.batch(examples, np.arange(12), tokenizer, np.random.default_rng(0))
     save(tmp_path / "model", network, tokenizer)
@@ -73,15 +65,7 @@ def test_the_loss_is_that_of_transformers(tokenizer, rows, tmp_path):
 
 def test_the_figures_are_those_of_the_parts(tokenizer, rows, tmp_path):
     learner = PretrainingLearner(Pretraining(nsp=True))
-    spec = BertSpec(
-        vocab_size=tokenizer.size,
-        hidden_size=32,
-        layers=1,
-        heads=2,
-        intermediate_size=64,
-        max_positions=48,
-    )
-    network = Network(spec, learner.heads).eval()
+    network = Network(sized(tokenizer), learner.heads).eval()
     examples = tokenized(learner, rows, tokenizer, tmp_path)
     batch = learner.batch(examples, np.arange(16), tokenizer, np.random.default_rng(0))
     batch = batch._replace(numbers=torch.arange(16))

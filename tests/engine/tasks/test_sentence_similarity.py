@@ -18,7 +18,6 @@ from torch import nn
 from engine.applying.apply import apply
 from engine.checkpoints.info import checkpoint_info
 from engine.config.dataset import Mapping, Reading
-from engine.config.families.bert import BertSpec
 from engine.config.sentence import DenseSpec, SentenceSpec
 from engine.config.tasks.sentence_similarity import SentenceSimilarity
 from engine.data.datasets.rows import Rows
@@ -37,6 +36,7 @@ from engine.tasks.predicting import Predictor
 from engine.tasks.sentence_similarity import SentenceSimilarityLearner, vectors_of_texts
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.training.loop import train
+from tests.engine.models.small import sized
 from tests.engine.training import small
 
 TEXTS = ["A man is eating food.", "The girl is carrying a baby.", "Zażółć gęślą jaźń!", ""]
@@ -78,17 +78,8 @@ def tokenizer() -> Tokenizer:
 def made(folder: Path, tokenizer: Tokenizer, sentence: SentenceSpec | None = None) -> Path:
     """A small new encoder; without `sentence` it has no pooling."""
     torch.manual_seed(3)
-    spec = BertSpec(
-        vocab_size=tokenizer.size,
-        hidden_size=32,
-        layers=2,
-        heads=4,
-        intermediate_size=64,
-        max_positions=64,
-        dropout=0.0,
-        attention_dropout=0.0,
-        initializer_range=0.2,
-    )
+    steady = {"dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.2}
+    spec = sized(tokenizer, hidden_size=32, heads=4, max_positions=64, **steady)
     heads = Heads(outputs=1, kind=KIND, sentence=sentence) if sentence else Heads(pooler=True)
     checkpoint.save(folder, Network(spec, heads), tokenizer)
     return folder

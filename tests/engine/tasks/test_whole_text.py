@@ -12,7 +12,6 @@ from torch import Tensor
 from transformers import BertForMultipleChoice, BertForSequenceClassification
 
 from engine.checkpoints.heads import TASK
-from engine.config.families.bert import BertSpec
 from engine.config.task import TaskSpec
 from engine.config.tasks.multi_label import MultiLabel
 from engine.config.tasks.multiple_choice import MultipleChoice
@@ -30,6 +29,7 @@ from engine.tasks.predicting import Predictor
 from engine.tasks.regression import RegressionLearner
 from engine.tasks.text_classification import TextClassificationLearner
 from engine.tokenizers.tokenizer import Tokenizer
+from tests.engine.models.small import sized
 
 SENTENCE = "a warm film and a cold story with good acting or a dull happy sad end for all"
 TEXTS = [" ".join(SENTENCE.split()[n % 7 : n % 7 + 3 + n % 9]) for n in range(12)]
@@ -72,10 +72,7 @@ class Prepared:
         self.learner = learner_for(task)
         self.learner.fit_labels(self.rows)
         self.tokenizer = tokenizer
-        spec = BertSpec(
-            vocab_size=tokenizer.size, hidden_size=16, layers=2, heads=2,
-            intermediate_size=32, max_positions=48, initializer_range=0.3,
-        )  # fmt: skip
+        spec = sized(tokenizer, initializer_range=0.3)
         torch.manual_seed(0)
         self.network = Network(spec, self.learner.heads).eval()
         self.examples = self.learner.tokenize(
