@@ -37,6 +37,8 @@ from engine.record.runs import (
     Run,
     add_run,
     all_runs,
+    annotate,
+    export_annotations,
     names,
     remove_run,
     run_ids,
@@ -415,7 +417,9 @@ class RunManager:
                 remove_run(session, run_id)
             updates.append(RunUpdate("run_removed", (run_id,)))
             if place is not None:
-                trashed.append(_trashed(run, place))
+                annotations = export_annotations(run)
+                annotations["archived"] = run.archived
+                trashed.append(Trashed(run.name, run.folder, place, annotations))
         return [*updates, RunUpdate("trashed", (tuple(trashed),))] if trashed else updates
 
     def _to_trash(
@@ -446,8 +450,7 @@ class RunManager:
             folder = RunFolder(gone.folder)
             with self._record.session() as session:
                 run = record_folder(session, folder, folder.job())
-                run.name, run.notes, run.star = gone.name, gone.notes, gone.star
-                run.tags, run.archived = list(gone.tags), gone.archived
+                annotate(session, run.id, **gone.annotations)
             updates.append(self._added(run.id))
         return updates
 
@@ -548,8 +551,3 @@ def _device(run: Run) -> str:
 def _in_use(device: str, used: Mapping[str, int]) -> int:
     """Number of runs that use or may use a device: “auto” may become any device."""
     return sum(used.values()) if device == "auto" else used.get(device, 0) + used.get("auto", 0)
-
-
-def _trashed(run: Run, place: Path) -> Trashed:
-    annotations = run.name, run.notes, run.star
-    return Trashed(*annotations, run.folder, place, tuple(run.tags), run.archived)

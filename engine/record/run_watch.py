@@ -11,7 +11,7 @@ from engine.messages.events import AnyEvent, Ended, Measured, Noted, Started
 from engine.phrases import phrase
 from engine.record.follow import at_work, catch_up, crash
 from engine.record.opening import Record
-from engine.record.runs import WORKING, Run, runs_in
+from engine.record.runs import WORKING, Annotations, Run, runs_in
 from engine.record.runs import run as find
 from engine.record.workers import SILENCE, WorkerActivity, Workers
 from engine.runs.folder import RunFolder
@@ -42,12 +42,9 @@ class Trashed(NamedTuple):
     """A run whose folder is in the trash, with its annotations."""
 
     name: str
-    notes: str
-    star: bool
     folder: Path  # original folder
     place: Path  # in the trash
-    tags: tuple[str, ...] = ()
-    archived: bool = False
+    annotations: Annotations
 
 
 class RunEnd(NamedTuple):

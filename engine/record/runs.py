@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 from pydantic import ValidationError
 from pydantic_core import from_json
@@ -195,29 +195,28 @@ def names(session: Session) -> set[str]:
     return set(session.scalars(select(Run.name)))
 
 
-def set_name(session: Session, run_id: str, name: str) -> None:
-    if (row := run(session, run_id)) is not None:
-        row.name = name
+class Annotations(TypedDict, total=False):
+    """What the user says of a run."""
+
+    name: str
+    notes: str
+    star: bool
+    tags: Sequence[str]
+    archived: bool
 
 
-def set_notes(session: Session, run_id: str, notes: str) -> None:
-    if (row := run(session, run_id)) is not None:
-        row.notes = notes
+def annotate(session: Session, run_id: str, **annotations: Unpack[Annotations]) -> None:
+    """Replace annotations of a run; duplicates and surrounding blanks of tags are removed."""
+    if (row := run(session, run_id)) is None:
+        return
+    if "tags" in annotations:
+        cut = (tag.strip()[:TAG_LENGTH] for tag in annotations["tags"])
+        annotations["tags"] = list(dict.fromkeys(tag for tag in cut if tag))[:MAX_TAGS]
+    for field, value in annotations.items():
+        setattr(row, field, value)
 
 
-def set_star(session: Session, run_id: str, star: bool) -> None:
-    if (row := run(session, run_id)) is not None:
-        row.star = star
-
-
-def set_tags(session: Session, run_id: str, tags: Sequence[str]) -> None:
-    """Replace the tags of a run; duplicates and surrounding blanks are removed."""
-    if (row := run(session, run_id)) is not None:
-        cut = (tag.strip()[:TAG_LENGTH] for tag in tags)
-        row.tags = list(dict.fromkeys(tag for tag in cut if tag))[:MAX_TAGS]
-
-
-def export_annotations(row: Run) -> dict[str, Any]:
+def export_annotations(row: Run) -> Annotations:
     """The user's annotations of a run, as JSON to take to another home."""
     return {"name": row.name, "notes": row.notes, "star": row.star, "tags": list(row.tags)}
 
@@ -226,13 +225,7 @@ def apply_annotations(session: Session, run_id: str, annotations: Mapping[str, A
     """Apply annotations from another home; malformed values are ignored."""
     name, notes, tags = annotations.get("name"), annotations.get("notes"), annotations.get("tags")
     if isinstance(name, str) and name.strip():
-        set_name(session, run_id, name.strip()[:RUN_NAME_LENGTH])
-    set_notes(session, run_id, notes if isinstance(notes, str) else "")
-    set_star(session, run_id, annotations.get("star") is True)
-    listed = tags if isinstance(tags, list) else ()
-    set_tags(session, run_id, [tag for tag in listed if isinstance(tag, str)])
-
-
-def set_archived(session: Session, run_id: str, archived: bool) -> None:
-    if (row := run(session, run_id)) is not None:
-        row.archived = archived
+        annotate(session, run_id, name=name.strip()[:RUN_NAME_LENGTH])
+    listed = [tag for tag in tags if isinstance(tag, str)] if isinstance(tags, list) else []
+    text = notes if isinstance(notes, str) else ""
+    annotate(session, run_id, notes=text, star=annotations.get("star") is True, tags=listed)

@@ -68,7 +68,7 @@ def test_runs_that_were_deleted_come_back_by_the_button(
     back: list[tuple[Trashed, ...]] = []
     monkeypatch.setattr(studio.dispatcher, "restore", back.append)
     one, other = (
-        Trashed(name, "", False, tmp_path / name, tmp_path / "trash" / name) for name in "ab"
+        Trashed(name, tmp_path / name, tmp_path / "trash" / name, {"name": name}) for name in "ab"
     )
     for trashed, said in (((one,), "“a” was moved to"), ((one, other), "2 run")):
         studio.dispatcher.trashed.emit(trashed)

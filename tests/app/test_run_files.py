@@ -9,7 +9,7 @@ from engine.files.home import Home
 from engine.messages.events import Ended, Started
 from engine.record.follow import record_folder
 from engine.record.opening import open_record
-from engine.record.runs import all_runs, set_name, set_notes, set_star, set_tags
+from engine.record.runs import all_runs, annotate
 from engine.runs.folder import RunFolder
 from tests.engine.runs import fake_worker
 
@@ -27,10 +27,8 @@ def told(home: Home) -> Home:
         with record.session() as session:
             record_folder(session, folder, folder.job())
     with record.session() as session:
-        set_name(session, "one", "the best night")
-        set_notes(session, "one", "for the paper")
-        set_star(session, "one", True)
-        set_tags(session, "one", ["paper", "second try"])
+        annotate(session, "one", name="the best night", notes="for the paper", star=True)
+        annotate(session, "one", tags=["paper", "second try"])
     record.close()
     return home
 

@@ -19,7 +19,7 @@ from engine.record.backups import back_up
 from engine.record.checking import NewerRecord
 from engine.record.opening import open_record
 from engine.record.rebuild import rebuild, refill
-from engine.record.runs import all_runs, set_notes
+from engine.record.runs import all_runs, annotate
 from engine.runs.folder import RunFolder
 from tests.engine.runs import fake_worker
 from tests.often import times
@@ -56,7 +56,7 @@ def test_a_damaged_record_never_ends_the_start_and_loses_no_run(home, count):
     rebuild(home)
     record = open_record(home.record, home.backups)
     with record.session() as session:
-        set_notes(session, "one", "kept")
+        annotate(session, "one", notes="kept")
     back_up(home.record, home.backups, "daily")
     record.close()
     good = home.record.read_bytes()

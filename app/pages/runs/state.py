@@ -198,20 +198,20 @@ class RunsState(QObject):
 
     def rename(self, run_id: str, name: str) -> None:
         if name.strip():
-            self._write(run_id, lambda s: table.set_name(s, run_id, name.strip()[:200]))
+            self._write(run_id, lambda s: table.annotate(s, run_id, name=name.strip()[:200]))
 
     def set_notes(self, run_id: str, notes: str) -> None:
-        self._write(run_id, lambda s: table.set_notes(s, run_id, notes))
+        self._write(run_id, lambda s: table.annotate(s, run_id, notes=notes))
 
     def set_star(self, run_id: str, star: bool) -> None:
-        self._write(run_id, lambda s: table.set_star(s, run_id, star))
+        self._write(run_id, lambda s: table.annotate(s, run_id, star=star))
 
     def set_tags(self, run_id: str, tags: Sequence[str]) -> None:
-        self._write(run_id, lambda s: table.set_tags(s, run_id, tags))
+        self._write(run_id, lambda s: table.annotate(s, run_id, tags=tags))
 
     def set_archived(self, run_ids: Sequence[str], archived: bool) -> None:
         for run_id in run_ids:
-            self._write(run_id, partial(table.set_archived, run_id=run_id, archived=archived))
+            self._write(run_id, partial(table.annotate, run_id=run_id, archived=archived))
 
     def all_tags(self) -> list[str]:
         """All tags in use, in alphabetical order."""

@@ -14,16 +14,7 @@ from engine.record.follow import catch_up
 from engine.record.metrics import Metric
 from engine.record.opening import open_record
 from engine.record.rebuild import RefillReport, rebuild, refill
-from engine.record.runs import (
-    Run,
-    add_run,
-    all_runs,
-    set_archived,
-    set_name,
-    set_notes,
-    set_star,
-    set_tags,
-)
+from engine.record.runs import Run, add_run, all_runs, annotate
 from engine.record.runs import run as find
 from engine.runs.folder import RunFolder, checkpoint_step
 from tests.engine.faults import without_the_rights_of_root
@@ -92,11 +83,8 @@ def test_annotations_survive_a_rebuild(home, record, trained):
     refill(record, home)
     waiting = RunFolder.create(home.runs / "three", fake_worker.job())
     with record.session() as session:
-        set_name(session, "one", "Mein Versuch <b>")
-        set_notes(session, "one", "good\nso far")
-        set_star(session, "one", True)
-        set_tags(session, "one", [" paper ", "", "paper", "ward 7"])
-        set_archived(session, "one", True)
+        annotate(session, "one", name="Mein Versuch <b>", notes="good\nso far", star=True)
+        annotate(session, "one", tags=[" paper ", "", "paper", "ward 7"], archived=True)
         add_run(session, waiting, waiting.job(), "queued")
     assert rebuild(home) == 3
     with record.read() as session:  # the window has it open meanwhile
@@ -115,7 +103,7 @@ def test_annotations_are_salvaged_from_a_damaged_record(home, trained):
     rebuild(home)
     record = open_record(home.record, home.backups)
     with record.session() as session:
-        set_name(session, "one", "backed up")
+        annotate(session, "one", name="backed up")
     back_up(home.record, home.backups, "daily")
     record.close()
     home.record.write_bytes(b"\0" * 4096)
@@ -216,8 +204,8 @@ def test_a_run_readable_again_is_listed_with_its_annotations(home, record, train
         folder.spec_file.rename(folder.path / "kept")
     refill(record, home)
     with record.session() as session:
-        set_notes(session, "one", "looks odd")
-        set_name(session, "two", "mine")
+        annotate(session, "one", notes="looks odd")
+        annotate(session, "two", name="mine")
     for name in ("one", "two"):
         (home.runs / name / "kept").rename(home.runs / name / "spec.json")
     assert refill(record, home) == RefillReport(["one", "two"], [])

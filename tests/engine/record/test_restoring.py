@@ -15,7 +15,7 @@ from engine.record.backups import all_backups, back_up
 from engine.record.opening import VERSION, open_record
 from engine.record.rebuild import rebuild, refill
 from engine.record.run_manager import RunManager
-from engine.record.runs import Run, all_runs, set_archived, set_name, set_notes, set_star, set_tags
+from engine.record.runs import Run, all_runs, annotate
 from engine.runs.folder import RunFolder
 from tests.engine import faults
 
@@ -30,17 +30,15 @@ def lived_in(home: Home, trained: Train) -> Home:
     rebuild(home)
     record = open_record(home.record, home.backups)
     with record.session() as session:
-        set_name(session, "one", "Mine")
-        set_notes(session, "two", "line\nby line")
-        set_star(session, "two", True)
-        set_tags(session, "two", ["paper", "ward 7"])
-        set_archived(session, "two", True)
+        annotate(session, "one", name="Mine")
+        annotate(session, "two", notes="line\nby line", star=True, archived=True)
+        annotate(session, "two", tags=["paper", "ward 7"])
     back_up(home.record, home.backups, "daily")
     shutil.rmtree(home.runs / "lost")  # of which only the record knows still
     trained("three")
     refill(record, home)
     with record.session() as session:
-        set_notes(session, "three", "said after the backup")
+        annotate(session, "three", notes="said after the backup")
     record.close()
     return home
 

@@ -10,8 +10,8 @@ from engine.errors import StudioError
 from engine.messages.events import Measured
 from engine.record.checkpoints import checkpoints_of
 from engine.record.metrics import curves
+from engine.record.runs import annotate
 from engine.record.runs import run as find
-from engine.record.runs import set_name, set_notes
 from engine.runs.folder import RunFolder
 from tests.engine.runs import fake_worker
 from tests.engine.runs.waiting import until
@@ -177,8 +177,7 @@ def test_a_removed_run_goes_to_the_trash(window, tmp_path):
     folder = window.until(run_id, "finished").folder
     until(lambda: not window.run(run_id).run_folder().has_worker())
     with window.record.session() as session:
-        set_name(session, run_id, "Mine")
-        set_notes(session, run_id, "Keep this.")
+        annotate(session, run_id, name="Mine", notes="Keep this.")
 
     def to_trash(path: Path) -> Path:
         os.rename(path, tmp_path / "trash")
