@@ -62,7 +62,7 @@ class Dispatcher(QObject):
         """
         super().__init__()
         self._manager = RunManager(record, home, runner)
-        self._manager.correct_stale()
+        self._manager.watch.correct_stale()
         self._is_refreshing = self._refresh_again = False
         self._copies: dict[Path, background.Job] = {}
         self._last_error = ""  # of a refresh; reported once
@@ -241,7 +241,7 @@ class Dispatcher(QObject):
         if request.settles:
             self.settled.emit()
         self._clock.setInterval(BUSY_REFRESH_MS if self._manager.is_busy else IDLE_REFRESH_MS)
-        if self._refresh_again or (self._manager.is_behind and request.error is None):
+        if self._refresh_again or (self._manager.watch.is_behind and request.error is None):
             self.refresh()
 
 

@@ -80,20 +80,12 @@ class RunManager:
         self.awake = Awake()
         self._told_of_sleep = False
         self._preferences = RunPreferencesFile(home.settings)
-        self._watch = RunWatch(record, self.workers)
+        self.watch = RunWatch(record, self.workers)
         self._live_curves = LiveCurvesWriter(home)
         self._searches = Searches(record, self._add_more)
         self.is_busy = False  # some run is not finished
 
-    @property
-    def is_behind(self) -> bool:
-        return self._watch.is_behind
-
     # ── states of runs ───────────────────────────────────────────────────────────────────────
-
-    def correct_stale(self) -> None:
-        """Quickly correct the runs that only seem to be alive, before they are shown."""
-        self._watch.correct_stale()
 
     def settle(self) -> list[RunUpdate]:
         """Remove leftovers of an interrupted copy, list new runs, and back up the record."""
@@ -127,7 +119,7 @@ class RunManager:
         self._record.check_place()
         with self._record.read() as session:
             runs = all_runs(session) if everything else runs_in(session, WORKING)
-        updates = [*self._new_runs(), *self._watch.follow(runs)]
+        updates = [*self._new_runs(), *self.watch.follow(runs)]
         updates += notify_ends(updates, self._home, self._preferences.get())
         if self.lead():
             live = self._preferences.get().live_curves
@@ -389,7 +381,7 @@ class RunManager:
         """Kill the worker of a run and its child processes; unsaved work is lost."""
         with self._record.read() as session:
             run = self._find(session, run_id)
-        self._watch.expect_crash(run_id)
+        self.watch.expect_crash(run_id)
         if not launch.stop_now(run.folder) and run.state == "starting":
             self.workers.kill(run_id)
         return self.refresh()

@@ -78,7 +78,7 @@ def _until_done(home: Home, record: Record) -> None:
             _log(manager.refresh())
             if not manager.is_busy:
                 return
-            time.sleep(0 if manager.is_behind else INTERVAL)
+            time.sleep(0 if manager.watch.is_behind else INTERVAL)
     finally:
         manager.leave()
 

@@ -163,7 +163,7 @@ def test_a_damaged_record_is_reported_and_its_runs_are_listed(window, windows):
     for file in window.home.root.glob("studio.db*"):
         file.write_bytes(b"broken" * 1000)
     fresh = windows()
-    fresh.manager.correct_stale()
+    fresh.manager.watch.correct_stale()
     updates = fresh.manager.settle()
     assert ("run_added", (run_id,)) in updates and fresh.run(run_id).state == "finished"
     assert any(name == "noted" and "was damaged" in str(values) for name, values in updates)

@@ -110,7 +110,7 @@ def test_a_run_continues_without_a_window_and_the_next_window_follows_it(window,
     run_id = window.add(fake_worker.job("long"))
     window.until_waiting(run_id)
     fresh = windows()
-    fresh.manager.correct_stale()
+    fresh.manager.watch.correct_stale()
     assert fresh.run(run_id).state == "running"
     fresh.manager.settle()
     fresh.say(run_id, "go on")
@@ -135,7 +135,7 @@ def test_stale_states_are_corrected_before_they_are_shown(window, windows, how):
             fresh.run(run_id).run_folder().ask_stop()
     worker.wait()
     assert fresh.run(run_id).state == "running"
-    fresh.manager.correct_stale()
+    fresh.manager.watch.correct_stale()
     expected = {"killed": "crashed", "ended": "finished", "stopped": "stopped"}[how]
     assert fresh.run(run_id).state == expected
     fresh.manager.settle()
@@ -148,7 +148,7 @@ def test_a_run_that_never_came_to_life_is_corrected_too(window):
     with window.record.session() as session:
         run = add_run(session, folder, folder.job(), "starting")
         run.launched = now().replace(year=2020)
-    window.manager.correct_stale()
+    window.manager.watch.correct_stale()
     assert window.run("one").state == "queued"
     window.until("one", "finished")
 
@@ -157,7 +157,7 @@ def test_a_starting_run_has_a_minute_to_take_the_lock(window, monkeypatch):
     folder = RunFolder.create(window.home.runs / "one", fake_worker.job())
     with window.record.session() as session:
         add_run(session, folder, folder.job(), "starting").launched = now()
-    window.manager.correct_stale()
+    window.manager.watch.correct_stale()
     window.refresh()
     assert window.run("one").state == "starting"
     later = time.monotonic() + run_watch.START_TIMEOUT
@@ -173,7 +173,7 @@ def test_the_step_of_a_crash_includes_unread_events(window):
         add_run(session, folder, folder.job(), "running")
     for step in range(1, 40):
         folder.append(measured("loss", step, 1))
-    window.manager.correct_stale()
+    window.manager.watch.correct_stale()
     assert "at step 39" in window.run("one").problem
     window.manager.settle()
     assert "at step 39" in window.run("one").problem and window.run("one").state == "crashed"
@@ -204,8 +204,8 @@ def test_a_long_history_does_not_hold_up_the_other_runs(window):
             add_run(session, folder, folder.job(), "running")
     window.refresh()
     assert window.run("short").state == "crashed" and window.run("long").state == "running"
-    assert window.manager.is_behind
-    while window.manager.is_behind:
+    assert window.manager.watch.is_behind
+    while window.manager.watch.is_behind:
         window.refresh()
     assert window.run("long").state == "crashed" and window.run("long").step == 39_999
 

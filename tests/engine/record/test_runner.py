@@ -131,7 +131,7 @@ def test_a_resumed_run_whose_starter_died_stays_in_the_queue(window, windows, mo
     window.manager.resume(run_id)
     assert window.run(run_id).state == "starting"
     fresh = windows()
-    fresh.manager.correct_stale()
+    fresh.manager.watch.correct_stale()
     assert fresh.run(run_id).state == "starting", "what it said before was of another start"
     with monkeypatch.context() as patch:
         patch.setattr(run_watch, "START_TIMEOUT", 0.0)
