@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -87,6 +88,6 @@ def _find_folder(given: Path, home: Home, record: Record | None) -> Path:
     )
 
 
-def _user_texts(record: Record) -> dict[str, dict[str, Any]]:
+def _user_texts(record: Record) -> dict[str, Mapping[str, Any]]:
     with record.read() as session:
         return {run.folder.name: export_annotations(run) for run in all_runs(session)}

@@ -121,7 +121,8 @@ def macro_f1(sums: Sums, count: int, of_all: bool = False) -> NDArray[np.float64
     """The mean F1 of the labels that occur, or of all with 0 for the others; as `micro_f1`."""
     f1 = f1_of_sums(np.moveaxis(sums.reshape(len(sums), 3, count), 1, 2))  # [B, C]
     whole = np.full(len(f1), count) if of_all else (~np.isnan(f1)).sum(axis=1)
-    return np.nansum(f1, axis=1) / np.maximum(whole, 1)
+    found: NDArray[np.float64] = np.nansum(f1, axis=1) / np.maximum(whole, 1)
+    return found
 
 
 # ── counts ───────────────────────────────────────────────────────────────────────────────────

@@ -75,7 +75,8 @@ def pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 def _centred(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Centred and scaled so that squares neither overflow nor vanish."""
     scaled = numbers / np.abs(numbers).max()
-    return scaled - scaled.mean()
+    moved: NDArray[np.float64] = scaled - scaled.mean()
+    return moved
 
 
 def spearman(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:

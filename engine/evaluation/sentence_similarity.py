@@ -130,7 +130,8 @@ def candidate_ranks(
 def normalise(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Normalise vectors to length 1, float32 [N, D]; zero vectors stay."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
+    made: NDArray[np.float32] = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return made
 
 
 def measures(rows: ScoredRows) -> tuple[Measure, ...]:

@@ -116,7 +116,8 @@ def cross_entropies(logits: NDArray[np.float64], true: NDArray[np.int64]) -> NDA
     with np.errstate(invalid="ignore"):  # a diverged network has a loss of nan
         highest = logits.max(axis=1, initial=-np.inf)
         spread = np.log(np.exp(logits - highest[:, None]).sum(axis=1)) + highest
-        return spread - logits[np.arange(len(true)), true]
+        losses: NDArray[np.float64] = spread - logits[np.arange(len(true)), true]
+        return losses
 
 
 def measures(rows: ScoredRows) -> tuple[Measure, ...]:

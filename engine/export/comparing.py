@@ -136,18 +136,22 @@ def _rows(x: Floats) -> Floats:
 def _same_pick(p: Floats, q: Floats, undecided: float) -> np.ndarray:
     """bool [rows]: the same class, or one that was about as probable."""
     lead = p.max(-1) - p[np.arange(len(p)), q.argmax(-1)]
-    return lead <= undecided
+    same: np.ndarray = lead <= undecided
+    return same
 
 
 def _same_picks(p: Floats, q: Floats, undecided: float) -> np.ndarray:
     """bool [rows]: the same classes are above one half, except those close to it."""
-    return (((p > 0.5) == (q > 0.5)) | (np.abs(p - 0.5) <= undecided)).all(-1)
+    same: np.ndarray = (((p > 0.5) == (q > 0.5)) | (np.abs(p - 0.5) <= undecided)).all(-1)
+    return same
 
 
 def _softmax(x: Floats) -> Floats:
     powers = np.exp(x - x.max(-1, keepdims=True))
-    return powers / powers.sum(-1, keepdims=True)
+    shares: Floats = powers / powers.sum(-1, keepdims=True)
+    return shares
 
 
 def _sigmoid(x: Floats) -> Floats:
-    return np.reciprocal(1 + np.exp(-np.clip(x, -80, 80)))
+    shares: Floats = np.reciprocal(1 + np.exp(-np.clip(x, -80, 80)))
+    return shares

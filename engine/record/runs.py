@@ -112,7 +112,8 @@ class Run(Table):
         return int(self._hardware().get("processes", 1))
 
     def _hardware(self) -> dict[str, Any]:
-        return from_json(self.job).get("hardware", {})
+        hardware: dict[str, Any] = from_json(self.job).get("hardware", {})
+        return hardware
 
     def data_name(self) -> str:
         """The name of its data; empty if another version made the job."""

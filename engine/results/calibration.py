@@ -156,7 +156,8 @@ def probabilities_at(
     if several:
         return np.exp(-np.logaddexp(0, -scaled))
     powers = np.exp(scaled - scaled.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
+    shares: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
+    return shares
 
 
 def _believed(predictions: Predictions) -> tuple[Numbers, NDArray[np.bool_]]:

@@ -115,9 +115,10 @@ def label_figures(predictions: Predictions) -> tuple[LabelFigures, ...]:
     right = (gold & predicted).sum(axis=0)
     support, given = gold.sum(axis=0), predicted.sum(axis=0)
     columns = (one.tolist() for one in (right, given, support))
+    count = int(rows.sum())
     return tuple(
-        LabelFigures.of(label, *counts, f1_interval(*counts, int(rows.sum())))
-        for label, *counts in zip(labels(predictions), *columns, strict=True)
+        LabelFigures.of(name, found, given, all_, f1_interval(found, given, all_, count))
+        for name, found, given, all_ in zip(labels(predictions), *columns, strict=True)
     )
 
 

@@ -343,4 +343,5 @@ def _quoted(text: str) -> str:
 
 
 def _bools(found: Any) -> NDArray[np.bool_]:
-    return pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+    flags: NDArray[np.bool_] = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
+    return flags

@@ -95,7 +95,8 @@ def predict_other_rows(
         vectors: float32 [N, L, D], of a frozen encoder; the last layer comes last.
     """
     fits = _fits(texts, given, classes, vectors)
-    return np.mean([fit(learned) for fit in fits], axis=0)
+    mean: NDArray[np.float64] = np.mean([fit(learned) for fit in fits], axis=0)
+    return mean
 
 
 def _fits(

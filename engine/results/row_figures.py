@@ -51,7 +51,8 @@ def parse_numbers(column: "pa.ChunkedArray[pa.StringScalar]") -> NDArray[np.floa
     trimmed = pc.utf8_trim_whitespace(column)
     is_number = pc.match_substring_regex(trimmed, NUMBER)
     written = pc.replace_substring(pc.if_else(is_number, trimmed, None), ",", ".")
-    return written.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    numbers: NDArray[np.float64] = written.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return numbers
 
 
 def quantile_starts(values: Numbers, parts: int) -> list[float]:

@@ -46,7 +46,8 @@ def t_tail(t: ArrayLike, freedom: ArrayLike) -> NDArray[np.float64]:
     scale = whole(nu) - 0.5 * np.log(np.pi)
     with np.errstate(under="ignore", invalid="ignore"):
         tail = np.exp(scale[..., None] + inside).sum(axis=-1) * (end - start) / 2
-    return np.where(values >= 0, tail, 1 - tail)
+    found: NDArray[np.float64] = np.where(values >= 0, tail, 1 - tail)
+    return found
 
 
 @lru_cache(1_000)

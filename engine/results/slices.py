@@ -214,7 +214,8 @@ class _Trial:
         """Total score that the rows of a slice lose relative to the other rows, [tried]."""
         count, total, _ = self._of_pairs()
         elsewhere = (self.values.sum() - total) / (len(self.values) - count)
-        return count * elsewhere - total
+        found: NDArray[np.float64] = count * elsewhere - total
+        return found
 
     def tail(self, is_binary: bool) -> NDArray[np.float64]:
         """One-sided p that each slice is worse than all other rows, [tried]; 1 if it is not."""

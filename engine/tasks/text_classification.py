@@ -176,7 +176,8 @@ def predicted_classes(logits: np.ndarray, settings: PredictionSettings) -> np.nd
         above = logits[:, 1] - logits[:, 0]  # logit of the second class's probability
         reached: np.ndarray = above >= np.log(threshold / (1 - threshold))
         return reached.astype(np.int64)
-    return logits.argmax(1)
+    best: np.ndarray = logits.argmax(1)
+    return best
 
 
 def class_predictions(
