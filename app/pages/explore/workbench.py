@@ -315,23 +315,17 @@ class Workbench(QMainWindow):
     def _fill(self, menu: QMenu) -> None:
         menu.clear()
         for number, (key, dock) in enumerate(self.docks.items(), start=1):
-            action = menu.addAction(plain_menu_text(dock.described.title))
+            title = plain_menu_text(dock.described.title)
+            action = _add(menu, title, partial(self.toggle_panel, key))
             action.setCheckable(True)
             action.setChecked(self.is_open(key))
             action.setEnabled(key not in self._missing)
             action.setShortcut(QKeySequence(panel_keys(number)))
             # shown only; the workbench handles them
             action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-            action.toggled.connect(partial(self._on_toggled, key))
         menu.addSeparator()
         _add(menu, self.tr("All &side by side"), self.side_by_side)
         _add(menu, self.tr("&Reset to default layout"), self.reset)
-
-    def _on_toggled(self, key: str, wanted: bool) -> None:
-        if wanted:
-            self.show_panel(key, True)
-        else:
-            self.close_panel(key)
 
     def _menu_of(self, key: str) -> QMenu:
         menu = QMenu(self)

@@ -408,7 +408,7 @@ class Overview(QWidget):
     def __init__(self, state: AttentionState) -> None:
         super().__init__()
         self._state, self._maps = state, state.maps
-        self.grid, self.legend = HeadGrid(state), Legend()
+        self.grid, self.legend = HeadGrid(state), Legend(state.maps)
         self.said = OneLine("", "small")
         self.models = buttons.Segments(
             [self.tr("First model"), self.tr("Second model")], self.tr("Model")
@@ -437,7 +437,7 @@ class Overview(QWidget):
         self.models.chosen.connect(lambda number: state.show_side(bool(number)))
         state.explore.heads_off_changed.connect(self._say)
         self.grid.pointed.connect(self._say)
-        self._maps.thumbnails_changed.connect(self._on_thumbnails)
+        self._maps.thumbnails_changed.connect(self._say)
         self._maps.query_changed.connect(self._say)
         state.head_changed.connect(self._on_head)
         state.explore.sides_changed.connect(self._on_sides)
@@ -469,10 +469,6 @@ class Overview(QWidget):
 
     def _on_head(self) -> None:
         self.switch.setEnabled(self._maps.has_heads)
-        self._say()
-
-    def _on_thumbnails(self) -> None:
-        self.legend.show_most(self._maps.largest)
         self._say()
 
     def _say(self, layer: int = -1, head: int = -1) -> None:

@@ -22,7 +22,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QSizePolicy, QWidget
 
 from app.pages.explore.panels.attention.lines import name_font
-from app.pages.explore.panels.attention.maps import TOP, levels, picture, stretched
+from app.pages.explore.panels.attention.maps import TOP, AttentionMaps, levels, picture, stretched
 from app.pages.explore.panels.attention.state import AttentionState, describe_head
 from app.pages.explore.paper import RIGHT, draw_elided, draw_upright
 from app.resources import mono_font
@@ -341,23 +341,18 @@ class Matrix(QWidget):
 class Legend(QWidget):
     """Colour bar from 0 to the largest value, on a square-root scale."""
 
-    def __init__(self) -> None:
+    def __init__(self, maps: AttentionMaps) -> None:
         super().__init__()
-        self._most = 1.0
+        self._maps = maps
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(self.tr("Colour scale"))
-        self.setAccessibleDescription(self._told())
+        maps.thumbnails_changed.connect(self._on_thumbnails)
+        self._on_thumbnails()
 
-    def show_most(self, most: float) -> None:
-        """Set the value of the strongest colour."""
-        if most != self._most:
-            self._most = most
-            self.setAccessibleDescription(self._told())
-            self.update()
-
-    def _told(self) -> str:
+    def _on_thumbnails(self) -> None:
         text = self.tr("The stronger the colour, the larger the value, from 0 to {0}.")
-        return text.format(decimal(self._most, 2))
+        self.setAccessibleDescription(text.format(decimal(self._maps.largest, 2)))
+        self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(50 * SPACE, BAR + round(font("small").pointSizeF() * 2) + SPACE)
@@ -367,7 +362,7 @@ class Legend(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         bar = QRectF(EDGE, 1, self.width() - 2 * EDGE, BAR)
-        paint_scale(QPainter(self), bar, self._most, colour, font("small"))
+        paint_scale(QPainter(self), bar, self._maps.largest, colour, font("small"))
 
 
 def paint_scale(

@@ -91,7 +91,7 @@ class AttentionView(Panel):
         self._is_scrolling = False
         self.keep = FigureButton(self.figure, notices)
         self.keep.offer_on(self.lines, self.matrix, self.table, self.pair, self.heads_table)
-        self.keep_grid = FigureButton(self.overview_figure, notices)
+        self.keep_grid = FigureButton(lambda: grid_figure(state), notices)
         self.keep_grid.offer_on(self.overview.grid)
         buttons.style_icon_button(
             self.keep_grid, "image-down", self.tr("Copy or save the overview of all heads")
@@ -290,10 +290,6 @@ class AttentionView(Panel):
         if self.forms.currentIndex() == TABLE:
             return links_figure(state, self.table.rows, left_out, drawn)
         return maps_figure(state, left_out, drawn)
-
-    def overview_figure(self) -> Figure | None:
-        """Figure of the head grid."""
-        return grid_figure(self._state)
 
 
 def panel() -> PanelDescription:

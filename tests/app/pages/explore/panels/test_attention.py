@@ -128,21 +128,19 @@ def test_excluded_special_tokens_are_named_and_nothing_is_rescaled(
     assert len(state.tokens) == 2, "special tokens alone are shown"
 
 
-def test_the_slider_decides_the_share_of_the_mass(view, state, weights, wait):
+def test_the_slider_decides_the_share_drawn_at_once_and_smoothly_when_it_rests(
+    view, state, weights, wait
+):
     whole = weights[0, 0].astype(np.float32)
     view.filters.threshold.setValue(view.filters.threshold.minimum())
     wait(lambda: len(state.links.weights) == 1 or state.links.weights.sum() < 0.2 * whole.sum())
-    view.filters.threshold.setValue(view.filters.threshold.maximum())
-    wait(lambda: len(state.links.weights) == np.count_nonzero(whole))
-    assert "100 %" in view.filters.said.text()
-
-
-def test_another_share_is_drawn_at_once_and_smoothly_when_it_rests(view, weights, wait):
     wait(lambda: view.lines.is_still and view.lines._base is not None)
     smooth = view.lines._base
     view.filters.threshold.setValue(view.filters.threshold.maximum())
     rough = view.lines._base
     assert rough is not smooth and not view.lines.is_still
+    wait(lambda: len(state.links.weights) == np.count_nonzero(whole))
+    assert "100 %" in view.filters.said.text()
     wait(lambda: view.lines.is_still)
     assert view.lines._base is not rough
 

@@ -120,7 +120,7 @@ def test_each_form_is_saved_as_it_is_shown(view, state, explore, explorer, weigh
 
 
 def test_the_wall_is_saved_with_every_head(view, state, weights):
-    shown = view.overview_figure()
+    shown = view.keep_grid.figure()
     assert np.array_equal(shown.array, weights)
     table = shown.table()
     assert [row[:2] for row in table.rows] == [(a, b) for a in (1, 2, 3) for b in (1, 2)]
