@@ -2,6 +2,7 @@
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
+    QColor,
     QFocusEvent,
     QFontMetricsF,
     QKeyEvent,
@@ -53,6 +54,7 @@ class Strip(QWidget):
         self._widths: list[float] = []
         self._joins: list[bool] = []  # if a token continues the word of the one before
         self._places: dict[int, list[QRectF]] = {}  # boxes by width
+        self._colors: dict[tuple[Role, float], QColor] = {}  # while painting
         self._marks: tuple[int, ...] = (-1, -1, -1)  # picked, target and pointed on this side
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -256,6 +258,7 @@ class Strip(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._colors.clear()
         plain, struck = mono_font(), mono_font()
         struck.setStrikeOut(True)
         side = self._side
@@ -279,26 +282,32 @@ class Strip(QWidget):
         role = Role.MUTED if token.special else Role.WARN if is_unknown else tint
         opacity = (0.06 if token.special else 0.14) + 0.12 * (index == pointed)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(colour(Role.ACCENT) if is_mask else colour(role, opacity))
+        painter.setBrush(self._color(Role.ACCENT) if is_mask else self._color(role, opacity))
         self._fill(painter, index, box)
         if self._joins[index]:
-            painter.setPen(QPen(colour(Role.SURFACE if is_mask else role, 0.5), 1))
+            painter.setPen(QPen(self._color(Role.SURFACE if is_mask else role, 0.5), 1))
             x = box.left()
             painter.drawLine(QPointF(x, box.top() + 4), QPointF(x, box.bottom() - 4))
         text = Role.ON_ACCENT if is_mask else Role.MUTED if token.special else Role.TEXT
-        painter.setPen(colour(text))
+        painter.setPen(self._color(text))
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter | AS_STORED, token_text(token.text))
         painter.setBrush(Qt.BrushStyle.NoBrush)
         if index == target:
-            painter.setPen(QPen(colour(Role.TEXT), 1.5, Qt.PenStyle.DashLine))
+            painter.setPen(QPen(self._color(Role.TEXT), 1.5, Qt.PenStyle.DashLine))
             painter.drawRoundedRect(box.adjusted(1, 1, -1, -1), ROUND, ROUND)
         if index == picked:
-            painter.setPen(QPen(colour(Role.TEXT if self.hasFocus() else tint), 2))
+            painter.setPen(QPen(self._color(Role.TEXT if self.hasFocus() else tint), 2))
             painter.drawRoundedRect(box, ROUND, ROUND)
+
+    def _color(self, role: Role, opacity: float = 1.0) -> QColor:
+        key = role, opacity
+        if key not in self._colors:
+            self._colors[key] = colour(role, opacity)
+        return self._colors[key]
 
     def _paint_underline(self, painter: QPainter, segment: int, box: QRectF) -> None:
         """One line below the first text, two below the second: not by colour alone."""
-        painter.setPen(QPen(colour(SEGMENTS[segment % len(SEGMENTS)]), 1.5))
+        painter.setPen(QPen(self._color(SEGMENTS[segment % len(SEGMENTS)]), 1.5))
         for line in range(1 + segment % len(SEGMENTS)):
             y = box.bottom() + 2 + 2.5 * line
             painter.drawLine(QPointF(box.left() + 1, y), QPointF(box.right() - 1, y))

@@ -343,7 +343,7 @@ class HeadGrid(QWidget):
 
     def _paint_numbers(self, painter: QPainter) -> None:
         """Paint layer and head numbers, as many as fit."""
-        layers, heads = self.size_in_heads
+        (layers, heads), current = self.size_in_heads, self._state.selection.current
         left, top = self._margins()
         painter.setFont(_small(self.font()))
         metrics = painter.fontMetrics()
@@ -352,12 +352,12 @@ class HeadGrid(QWidget):
         columns = max(1, -(-(metrics.horizontalAdvance("00") + 4) // step))
         pens = colour(Role.MUTED), colour(Role.TEXT)
         for layer in range(0, layers, rows):
-            painter.setPen(pens[layer == self._state.layer])
+            painter.setPen(pens[layer == current[0]])
             box = QRectF(0, self.cell(layer, 0).center().y() - 10, left - 2 * SPACE, 20)
             align = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
             painter.drawText(box, align, str(layer + 1))
         for head in range(0, heads, columns):
-            painter.setPen(pens[head == self._state.head])
+            painter.setPen(pens[head == current[1]])
             box = QRectF(self.cell(0, head).center().x() - 20, 0, 40, top - SPACE)
             align = Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignBottom
             painter.drawText(box, align, str(head + 1))

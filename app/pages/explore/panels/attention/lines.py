@@ -35,7 +35,7 @@ from app.pages.explore.panels.attention.links import (
     of_token,
 )
 from app.pages.explore.panels.attention.state import AttentionState, describe_head
-from app.pages.explore.paper import LEFT, RIGHT, draw_elided
+from app.pages.explore.paper import LEFT, RIGHT
 from app.resources import mono_font
 from app.theme import CHART, DASHES, DASHES_OF, PICKED, SPACE, Role, colour, is_dark, repaints
 from app.timers import debounced
@@ -324,18 +324,16 @@ class Lines(QWidget):
         painter = QPainter(made)
         painter.translate(0, -first * height)
         painter.setFont(name_font(self.row_height()))
-        masked, tokens = set(self._state.masked), self._state.tokens
+        masked, tokens, metrics = set(self._state.masked), self._state.tokens, painter.fontMetrics()
         accent, muted, plain = colour(Role.ACCENT), colour(Role.MUTED), colour(Role.TEXT)
         for number in range(first, last):
             pen = muted if tokens[number].special else plain
             painter.setPen(accent if number in masked else pen)
-            name, left, right = (
-                self._named[number],
-                self._box(number, True),
-                self._box(number, False),
-            )
-            draw_elided(painter, left.adjusted(SPACE, 0, -1.5 * SPACE, 0), name, RIGHT)
-            draw_elided(painter, right.adjusted(1.5 * SPACE, 0, 0, 0), name, LEFT)
+            left, right = self._box(number, True), self._box(number, False)
+            room = round(left.width() - 2 * SPACE)
+            name = metrics.elidedText(self._named[number], Qt.TextElideMode.ElideRight, room)
+            painter.drawText(left.adjusted(SPACE, 0, -1.5 * SPACE, 0), RIGHT, name)
+            painter.drawText(right.adjusted(1.5 * SPACE, 0, 0, 0), LEFT, name)
         painter.end()
         return made
 

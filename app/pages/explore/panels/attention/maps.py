@@ -273,12 +273,16 @@ def picture(image: np.ndarray, palette: Palette = colour) -> QImage:
     """Levels [rows, columns] as an image from surface to accent; GAP is transparent."""
     rows, columns = image.shape
     indexed = QImage(image.tobytes(), columns, rows, columns, QImage.Format.Format_Indexed8)
-    ends = palette(Role.SURFACE, 1.0), palette(Role.ACCENT, 1.0)
-    indexed.setColorTable(_color_table(palette, *(end.rgba() for end in ends)))
+    indexed.setColorTable(level_colors(palette))
     return indexed.copy()  # with its own bytes
 
 
+def level_colors(palette: Palette) -> list[int]:
+    """Colours of the levels from surface to accent, and of GAP."""
+    return _level_colors(palette, palette(Role.SURFACE, 1.0).rgba())
+
+
 @lru_cache(maxsize=8)
-def _color_table(palette: Palette, _low: int, _high: int) -> list[int]:
-    """Colours of the levels; the ends of the scale tell the themes apart."""
+def _level_colors(palette: Palette, _surface: int) -> list[int]:
+    """Cached by the surface, which tells the themes apart."""
     return [*(shade(level / TOP, palette).rgba() for level in range(TOP + 1)), 0]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import (
+    QColor,
     QFont,
     QFontMetricsF,
     QKeyEvent,
@@ -22,11 +23,18 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QApplication, QSizePolicy, QWidget
 
 from app.pages.explore.panels.attention.lines import name_font
-from app.pages.explore.panels.attention.maps import TOP, AttentionMaps, levels, picture, stretched
+from app.pages.explore.panels.attention.maps import (
+    TOP,
+    AttentionMaps,
+    level_colors,
+    levels,
+    picture,
+    stretched,
+)
 from app.pages.explore.panels.attention.state import AttentionState, describe_head
-from app.pages.explore.paper import RIGHT, draw_elided, draw_upright
+from app.pages.explore.paper import LEFT, RIGHT, draw_upright
 from app.resources import mono_font
-from app.theme import PICKED, SPACE, Palette, Role, colour, print_color, repaints, shade
+from app.theme import PICKED, SPACE, Palette, Role, colour, print_color, repaints
 from app.widgets.keys import arrow_step, clamp, is_press
 from app.widgets.text.labels import font
 from app.widgets.text.numbers import decimal
@@ -310,18 +318,22 @@ class Matrix(QWidget):
         room = margin - TITLE - SPACE
         pens = colour(Role.MUTED), colour(Role.TEXT)
         first, last = self._first, len(state.names)
+        metrics, right = painter.fontMetrics(), Qt.TextElideMode.ElideRight
         for number in range(int(first.y()), min(last, int(first.y() + field.height() / size) + 1)):
             cell = self.cell(number, 0)
             if field.top() <= cell.center().y() <= field.bottom():
                 painter.setPen(pens[number == row])
-                box = QRectF(TITLE, cell.top(), room, cell.height())
-                draw_elided(painter, box, state.names[number], RIGHT)
+                name = metrics.elidedText(state.names[number], right, room)
+                painter.drawText(QRectF(TITLE, cell.top(), room, cell.height()), RIGHT, name)
+        painter.save()
+        painter.rotate(-90)  # then x is −y, and y is x
         for number in range(int(first.x()), min(last, int(first.x() + field.width() / size) + 1)):
             cell = self.cell(0, number)
             if field.left() <= cell.center().x() <= field.right():
                 painter.setPen(pens[number == column])
-                corner = QPointF(cell.left(), margin - SPACE)
-                draw_upright(painter, corner, QSizeF(room, size), state.names[number])
+                name = metrics.elidedText(state.names[number], right, room)
+                painter.drawText(QRectF(SPACE - margin, cell.left(), room, size), LEFT, name)
+        painter.restore()
 
     def _paint_crosshair(self, painter: QPainter, field: QRectF) -> None:
         """Mark the row and column under the mouse, and the selected tokens."""
@@ -351,8 +363,10 @@ class Legend(QWidget):
 
     def _on_thumbnails(self) -> None:
         text = self.tr("The stronger the colour, the larger the value, from 0 to {0}.")
-        self.setAccessibleDescription(text.format(decimal(self._maps.largest, 2)))
-        self.update()
+        description = text.format(decimal(self._maps.largest, 2))
+        if description != self.accessibleDescription():
+            self.setAccessibleDescription(description)
+            self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(50 * SPACE, BAR + round(font("small").pointSizeF() * 2) + SPACE)
@@ -369,10 +383,10 @@ def paint_scale(
     painter: QPainter, bar: QRectF, most: float, palette: Palette, letters: QFont
 ) -> None:
     """Paint a colour bar from 0 to `most` on a square-root scale, with numbers below."""
-    width = bar.width() / STEPS
+    width, colors = bar.width() / STEPS, level_colors(palette)
     for step in range(STEPS):
         box = QRectF(bar.left() + step * width, bar.top(), width + 0.5, bar.height())
-        painter.fillRect(box, shade(step / (STEPS - 1), palette))
+        painter.fillRect(box, QColor(colors[step * TOP // (STEPS - 1)]))
     painter.setPen(palette(Role.BORDER, 1.0))
     painter.setBrush(Qt.BrushStyle.NoBrush)
     painter.drawRect(bar)
@@ -392,10 +406,10 @@ def paint_map(painter: QPainter, weights: np.ndarray, field: QRectF, most: float
         painter.drawImage(field, picture(np.ascontiguousarray(shown), print_color))
     else:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        side = field.width() / max(1, len(shown))
+        side, colors = field.width() / max(1, len(shown)), level_colors(print_color)
         for row, column, count, level in _runs(shown):
             box = QRectF(column * side, row * side, count * side, side)
-            painter.fillRect(box.translated(field.topLeft()), shade(level / TOP, print_color))
+            painter.fillRect(box.translated(field.topLeft()), QColor(colors[level]))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
     painter.setPen(print_color(Role.BORDER))
     painter.setBrush(Qt.BrushStyle.NoBrush)
