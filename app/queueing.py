@@ -12,7 +12,6 @@ from pydantic_core import to_json
 from engine.config.job import JobSpec
 from engine.errors import StudioError
 from engine.files.home import Home
-from engine.phrases import phrase
 from engine.record.opening import Record, open_record
 from engine.record.run_manager import RunManager
 from engine.record.runner import has_work
@@ -62,8 +61,9 @@ def queue(
         _list(listed, as_json)
         if wait and not _all_finished(record, ids):
             raise StudioError(
-                phrase("Not every run has finished."),
-                phrase("The log of a run in {folder} says why.", folder=home.runs),
+                "Not every run has finished.",
+                "The log of a run in {folder} says why.",
+                folder=home.runs,
             )
     finally:
         record.close()
@@ -75,8 +75,9 @@ def _find_run_id(record: Record, name: str) -> str:
         result = next((run for run in all_runs(session) if name in (run.id, run.name)), None)
     if result is None:
         raise StudioError(
-            phrase("There is no run {given}.", given=name[-200:]),
-            phrase("Name a run as `bert-studio queue` lists it."),
+            "There is no run {given}.",
+            "Name a run as `bert-studio queue` lists it.",
+            given=name[-200:],
         )
     return result.id
 

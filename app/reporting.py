@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine.errors import StudioError
-from engine.phrases import phrase
 from engine.results.several import Candidate
 from engine.runs.folder import RunFolder
 from engine.system.terminal import echo
@@ -34,8 +33,9 @@ def report(
         _make_application()
     except ImportError as error:  # a system library of Qt is missing
         raise StudioError(
-            phrase("The pictures of a report cannot be drawn here: {error}.", error=error),
-            phrase("Install the library, or save the report in the window of another machine."),
+            "The pictures of a report cannot be drawn here: {error}.",
+            "Install the library, or save the report in the window of another machine.",
+            error=error,
         ) from error
     from app.using.report import gather, gather_comparison, write_report
 

@@ -9,7 +9,6 @@ from engine.data.formats.reading import recognise
 from engine.errors import StudioError
 from engine.files.home import Home, folder_name
 from engine.files.shipped import SAMPLE_TEST, sample_data
-from engine.phrases import phrase
 
 NAME = "topics"
 _importing = threading.Lock()  # two pages may request it at once
@@ -33,14 +32,11 @@ def _entry(home: Home) -> DataEntry:
     file = sample_data()
     if not file.is_file():
         raise StudioError(
-            phrase("The sample data set is missing from this installation."),
-            phrase("Use a data set of your own."),
+            "The sample data set is missing from this installation.", "Use a data set of your own."
         )
     recognised = recognise(file)
     if recognised.mapping is None:
-        raise StudioError(
-            phrase("The sample data set cannot be read."), phrase("Install BERT Studio again.")
-        )
+        raise StudioError("The sample data set cannot be read.", "Install BERT Studio again.")
     import_dataset(
         NAME,
         {"all": file},

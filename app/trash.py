@@ -57,16 +57,19 @@ def bring_back(place: Path, folder: Path) -> None:
     """
     if folder.exists():
         raise StudioError(
-            phrase("Another folder now exists at {folder}.", folder=folder),
-            phrase("Move it elsewhere and try again."),
+            "Another folder now exists at {folder}.",
+            "Move it elsewhere and try again.",
+            folder=folder,
         )
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         os.rename(place, folder)
     except OSError as error:
         raise StudioError(
-            phrase("{folder} could not be restored from the trash.", folder=folder.name),
-            phrase("It was at {place}.", place=place),
+            "{folder} could not be restored from the trash.",
+            "It was at {place}.",
+            folder=folder.name,
+            place=place,
         ) from error
     # desktops keep a note for each item in the trash
     note = place.parent.parent / "info" / f"{place.name}.trashinfo"

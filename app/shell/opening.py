@@ -16,7 +16,7 @@ from app.window import MainWindow
 from engine.errors import StudioError
 from engine.files.atomic_write import keep_files_private
 from engine.files.home import Home
-from engine.phrases import join, phrase
+from engine.phrases import join
 from engine.record.checking import NewerRecord
 from engine.record.opening import set_aside
 from engine.record.workers import QueueRunner
@@ -41,7 +41,7 @@ def run_window() -> int:
 
 def _claim_and_run(home: Home) -> int:
     home.make()
-    is_running = StudioError(phrase("BERT Studio is already running with this home folder."))
+    is_running = StudioError("BERT Studio is already running with this home folder.")
     try:
         with hold(home.lock, is_running), logging_to(home.log):
             return _run(home)

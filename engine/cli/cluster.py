@@ -12,7 +12,6 @@ from typing import Annotated
 import typer
 
 from engine.errors import StudioError
-from engine.phrases import phrase
 from engine.runs.folder import RunFolder
 from engine.runs.groups import expand
 from engine.runs.job_file import read_job
@@ -41,28 +40,24 @@ def cluster(
     """
     if getattr(sys, "frozen", False):
         raise StudioError(
-            phrase("torchrun needs the Python of a checkout, which this packaged program has not."),
-            phrase("Install BERT Studio from its sources on the machines that are to train."),
+            "torchrun needs the Python of a checkout, which this packaged program has not.",
+            "Install BERT Studio from its sources on the machines that are to train.",
         )
     wanted_job = read_job(job)
     (wanted, *others) = expand(wanted_job)
     if others or wanted_job.search is not None:
         raise StudioError(
-            phrase("A job of several runs has a folder for each of them."),
-            phrase(
-                "Set training.seeds to 1, features.vectors to a single choice, and each field to"
-                " one value."
-            ),
+            "A job of several runs has a folder for each of them.",
+            "Set training.seeds to 1, features.vectors to a single choice, and each field to"
+            " one value.",
         )
     each = processes or wanted.hardware.processes
     if nodes * each > wanted.training.batch_size:
         raise StudioError(
-            phrase(
-                "A batch size of {batch_size} is too small for {nodes} processes.",
-                batch_size=wanted.training.batch_size,
-                nodes=nodes * each,
-            ),
-            phrase("Give the job a larger batch, or take fewer processes."),
+            "A batch size of {batch_size} is too small for {nodes} processes.",
+            "Give the job a larger batch, or take fewer processes.",
+            batch_size=wanted.training.batch_size,
+            nodes=nodes * each,
         )
     echo(*script(RunFolder.create(into.absolute(), wanted).path, nodes, each).splitlines())
 

@@ -8,7 +8,6 @@ import typer
 from engine.cli.stored import stored_version
 from engine.errors import StudioError
 from engine.files.home import Home
-from engine.phrases import phrase
 from engine.runs.lineage import (
     Lineage,
     Node,
@@ -65,12 +64,10 @@ def _key_of(known: Lineage, home: Home, thing: Path) -> str:
     match = next((key for key in keys if key in known.nodes), None)
     if match is None:
         raise StudioError(
-            phrase(
-                "There is no run, data set, model or export {thing} in {home}.",
-                thing=str(thing)[-200:],
-                home=home.root,
-            ),
-            phrase("Give its name as the window shows it, or its folder."),
+            "There is no run, data set, model or export {thing} in {home}.",
+            "Give its name as the window shows it, or its folder.",
+            thing=str(thing)[-200:],
+            home=home.root,
         )
     return match
 

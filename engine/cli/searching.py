@@ -14,7 +14,6 @@ from engine.config.dataset import StoredData
 from engine.config.job import FromCheckpoint, JobSpec
 from engine.config.search import Method, SearchField, SearchSpec, field_at
 from engine.errors import StudioError
-from engine.phrases import phrase
 
 WHOLE_PARTS = ("base_model", "data")  # parts of a job that a text can name
 SEARCH = FieldOptions("Several values", "", SearchSpec, ("budget", "hours", "stop_after", "prune"))
@@ -55,8 +54,8 @@ def search_of(
     if not varied:
         if method is not None or given:
             raise StudioError(
-                phrase("A search needs a field with several values."),
-                phrase("Add for example --set training.learning_rate=1e-5,3e-5,1e-4."),
+                "A search needs a field with several values.",
+                "Add for example --set training.learning_rate=1e-5,3e-5,1e-4.",
             )
         return None
     fields = tuple(_field(job, assignment) for assignment in varied)
@@ -74,9 +73,7 @@ def _field(job: JobSpec, assignment: str) -> SearchField:
     path, _, text = assignment.partition("=")
     info = field_at(job, path)
     if info is None:
-        raise StudioError(
-            phrase("A job has no field “{path}”.", path=path), phrase("See an existing job file.")
-        )
+        raise StudioError("A job has no field “{path}”.", "See an existing job file.", path=path)
     ends = text.split(UP_TO)
     if len(ends) == 2 and (numbers := _numbers(ends)) is not None:
         low, high = numbers

@@ -32,7 +32,6 @@ from engine.messages.question import Answer
 from engine.models.checkpoint import Checkpoint, load, write_copy
 from engine.models.encoder import Layer
 from engine.models.network import Network
-from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tasks.evaluating import collect_predictions
 from engine.tasks.learner import Learner
@@ -60,8 +59,8 @@ class _Pruning:
     ) -> None:
         if question.head_means is not None:
             raise StudioError(
-                phrase("Pruned heads add nothing, and the mean of a head is not nothing."),
-                phrase("Choose zero in place of the heads that are off."),
+                "Pruned heads add nothing, and the mean of a head is not nothing.",
+                "Choose zero in place of the heads that are off.",
             )
         self.checkpoint, self.question, self._emit = checkpoint, question, emit
         self.rows = rows_of(question.texts)
@@ -262,8 +261,9 @@ def cut(network: Network, heads: tuple[Head, ...]) -> None:
             continue
         if not wanted.issuperset(unit):
             raise StudioError(
-                phrase("Layers of this model share their weights, so a head has the same in each."),
-                phrase("Choose head {head} of all layers that share them.", head=unit[0][1] + 1),
+                "Layers of this model share their weights, so a head has the same in each.",
+                "Choose head {head} of all layers that share them.",
+                head=unit[0][1] + 1,
             )
         layer = layers[unit[0][0]]
         assert isinstance(layer, Layer)

@@ -46,8 +46,8 @@ def score(checkpoint: Checkpoint, question: ScoreTemplates) -> TemplatesScored:
     mlm_head(checkpoint)
     if checkpoint.network.spec.is_causal:
         raise StudioError(
-            phrase("A left-to-right model cannot fill a mask from both sides."),
-            phrase("Choose a model that was pre-trained with MLM."),
+            "A left-to-right model cannot fill a mask from both sides.",
+            "Choose a model that was pre-trained with MLM.",
         )
     for number, template in enumerate(question.templates, start=1):
         check(template, number)
@@ -68,8 +68,12 @@ def check(template: str, number: int) -> None:
     for slot in (FILLER, TARGET):
         if len(_places(template, slot)) != 1:
             raise StudioError(
-                phrase("Template {number} needs {slot} once.", number=number, slot=slot),
-                phrase("Write {target} works as a {filler}.", target=TARGET, filler=FILLER),
+                "Template {number} needs {slot} once.",
+                "Write {target} works as a {filler}.",
+                number=number,
+                slot=slot,
+                target=TARGET,
+                filler=FILLER,
             )
 
 

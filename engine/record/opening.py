@@ -143,10 +143,9 @@ def open_record(path: Path, backups: Path) -> Record:
     """
     if path.is_symlink():
         raise StudioError(
-            phrase(
-                "{path} is a link. The run database is never written through a link.", path=path
-            ),
-            phrase("Replace the link with the file it points to."),
+            "{path} is a link. The run database is never written through a link.",
+            "Replace the link with the file it points to.",
+            path=path,
         )
     with _in_plain_language(path), disk_errors_for(path):
         try:
@@ -276,8 +275,9 @@ def _upgrade(path: Path, backups: Path, version: int) -> None:
         if not version or is_disk_full(error.orig, path):
             raise
         raise StudioError(
-            phrase("The run database could not be upgraded: {error}.", error=error.orig),
-            phrase("It is unchanged, and there is a copy in the folder “backups”."),
+            "The run database could not be upgraded: {error}.",
+            "It is unchanged, and there is a copy in the folder “backups”.",
+            error=error.orig,
         ) from error
     finally:
         engine.dispose()
@@ -363,15 +363,14 @@ def _in_plain_language(path: Path) -> Iterator[None]:
             ) from error
         if code in NOT_THE_FILE:
             raise StudioError(
-                phrase("The run database cannot be used at the moment: {error}.", error=cause),
-                phrase("Make sure that no other program has it open and that its disk works."),
+                "The run database cannot be used at the moment: {error}.",
+                "Make sure that no other program has it open and that its disk works.",
+                error=cause,
             ) from error
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise StudioError(
-                phrase("The run database is damaged."),
-                phrase(
-                    "Start BERT Studio again. It keeps the damaged file and rebuilds the database"
-                    " from your runs."
-                ),
+                "The run database is damaged.",
+                "Start BERT Studio again. It keeps the damaged file and rebuilds the database"
+                " from your runs.",
             ) from error
         raise

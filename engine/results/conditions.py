@@ -176,8 +176,9 @@ class CellMatches(Spec):
             found = pc.match_substring_regex(_cells(predictions, self.column), self.pattern)
         except pa.ArrowInvalid as error:
             raise StudioError(
-                phrase("“{pattern}” is not a valid regular expression.", pattern=self.pattern),
-                phrase("Check its brackets; look-ahead and back-references are not supported."),
+                "“{pattern}” is not a valid regular expression.",
+                "Check its brackets; look-ahead and back-references are not supported.",
+                pattern=self.pattern,
             ) from error
         return _bools(found)
 
@@ -329,10 +330,10 @@ def _range(name: Phrase, least: float | None, most: float | None) -> Phrase:
 def _cells(predictions: Predictions, column: str) -> "pa.ChunkedArray[pa.StringScalar]":
     if column not in predictions.columns:
         raise StudioError(
-            phrase("These predictions have no column “{column}”.", column=column),
-            phrase(
-                "Choose one of these columns: {columns}.", columns=", ".join(predictions.columns)
-            ),
+            "These predictions have no column “{column}”.",
+            "Choose one of these columns: {columns}.",
+            column=column,
+            columns=", ".join(predictions.columns),
         )
     return predictions.cells(column)
 

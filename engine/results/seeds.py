@@ -95,8 +95,7 @@ def _metric(one: JobSpec, other: JobSpec) -> str:
     """The metric that chose both best checkpoints, else the default of the task."""
     if one.task.kind != other.task.kind:
         raise StudioError(
-            phrase("The two jobs are of different tasks."),
-            phrase("Compare two jobs of the same task."),
+            "The two jobs are of different tasks.", "Compare two jobs of the same task."
         )
     chosen = one.training.best_metric
     same = chosen if chosen == other.training.best_metric else ""

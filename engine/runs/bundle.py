@@ -134,8 +134,7 @@ def is_bundle(path: Path) -> bool:
 def _select_files(run: RunFolder, checkpoints: Checkpoints) -> list[Path]:
     if run.has_worker():
         raise StudioError(
-            phrase("“{run}” is still being trained.", run=run.job().name),
-            phrase("Stop it first, then export it."),
+            "“{run}” is still being trained.", "Stop it first, then export it.", run=run.job().name
         )
     run.job()  # raises if the run cannot be read
     keeps: set[Path] = set()
@@ -198,8 +197,9 @@ def _read_facts(packed: zipfile.ZipFile, path: Path) -> list[dict[str, Any]]:
         raise _refused(path, phrase("its list of files cannot be read")) from None
     if form > FORM:
         raise StudioError(
-            phrase("{name} was written by a newer BERT Studio.", name=path.name),
-            phrase("Install the latest version, then open it again."),
+            "{name} was written by a newer BERT Studio.",
+            "Install the latest version, then open it again.",
+            name=path.name,
         )
     if len(found) > MAX_RUNS or not found:
         raise _refused(path, phrase("there are no runs in it"))
@@ -264,6 +264,8 @@ def _damage(path: Path) -> Iterator[None]:
 
 def _refused(path: Path, why: str) -> StudioError:
     return StudioError(
-        phrase("{name} cannot be opened as runs: {why}.", name=path.name, why=why),
-        phrase("Export it again where it came from. Nothing was added."),
+        "{name} cannot be opened as runs: {why}.",
+        "Export it again where it came from. Nothing was added.",
+        name=path.name,
+        why=why,
     )

@@ -59,8 +59,10 @@ def copy_run(
         os.rename(temporary, target)
     except OSError as error:
         raise StudioError(
-            phrase("Could not copy {source}: {error}.", source=source.name, error=error),
-            phrase("Check that all its files are readable."),
+            "Could not copy {source}: {error}.",
+            "Check that all its files are readable.",
+            source=source.name,
+            error=error,
         ) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -87,26 +89,23 @@ def _check(folder: RunFolder, runs: Path) -> None:
             name, phrase("This version does not understand {n:,} of its events.", n=unknown)
         )
     if folder.has_worker():
-        raise StudioError(
-            phrase("{name} is training right now.", name=name),
-            phrase("Wait until it has finished."),
-        )
+        raise StudioError("{name} is training right now.", "Wait until it has finished.", name=name)
     for other in runs.iterdir():
         if other.samefile(folder.path) or _is_same(folder, RunFolder(other)):
             raise StudioError(
-                phrase(
-                    "{name} is already in the list of runs, in the folder {other}.",
-                    name=name,
-                    other=other.name,
-                ),
-                phrase("Nothing was copied."),
+                "{name} is already in the list of runs, in the folder {other}.",
+                "Nothing was copied.",
+                name=name,
+                other=other.name,
             )
 
 
 def _newer(name: str, why: str) -> StudioError:
     return StudioError(
-        phrase("{name} was written by a newer BERT Studio. {why}", name=name, why=why),
-        phrase("Install the latest version, then add the run again. Nothing was copied."),
+        "{name} was written by a newer BERT Studio. {why}",
+        "Install the latest version, then add the run again. Nothing was copied.",
+        name=name,
+        why=why,
     )
 
 

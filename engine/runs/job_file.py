@@ -9,7 +9,6 @@ from engine.config.job import JobSpec
 from engine.config.validation import describe_validation
 from engine.errors import StudioError
 from engine.files.regular_file import read_regular
-from engine.phrases import phrase
 
 
 def read_job(file: Path) -> JobSpec:
@@ -18,11 +17,7 @@ def read_job(file: Path) -> JobSpec:
         job = JobSpec.model_validate_json(read_regular(file))
     except OSError as error:
         raise StudioError(
-            phrase(
-                "The job file {file} cannot be read: {strerror}.",
-                file=file,
-                strerror=error.strerror,
-            )
+            "The job file {file} cannot be read: {strerror}.", file=file, strerror=error.strerror
         ) from error
     except ValidationError as error:
         raise describe_validation(error, f"The job file {file.name}") from error

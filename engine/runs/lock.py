@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from engine.errors import StudioError
-from engine.phrases import phrase
 
 LOCK_TIMEOUT = 1.0  # s; longer than any test of the lock, so that a test never blocks a holder
 
@@ -40,12 +39,10 @@ def open_here(path: Path, flags: int) -> int:
     """
     if path.is_symlink():
         raise StudioError(
-            phrase(
-                "{path} in {parent} is a symbolic link, and links are not written to.",
-                path=path.name,
-                parent=path.parent,
-            ),
-            phrase("Remove the link and try again."),
+            "{path} in {parent} is a symbolic link, and links are not written to.",
+            "Remove the link and try again.",
+            path=path.name,
+            parent=path.parent,
         )
     for name in ("O_NOFOLLOW", "O_BINARY", "O_NONBLOCK"):
         flags |= getattr(os, name, 0)
@@ -63,12 +60,10 @@ def open_here(path: Path, flags: int) -> int:
 
 def _no_file(path: Path) -> StudioError:
     return StudioError(
-        phrase(
-            "{path} in {parent} is a pipe or a device, not a file.",
-            path=path.name,
-            parent=path.parent,
-        ),
-        phrase("Remove it and try again."),
+        "{path} in {parent} is a pipe or a device, not a file.",
+        "Remove it and try again.",
+        path=path.name,
+        parent=path.parent,
     )
 
 

@@ -13,7 +13,6 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from engine.config.search import SearchSpec
 from engine.errors import StudioError
 from engine.messages.searching import FieldImportance, ImportanceMeasured, MeasureImportance, Trial
-from engine.phrases import phrase
 from engine.search.study import parameter, study, to_optuna
 
 FEWEST = 4  # finished combinations
@@ -27,8 +26,9 @@ def importance(question: MeasureImportance) -> ImportanceMeasured:
     trials = [t for t in question.trials if t.state == "finished" and t.score is not None]
     if len(trials) < FEWEST:
         raise StudioError(
-            phrase("The importance of the fields needs {n} finished combinations.", n=FEWEST),
-            phrase("Wait until more runs have finished."),
+            "The importance of the fields needs {n} finished combinations.",
+            "Wait until more runs have finished.",
+            n=FEWEST,
         )
     whole = _shares(search, trials, 0)
     rng = np.random.default_rng(0)

@@ -4,7 +4,6 @@ import torch
 from torch import Tensor
 
 from engine.errors import BadCheckpoint
-from engine.phrases import phrase
 
 
 def finite(numbers: Tensor) -> Tensor:
@@ -24,8 +23,6 @@ def softmax(logits: Tensor) -> Tensor:
 
 def not_finite() -> BadCheckpoint:
     return BadCheckpoint(
-        phrase(
-            "The model outputs NaN or infinite numbers; it is damaged or its training diverged."
-        ),
-        phrase("Use an earlier checkpoint."),
+        "The model outputs NaN or infinite numbers; it is damaged or its training diverged.",
+        "Use an earlier checkpoint.",
     )

@@ -7,7 +7,6 @@ from engine.data.datasets.rows import Rows
 from engine.errors import StudioError
 from engine.evaluation.report import Report
 from engine.models import checkpoint
-from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.serving.serving import Serving
 from engine.tasks import learner_of
@@ -35,8 +34,8 @@ class Predictor:
         learner = learner_of(loaded)
         if learner is None:
             raise StudioError(
-                phrase("This model has not been fine-tuned: it has no task head."),
-                phrase("Fine-tune it first, or choose a fine-tuned model."),
+                "This model has not been fine-tuned: it has no task head.",
+                "Fine-tune it first, or choose a fine-tuned model.",
             )
         if not exact:
             serving.prepare_all(batch)

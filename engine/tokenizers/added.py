@@ -12,7 +12,6 @@ from tokenizers import AddedToken
 from tokenizers import Tokenizer as LibraryTokenizer
 
 from engine.errors import BadCheckpoint
-from engine.phrases import phrase
 from engine.tokenizers.vocabulary_files import ADVICE
 
 FLAGS = ("lstrip", "rstrip", "single_word", "normalized", "special")
@@ -72,7 +71,7 @@ def added_of(entries: object, path: Path) -> dict[str, tuple[Added, Any]]:
     """Added tokens and ids of a tokenizer.json, by content. Raises BadCheckpoint."""
     listed = entries or []
     if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-        raise BadCheckpoint(phrase("{path} has no list of added tokens.", path=path.name), ADVICE)
+        raise BadCheckpoint("{path} has no list of added tokens.", ADVICE, path=path.name)
     found = {}
     for one in listed:
         if isinstance(content := one.get("content"), str) and content:
@@ -84,7 +83,7 @@ def decoder_of(config: dict[str, Any], path: Path) -> dict[str, tuple[Added, Any
     """Added tokens and ids of `added_tokens_decoder` in a tokenizer_config.json."""
     entries = config.get("added_tokens_decoder") or {}
     if not isinstance(entries, dict) or not all(str(key).isdecimal() for key in entries):
-        raise BadCheckpoint(phrase("{path} has no list of added tokens.", path=path.name), ADVICE)
+        raise BadCheckpoint("{path} has no list of added tokens.", ADVICE, path=path.name)
     rows = [
         {**one, "id": int(key)} if isinstance(one, dict) else {"content": one, "id": int(key)}
         for key, one in entries.items()

@@ -161,13 +161,11 @@ def from_plain(folder: Path, stated: Stated) -> ByteLevelBpe:
     unsplit = {*special, *(one.content for one in added)}
     if not merges.exists() and any(len(t) > 1 and t not in unsplit for t in own):
         raise BadCheckpoint(
-            phrase(
-                "{folder} has {words} but no {merges}.",
-                folder=folder.name,
-                words=WORDS,
-                merges=MERGES,
-            ),
-            phrase("Copy {merges} from where the model comes from.", merges=MERGES),
+            "{folder} has {words} but no {merges}.",
+            "Copy {merges} from where the model comes from.",
+            folder=folder.name,
+            words=WORDS,
+            merges=MERGES,
         )
     return ByteLevelBpe(
         tokens,
@@ -197,7 +195,7 @@ def _pairs(merges: object, ids: dict[str, Any], path: Path) -> tuple[tuple[str, 
     Raises BadCheckpoint if a merge uses tokens that the vocabulary lacks.
     """
     if not isinstance(merges, list) or len(merges) > MOST_TOKENS:
-        raise BadCheckpoint(phrase("{path} has no list of merges.", path=path.name), ADVICE)
+        raise BadCheckpoint("{path} has no list of merges.", ADVICE, path=path.name)
     pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
     for number, pair in enumerate(pairs, start=1):
         known = (
@@ -208,11 +206,9 @@ def _pairs(merges: object, ids: dict[str, Any], path: Path) -> tuple[tuple[str, 
         )
         if not known:
             raise BadCheckpoint(
-                phrase(
-                    "Merge {number} in {path} is not a pair of tokens of the vocabulary.",
-                    number=number,
-                    path=path.name,
-                ),
+                "Merge {number} in {path} is not a pair of tokens of the vocabulary.",
                 phrase("The two belong to different models. ") + ADVICE,
+                number=number,
+                path=path.name,
             )
     return tuple((first, second) for first, second in pairs)

@@ -12,7 +12,6 @@ from typing import Any
 
 from engine.errors import BadCheckpoint
 from engine.files.snapshot_folder import shared_folder
-from engine.phrases import phrase
 from engine.tokenizers import byte_bpe, sentencepiece, tokenizer_json, unigram, wordpiece
 from engine.tokenizers.stated import CONFIG, Stated, read_stated
 from engine.tokenizers.tokenizer_json import TokenizerJson
@@ -130,30 +129,24 @@ def _unread(folder: Path, named: str, has_words: bool) -> BadCheckpoint:
     """Error for a folder without a tokenizer.json or sufficient older files."""
     if (model := sentencepiece.file_in(folder)) is not None:
         return BadCheckpoint(
-            phrase(
-                "{folder} has its vocabulary only in {model}, and nothing says how its tokens are "
-                "numbered.",
-                folder=folder.name,
-                model=model.name,
-            ),
+            "{folder} has its vocabulary only in {model}, and nothing says how its tokens are "
+            "numbered.",
             ADD_JSON,
+            folder=folder.name,
+            model=model.name,
         )
     if has_words:
         return BadCheckpoint(
-            phrase(
-                "The tokenizer of {folder} is a {named}, and without a tokenizer.json it is not "
-                "known how it splits text.",
-                folder=folder.name,
-                named=named[:60],
-            ),
+            "The tokenizer of {folder} is a {named}, and without a tokenizer.json it is not "
+            "known how it splits text.",
             ADD_JSON,
+            folder=folder.name,
+            named=named[:60],
         )
     return BadCheckpoint(
-        phrase(
-            "{folder} has no vocabulary: there is neither tokenizer.json nor vocab.txt.",
-            folder=folder.name,
-        ),
+        "{folder} has no vocabulary: there is neither tokenizer.json nor vocab.txt.",
         ADVICE,
+        folder=folder.name,
     )
 
 

@@ -16,7 +16,6 @@ from typing import Any
 from engine.errors import BadCheckpoint
 from engine.files.protobuf import Damage, decode_fields, int_field, message_fields
 from engine.files.regular_file import read_regular
-from engine.phrases import phrase
 from engine.tokenizers import byte_bpe, tokenizer_json, unigram, wordpiece
 from engine.tokenizers.stated import NETWORK, Stated
 from engine.tokenizers.vocabulary import Vocabulary
@@ -122,15 +121,14 @@ def read_model(path: Path) -> Model:
         falls_back = bool(int_field(trainer, BYTE_FALLBACK))
     except (Damage, OSError, UnicodeDecodeError, struct.error) as error:
         raise BadCheckpoint(
-            phrase("{path} is not a whole file of SentencePiece.", path=path.name), ADVICE
+            "{path} is not a whole file of SentencePiece.", ADVICE, path=path.name
         ) from error
     if kind != UNIGRAM:
         raise BadCheckpoint(
-            phrase("{path} is a SentencePiece model, but not a Unigram one.", path=path.name),
-            ADD_JSON,
+            "{path} is a SentencePiece model, but not a Unigram one.", ADD_JSON, path=path.name
         )
     if not 0 < len(pieces) <= MOST_TOKENS:
-        raise BadCheckpoint(phrase("{path} contains no vocabulary.", path=path.name), ADVICE)
+        raise BadCheckpoint("{path} contains no vocabulary.", ADVICE, path=path.name)
     return Model(pieces, base64.b64encode(table).decode(), falls_back)
 
 

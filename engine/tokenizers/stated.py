@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import BadCheckpoint
-from engine.phrases import phrase
 from engine.tokenizers.added import Added, added_of, also_special, decoder_of, plain_added
 from engine.tokenizers.vocabulary_files import (
     ADVICE,
@@ -75,7 +74,7 @@ class Stated:
         added = self.added | added_of(entries, path)
         ids = {**{name: number for name, (_, number) in added.items()}, **own}
         if any(ids[name] != number for name, (_, number) in added.items()):
-            raise BadCheckpoint(phrase("{path} gives a token two ids.", path=path.name), ADVICE)
+            raise BadCheckpoint("{path} gives a token two ids.", ADVICE, path=path.name)
         tokens = in_order(ids, path)
         unsplit = {one.content: one for one in self.special}
         unsplit |= {name: one for name, (one, _) in added.items()}
@@ -117,21 +116,17 @@ def read_stated(folder: Path) -> Stated:
 def _refuse_others(tokenizer: str, config: dict[str, Any]) -> None:
     if tokenizer in OF_THEIR_OWN:
         raise BadCheckpoint(
-            phrase(
-                "The tokenizer of this model is a {tokenizer}, which splits text with code of its "
-                "own; BERT Studio does not have it.",
-                tokenizer=tokenizer,
-            ),
+            "The tokenizer of this model is a {tokenizer}, which splits text with code of its "
+            "own; BERT Studio does not have it.",
             ANOTHER_TOKENIZER,
+            tokenizer=tokenizer,
         )
     for key, usual in USUAL.items():
         if (value := config.get(key)) not in usual:
             raise BadCheckpoint(
-                phrase(
-                    "{file} sets {key} to “{value}”, which BERT Studio does not support.",
-                    file=CONFIG,
-                    key=key,
-                    value=str(value)[:40],
-                ),
+                "{file} sets {key} to “{value}”, which BERT Studio does not support.",
                 ANOTHER_TOKENIZER,
+                file=CONFIG,
+                key=key,
+                value=str(value)[:40],
             )

@@ -61,8 +61,9 @@ class Tokenizer:
         missing = [name for name in vocabulary.special if name not in self._ids]
         if missing:
             raise BadCheckpoint(
-                phrase("The vocabulary has no {missing}.", missing=", ".join(missing)),
-                phrase("Choose the vocabulary that belongs to this model."),
+                "The vocabulary has no {missing}.",
+                "Choose the vocabulary that belongs to this model.",
+                missing=", ".join(missing),
             )
         self.pad, self.unknown, self.cls, self.sep, self.mask = (
             self._ids[name] for name in vocabulary.special
@@ -341,7 +342,7 @@ class Tokenizer:
 
 def _failed() -> StudioError:
     problem = phrase("The tokenizer failed on this text.")
-    return StudioError(problem, phrase("Try a different text or vocabulary."))
+    return StudioError(problem, "Try a different text or vocabulary.")
 
 
 def _damaged() -> StudioError:

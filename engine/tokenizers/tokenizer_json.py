@@ -254,7 +254,7 @@ def _check_steps(content: dict[str, Any], path: Path) -> None:
             steps = list(_steps(content.get(part), inside))
         except ValueError as error:
             raise BadCheckpoint(
-                phrase("{path} has a damaged {part}.", path=path.name, part=part), ADVICE
+                "{path} has a damaged {part}.", ADVICE, path=path.name, part=part
             ) from error
         for step in steps:
             if step.get("type") not in known:
@@ -309,6 +309,5 @@ def _bearing(model: dict[str, Any], content: dict[str, Any]) -> tuple[Bearing, s
 
 def _unsupported(path: Path, why: str) -> BadCheckpoint:
     return BadCheckpoint(
-        phrase("{path} is not a supported tokenizer: {why}.", path=path.name, why=why),
-        ANOTHER_TOKENIZER,
+        "{path} is not a supported tokenizer: {why}.", ANOTHER_TOKENIZER, path=path.name, why=why
     )

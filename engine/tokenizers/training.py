@@ -9,7 +9,6 @@ from tokenizers import Tokenizer as LibraryTokenizer
 from tokenizers import models, normalizers, pre_tokenizers, trainers
 
 from engine.errors import StudioError
-from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tokenizers.batches import batches
 from engine.tokenizers.vocabulary_files import LONGEST_WORD
@@ -34,8 +33,7 @@ def learn_vocabulary(
     """
     if size < 2 * len(SPECIAL):
         raise StudioError(
-            phrase("A vocabulary of {size} tokens is too small.", size=size),
-            phrase("Use at least a few hundred."),
+            "A vocabulary of {size} tokens is too small.", "Use at least a few hundred.", size=size
         )
     rows = texts if isinstance(texts, Sequence) else list(texts)
     normal = normalizers.BertNormalizer(lowercase=lowercase)
@@ -43,8 +41,7 @@ def learn_vocabulary(
     counts = _count_characters(rows, normal)
     if not counts:
         raise StudioError(
-            phrase("There is no text to train a vocabulary on."),
-            phrase("Choose files that contain text."),
+            "There is no text to train a vocabulary on.", "Choose files that contain text."
         )
     limit = min(MOST_CHARACTERS, (size - len(SPECIAL)) // 3)
     alphabet = sorted(sorted(counts, key=lambda c: (-counts[c], c))[:limit])

@@ -14,7 +14,6 @@ from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as LibraryTokenizer
 
 from engine.errors import BadCheckpoint
-from engine.phrases import phrase
 from engine.tokenizers.added import put_added
 from engine.tokenizers.stated import Stated
 from engine.tokenizers.vocabulary import Vocabulary, framed, template
@@ -174,20 +173,20 @@ def scored_of(model: dict[str, Any], path: Path) -> list[tuple[str, float]]:
     """Tokens of a model with scores. Raises BadCheckpoint, also if none is the unknown token."""
     pairs, unknown = model.get("vocab"), model.get("unk_id")
     if not isinstance(pairs, list) or not 0 < len(pairs) <= MOST_TOKENS:
-        raise BadCheckpoint(phrase("{path} contains no vocabulary.", path=path.name), ADVICE)
+        raise BadCheckpoint("{path} contains no vocabulary.", ADVICE, path=path.name)
     scored = []
     for pair in pairs:
         token, score = pair if isinstance(pair, list) and len(pair) == 2 else (None, None)
         is_number = isinstance(score, int | float) and math.isfinite(score)
         if not isinstance(token, str) or not token or score is None or not is_number:
             raise BadCheckpoint(
-                phrase("{path} contains a token without a text or a score.", path=path.name), ADVICE
+                "{path} contains a token without a text or a score.", ADVICE, path=path.name
             )
         scored.append((token, float(score)))
     if len({token for token, _ in scored}) < len(scored):
-        raise BadCheckpoint(phrase("{path} contains a token twice.", path=path.name), ADVICE)
+        raise BadCheckpoint("{path} contains a token twice.", ADVICE, path=path.name)
     if type(unknown) is not int or not 0 <= unknown < len(scored):
         raise BadCheckpoint(
-            phrase("{path} does not say which token is the unknown token.", path=path.name), ADVICE
+            "{path} does not say which token is the unknown token.", ADVICE, path=path.name
         )
     return scored

@@ -44,25 +44,23 @@ def vocab_of(model: dict[str, Any], path: Path) -> dict[str, Any]:
     """Tokens and ids of the model of a tokenizer.json."""
     vocab = model.get("vocab")
     if not isinstance(vocab, dict):
-        raise BadCheckpoint(phrase("{path} contains no vocabulary.", path=path.name), ADVICE)
+        raise BadCheckpoint("{path} contains no vocabulary.", ADVICE, path=path.name)
     return vocab
 
 
 def in_order(ids: dict[str, Any], path: Path) -> list[str]:
     """Tokens in the order of their ids; gaps are filled with unused names."""
     if not ids or not all(type(i) is int and 0 <= i < MOST_TOKENS for i in ids.values()):
-        raise BadCheckpoint(phrase("{path} contains invalid token ids.", path=path.name), ADVICE)
+        raise BadCheckpoint("{path} contains invalid token ids.", ADVICE, path=path.name)
     size = max(ids.values()) + 1
     if size > 2 * len(ids) + 1_000 or len(set(ids.values())) < len(ids):
         raise BadCheckpoint(
-            phrase(
-                "{path} has {count} tokens with ids up to {size}: some ids are used twice or "
-                "not at all.",
-                path=path.name,
-                count=len(ids),
-                size=size - 1,
-            ),
+            "{path} has {count} tokens with ids up to {size}: some ids are used twice or "
+            "not at all.",
             ADVICE,
+            path=path.name,
+            count=len(ids),
+            size=size - 1,
         )
     tokens = [f"[hole{number}]" for number in range(size)]
     for token, number in ids.items():
@@ -77,9 +75,7 @@ def lines_of(path: Path) -> list[str]:
         lines.pop()
     tokens = [line.removesuffix("\r") for line in lines]
     if not tokens or len(tokens) > MOST_TOKENS:
-        raise BadCheckpoint(
-            phrase("{path} contains no tokens, or far too many.", path=path.name), ADVICE
-        )
+        raise BadCheckpoint("{path} contains no tokens, or far too many.", ADVICE, path=path.name)
     return tokens
 
 
@@ -87,16 +83,14 @@ def text_of(path: Path) -> str:
     try:
         if not path.is_file() or path.stat().st_size > LARGEST_FILE:
             raise BadCheckpoint(
-                phrase("{path} is not a file, or far too large for a vocabulary.", path=path.name),
-                ADVICE,
+                "{path} is not a file, or far too large for a vocabulary.", ADVICE, path=path.name
             )
         return read_regular(path, LARGEST_FILE).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadCheckpoint(phrase("{path} is not UTF-8 text.", path=path.name), ADVICE) from error
+        raise BadCheckpoint("{path} is not UTF-8 text.", ADVICE, path=path.name) from error
     except OSError as error:
         raise BadCheckpoint(
-            phrase("{path} cannot be read: {strerror}.", path=path.name, strerror=error.strerror),
-            ADVICE,
+            "{path} cannot be read: {strerror}.", ADVICE, path=path.name, strerror=error.strerror
         ) from error
 
 
@@ -104,7 +98,7 @@ def json_of(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(text_of(path))
     except (ValueError, RecursionError) as error:
-        raise BadCheckpoint(phrase("{path} is not valid JSON.", path=path.name), ADVICE) from error
+        raise BadCheckpoint("{path} is not valid JSON.", ADVICE, path=path.name) from error
     if not isinstance(content, dict):
-        raise BadCheckpoint(phrase("{path} is not a JSON object.", path=path.name), ADVICE)
+        raise BadCheckpoint("{path} is not a JSON object.", ADVICE, path=path.name)
     return content

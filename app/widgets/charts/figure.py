@@ -27,7 +27,6 @@ from app.theme import Role, print_color
 from app.widgets.text.labels import visible
 from engine.errors import StudioError
 from engine.files.spreadsheet import format_table
-from engine.phrases import phrase
 
 MARGIN = 24  # px around the drawing
 NARROWEST = 480  # px of a sheet, for a readable caption
@@ -83,12 +82,10 @@ def image(figure: Figure, scale: int = 1) -> QImage:
     size = sheet_size(figure) * scale
     if max(size.width(), size.height()) > MAX_PICTURE_SIDE:
         raise StudioError(
-            phrase(
-                "The figure is too large for a picture: {width} × {height} pixels.",
-                width=size.width(),
-                height=size.height(),
-            ),
-            phrase("Save it as SVG or PDF, or shorten the text."),
+            "The figure is too large for a picture: {width} × {height} pixels.",
+            "Save it as SVG or PDF, or shorten the text.",
+            width=size.width(),
+            height=size.height(),
         )
     picture = QImage(size, QImage.Format.Format_RGB32)
     picture.setDevicePixelRatio(scale)

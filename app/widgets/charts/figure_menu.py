@@ -21,7 +21,6 @@ from app.widgets.charts.figure import Figure
 from app.widgets.dialogs import ask_for_file
 from engine.errors import StudioError
 from engine.files.atomic_write import write_file
-from engine.phrases import phrase
 
 Content = Callable[[Figure], bytes]
 FORMS: dict[str, tuple[str, Content]] = {  # key: suffix and content
@@ -163,12 +162,11 @@ def write_picture(path: Path, content: bytes) -> None:
         write_file(path, content, shared=True)
     except OSError as error:
         raise StudioError(
-            phrase(
-                "{path} could not be written: {strerror}.",
-                path=path.name,
-                strerror=error.strerror or error,
-            ),
-            phrase("Choose a folder other than {parent}, or another name.", parent=path.parent),
+            "{path} could not be written: {strerror}.",
+            "Choose a folder other than {parent}, or another name.",
+            path=path.name,
+            strerror=error.strerror or error,
+            parent=path.parent,
         ) from error
 
 

@@ -45,43 +45,34 @@ def parse_endings(
         endings = row if len(row) > 1 else parse_list(row[0])
         if endings is None:
             raise StudioError(
-                phrase(
-                    "The choices in {place} are not a list of texts.", place=row_name(place, lines)
-                ),
-                phrase("Write [“…”, “…”], in straight quotes, or use one column per choice."),
+                "The choices in {place} are not a list of texts.",
+                "Write [“…”, “…”], in straight quotes, or use one column per choice.",
+                place=row_name(place, lines),
             )
         if len(endings) < 2:
             raise StudioError(
-                phrase(
-                    "Only {n} choice(s) in {place}, but at least two are needed.",
-                    n=len(endings),
-                    place=row_name(place, lines),
-                ),
+                "Only {n} choice(s) in {place}, but at least two are needed.",
                 CORRECT_ROW,
+                n=len(endings),
+                place=row_name(place, lines),
             )
         if found and len(endings) != len(found[0]):
             raise StudioError(
-                phrase(
-                    "There are {count} choices in {place}, but {count2} in {where}.",
-                    count=len(endings),
-                    place=row_name(place, lines),
-                    count2=len(found[0]),
-                    where=row_name(0, lines),
-                ),
-                phrase(
-                    "All rows need the same number of choices: correct or remove those that differ."
-                ),
+                "There are {count} choices in {place}, but {count2} in {where}.",
+                "All rows need the same number of choices: correct or remove those that differ.",
+                count=len(endings),
+                place=row_name(place, lines),
+                count2=len(found[0]),
+                where=row_name(0, lines),
             )
         empty = next((n for n, ending in enumerate(endings, start=1) if not ending.strip()), 0)
         if empty:
             raise StudioError(
-                phrase(
-                    "Choice {empty} of {count} is empty in {place}.",
-                    empty=empty,
-                    count=len(endings),
-                    place=row_name(place, lines),
-                ),
+                "Choice {empty} of {count} is empty in {place}.",
                 CORRECT_ROW,
+                empty=empty,
+                count=len(endings),
+                place=row_name(place, lines),
             )
         found.append(endings)
     return found
@@ -127,16 +118,14 @@ def _right_one(label: str, endings: tuple[str, ...], first: int, line: str) -> i
         return endings.index(label)
     last = chr(ord("A") + len(endings) - 1)
     raise StudioError(
-        phrase(
-            "The label “{label}” in {line} is not one of the choices.", label=label[:60], line=line
-        ),
-        phrase(
-            "Use a number from {first} to {first2}, a letter from A to {last}, or the choice "
-            "itself; or choose another label column.",
-            first=first,
-            first2=first + len(endings) - 1,
-            last=last,
-        ),
+        "The label “{label}” in {line} is not one of the choices.",
+        "Use a number from {first} to {first2}, a letter from A to {last}, or the choice "
+        "itself; or choose another label column.",
+        label=label[:60],
+        line=line,
+        first=first,
+        first2=first + len(endings) - 1,
+        last=last,
     )
 
 

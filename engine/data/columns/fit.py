@@ -94,11 +94,7 @@ def dataset_problems(spec: DatasetSpec, task: TaskSpec) -> list[StudioError]:
     )
     found += unseen_label_problems(spec.unseen, task)
     if not spec.rows.get("train"):
-        found.append(
-            StudioError(
-                phrase("It has no training rows."), phrase("Import it again with another split.")
-            )
-        )
+        found.append(StudioError("It has no training rows.", "Import it again with another split."))
     return found
 
 
@@ -109,8 +105,9 @@ def unseen_label_problems(unseen: tuple[str, ...], task: TaskSpec) -> list[Studi
     names = join(", ", [f"“{shortened(label)}”" for label in unseen[:5]])
     return [
         StudioError(
-            phrase("Validation rows have labels that no training row has: {names}.", names=names),
-            phrase("Add training rows with them, or use another split."),
+            "Validation rows have labels that no training row has: {names}.",
+            "Add training rows with them, or use another split.",
+            names=names,
         )
     ]
 
@@ -149,7 +146,7 @@ def missing_cells_problem(role: str, missing: int, rows: int) -> StudioError:
             what = phrase("{missing:,} of {rows:,} rows have no tags.", missing=missing, rows=rows)
         case _:
             what = phrase("{missing:,} of {rows:,} rows have no label.", missing=missing, rows=rows)
-    return StudioError(what, phrase("Skip these rows, or complete them in the file."))
+    return StudioError(what, "Skip these rows, or complete them in the file.")
 
 
 def likely_task(mapping: Mapping, labels: Counts[str, int] | None = None) -> TaskSpec:

@@ -7,7 +7,6 @@ from itertools import islice
 
 from engine.data.columns.numbers import row_name
 from engine.errors import StudioError
-from engine.phrases import phrase
 
 SEPARATORS = ("|", ";", ",")  # the first that occurs in any cell is used
 YES = ("1", "1.0", "true", "yes")
@@ -86,13 +85,11 @@ def parse_flags(name: str, cells: Sequence[str], lines: Sequence[int] | None = N
     for place, yes in enumerate(said):
         if yes is None:
             raise StudioError(
-                phrase(
-                    "The column “{name}” is neither yes nor no in {place}: it contains “{cells}”.",
-                    name=name[:60],
-                    place=row_name(place, lines),
-                    cells=cells[place][:60],
-                ),
-                phrase("Use 1 or 0, true or false, yes or no."),
+                "The column “{name}” is neither yes nor no in {place}: it contains “{cells}”.",
+                "Use 1 or 0, true or false, yes or no.",
+                name=name[:60],
+                place=row_name(place, lines),
+                cells=cells[place][:60],
             )
     return [bool(yes) for yes in said]
 

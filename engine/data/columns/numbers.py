@@ -43,27 +43,22 @@ def parse_numbers(cells: Sequence[str], lines: Sequence[int] | None = None) -> N
             else ""
         )
         raise StudioError(
-            phrase(
-                "The number in {wrong} is {what}{more}.",
-                wrong=row_name(wrong[0], lines),
-                what=what,
-                more=more,
-            ),
-            phrase("Use a number such as 3.5, remove the row, or choose another label column."),
+            "The number in {wrong} is {what}{more}.",
+            "Use a number such as 3.5, remove the row, or choose another label column.",
+            wrong=row_name(wrong[0], lines),
+            what=what,
+            more=more,
         )
     comma = next((place for place, cell in enumerate(cells) if "," in cell), None)
     point = next((place for place, cell in enumerate(cells) if "." in cell), None)
     if comma is not None and point is not None:
         raise StudioError(
-            phrase(
-                "The comma in numbers is ambiguous: “{strip}” in {comma}, but “{strip2}” in "
-                "{point}.",
-                strip=cells[comma].strip(),
-                comma=row_name(comma, lines),
-                strip2=cells[point].strip(),
-                point=row_name(point, lines),
-            ),
-            phrase("Write all numbers with a decimal point and without thousands separators."),
+            "The comma in numbers is ambiguous: “{strip}” in {comma}, but “{strip2}” in {point}.",
+            "Write all numbers with a decimal point and without thousands separators.",
+            strip=cells[comma].strip(),
+            comma=row_name(comma, lines),
+            strip2=cells[point].strip(),
+            point=row_name(point, lines),
         )
     return np.array(found, dtype=np.float32)
 

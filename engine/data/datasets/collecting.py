@@ -146,7 +146,7 @@ def _open(
 ) -> list[_Opened]:
     files = list_files(wanted.sources)
     if not files:
-        raise StudioError(phrase("No files to import."), phrase("Choose at least one file."))
+        raise StudioError("No files to import.", "Choose at least one file.")
     sizes = [size_of_folder(path) if path.is_dir() else file_size(path) for _, path in files]
     done, opened = 0, list[_Opened]()
     for source, path in files:

@@ -78,9 +78,7 @@ def derive(
                         tags.update(split_words(cell))
         collected = writer.collected(old.spec.source_sha256, [], _span_counts(tags))
         if not (collected.given == SPLITS.index("train")).any():
-            raise StudioError(
-                phrase("No training row is left."), phrase("Complete the rows in the file.")
-            )
+            raise StudioError("No training row is left.", "Complete the rows in the file.")
         of_labels = label_notes(old.spec.labels or old.spec.spans)  # recomputed, as of empty cells
         notes = dict.fromkeys(
             (

@@ -98,13 +98,17 @@ def read_edits(path: Path, fingerprint: str) -> PendingEdits:
         return PendingEdits(fingerprint=fingerprint)
     except (OSError, ValidationError) as error:
         raise StudioError(
-            phrase("The unsaved edits in {name} cannot be read.", name=path.name),
-            phrase("Delete this file to edit the data set again: {path}.", path=path),
+            "The unsaved edits in {name} cannot be read.",
+            "Delete this file to edit the data set again: {path}.",
+            name=path.name,
+            path=path,
         ) from error
     if found.fingerprint != fingerprint:
         raise StudioError(
-            phrase("The unsaved edits in {name} belong to another data set.", name=path.name),
-            phrase("Delete this file to edit the data set again: {path}.", path=path),
+            "The unsaved edits in {name} belong to another data set.",
+            "Delete this file to edit the data set again: {path}.",
+            name=path.name,
+            path=path,
         )
     return found
 

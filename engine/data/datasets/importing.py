@@ -269,8 +269,7 @@ def _refuse_unwritable(path: Path) -> None:
         str(path.absolute()).encode("utf-8")
     except UnicodeEncodeError as error:
         raise StudioError(
-            phrase("The name of the file or of a parent folder is not valid text."),
-            phrase("Rename it."),
+            "The name of the file or of a parent folder is not valid text.", "Rename it."
         ) from error
 
 

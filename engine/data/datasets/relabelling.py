@@ -47,8 +47,8 @@ def read_corrections(
     label = mapping.label or mapping.tags or mapping.answers
     if label is None:
         raise StudioError(
-            phrase("The rows have no column of labels."),
-            phrase("Choose a data set in which each row has a label, tags or answers."),
+            "The rows have no column of labels.",
+            "Choose a data set in which each row has a label, tags or answers.",
         )
     reading = recognise(file, encoding=encoding).reading.model_copy(update={"header": True})
     table = read(file, reading)
@@ -84,8 +84,10 @@ def read_corrections(
     }
     if not edits:
         raise StudioError(
-            phrase("No label in {name} differs from the data set.", name=file.name),
-            phrase("Write the new labels into the column “{column}”.", column=chosen),
+            "No label in {name} differs from the data set.",
+            "Write the new labels into the column “{column}”.",
+            name=file.name,
+            column=chosen,
         )
     return PendingEdits(fingerprint=dataset.spec.fingerprint, rows=edits)
 
@@ -157,7 +159,7 @@ def _known_class(labels: dict[str, int]) -> Known:
             some = ", ".join(name[:60] for name in known[:SHOWN])
             more = ", …" if len(known) > SHOWN else ""
             advice = phrase("Use one of {names}.", names=f"{some}{more}")
-        raise StudioError(phrase("no row has the label “{cell}”.", cell=cell[:60]), advice)
+        raise StudioError("no row has the label “{cell}”.", advice, cell=cell[:60])
 
     return check
 
@@ -173,22 +175,19 @@ def _known_tags(dataset: Dataset) -> Known:
         tags, words = split_words(cell), split_words(dataset.page(row, 1)[0][mapping.text])
         if len(tags) != len(words):
             raise StudioError(
-                phrase(
-                    "the row has {n} word(s) and needs as many tags, not {tags}.",
-                    n=len(words),
-                    tags=len(tags),
-                ),
-                phrase("Write one tag for each word, with blanks between them."),
+                "the row has {n} word(s) and needs as many tags, not {tags}.",
+                "Write one tag for each word, with blanks between them.",
+                n=len(words),
+                tags=len(tags),
             )
         spans = spans_from_tags(tags) if types else []
         for tag in [span.type for span in spans] if types else tags:
             if tag not in known:
                 raise StudioError(
-                    phrase("no row has the tag “{tag}”.", tag=tag[:60]),
-                    phrase(
-                        "Use one of {names}.",
-                        names=", ".join(name[:60] for name in sorted(known)[:SHOWN]),
-                    ),
+                    "no row has the tag “{tag}”.",
+                    "Use one of {names}.",
+                    tag=tag[:60],
+                    names=", ".join(name[:60] for name in sorted(known)[:SHOWN]),
                 )
         return join_words(tags_from_spans(spans, len(words), "BIO") if types else tags)
 

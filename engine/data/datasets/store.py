@@ -327,8 +327,9 @@ def open_dataset(folder: Path) -> Dataset:
         ) from error
     except OSError as error:
         raise StudioError(
-            phrase("The folder does not contain a data set."),
-            phrase("Searched in {folder}. Choose its folder, or import it again.", folder=folder),
+            "The folder does not contain a data set.",
+            "Searched in {folder}. Choose its folder, or import it again.",
+            folder=folder,
         ) from error
     return Dataset(folder, spec)
 
@@ -351,11 +352,9 @@ def resolve(
         dataset = open_dataset(source.folder)
         if source.fingerprint and source.fingerprint != dataset.spec.fingerprint:
             raise StudioError(
-                phrase(
-                    "The data set in {folder} is not the one this job was created for.",
-                    folder=source.folder.name,
-                ),
-                phrase("Restore the original version, or create a new job."),
+                "The data set in {folder} is not the one this job was created for.",
+                "Restore the original version, or create a new job.",
+                folder=source.folder.name,
             )
         dataset.verify()
         return dataset
@@ -365,12 +364,10 @@ def resolve(
     mapping = source.mapping or recognised.mapping
     if mapping is None:
         raise StudioError(
-            phrase(
-                "Could not tell which column of {path} contains the text.", path=source.path.name
-            ),
-            phrase(
-                "Choose one of its columns: {columns}.", columns=", ".join(recognised.columns[:20])
-            ),
+            "Could not tell which column of {path} contains the text.",
+            "Choose one of its columns: {columns}.",
+            path=source.path.name,
+            columns=", ".join(recognised.columns[:20]),
         )
     import_dataset(
         source.path.stem,
@@ -430,9 +427,7 @@ def _parts(column: "pa.ChunkedArray[Any]") -> list[Any]:
 
 def _damaged(folder: Path) -> StudioError:
     return StudioError(
-        phrase(
-            "The data set in {folder} is damaged: its rows differ from what was imported.",
-            folder=folder.name,
-        ),
-        phrase("Import its source files again."),
+        "The data set in {folder} is damaged: its rows differ from what was imported.",
+        "Import its source files again.",
+        folder=folder.name,
     )

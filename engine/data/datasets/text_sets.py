@@ -5,7 +5,6 @@ from engine.data.datasets.rows import Rows
 from engine.data.datasets.store import open_dataset
 from engine.errors import StudioError
 from engine.messages.explore.text_set import MAX_TEXTS, TextSet
-from engine.phrases import phrase
 
 
 def rows_of(texts: TextSet) -> Rows:
@@ -26,13 +25,12 @@ def rows_of(texts: TextSet) -> Rows:
     numbers = range(count) if texts.rows is None else texts.rows
     if any(not 0 <= number < len(rows) for number in numbers):
         raise StudioError(
-            phrase("The data set {name} has changed.", name=texts.data.name if texts.data else ""),
-            phrase("Choose its texts again."),
+            "The data set {name} has changed.",
+            "Choose its texts again.",
+            name=texts.data.name if texts.data else "",
         )
     if not numbers:
-        raise StudioError(
-            phrase("There are no texts in it."), phrase("Choose another part, or type texts.")
-        )
+        raise StudioError("There are no texts in it.", "Choose another part, or type texts.")
     return rows.take(list(numbers)[:MAX_TEXTS])
 
 

@@ -110,8 +110,10 @@ def get_format(reading: Reading) -> Format:
     """The format of a reading. Raises StudioError if there is none."""
     if reading.format not in FORMATS:
         raise StudioError(
-            phrase("There is no file format “{name}”.", name=reading.format[:60]),
-            phrase("Choose one of {names}.", names=", ".join(FORMATS)),
+            "There is no file format “{name}”.",
+            "Choose one of {names}.",
+            name=reading.format[:60],
+            names=", ".join(FORMATS),
         )
     return FORMATS[reading.format]
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from engine.errors import StudioError
 from engine.files.atomic_write import atomic_folder, verify
 from engine.files.regular_file import check_regular
-from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tokenizers.batches import MOST_TEXTS, batches
 from engine.tokenizers.tokenizer import Tokenizer
@@ -55,8 +54,9 @@ class TokenizedDataset:
                 raise ValueError("lengths differ")
         except (OSError, ValueError, TypeError, IndexError, EOFError) as error:
             raise StudioError(
-                phrase("The token files in {folder} are damaged.", folder=folder.name),
-                phrase("Delete this folder; it will be created again when needed."),
+                "The token files in {folder} are damaged.",
+                "Delete this folder; it will be created again when needed.",
+                folder=folder.name,
             ) from error
         return cls(ids, offsets, splits)
 
@@ -170,9 +170,7 @@ def tokenize_stream(
         if row:
             writer.add([cls, *row, sep])
         if not writer.rows:
-            raise StudioError(
-                phrase("There is no text to train on."), phrase("Choose files with text.")
-            )
+            raise StudioError("There is no text to train on.", "Choose files with text.")
     return TokenizedDataset.open(folder)
 
 

@@ -19,7 +19,6 @@ from engine.data.tokenized.sentences import sentences
 from engine.errors import StudioError
 from engine.files.atomic_write import atomic_folder
 from engine.files.regular_file import check_regular
-from engine.phrases import phrase
 from engine.progress import ProgressCallback
 from engine.tokenizers.batches import batches
 from engine.tokenizers.tokenizer import Tokenizer
@@ -61,15 +60,11 @@ def tokenize_pairs(
     """
     if max_length < MIN_LENGTH:
         raise StudioError(
-            phrase(
-                "Inputs of {max_length} tokens are too short for two segments.",
-                max_length=max_length,
-            ),
-            phrase(
-                "Set the max. length to at least {shortest} tokens, or turn off next-sentence"
-                " prediction (NSP).",
-                shortest=MIN_LENGTH,
-            ),
+            "Inputs of {max_length} tokens are too short for two segments.",
+            "Set the max. length to at least {shortest} tokens, or turn off next-sentence"
+            " prediction (NSP).",
+            max_length=max_length,
+            shortest=MIN_LENGTH,
         )
     if (pairs := open_cached(folder)) is None:
         cached = folder.with_name("sentences")
@@ -89,14 +84,10 @@ def tokenize_pairs(
             np.save(new / "classes.npy", np.array(classes, dtype=np.int64))
             if not classes:
                 raise StudioError(
-                    phrase(
-                        "No text has two sentences, so there are no pairs for next-sentence "
-                        "prediction (NSP)."
-                    ),
-                    phrase(
-                        "Put every sentence on its own line with an empty line between "
-                        "documents, or turn off NSP."
-                    ),
+                    "No text has two sentences, so there are no pairs for next-sentence "
+                    "prediction (NSP).",
+                    "Put every sentence on its own line with an empty line between "
+                    "documents, or turn off NSP.",
                 )
         pairs = TokenizedDataset.open(folder)
     return pairs, np.load(check_regular(folder / "classes.npy"), allow_pickle=False)

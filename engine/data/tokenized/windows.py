@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.errors import StudioError
-from engine.phrases import phrase
 
 STRIDE = 128  # tokens, as in run_squad.py
 MAX_QUESTION_LENGTH = 64  # tokens
@@ -68,13 +67,11 @@ def windows(
     room = max_length - len(question_ids) - 2 - separators
     if room < 1:
         raise StudioError(
-            phrase(
-                "A question of {count} tokens leaves no room for its passage within "
-                "{max_length} tokens.",
-                count=len(question_ids),
-                max_length=max_length,
-            ),
-            phrase("Increase the max. length, or shorten the questions."),
+            "A question of {count} tokens leaves no room for its passage within "
+            "{max_length} tokens.",
+            "Increase the max. length, or shorten the questions.",
+            count=len(question_ids),
+            max_length=max_length,
         )
     firsts = [0]
     while firsts[-1] + room < len(context):
