@@ -48,29 +48,16 @@ def pretend_environment(dev: ModuleType) -> None:
     dev.PYTHON.touch()
 
 
-def test_a_stamp_of_the_same_project_means_that_nothing_is_to_do(dev):
+def test_the_stamp_says_if_the_environment_suits_the_project(dev, monkeypatch, tmp_path):
     pretend_environment(dev)
     assert not dev.is_ready("")
-    dev.STAMP.write_text(dev.fingerprint("") + "\n")
-    assert dev.is_ready("")
-
-
-def test_an_environment_for_tests_runs_the_program_but_not_the_other_way_round(dev):
-    pretend_environment(dev)
     dev.STAMP.write_text(dev.fingerprint("test"))
-    assert dev.is_ready("")
-    dev.STAMP.write_text(dev.fingerprint(""))
-    assert not dev.is_ready("test")
-
-
-def test_a_change_of_pyproject_asks_for_a_new_install(dev, monkeypatch, tmp_path):
-    pretend_environment(dev)
-    dev.STAMP.write_text(dev.fingerprint(""))
-    changed = tmp_path / "checkout"
-    changed.mkdir()
-    (changed / "pyproject.toml").write_text("[project]\n")
-    monkeypatch.setattr(dev, "ROOT", changed)
-    assert not dev.is_ready("")
+    assert dev.is_ready(""), "an environment for tests runs the program"
+    dev.STAMP.write_text(dev.fingerprint("") + "\n")
+    assert dev.is_ready("") and not dev.is_ready("test")
+    (tmp_path / "pyproject.toml").write_text("[project]\n")
+    monkeypatch.setattr(dev, "ROOT", tmp_path)
+    assert not dev.is_ready(""), "pyproject.toml has changed"
 
 
 def test_missing_libraries_are_named_in_their_order(dev):
@@ -105,12 +92,8 @@ def test_nothing_missing_asks_for_nothing(dev, monkeypatch):
     monkeypatch.setattr(dev, "can_install", lambda: False)
     monkeypatch.setattr(dev, "venv_package", lambda: None)
     dev.need([])
-
-
-def test_an_environment_that_stands_needs_nothing_to_make_one(dev, monkeypatch):
-    monkeypatch.setattr(dev, "can_install", lambda: False)
     monkeypatch.setattr(dev, "venv_package", lambda: "python3.11-venv")
-    pretend_environment(dev)
+    pretend_environment(dev)  # nothing is needed to make another
     dev.need([])
 
 

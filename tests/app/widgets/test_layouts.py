@@ -3,6 +3,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.widgets import layouts
+from app.widgets.drawing import flow
 
 
 def test_items_keep_their_order_stretch_and_spacing(qtbot: QtBot) -> None:
@@ -33,3 +34,17 @@ def test_margins_are_zero_a_tuple_or_those_of_the_style(qtbot: QtBot) -> None:
     assert layouts.row(parent=outer, margins=None).contentsMargins().left() > 0
     assert layouts.row().contentsMargins().left() == 0
     assert layouts.row(margins=(1, 2, 3, 4)).contentsMargins().right() == 3
+
+
+def test_a_grid_has_its_distances_and_boxes_flow_into_rows(qtbot: QtBot) -> None:
+    outer = QWidget()
+    qtbot.addWidget(outer)
+    grid = layouts.grid(parent=outer, across=6, down=5, stretched=1)
+    assert outer.layout() is grid and grid.contentsMargins().left() == 0
+    assert (grid.horizontalSpacing(), grid.verticalSpacing(), grid.columnStretch(1)) == (6, 5, 1)
+    boxes = flow([40, 50, 30], height=10, room=100, gap=5, row_gap=2)
+    assert [(box.x(), box.y(), box.width()) for box in boxes] == [
+        (0, 0, 40),
+        (45, 0, 50),
+        (0, 12, 30),
+    ]
