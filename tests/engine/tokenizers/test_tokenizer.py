@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import StudioError
+from engine.progress import Cancelled
 from engine.tokenizers.tokenizer import Tokenizer
 from engine.tokenizers.wordpiece import SPECIAL, WordPiece
 from tests.often import tries
@@ -107,26 +108,22 @@ def test_all_ways_to_the_same_vocabulary_are_one(assets):
     assert [one.pad, one.unknown, one.cls, one.sep, one.mask] == [0, 100, 101, 102, 103]
 
 
-def test_pieces_without_a_mark_follow_one_another(assets):
+def test_pieces_without_a_mark_follow_one_another(assets, tmp_path):
+    from transformers import AutoTokenizer
+
     tokenizer = Tokenizer.from_folder(assets / "models" / "rxnfp-bert-pretrained")
-    encoding = tokenizer.encode("CCO.CC(=O)O>>CC(=O)O[MASK]C")
+    text = "CCO.CC(=O)O>>CC(=O)O[MASK]C"
+    encoding = tokenizer.encode(text)
     pieces = ["[CLS]", *"CCO.CC(=O)O", ">>", *"CC(=O)O", "[MASK]", "C", "[SEP]"]
     assert [token.text for token in encoding.tokens] == pieces
     assert not tokenizer.lowercase and tokenizer.size == 591
     assert tokenizer.encode_many(["BrCl c1"])[0][0] == [
         tokenizer.id(piece) for piece in ("[CLS]", "Br", "Cl", "c", "1", "[SEP]")
     ]
-
-
-def test_pieces_without_a_mark_survive_saving(assets, tmp_path):
-    from transformers import AutoTokenizer
-
-    tokenizer = Tokenizer.from_folder(assets / "models" / "rxnfp-bert-pretrained")
     tokenizer.save(tmp_path)
-    text = "CCO.CC(=O)O>>CC(=O)O[MASK]C"
     assert Tokenizer.from_folder(tmp_path).fingerprint == tokenizer.fingerprint
     elsewhere = AutoTokenizer.from_pretrained(str(tmp_path))
-    assert elsewhere(text)["input_ids"] == tokenizer.encode(text).ids
+    assert elsewhere(text)["input_ids"] == encoding.ids
 
 
 def test_tokens_stand_for_characters_of_the_typed_text(assets):
@@ -235,7 +232,8 @@ def test_the_longer_text_is_cut_first():
     assert SMALL.encode("a " * 9, "b", 8).truncated is True
 
 
-def test_a_new_vocabulary_is_the_same_every_time(assets):
+def test_a_new_vocabulary_is_the_same_every_time(assets, trained):
+    assert trained.unknown not in trained.encode("zyxwvutsrqponmlkjihgfedcba, AHIST!").ids
     text = (assets / "corpora" / "gutenberg-nltk" / "carroll-alice.txt").read_text(encoding="utf-8")
     lines = text.split("\n") + ["中文 и кириллица"] * 3
     made = [Tokenizer.train(lines, 1_500) for _ in range(3)]
@@ -248,11 +246,6 @@ def test_a_new_vocabulary_is_the_same_every_time(assets):
     assert not any(piece != piece.lower() for piece in made[0].tokens[5:])
 
 
-def test_a_new_vocabulary_spells_every_frequent_character(trained):
-    ids = trained.encode_many(["zyxwvutsrqponmlkjihgfedcba, AHIST!"])[0][0]
-    assert trained.unknown not in ids
-
-
 def test_training_tells_its_progress_and_takes_any_iterable():
     told: list[tuple[int, int]] = []
     lines = (f"word{n} and another word\ud800 {'y' * 300}" for n in range(2_500))
@@ -263,13 +256,10 @@ def test_training_tells_its_progress_and_takes_any_iterable():
 
 
 def test_training_can_be_stopped_from_its_progress():
-    class Stop(Exception):
-        pass
-
     def stop(done: int, total: int) -> None:
-        raise Stop
+        raise Cancelled
 
-    with pytest.raises(Stop):
+    with pytest.raises(Cancelled):
         Tokenizer.train(["some words"] * 3_000, 100, progress=stop)
 
 

@@ -1,6 +1,7 @@
 """A new version without some rows, or with other labels; the older one stays as it is."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,11 @@ def stored(folder: Path, name: str, lines: list[str]) -> DatasetSpec:
     return imported(file, folder / "x" / "1", Split(validation=0.25)).spec
 
 
+def derived(folder: Path, *arguments: Any, **more: Any) -> DatasetSpec:
+    """Version 2 of what was stored."""
+    return derive(folder / "x" / "1", folder / "x" / "2", 2, *arguments, **more)
+
+
 def test_rows_are_left_out_and_the_others_keep_split_and_line(tmp_path):
     rows = [f"a film {n},{'' if n % 10 == 3 else n % 2}" for n in range(40)]
     old = stored(tmp_path, "films.csv", ["text,label", *rows])
@@ -27,7 +33,7 @@ def test_rows_are_left_out_and_the_others_keep_split_and_line(tmp_path):
     assert dataset_problems(old, likely_task(old.mapping, {"0": 1, "1": 1}))
     (tmp_path / "films.csv").unlink()  # it is not needed
     cleaning = Cleaning(skip_empty=("label",))
-    new = derive(tmp_path / "x" / "1", tmp_path / "x" / "2", 2, old.mapping, cleaning)
+    new = derived(tmp_path, old.mapping, cleaning)
     assert (new.version, new.cleaning, new.empty) == (2, cleaning, {})
     assert new.labels == {"0": 20, "1": 16} and new.fingerprint != old.fingerprint
     assert dataset_problems(new, likely_task(new.mapping, new.labels)) == []
@@ -46,7 +52,7 @@ def test_another_column_becomes_the_label(tmp_path):
     old = stored(tmp_path, "films.csv", ["text,label,score", *rows])
     assert old.label_for == {"regression": "score"}
     mapping = old.mapping.model_copy(update={"label": "score"})
-    new = derive(tmp_path / "x" / "1", tmp_path / "x" / "2", 2, mapping, Cleaning())
+    new = derived(tmp_path, mapping, Cleaning())
     assert likely_task(new.mapping, new.labels).kind == "regression"
     assert new.rows == old.rows
     assert new.changes == ("The columns in use are “text”, “score”; before: “text”, “label”.",)
@@ -63,7 +69,7 @@ def test_rows_are_edited_one_by_one(tmp_path):
         splits={5: "test"},
         changes=(phrase("Everything was edited."),),
     )
-    new = derive(tmp_path / "x" / "1", tmp_path / "x" / "2", 2, old.mapping, NO_CLEANING, edits)
+    new = derived(tmp_path, old.mapping, NO_CLEANING, edits)
     after = open_dataset(tmp_path / "x" / "2").page(0, 20)
     before[3]["label"], before[4]["text"], before[5]["_split"] = "bad", "another film", "test"
     assert after == [row for number, row in enumerate(before) if number not in (0, 7)]
@@ -74,13 +80,8 @@ def test_deriving_can_be_cancelled(tmp_path):
     old = stored(tmp_path, "films.csv", ["text,label", *["a film,good", "one,bad"] * 4])
     told: list[tuple[int, int]] = []
     with pytest.raises(Cancelled):
-        derive(
-            tmp_path / "x" / "1",
-            tmp_path / "x" / "2",
-            2,
-            old.mapping,
-            progress=lambda done, total: told.append((done, total)),
-            cancelled=lambda: True,
+        derived(
+            tmp_path, old.mapping, progress=lambda *now: told.append(now), cancelled=lambda: True
         )
     assert told == [(0, 8)] and not (tmp_path / "x" / "2").exists()
 
@@ -88,7 +89,7 @@ def test_deriving_can_be_cancelled(tmp_path):
 def test_tags_are_counted_anew(tmp_path):
     sentence = "Ada\tB-person\nLovelace\tI-person\nsaw\tO\nParis\tB-place\n"
     old = stored(tmp_path, "names.conll", ["\n".join([sentence] * 8)])
-    new = derive(tmp_path / "x" / "1", tmp_path / "x" / "2", 2, old.mapping, Cleaning())
+    new = derived(tmp_path, old.mapping, Cleaning())
     assert new.spans == old.spans == {"person": 8, "place": 8}
 
 
@@ -96,7 +97,5 @@ def test_a_version_without_training_rows_is_refused(tmp_path):
     old = stored(tmp_path, "films.csv", ["text,note,label", *["a film,,good", "one,,bad"] * 4])
     mapping = Mapping(text="text", label="label")
     with pytest.raises(StudioError, match="No training row is left"):
-        derive(
-            tmp_path / "x" / "1", tmp_path / "x" / "2", 2, mapping, Cleaning(skip_empty=("note",))
-        )
+        derived(tmp_path, mapping, Cleaning(skip_empty=("note",)))
     assert old.rows["train"] and not (tmp_path / "x" / "2").exists()

@@ -3,13 +3,14 @@
 from collections import Counter
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.config.dataset import Cleaning, Mapping, Split
-from engine.data.columns.plain_texts import plain_text
+from engine.data.columns.plain_texts import plain_cells, plain_text
 from engine.data.datasets import row_writer
 from engine.data.datasets.row_writer import FREE, RowWriter
 from engine.data.formats import batches
@@ -139,3 +140,15 @@ def test_blank_cells_are_those_without_a_character(cells):
     (batch,) = rows_to_batches([(n, (cell,)) for n, cell in enumerate(["x", *cells])])
     column = batch.cells[0].slice(1)
     assert blank_rows(column).tolist() == [n for n, cell in enumerate(cells) if not cell.strip()]
+
+
+SOME = st.lists(st.text(st.sampled_from("aB \t\n\0\x1céßẞ\u00a0ﬁ"), max_size=6), max_size=8)
+
+
+@given(SOME)
+@example(["a b", " A ", "", "c\0d"])
+@example([])
+@tries(300)
+def test_many_texts_become_what_each_becomes(some: list[str]) -> None:
+    cells = pa.array(["before", *some, "behind"], type=pa.string()).slice(1, len(some))
+    assert plain_cells(cells) == [plain_text(text) for text in some]

@@ -18,7 +18,7 @@ import pytest
 
 from engine.config.dataset import SPLITS, DatasetSpec, FileData, Mapping, Reading, Split, StoredData
 from engine.data.datasets.importing import Fingerprint, import_dataset
-from engine.data.datasets.store import open_dataset, resolve
+from engine.data.datasets.store import Dataset, open_dataset, resolve
 from engine.errors import BadFile, MissingColumn, StudioError
 from engine.progress import Cancelled
 from tests.engine.data.imported import imported, write_lines
@@ -382,3 +382,40 @@ def test_rows_of_several_files_in_a_split_say_which_one_they_are_from(tmp_path: 
             names = ("shop/reviews.csv", "forum/reviews.csv", "letters.csv", "test.csv")
             assert data.column("file").to_pylist()[::2] == list(names)
             assert data.column("text").to_pylist()[2:4] == ["film 1", "play 1"]
+
+
+# ── rows are found ───────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def hundred(tmp_path: Path) -> Dataset:
+    lines = [f"The {'GOOD' if n % 3 else 'bad'} film {n},{n % 2}" for n in range(100)]
+    return imported(write_lines(tmp_path / "reviews.csv", "text,label", *lines), tmp_path / "v")
+
+
+def test_rows_are_taken_by_their_numbers(hundred: Dataset) -> None:
+    rows = hundred.take(np.array([3, 50, 99]))
+    assert [row["text"][4:] for row in rows] == ["bad film 3", "GOOD film 50", "bad film 99"]
+    assert [row["_line"] for row in rows] == [5, 52, 101]
+    assert hundred.take(np.array([7]), ["label"]) == [{"label": "1"}]
+
+
+def test_a_text_is_found_in_any_case_and_is_no_expression(hundred: Dataset) -> None:
+    assert len(hundred.find("good")) == 66
+    assert list(hundred.find("FILM 42")) == [42]
+    assert not len(hundred.find("no such words")) and not len(hundred.find(".*"))
+    assert list(hundred.find()) == list(range(100))
+
+
+def test_a_label_and_a_part_narrow_what_is_found(hundred: Dataset) -> None:
+    odd = hundred.find(label="1")
+    assert list(odd) == list(range(1, 100, 2))
+    dev = hundred.find(split="validation")
+    assert len(dev) == hundred.spec.rows["validation"]
+    both = hundred.find("good", "validation", "1")
+    assert set(both) == set(odd) & set(dev) & set(hundred.find("good"))
+
+
+def test_a_search_can_be_cancelled(hundred: Dataset) -> None:
+    with pytest.raises(Cancelled):
+        hundred.find("good", cancelled=lambda: True)
