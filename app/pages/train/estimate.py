@@ -1,7 +1,6 @@
 """Time, memory and disk of the job, from one measured step. No widgets."""
 
 from collections.abc import Callable
-from typing import Literal
 
 from PySide6.QtCore import QObject, Signal
 
@@ -12,11 +11,9 @@ from app.widgets.text import numbers
 from app.widgets.text.spec_texts import value_text
 from engine.config.job import JobSpec
 from engine.errors import StudioError
+from engine.hub import cost
 from engine.messages.estimating import Estimate, Estimated
 from engine.messages.question import Answer, Refused, Working
-
-Verdict = Literal["fits", "tight", "too big"]
-TIGHT_FRACTION = 0.75  # of the free memory
 
 
 class EstimateState(QObject):
@@ -115,17 +112,16 @@ class EstimateState(QObject):
             self.changed.emit()
 
 
-def verdict(estimate: Estimated) -> Verdict:
+def verdict(estimate: Estimated) -> cost.Verdict:
     """Compare the memory needed with the free memory."""
-    share = estimate.memory / max(1, estimate.available)
-    return "fits" if share <= TIGHT_FRACTION else "tight" if share <= 1 else "too big"
+    return cost.verdict(estimate.memory, estimate.available)
 
 
 def verdict_word(estimate: Estimated) -> str:
     titles = {
         "fits": tr("fits"),
         "tight": tr("tight"),
-        "too big": tr("too large"),
+        "too large": tr("too large"),
     }
     return titles[verdict(estimate)]
 
@@ -135,7 +131,7 @@ def verdict_sentence(estimate: Estimated) -> str:
     sentences = {
         "fits": tr("Fits in memory. Takes about {0}."),
         "tight": tr("Barely fits in memory. Takes about {0}."),
-        "too big": tr("Does not fit in memory. Would take about {0}."),
+        "too large": tr("Does not fit in memory. Would take about {0}."),
     }
     text = sentences[verdict(estimate)].format(numbers.duration(estimate.seconds))
     if estimate.runs == 1:

@@ -3,15 +3,16 @@
 from PySide6.QtWidgets import QProgressBar
 
 from app.pages.train.choices import Step
-from app.pages.train.estimate import Verdict, estimate_text, verdict, verdict_sentence
+from app.pages.train.estimate import estimate_text, verdict, verdict_sentence
 from app.pages.train.state import TrainState
 from app.theme import SPACE
 from app.translation import translated
 from app.widgets import buttons, layouts
 from app.widgets.page import Card
 from app.widgets.text.labels import Text, TextStyle, tooltip
+from engine.hub.cost import Verdict
 
-LOOKS: dict[Verdict, TextStyle] = {"fits": "good", "tight": "warn", "too big": "bad"}
+LOOKS: dict[Verdict, TextStyle] = {"fits": "good", "tight": "warn", "too large": "bad"}
 
 
 class EstimateBox(Card):

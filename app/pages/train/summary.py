@@ -220,7 +220,7 @@ def _of_estimate(estimate: Estimated) -> list[str]:
 
 def _of_memory(estimate: Estimated) -> str:
     match verdict(estimate):
-        case "too big":
+        case "too large":
             return tr(
                 "This needs more memory than is free and will probably fail."
                 " Reduce the micro-batch size or the max. length."

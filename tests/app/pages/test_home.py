@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QLabel
 
 from app.machine import Machine
 from app.pages.home import state as home_state
-from app.pages.home.runs import RunRow
-from app.pages.home.view import HomePage
+from app.pages.home.view import HomePage, RunRow
 from app.studio import Studio
 from engine.config.dataset import FileData
 from engine.config.families.bert import bert

@@ -9,6 +9,7 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
+    QLineEdit,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QTableView,
@@ -18,9 +19,8 @@ from PySide6.QtWidgets import (
 )
 
 from app.library import ModelEntry
-from app.pages.models.model.state import ModelState
+from app.pages.models.model.state import LONGEST_LINE, ModelState
 from app.pages.models.model.table import SHARE, PartsModel, VocabularyModel
-from app.pages.models.model.tokenizer import TokenizerTab
 from app.pages.models.texts import facts_of, origin_of
 from app.results.evaluating import ResultsOf, results_of_run
 from app.results.view import ResultsView
@@ -34,11 +34,15 @@ from app.widgets.forms.controls import SearchField
 from app.widgets.page import Card, Later, Page, scrolling
 from app.widgets.tables import Index, apply_style
 from app.widgets.text.labels import ReadText, Text
+from app.widgets.text.token_row import TokenRow
+from app.widgets.text.tokenizer_texts import step_helps
 from engine.config.dataset import FileData
 from engine.data.formats.sources import is_data_file
 from engine.messages.evaluating import Evaluate
 from engine.runs.folder import RunFolder
 from engine.runs.lineage import model_key, run_key
+from engine.tokenizers.steps import Steps
+from engine.tokenizers.tokenizer import Tokenizer
 
 SIDE = 80 * SPACE  # width of the properties
 LONGEST_NUMBER = "999,999,999"  # reserved width next to a bar
@@ -311,3 +315,81 @@ class CardTab(QWidget):
         self.text.setPlainText(card)
         self.text.setVisible(bool(card))
         self.none.setVisible(not card)
+
+
+class TokenizerTab(QWidget):
+    """A text and its three steps."""
+
+    def __init__(self, state: ModelState, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._unknown = -1
+        self._ends = ""
+        self._normalise, self._split, self._find = (Text("", "small") for _ in range(3))
+        self.text = QLineEdit()
+        self.text.setAccessibleName(self.tr("Text to tokenise"))
+        self.text.setPlaceholderText(self.tr("Type a sentence"))
+        self.text.setMaxLength(10_000)
+        self.problem = Text("", "bad")
+        self.normalised = ReadText(self.tr("Normalised text"), height=15 * SPACE)
+        self.words = ReadText(self.tr("Words"), height=15 * SPACE)
+        self.tokens = TokenRow(most=600, with_ids=True)
+        self.count = Text("", "muted")
+        inner = QWidget()
+        layouts.column(
+            _step(self.tr("1. Normalise"), self._normalise, self.normalised),
+            _step(self.tr("2. Split"), self._split, self.words),
+            _step(self.tr("3. Tokenise"), self._find, self.tokens, self.count),
+            layouts.STRETCH,
+            parent=inner,
+            spacing=3 * SPACE,
+        )
+        layouts.column(
+            self.text,
+            self.problem,
+            (scrolling(inner), 1),
+            parent=self,
+            spacing=3 * SPACE,
+            margins=(0, 4 * SPACE, 0, 0),
+        )
+        pause = debounced(self, TYPING_PAUSE_MS, lambda: state.try_out(self.text.text()))
+        self.text.textChanged.connect(pause.start)
+        state.tried.connect(self._on_tried)
+
+    def show_problem(self, problem: str) -> None:
+        self.problem.setVisible(bool(problem))
+        self.problem.setText(problem)
+        self.text.setEnabled(not problem)
+
+    def begin(self, tokenizer: Tokenizer) -> None:
+        """Describe this kind of tokenizer and show the first example."""
+        self._unknown = tokenizer.unknown
+        _, _, cls, sep, _ = tokenizer.vocabulary.special
+        self._ends = f"{cls}, {sep}"
+        helps = list(step_helps(tokenizer.vocabulary.kind))
+        helps[2] += " " + self.tr("The number below a token is its ID.")
+        for label, text in zip((self._normalise, self._split, self._find), helps, strict=True):
+            label.setText(text)
+        self.text.setText(self.tr("Transformers are unbelievably good at understanding words."))
+
+    def _on_tried(self, steps: Steps) -> None:
+        self.normalised.setPlainText(steps.normalised[:LONGEST_LINE])
+        self.words.setPlainText("  |  ".join(steps.words)[:LONGEST_LINE])
+        self.tokens.show_tokens(steps.tokens, self._unknown)
+        unknown = sum(token.id == self._unknown for token in steps.tokens)
+        parts = [
+            self.tr("%Ln token(s), {0}", "", len(steps.tokens)).format(self._ends),
+            self.tr("%Ln word(s)", "", len(steps.words)),
+        ]
+        if unknown:
+            parts.append(self.tr("%Ln unknown", "", unknown))
+        if steps.truncated:
+            parts.append(self.tr("only the beginning of the text is shown"))
+        self.count.setText(" · ".join(parts))
+
+
+def _step(title: str, help_text: Text, *shown: QWidget) -> Card:
+    """Card of one step with its explanation and result."""
+    card = Card(title)
+    card.body.setSpacing(2 * SPACE)
+    layouts.extend(card.body, help_text, *shown)
+    return card

@@ -116,7 +116,7 @@ def test_continuing_without_an_mlm_head_is_a_warning() -> None:
 
 
 def test_the_verdict_follows_the_free_memory() -> None:
-    for gigabytes, word in [(1, "fits"), (7, "tight"), (9, "too big")]:
+    for gigabytes, word in [(1, "fits"), (7, "tight"), (9, "too large")]:
         assert verdict(estimate(gigabytes * GB)) == word
 
 
